@@ -1,0 +1,1 @@
+"""trainmaster: queues, starts, preempts, resumes and governs SageMaker training jobs."""

@@ -1,0 +1,119 @@
+"""Every error this package raises on purpose.
+
+* TrainmasterError                500
+  + InvalidRequestError           400  the caller must change the request
+  + ForbiddenError                403  no team, not this team, not an admin
+  + NotFoundError                 404  unknown, or another team's
+  + JobConflictError              409  the job's state or another job under the name forbids it
+  + PolicyInUseError              409  the policy change would strand live or waiting jobs
+  + PayloadTooLargeError          413  over the limit of the request body
+  + PolicyViolationError          422  every rule and limit of the policy that is violated
+  + TooManyRequestsError          429  over a per-team limit
+  + MissingIdentityError          500  the gateway gave no caller: misconfigured, nothing is written
+  + UnavailableError              503  AWS refused for now (retryable)
+  + LostRaceError                 503  somebody else changed the item first (retryable)
+  + TrainingRefusedError          the start was refused for good: the job fails with the reason
+  + NameTakenError                a foreign training job has the name
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldError:
+    """One thing wrong with one field: where, what, and what to do about it."""
+
+    field: str
+    """Path into the document, e.g. ``ResourceConfig.InstanceCount`` or ``pools[0].capacity``."""
+    message: str
+    hint: str
+    rule: str | None = None
+    """Which rule or limit of the policy says so; None when the request itself is malformed."""
+
+
+class TrainmasterError(Exception):
+    """Root of the tree."""
+
+    status: HTTPStatus = HTTPStatus.INTERNAL_SERVER_ERROR
+    title: str = "Internal error"
+    retryable: bool = False
+
+    def __init__(self, detail: str, *, errors: Sequence[FieldError] = ()) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.errors = tuple(errors)
+
+
+class InvalidRequestError(TrainmasterError):
+    status = HTTPStatus.BAD_REQUEST
+    title = "Invalid request"
+
+
+class ForbiddenError(TrainmasterError):
+    status = HTTPStatus.FORBIDDEN
+    title = "Forbidden"
+
+
+class NotFoundError(TrainmasterError):
+    status = HTTPStatus.NOT_FOUND
+    title = "Not found"
+
+
+class JobConflictError(TrainmasterError):
+    status = HTTPStatus.CONFLICT
+    title = "Conflict"
+
+
+class PolicyInUseError(TrainmasterError):
+    status = HTTPStatus.CONFLICT
+    title = "Policy in use"
+
+
+class PayloadTooLargeError(TrainmasterError):
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    title = "Request too large"
+
+
+class PolicyViolationError(TrainmasterError):
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    title = "Not allowed by the policy"
+
+
+class TooManyRequestsError(TrainmasterError):
+    """A per-team limit; ``retry_after`` in whole seconds goes into the answer's header."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS
+    title = "Too many requests"
+    retryable = True
+
+    def __init__(self, detail: str, *, retry_after: int, errors: Sequence[FieldError] = ()) -> None:
+        super().__init__(detail, errors=errors)
+        self.retry_after = retry_after
+
+
+class MissingIdentityError(TrainmasterError):
+    title = "No caller identity"
+
+
+class UnavailableError(TrainmasterError):
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    title = "Try again"
+    retryable = True
+
+
+class LostRaceError(UnavailableError):
+    """A conditional write lost: the item changed after it was read."""
+
+
+class TrainingRefusedError(TrainmasterError):
+    """SageMaker refused the request itself; asking again cannot help."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+
+
+class NameTakenError(TrainmasterError):
+    """A training job that is not ours has the attempt's name."""
