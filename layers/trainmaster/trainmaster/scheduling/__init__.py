@@ -1,0 +1,1 @@
+"""The scheduler: what a pass knows, what it decides, how it is carried out."""
