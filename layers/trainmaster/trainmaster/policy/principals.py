@@ -1,0 +1,53 @@
+"""Principal patterns: which IAM roles and users a line of the policy names."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+# Characters of IAM names and paths: IAM API reference, CreateRole, RoleName and Path.
+# A path may hold more than this, but nobody needs a wildcard or a colon in one.
+_PATTERN = re.compile(
+    r"arn:(?P<partition>aws(?:-[a-z]+)*):iam::(?P<account>[0-9]{12}):(?P<kind>role|user)/"
+    r"(?P<path>(?:[A-Za-z0-9_.,+=@-]+/)*)(?P<name>[A-Za-z0-9_+=,.@*-]{1,64})"
+)
+
+
+class PrincipalKind(StrEnum):
+    ROLE = "role"
+    USER = "user"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrincipalPattern:
+    """``arn:aws:iam::111122223333:role/[path/]NAME``; a ``*`` stands only inside NAME."""
+
+    partition: str
+    account_id: str
+    kind: PrincipalKind
+    path: str
+    """As written, with its last slash; empty when none is written."""
+    name: str
+
+    @property
+    def is_wider_than_it_looks(self) -> bool:
+        """A role's session does not tell the role's path, so ``role/team/*`` is every role."""
+        return self.kind is PrincipalKind.ROLE and bool(self.path) and self.name.strip("*") == ""
+
+    def matches_name(self, name: str) -> bool:
+        """Match the whole name: ``a`` is not ``a-b``, ``a*`` is both."""
+        return fnmatchcase(name, self.name)  # the name's characters leave `*` as the only wildcard
+
+
+def parse_principal(text: str) -> PrincipalPattern | None:
+    """The pattern, or None where the text is not one."""
+    found = _PATTERN.fullmatch(text)
+    if found is None:
+        return None
+    return PrincipalPattern(
+        partition=found["partition"],
+        account_id=found["account"],
+        kind=PrincipalKind(found["kind"]),
+        path=found["path"],
+        name=found["name"],
+    )
