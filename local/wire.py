@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +41,12 @@ class Principal:
 class AwsError(Exception):
     """An error of an AWS service; the front door writes it in the protocol of that service."""
 
-    def __init__(self, code: str, message: str, *, status: int = 400) -> None:
+    def __init__(
+        self, code: str, message: str, *, status: int = 400, members: Mapping[str, Any] | None = None
+    ) -> None:
+        """``members``: what else the error's shape has (``CancellationReasons``); JSON services only."""
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
         self.status = status
+        self.members = members or {}

@@ -1,0 +1,106 @@
+"""The twin's journal: one JSON line for each call at the front door and each event of a training process."""
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from local.clock import TwinClock
+from local.wire import Principal
+
+LONGEST_TEXT = 1024
+"""Characters of one value; what is cut off is counted in its place."""
+LONGEST_LIST = 100
+
+
+class Journal:
+    """Lines in the order of ``seq``, flushed one by one; without a path nothing is kept."""
+
+    def __init__(self, path: Path | None, clock: TwinClock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._seq = 0
+        self._file = path.open("a", encoding="utf-8") if path is not None else None
+
+    def call(
+        self,
+        principal: Principal | None,
+        service: str | None,
+        operation: str | None,
+        params: Mapping[str, Any],
+        status: int,
+        error_code: str | None,
+    ) -> None:
+        self._write(
+            {
+                "kind": "call",
+                "principal": principal.arn if principal else None,
+                "service": service,
+                "operation": operation,
+                "params": shortened(params),
+                "status": status,
+                "error_code": error_code,
+            }
+        )
+
+    def process(
+        self,
+        training_job: str,
+        host: str,
+        event: str,
+        pid: int,
+        signal: str | None = None,
+        exit_code: int | None = None,
+    ) -> None:
+        self._write(
+            {
+                "kind": "process",
+                "training_job": training_job,
+                "host": host,
+                "event": event,
+                "pid": pid,
+                "signal": signal,
+                "exit_code": exit_code,
+            }
+        )
+
+    def close(self) -> None:
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+
+    def _write(self, fields: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._seq += 1
+            if self._file is None:
+                return
+            line = {"seq": self._seq, "at": _stamp(datetime.now(UTC)), "clock": _stamp(self._clock.now())}
+            self._file.write(json.dumps(line | dict(fields), default=str) + "\n")
+            self._file.flush()
+
+
+def shortened(value: Any) -> Any:  # noqa: ANN401  any JSON value
+    """The value with long texts and lists cut; each cut says how much is missing."""
+    match value:
+        case str() if len(value) > LONGEST_TEXT:
+            return f"{value[:LONGEST_TEXT]}... ({len(value) - LONGEST_TEXT} more characters)"
+        case bytes():
+            return f"({len(value)} bytes)"
+        case str():
+            return value
+        case Mapping():
+            return {str(key): shortened(inner) for key, inner in value.items()}
+        case Sequence() if len(value) > LONGEST_LIST:
+            kept = [shortened(inner) for inner in value[:LONGEST_LIST]]
+            return [*kept, f"... ({len(value) - LONGEST_LIST} more)"]
+        case Sequence():
+            return [shortened(inner) for inner in value]
+        case _:
+            return value
+
+
+def _stamp(instant: datetime) -> str:
+    return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

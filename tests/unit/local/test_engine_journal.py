@@ -1,0 +1,85 @@
+"""The journal's lines, and the registry of errors on demand."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.clock import TwinClock
+from local.faults import Faults
+from local.journal import Journal, shortened
+from local.wire import Principal
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+ALICE = Principal(arn="arn:aws:iam::1:user/alice", account_id="1", access_key_id="AKIA")
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_call_and_a_process_event_are_lines_in_order_with_exactly_their_fields(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j", TwinClock(manual=True, start=NOON))
+    journal.call(ALICE, "sqs", "SendMessage", {"MessageBody": "x"}, 200, None)
+    journal.process("job1", "algo-1", "signal", 7, signal="SIGTERM")
+    call, process = lines(tmp_path / "j")
+    assert call.pop("at").endswith("Z")
+    assert call == {
+        "seq": 1,
+        "clock": "2026-01-01T12:00:00.000Z",
+        "kind": "call",
+        "principal": "arn:aws:iam::1:user/alice",
+        "service": "sqs",
+        "operation": "SendMessage",
+        "params": {"MessageBody": "x"},
+        "status": 200,
+        "error_code": None,
+    }
+    assert process.pop("at").endswith("Z")
+    assert process == {
+        "seq": 2,
+        "clock": "2026-01-01T12:00:00.000Z",
+        "kind": "process",
+        "training_job": "job1",
+        "host": "algo-1",
+        "event": "signal",
+        "pid": 7,
+        "signal": "SIGTERM",
+        "exit_code": None,
+    }
+    journal.close()
+
+
+def test_a_caller_who_is_not_authenticated_is_null(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j", TwinClock(manual=True, start=NOON))
+    journal.call(None, "execute-api", "POST /add-job", {}, 403, "InvalidSignatureException")
+    assert lines(tmp_path / "j")[0]["principal"] is None
+    journal.close()
+
+
+def test_long_values_are_cut_and_say_what_is_missing() -> None:
+    assert shortened({"a": "x" * 1500, "b": [1] * 101, "c": b"123"}) == {
+        "a": "x" * 1024 + "... (476 more characters)",
+        "b": [1] * 100 + ["... (1 more)"],
+        "c": "(3 bytes)",
+    }
+
+
+def test_an_error_on_demand_is_used_up() -> None:
+    faults = Faults()
+    faults.add("CreateTrainingJob", "ThrottlingException", times=2)
+    faults.add("CreateTrainingJob", "ResourceLimitExceeded")
+    assert faults.take("StopTrainingJob") is None
+    assert [faults.take("CreateTrainingJob") for _ in range(4)] == [
+        "ThrottlingException",
+        "ThrottlingException",
+        "ResourceLimitExceeded",
+        None,
+    ]
+
+
+def test_an_error_on_demand_happens_at_least_once() -> None:
+    with pytest.raises(ValueError, match="times must be 1 or more: 0"):
+        Faults().add("CreateTrainingJob", "ThrottlingException", times=0)
