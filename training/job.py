@@ -1,0 +1,111 @@
+"""Puts the parts of an attempt together and runs it."""
+
+from collections.abc import Mapping
+
+import torch
+
+from training.checkpoint import CheckpointDirectory, Checkpointer
+from training.config import TrainConfig
+from training.data import Batches, SyntheticLanguage
+from training.errors import ConfigError
+from training.loop import LoopParts, LoopPlan, run_steps
+from training.models.init import initialise
+from training.models.llama import Transformer
+from training.optim import make_optimizer
+from training.parallel import shard
+from training.preempt import EXIT_PREEMPTED, StopRequest
+from training.report import Reporter
+from training.results import gathered_weights, write_results
+from training.trainer import Trainer
+from training.world import World, joined_world
+
+
+def run(config: TrainConfig, env: Mapping[str, str]) -> int:
+    """Train from the newest checkpoint on, and return the exit code."""
+    with StopRequest() as stop, joined_world(env) as world:
+        _prepare(config, world)
+        model = make_model(config, world)
+        _tell(config, world, model)
+        trainer, checkpointer = _make_parts(config, world, model)
+        done = checkpointer.load_newest()
+        reporter = Reporter(config, world=world, trainer=trainer, done=done)
+        parts = LoopParts(
+            train_step=trainer.step,
+            report=reporter.report,
+            save=checkpointer.save,
+            stop_agreed=stop.agreed,
+        )
+        last = run_steps(_loop_plan(config), parts, done=done)
+        if last < config.steps:
+            if world.is_first:
+                print(f"stopped on SIGTERM after step={last}; its checkpoint is saved", flush=True)
+            return EXIT_PREEMPTED
+        _finish(config, world=world, model=model, loss=reporter.loss)
+        return 0
+
+
+def make_model(config: TrainConfig, world: World) -> Transformer:
+    """Sharded and initialised; the whole model is never on one rank."""
+    with torch.device("meta"):
+        model = Transformer(config.shape)
+    shard(model, world=world, precision=config.precision)
+    model.to_empty(device=world.device)
+    initialise(model, seed=config.seed, layers=config.shape.layers)
+    return model
+
+
+def _prepare(config: TrainConfig, world: World) -> None:
+    """Refuse what cannot work before any time is spent on it."""
+    if config.batch_size % world.size:
+        raise ConfigError([f"batch_size {config.batch_size} does not divide by {world.size} ranks"])
+    for directory in (config.checkpoint_dir, config.model_dir):
+        directory.mkdir(parents=True, exist_ok=True)
+
+
+def _make_parts(config: TrainConfig, world: World, model: Transformer) -> tuple[Trainer, Checkpointer]:
+    optimizer = make_optimizer(model, weight_decay=config.weight_decay)
+    language = SyntheticLanguage(vocabulary=config.shape.vocabulary, seed=config.seed)
+    batches = Batches(
+        language=language,
+        sequence_length=config.shape.sequence_length,
+        size=config.batch_size,
+        rank=world.rank,
+        ranks=world.size,
+    )
+    checkpointer = Checkpointer(
+        CheckpointDirectory(config.checkpoint_dir),
+        model=model,
+        optimizer=optimizer,
+        # The optimizer's own options come back with its state, so a new value would be ignored.
+        options={name: str(getattr(config, name)) for name in ("preset", "seed", "weight_decay")},
+        total_steps=config.steps,
+    )
+    return Trainer(config, world=world, model=model, optimizer=optimizer, batches=batches), checkpointer
+
+
+def _loop_plan(config: TrainConfig) -> LoopPlan:
+    return LoopPlan(
+        steps=config.steps,
+        log_every=config.log_every,
+        checkpoint_every=config.checkpoint_every,
+        min_step_seconds=config.min_step_seconds,
+    )
+
+
+def _tell(config: TrainConfig, world: World, model: Transformer) -> None:
+    if world.is_first:
+        parameters = sum(one.numel() for one in model.parameters())
+        print(
+            f"training preset={config.preset} parameters={parameters} precision={config.precision} "
+            f"seed={config.seed} steps={config.steps} batch_size={config.batch_size} "
+            f"ranks={world.size} device={world.device.type}",
+            flush=True,
+        )
+
+
+def _finish(config: TrainConfig, *, world: World, model: Transformer, loss: float | None) -> None:
+    weights = gathered_weights(model)
+    if world.is_first:
+        metrics = {"preset": config.preset, "seed": config.seed, "steps": config.steps, "loss": loss}
+        write_results(config.model_dir, weights=weights, metrics=metrics)
+        print(f"completed step={config.steps}", flush=True)

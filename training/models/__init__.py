@@ -1,0 +1,1 @@
+"""Model families, as plain modules that know nothing of parallelism."""

@@ -1,0 +1,51 @@
+"""The program a job runs: `python train.py --preset tiny --steps 60`, alone, under torchrun or on SageMaker.
+
+SageMaker's script mode unpacks this folder under another name and starts this file in it. The rest of
+the program is the package `training`, so as a script this file first gives its folder that name.
+"""
+
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def _name_this_folder_training() -> None:
+    folder = Path(__file__).resolve().parent
+    spec = importlib.util.spec_from_file_location(
+        "training", folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    package = importlib.util.module_from_spec(spec)
+    sys.modules["training"] = package
+    spec.loader.exec_module(package)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one attempt; the exit code."""
+    # Imported here: the package has its name by now, and wrong options fail before torch is loaded.
+    from training.config import TrainConfig, describe_options  # noqa: PLC0415
+    from training.failure import report_failure  # noqa: PLC0415
+
+    if "--help" in arguments:
+        print(describe_options())
+        return 0
+    try:
+        config = TrainConfig.from_arguments(arguments, os.environ)
+        # Jobs that share a machine must not fight for its cores. Read when torch is imported.
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        from training.job import run  # noqa: PLC0415
+
+        return run(config, os.environ)
+    except Exception as error:  # noqa: BLE001  the bulkhead: whatever happened, SageMaker is told why
+        report_failure(error, os.environ)
+        return 1
+
+
+if not __package__:
+    _name_this_folder_training()
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

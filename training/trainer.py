@@ -1,0 +1,63 @@
+"""One optimizer step on one batch, on every rank at once."""
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.nn import functional as F
+from torch.nn.utils import clip_grad_norm_
+
+from training.config import TrainConfig
+from training.data import Batches
+from training.models.llama import Transformer
+from training.optim import learning_rate
+from training.seeds import seed_of
+from training.world import World
+
+
+class Trainer:
+    def __init__(
+        self,
+        config: TrainConfig,
+        *,
+        world: World,
+        model: Transformer,
+        optimizer: torch.optim.Optimizer,
+        batches: Batches,
+    ) -> None:
+        self._config, self._world = config, world
+        self._model, self._optimizer, self._batches = model, optimizer, batches
+        self._loss = torch.zeros((), device=world.device)
+
+    @property
+    def tokens_per_step(self) -> int:
+        """Over all ranks."""
+        return self._config.batch_size * self._config.shape.sequence_length
+
+    def lr(self, step: int) -> float:
+        config = self._config
+        return learning_rate(step, peak=config.lr, warmup_steps=config.warmup_steps, steps=config.steps)
+
+    def step(self, step: int) -> None:
+        """Queue the work of one step; nothing here waits for the device."""
+        # Whatever draws random numbers draws the same after a resume.
+        torch.manual_seed(seed_of(self._config.seed, "step", step, self._world.rank))
+        loss = self._local_loss(step)
+        loss.backward()  # type: ignore[no-untyped-call]
+        clip_grad_norm_(self._model.parameters(), self._config.grad_clip)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self.lr(step)
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        self._loss = loss.detach()
+
+    def loss(self) -> float:
+        """Of the last step, over all ranks; waits for the device."""
+        total = self._loss.clone()
+        dist.all_reduce(total)
+        return total.item()
+
+    def _local_loss(self, step: int) -> Tensor:
+        """This rank's part of the mean over the tokens of all ranks, so parts and gradients just add up."""
+        inputs, targets = (part.to(self._world.device) for part in self._batches.at(step))
+        logits = self._model(inputs).float().flatten(0, 1)
+        return F.cross_entropy(logits, targets.flatten(), reduction="sum") / self.tokens_per_step
