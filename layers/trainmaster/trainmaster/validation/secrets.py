@@ -1,0 +1,40 @@
+"""Values that look like secrets: a training job shows its request to everyone who may describe it."""
+
+import re
+from collections.abc import Iterator
+
+from trainmaster.request_errors import Mistake
+from trainmaster.validation.sections import Section, section
+
+_SECRETS = re.compile(
+    r"""(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}                      # AWS access key id
+      | \A"?(?=.*[A-Z])(?=.*[a-z])(?=.*[0-9])[A-Za-z0-9/+]{40}"?\Z   # AWS secret access key
+      | -----BEGIN\ [A-Z0-9\ ]+-----                                # PEM
+      | \bgh[opsur]_[A-Za-z0-9]{36} | \bgithub_pat_[A-Za-z0-9_]{22}
+      | \bglpat-[A-Za-z0-9_-]{20}
+      | \bhf_[A-Za-z0-9]{30}                                        # Hugging Face
+      | \bsk-(?:[a-z0-9]{2,8}-[A-Za-z0-9_-]{20}|[A-Za-z0-9]{20})    # OpenAI, Anthropic
+      | \b[rs]k_live_[A-Za-z0-9]{20}                                # Stripe
+      | \bAIza[A-Za-z0-9_-]{35}                                     # Google
+      | \bnpm_[A-Za-z0-9]{36}
+      | \bxox[abeoprs]-[A-Za-z0-9-]{10}                             # Slack
+      | \beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.              # JSON web token
+      | ://[^\s/:@]{1,256}:[^\s/:@]{1,256}@                         # a URL with a password
+    """,
+    re.VERBOSE,
+)
+_HINT = "keep secrets in AWS Secrets Manager and read them in the training code; pass the secret's name"
+
+
+def secret_mistakes(body: Section) -> Iterator[Mistake]:
+    """The fields are named; what stands in them is never repeated."""
+    for name in ("HyperParameters", "Environment"):
+        for key, value in (section(body, name) or {}).items():
+            if isinstance(value, str) and _SECRETS.search(value):
+                yield Mistake((name, key), "looks like a secret", _HINT)
+    algorithm = section(body, "AlgorithmSpecification") or {}
+    for name in ("ContainerEntrypoint", "ContainerArguments"):
+        words = algorithm.get(name)
+        for index, word in enumerate(words if isinstance(words, list) else ()):
+            if isinstance(word, str) and _SECRETS.search(word):
+                yield Mistake(("AlgorithmSpecification", name, index), "looks like a secret", _HINT)
