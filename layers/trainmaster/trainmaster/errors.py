@@ -11,9 +11,12 @@
   + TooManyRequestsError          429  over a per-team limit
   + MissingIdentityError          500  the gateway gave no caller: misconfigured, nothing is written
   + UnavailableError              503  AWS refused for now (retryable)
-  + LostRaceError                 503  somebody else changed the item first (retryable)
+    + LostRaceError               503  somebody else changed the item first
+    + ServerFaultError            503  AWS failed while it worked on the call
+    + OutcomeUnknownError         503  no answer: the call may or may not have happened
   + TrainingRefusedError          the start was refused for good: the job fails with the reason
-  + NameTakenError                a foreign training job has the name
+  + NameTakenError                a training job with the attempt's name exists
+  + UnclassifiedTrainingError     SageMaker answered with an error we do not know
 """
 
 from collections.abc import Sequence
@@ -107,13 +110,21 @@ class LostRaceError(UnavailableError):
     """A conditional write lost: the item changed after it was read."""
 
 
+class ServerFaultError(UnavailableError):
+    """AWS answered with a 5xx; most likely nothing happened, but it is worth a look."""
+
+
+class OutcomeUnknownError(UnavailableError):
+    """No answer: the call may or may not have taken effect."""
+
+
 class TrainingRefusedError(TrainmasterError):
     """SageMaker refused the request itself; asking again cannot help."""
 
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code = code
-
 
 class NameTakenError(TrainmasterError):
-    """A training job that is not ours has the attempt's name."""
+    """A training job with this name exists, ours or not."""
+
+
+class UnclassifiedTrainingError(TrainmasterError):
+    """SageMaker answered with an error code we do not know; counted, and given up after a few."""

@@ -126,6 +126,8 @@ class Attempt:
     """When it first reached Training; None before."""
     stop_sent: bool = False
     """SageMaker took our StopTrainingJob."""
+    idle_since: datetime | None = None
+    """Its idle alarm is in ALARM since then."""
     ended_at: datetime | None = None
     reason: Reason | None = None
 
@@ -146,6 +148,8 @@ class JobSpec:
     preemptible: bool
     has_checkpoint: bool
     max_runtime: timedelta
+    max_wait: timedelta | None
+    """Managed spot only: from creation to the end, waiting included."""
     body_hash: str
     """SHA-256 (hex) of the canonical request: the identity of a repeated submission."""
 

@@ -112,7 +112,7 @@ class JobReader(Protocol):
 
 
 class SnapshotReader(Protocol):
-    def snapshot(self, pool: str, *, now: datetime) -> Snapshot: ...
+    def snapshot(self, pool: str, *, policy: StoredPolicy, now: datetime) -> Snapshot: ...
 
 
 class QueueReader(Protocol):
@@ -151,10 +151,18 @@ class PolicyStore(Protocol):
 
 
 class TrainingApi(Protocol):
-    """SageMaker. Errors: TrainingRefusedError (for good), UnavailableError (for now)."""
+    """SageMaker. Every call may raise UnavailableError (for now)."""
 
     def create(self, request: Mapping[str, Any]) -> str:
-        """The ARN. Raises NameTakenError when the name exists."""
+        """The ARN.
+
+        Raises:
+            NameTakenError: The name exists.
+            TrainingRefusedError: Refused for good.
+            ServerFaultError: SageMaker failed; it may have created the training job all the same.
+            OutcomeUnknownError: No answer came back.
+            UnclassifiedTrainingError: None of these.
+        """
 
     def describe(self, training_job_name: str) -> Observation | None: ...
 
@@ -162,6 +170,11 @@ class TrainingApi(Protocol):
 
     def stop(self, training_job_name: str) -> None:
         """Ask it to stop; one that is over already is fine."""
+
+
+class AlarmReader(Protocol):
+    def in_alarm_since(self, alarm_name: str) -> datetime | None:
+        """When it went to ALARM; None in any other state and when there is no such alarm."""
 
 
 class Doorbell(Protocol):

@@ -62,6 +62,11 @@ class LimitHold:
 Action: TypeAlias = Start | Preempt | Stop | Unpark | DropHold | LimitHold
 
 
+def subject(action: Action) -> str:
+    """Name of the job an action is about."""
+    return action.hold.preemptor if isinstance(action, DropHold | LimitHold) else action.job.name
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Everything one look at a pool leads to."""

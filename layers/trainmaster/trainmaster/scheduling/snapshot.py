@@ -1,7 +1,7 @@
 """What a pass knows about one pool: read once, then decided on."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -47,6 +47,8 @@ class RunningJob:
     known_to_sagemaker: bool
     """False until the answer of CreateTrainingJob is recorded."""
     training_since: datetime | None
+    ends_by: datetime | None
+    """When its instances are certain to be free at the latest; None before that is known."""
     stop_sent: bool
     preemptible: bool
     has_checkpoint: bool
@@ -76,7 +78,6 @@ class Snapshot:
     on teams and shapes, never on how many jobs wait.
     """
 
-    policy_version: int
     paused: bool = False
     used: Vector = field(default_factory=dict)
     holds: tuple[Hold, ...] = ()
@@ -88,9 +89,9 @@ class Snapshot:
     """Owners of holds that are no longer waiting."""
 
 
-def total(vectors: Mapping[str, Vector] | tuple[Vector, ...]) -> dict[Capacity, int]:
+def total(vectors: Iterable[Vector]) -> dict[Capacity, int]:
     """Sum of vectors."""
     counted: Counter[Capacity] = Counter()
-    for vector in vectors.values() if isinstance(vectors, Mapping) else vectors:
+    for vector in vectors:
         counted.update(vector)
     return dict(counted)

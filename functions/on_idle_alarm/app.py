@@ -1,0 +1,28 @@
+"""An idle alarm changed state. Trigger: the alarm topic (SNS)."""
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from trainmaster.bootstrap import wiring
+from trainmaster.idle_alarms import training_job_of
+
+logger = Logger()
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: LambdaContext) -> None:
+    for record in event["Records"]:
+        _look(record["Sns"]["Message"])
+
+
+def _look(message: str) -> None:
+    settings = wiring().settings
+    name = training_job_of(message, stack=settings.stack, account_id=settings.account_id)
+    if name is None:
+        logger.warning("not one of our alarms")
+        return
+    pool = wiring().idle_watch.look(name)
+    if pool is not None:
+        wiring().doorbell.ring([pool])
+    logger.info("alarm read", training_job=name, changed=pool is not None)

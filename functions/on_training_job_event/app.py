@@ -1,0 +1,25 @@
+"""A training job changed state. Trigger: EventBridge, SageMaker Training Job State Change, any status."""
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from trainmaster.bootstrap import wiring
+from trainmaster.requests import TAG_STACK
+
+logger = Logger()
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: LambdaContext) -> None:
+    """The event is a hint: what counts is what DescribeTrainingJob says now."""
+    detail = event.get("detail") or {}
+    tags = detail.get("Tags") or {}
+    name = detail.get("TrainingJobName")
+    if not name or tags.get(TAG_STACK) != wiring().settings.stack:
+        logger.debug("not ours", training_job=name)
+        return
+    pool = wiring().observer.hear(name)
+    if pool is not None:
+        wiring().doorbell.ring([pool])
+    logger.info("heard", training_job=name, status=detail.get("SecondaryStatus"), changed=pool is not None)

@@ -1,0 +1,47 @@
+"""Scheduling passes. Trigger: the doorbell queue; one pass a distinct pool, whatever the number of rings."""
+
+import json
+from collections import defaultdict
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from trainmaster.bootstrap import wiring
+from trainmaster.scheduling.actions import subject
+from trainmaster.scheduling.passes import LONGEST, Scheduler
+
+logger = Logger()
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Answers which messages failed, so that only they come back (ReportBatchItemFailures)."""
+    rings, unreadable = _rings(event["Records"])
+    failed = list(unreadable)
+    for pool, message_ids in rings.items():
+        if not _run(wiring().scheduler, pool):
+            failed += message_ids
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+
+
+def _rings(records: list[dict[str, Any]]) -> tuple[dict[str, list[str]], list[str]]:
+    """Message ids by pool, and those of messages that name none."""
+    rings: dict[str, list[str]] = defaultdict(list)
+    unreadable: list[str] = []
+    for record in records:
+        try:
+            rings[json.loads(record["body"])["pool"]].append(record["messageId"])
+        except (ValueError, KeyError, TypeError):
+            logger.exception("unreadable doorbell message", message_id=record["messageId"])
+            unreadable.append(record["messageId"])
+    return rings, unreadable
+
+
+def _run(scheduler: Scheduler, pool: str) -> bool:
+    summary = scheduler.run(pool, until=scheduler.clock() + LONGEST)
+    for action in summary.done:
+        logger.info("done", pool=pool, action=type(action).__name__, job=subject(action))
+    for failure in summary.failures:
+        logger.error("failed", pool=pool, exc_info=failure)
+    logger.info("pass over", pool=pool, looks=summary.looks, postponed=summary.postponed)
+    return not summary.failures

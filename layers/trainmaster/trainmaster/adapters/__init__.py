@@ -1,0 +1,1 @@
+"""The ports over AWS: the only users of boto3."""

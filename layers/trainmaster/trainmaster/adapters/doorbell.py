@@ -1,0 +1,36 @@
+"""Doorbell over SQS: one message a pool; the schedule function answers."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from trainmaster.errors import UnavailableError
+
+BATCH = 10
+"""Messages of one SendMessageBatch. Source: SQS limits."""
+
+
+class SqsDoorbell:
+    def __init__(self, client: Any, *, queue_url: str) -> None:
+        self._client = client
+        self._queue_url = queue_url
+
+    def ring(self, pools: Iterable[str]) -> None:
+        """Raises UnavailableError; the reconciler rings within a minute anyway."""
+        names = sorted(set(pools))
+        for start in range(0, len(names), BATCH):
+            self._send(names[start : start + BATCH])
+
+    def _send(self, pools: list[str]) -> None:
+        entries = [
+            {"Id": str(number), "MessageBody": json.dumps({"pool": pool})}
+            for number, pool in enumerate(pools)
+        ]
+        try:
+            answer = self._client.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
+        except (ClientError, BotoCoreError) as error:
+            raise UnavailableError("the doorbell queue did not take the message") from error
+        if answer.get("Failed"):
+            raise UnavailableError("the doorbell queue refused a message")

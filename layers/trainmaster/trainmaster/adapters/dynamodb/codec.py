@@ -1,0 +1,132 @@
+"""Frozen dataclasses to DynamoDB's attribute values and back, by their type hints.
+
+Instants are ISO 8601 UTC with milliseconds, durations seconds, vectors one line of text (``vector_text``);
+None is left out.
+"""
+
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any, TypeVar
+
+from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
+
+from trainmaster.jobs import Vector, parse_vector, vector_text
+
+T = TypeVar("T")
+AttributeMap = dict[str, Any]
+"""DynamoDB JSON: ``{"name": {"S": "..."}}``."""
+
+_HINTS: dict[type, dict[str, Any]] = {}
+_serialize = TypeSerializer().serialize
+_deserialize = TypeDeserializer().deserialize
+
+
+def to_attributes(values: Mapping[str, Any]) -> AttributeMap:
+    return {name: _serialize(value) for name, value in values.items()}
+
+
+def from_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _plain(_deserialize(value)) for name, value in attributes.items()}
+
+
+def value(content: object) -> dict[str, Any]:
+    """One attribute value."""
+    return dict(_serialize(content))
+
+
+def encode(record: Any) -> dict[str, Any]:
+    """A dataclass as plain values that ``to_attributes`` takes."""
+    hints = _hints(type(record))
+    encoded = {
+        field.name: _encode(getattr(record, field.name), hints[field.name])
+        for field in fields(record)  # type: ignore[arg-type]
+    }
+    return {name: content for name, content in encoded.items() if content is not None}
+
+
+def decode(cls: type[T], values: Mapping[str, Any]) -> T:
+    """The dataclass that ``encode`` was given; unknown names are ignored."""
+    hints = _hints(cls)
+    known = {
+        field.name: _decode(hints[field.name], values[field.name])
+        for field in fields(cls)  # type: ignore[arg-type]
+        if field.name in values
+    }
+    optional = {
+        field.name: None
+        for field in fields(cls)  # type: ignore[arg-type]
+        if field.name not in known and type(None) in typing.get_args(hints[field.name])
+    }
+    return cls(**optional, **known)
+
+
+def _hints(cls: type) -> dict[str, Any]:
+    """Resolved once a class: this runs for each row read."""
+    if cls not in _HINTS:
+        _HINTS[cls] = typing.get_type_hints(cls)
+    return _HINTS[cls]
+
+
+def iso(instant: datetime) -> str:
+    return instant.astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def _encode(content: Any, hint: Any) -> Any:
+    if hint == Vector:
+        return vector_text(content)
+    match content:
+        case datetime():
+            return iso(content)
+        case timedelta():
+            return int(content.total_seconds())
+        case Enum():
+            return content.value
+        case tuple():
+            return list(content)
+        case Mapping():
+            return dict(content)
+        case _ if is_dataclass(content):
+            return encode(content)
+        case _:
+            return content
+
+
+def _decode(hint: Any, content: Any) -> Any:
+    if hint == Vector:
+        return parse_vector(content)
+    hint = _without_none(hint)
+    if hint is datetime:
+        return datetime.fromisoformat(content)
+    if hint is timedelta:
+        return timedelta(seconds=content)
+    if typing.get_origin(hint) is tuple:
+        return tuple(content)
+    if isinstance(hint, type) and is_dataclass(hint):
+        return decode(hint, content)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return hint(content)
+    return content
+
+
+def _without_none(hint: Any) -> Any:
+    if isinstance(hint, types.UnionType):
+        return next(part for part in typing.get_args(hint) if part is not type(None))
+    return hint
+
+
+def _plain(content: Any) -> Any:
+    """Decimal and Binary are DynamoDB's business."""
+    match content:
+        case Decimal():
+            return int(content) if content == content.to_integral_value() else float(content)
+        case dict():
+            return {name: _plain(part) for name, part in content.items()}
+        case list():
+            return [_plain(part) for part in content]
+        case _:
+            return content

@@ -1,0 +1,120 @@
+"""Where everything lies in the table.
+
+| row | pk | sk |
+|---|---|---|
+| job | ``J#name`` | ``job`` |
+| its request (gzip) | ``J#name`` | ``request`` |
+| its attempts | ``J#name`` | ``a#entry#number`` |
+| its transitions | ``J#name`` | ``h#entry#ver`` |
+| alias of a training job | ``N#training-job-name`` | ``alias`` |
+| queue entry | ``Q#pool#team#lane`` | ``score#name`` |
+| parked: backing off, held | ``B#pool`` | ``until#name`` |
+| running | ``R#pool`` | ``name`` |
+| counters | ``P#pool`` | ``counters`` |
+| team | ``T#pool`` | ``team`` |
+| policy | ``POLICY`` | ``current``, ``v#revision`` |
+
+Only final jobs have ``ended_at`` beside ``team``, so only they are in the index ``by_team``.
+"""
+
+import hashlib
+from datetime import UTC, datetime
+
+from trainmaster.jobs import Capacity, Job, Vector, vector_text
+from trainmaster.scheduling.snapshot import WaitingJob
+
+SCORE_OFFSET = 10**16
+SCORE_DIGITS = 17
+"""Keeps scores sortable as text: they lie within ±3.2e15 (1,000 points of priority at 100 years each)."""
+FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
+"""Until when a held job is parked."""
+COUNTERS = "counters"
+BY_TEAM = "by_team"
+MAX_LANE_TEXT = 200
+"""Longer lanes (many instance groups) are hashed, so that keys stay far below 1,024 bytes."""
+
+Key = tuple[str, str]
+
+
+def job_key(name: str) -> Key:
+    return (f"J#{name}", "job")
+
+
+def request_key(name: str) -> Key:
+    return (f"J#{name}", "request")
+
+
+def attempt_key(name: str, entry_id: str, number: int) -> Key:
+    return (f"J#{name}", f"a#{entry_id}#{number:06d}")
+
+
+def history_key(name: str, entry_id: str, ver: int) -> Key:
+    return (f"J#{name}", f"h#{entry_id}#{ver:09d}")
+
+
+def alias_key(training_job_name: str) -> Key:
+    return (f"N#{training_job_name}", "alias")
+
+
+def counters_key(pool: str) -> Key:
+    return (f"P#{pool}", COUNTERS)
+
+
+def team_key(pool: str, team: str) -> Key:
+    return (f"T#{pool}", team)
+
+
+def running_key(pool: str, name: str) -> Key:
+    return (f"R#{pool}", name)
+
+
+def queue_key(pool: str, entry: WaitingJob) -> Key:
+    return (queue_partition(pool, entry.team, lane(entry.vector)), rank_text(entry.score, entry.name))
+
+
+def queue_partition(pool: str, team: str, lane_text: str) -> str:
+    return f"Q#{pool}#{team}#{lane_text}"
+
+
+def parked_key(pool: str, entry: WaitingJob) -> Key:
+    return (f"B#{pool}", f"{epoch_ms(entry.not_before or FOREVER):015d}#{entry.name}")
+
+
+def rank_text(score: int, name: str) -> str:
+    return f"{score + SCORE_OFFSET:0{SCORE_DIGITS}d}#{name}"
+
+
+def lane(vector: Vector) -> str:
+    """Jobs of a lane ask for the same thing, so a head that cannot start speaks for those behind it."""
+    text = vector_text(vector)
+    if len(text) <= MAX_LANE_TEXT:
+        return text
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def used(capacity: Capacity) -> str:
+    """Attribute of counters and teams."""
+    return f"used#{capacity}"
+
+
+def waiting_in(lane_text: str) -> str:
+    """Attribute of a team: how many of its jobs wait in the lane."""
+    return f"lane#{lane_text}"
+
+
+def hold_of(preemptor: str) -> str:
+    """Attribute of counters."""
+    return f"hold#{preemptor}"
+
+
+def row_key(job: Job, entry: WaitingJob | None) -> Key | None:
+    """The one row of queue, parking and pool that a job has; None when final."""
+    if job.is_live:
+        return running_key(job.spec.pool, job.name)
+    if entry is None:
+        return None
+    return parked_key(job.spec.pool, entry) if job.is_parked else queue_key(job.spec.pool, entry)
+
+
+def epoch_ms(instant: datetime) -> int:
+    return int(instant.timestamp() * 1000)

@@ -1,0 +1,245 @@
+"""Every read of the table, strongly consistent but for the index of finished jobs."""
+
+import gzip
+import heapq
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.codec import decode, from_attributes, to_attributes
+from trainmaster.adapters.dynamodb.transactions import unavailable
+from trainmaster.errors import UnavailableError
+from trainmaster.jobs import Attempt, Capacity, Job, JobState
+from trainmaster.ports import Alias, HistoryLine, PoolState, StoredPolicy, TeamState
+from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob
+
+HEADS = 8
+"""Candidates of each lane of each team: what the planner looks at."""
+HISTORY_LINES = 200
+BATCH = 100
+"""Keys of one BatchGetItem. Source: DynamoDB limits."""
+PAGE = 250
+
+
+class DynamoReader:
+    """JobReader, SnapshotReader, QueueReader and PoolReader over one table."""
+
+    def __init__(self, client: Any, *, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    # ---- single jobs
+
+    def job(self, name: str) -> Job | None:
+        item = self._get(layout.job_key(name))
+        return None if item is None else decode(Job, item)
+
+    def alias(self, training_job_name: str) -> Alias | None:
+        item = self._get(layout.alias_key(training_job_name))
+        return None if item is None else decode(Alias, item)
+
+    def request(self, name: str) -> dict[str, Any]:
+        item = self._get(layout.request_key(name))
+        assert item is not None, f"job {name} has no request"
+        body: dict[str, Any] = json.loads(gzip.decompress(bytes(item["body"])))
+        return body
+
+    def story(self, job: Job) -> tuple[tuple[Attempt, ...], tuple[HistoryLine, ...]]:
+        partition = layout.job_key(job.name)[0]
+        attempts = self._query(partition, prefix=f"a#{job.spec.entry_id}#")
+        lines = self._query(partition, prefix=f"h#{job.spec.entry_id}#", backwards=True)
+        history = [decode(HistoryLine, item) for item in islice(lines, HISTORY_LINES)]
+        return tuple(decode(Attempt, item) for item in attempts), tuple(reversed(history))
+
+    # ---- a pass
+
+    def snapshot(self, pool: str, *, policy: StoredPolicy, now: datetime) -> Snapshot:
+        """Read the pool; what it costs depends on teams, shapes and running jobs, not on the queue."""
+        counters = self._get(layout.counters_key(pool)) or {}
+        holds = tuple(decode(Hold, content) for name, content in counters.items() if name.startswith("hold#"))
+        return Snapshot(
+            paused=policy.paused,
+            used=_counts(counters),
+            holds=holds,
+            waiting=tuple(self._heads(pool)),
+            due=self._due(pool, now=now),
+            running=tuple(decode(RunningJob, item) for item in self._query(f"R#{pool}")),
+            gone_preemptors=frozenset(hold.preemptor for hold in holds if not self._waits(hold.preemptor)),
+        )
+
+    def _heads(self, pool: str) -> Iterator[WaitingJob]:
+        for team, lane in self._lanes(pool):
+            entries = self._query(layout.queue_partition(pool, team, lane), page=HEADS)
+            yield from (decode(WaitingJob, item) for item in islice(entries, HEADS))
+
+    def _due(self, pool: str, *, now: datetime) -> tuple[WaitingJob, ...]:
+        until = f"{layout.epoch_ms(now):015d}~"  # '~' sorts behind every name
+        items = self._query(f"B#{pool}", upto=until)
+        return tuple(decode(WaitingJob, item) for item in islice(items, BATCH))
+
+    def _waits(self, name: str) -> bool:
+        job = self.job(name)
+        return job is not None and job.is_waiting
+
+    def _lanes(self, pool: str) -> list[tuple[str, str]]:
+        """(team, lane) with waiting jobs."""
+        return [
+            (team["sk"], name.removeprefix("lane#"))
+            for team in self._query(f"T#{pool}")
+            for name, count in team.items()
+            if name.startswith("lane#") and count > 0
+        ]
+
+    # ---- lists for people
+
+    def waiting(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
+        lanes = [self._lane(pool, team, lane, after, limit) for team, lane in self._lanes(pool)]
+        merged = heapq.merge(*lanes, key=lambda entry: entry.rank)
+        return tuple(islice(merged, limit))
+
+    def _lane(
+        self, pool: str, team: str, lane: str, after: tuple[int, str] | None, limit: int
+    ) -> Iterator[WaitingJob]:
+        behind = None if after is None else layout.rank_text(*after)
+        items = self._query(layout.queue_partition(pool, team, lane), behind=behind, page=min(limit, PAGE))
+        return (decode(WaitingJob, item) for item in items)
+
+    def parked(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
+        behind = None if after is None else f"{after[0]:015d}#{after[1]}"
+        items = self._query(f"B#{pool}", behind=behind, page=min(limit, PAGE))
+        return tuple(decode(WaitingJob, item) for item in islice(items, limit))
+
+    def running(self, pool: str) -> tuple[RunningJob, ...]:
+        entries = (decode(RunningJob, item) for item in self._query(f"R#{pool}"))
+        return tuple(sorted(entries, key=lambda job: (-job.priority, job.claimed_at, job.name)))
+
+    def finished(
+        self, team: str, *, state: JobState, after: tuple[str, str] | None, limit: int
+    ) -> tuple[tuple[str, str], ...]:
+        condition = "team = :team" if after is None else "team = :team AND ended_at <= :upto"
+        values: dict[str, Any] = {":team": team, ":state": state.value}
+        if after is not None:
+            values[":upto"] = after[0]
+        pages = self._pages(
+            IndexName=layout.BY_TEAM,
+            KeyConditionExpression=condition,
+            FilterExpression="#state = :state",
+            ExpressionAttributeNames={"#state": "state"},
+            ExpressionAttributeValues=to_attributes(values),
+            ScanIndexForward=False,
+        )
+        found = ((item["ended_at"], item["pk"].removeprefix("J#")) for item in pages)
+        ordered = (one for one in _ties_by_name(found) if after is None or _is_behind(one, after))
+        return tuple(islice(ordered, limit))
+
+    def jobs(self, names: Iterable[str]) -> dict[str, Job]:
+        wanted = list(dict.fromkeys(names))
+        found: dict[str, Job] = {}
+        for start in range(0, len(wanted), BATCH):
+            for item in self._batch(wanted[start : start + BATCH]):
+                job = decode(Job, item)
+                found[job.name] = job
+        return found
+
+    def pool_state(self, pool: str) -> PoolState:
+        counters = self._get(layout.counters_key(pool)) or {}
+        teams = {
+            item["sk"]: TeamState(
+                used=_counts(item),
+                waiting=item.get("parked", 0)
+                + sum(n for name, n in item.items() if name.startswith("lane#")),
+            )
+            for item in self._query(f"T#{pool}")
+        }
+        return PoolState(used=_counts(counters), teams=teams)
+
+    # ---- the calls
+
+    def _get(self, key: layout.Key) -> dict[str, Any] | None:
+        answer = self._call("get_item", Key=_key(key), ConsistentRead=True)
+        return from_attributes(answer["Item"]) if "Item" in answer else None
+
+    def _query(
+        self,
+        partition: str,
+        *,
+        prefix: str | None = None,
+        behind: str | None = None,
+        upto: str | None = None,
+        backwards: bool = False,
+        page: int = PAGE,
+    ) -> Iterator[dict[str, Any]]:
+        condition, values = "pk = :pk", {":pk": partition}
+        for clause, bound in (
+            (" AND begins_with(sk, :sk)", prefix),
+            (" AND sk > :sk", behind),
+            (" AND sk <= :sk", upto),
+        ):
+            if bound is not None:
+                condition, values = condition + clause, values | {":sk": bound}
+        return self._pages(
+            KeyConditionExpression=condition,
+            ExpressionAttributeValues=to_attributes(values),
+            ConsistentRead=True,
+            ScanIndexForward=not backwards,
+            Limit=page,
+        )
+
+    def _pages(self, **query: Any) -> Iterator[dict[str, Any]]:
+        while True:
+            answer = self._call("query", **query)
+            yield from (from_attributes(item) for item in answer["Items"])
+            if "LastEvaluatedKey" not in answer:
+                return
+            query["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+    def _batch(self, names: list[str]) -> Iterator[dict[str, Any]]:
+        keys = [_key(layout.job_key(name)) for name in names]
+        while keys:
+            request = {self._table: {"Keys": keys, "ConsistentRead": True}}
+            answer = self._call("batch_get_item", table=False, RequestItems=request)
+            yield from (from_attributes(item) for item in answer["Responses"].get(self._table, []))
+            keys = answer.get("UnprocessedKeys", {}).get(self._table, {}).get("Keys", [])
+
+    def _call(self, operation: str, *, table: bool = True, **arguments: Any) -> dict[str, Any]:
+        if table:
+            arguments["TableName"] = self._table
+        try:
+            answer: dict[str, Any] = getattr(self._client, operation)(**arguments)
+        except ClientError as error:
+            raise unavailable(error) from error
+        except BotoCoreError as error:
+            raise UnavailableError("the table did not answer") from error
+        return answer
+
+
+def _counts(item: dict[str, Any]) -> dict[Capacity, int]:
+    return {
+        Capacity.parse(name.removeprefix("used#")): count
+        for name, count in item.items()
+        if name.startswith("used#") and count
+    }
+
+
+def _ties_by_name(found: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Equal instants come from the index in no order of their own: newest first, then by name."""
+    tied: list[tuple[str, str]] = []
+    for one in found:
+        if tied and tied[0][0] != one[0]:
+            yield from sorted(tied)
+            tied = []
+        tied.append(one)
+    yield from sorted(tied)
+
+
+def _is_behind(one: tuple[str, str], after: tuple[str, str]) -> bool:
+    return one[0] < after[0] or (one[0] == after[0] and one[1] > after[1])
+
+
+def _key(key: layout.Key) -> dict[str, Any]:
+    return {"pk": {"S": key[0]}, "sk": {"S": key[1]}}

@@ -1,0 +1,250 @@
+"""What one commit writes: every row that follows from the jobs' changes, each item once."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.codec import encode, to_attributes, value
+from trainmaster.adapters.dynamodb.layout import Key
+from trainmaster.jobs import Attempt, Job
+from trainmaster.ports import Alias, Change, Guard, HistoryLine
+from trainmaster.scheduling.entries import running_entry, waiting_entry
+
+Operation = dict[str, Any]
+"""One element of TransactItems."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """How long rows of finished jobs are kept."""
+
+    days: int
+
+    def of_final(self, ended_at: datetime) -> int:
+        """TTL (epoch seconds) of a final job, its request and the alias of its name."""
+        return int((ended_at + timedelta(days=self.days)).timestamp())
+
+    def of_line(self, at: datetime) -> int:
+        """TTL of rows written while the job lives: attempts, transitions, later aliases.
+
+        Twice as long, so that they outlive the job unless it waited for longer than ``days``.
+        """
+        return int((at + timedelta(days=2 * self.days)).timestamp())
+
+
+@dataclass(slots=True)
+class _Update:
+    """One UpdateItem, put together from many places."""
+
+    add: Counter[str] = field(default_factory=Counter)
+    put: dict[str, Any] = field(default_factory=dict)
+    remove: list[str] = field(default_factory=list)
+    conditions: list[tuple[str, str, Any]] = field(default_factory=list)
+    """Template over ``#n`` and ``:v``, attribute, value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writes:
+    """Turns changes into TransactItems for one table."""
+
+    table: str
+    retention: Retention
+
+    def of(self, changes: Sequence[Change], *, at: datetime, guard: Guard | None) -> list[Operation]:
+        """All operations of one commit; the jobs in ``changes`` already carry their new versions."""
+        operations = [one for change in changes for one in self._of_change(change, at=at)]
+        updates = _counted(changes)
+        if guard is not None:
+            _guarded(updates[layout.counters_key(changes[0].after.spec.pool)], guard)
+            operations += self._unchanged(guard)
+        return operations + [
+            self.update(key, update) for key, update in updates.items() if _says_something(update)
+        ]
+
+    def of_submission(self, job: Job, packed: bytes) -> list[Operation]:
+        """The rows of a new job; its name must be free."""
+        spec = job.spec
+        entry = waiting_entry(job)
+        alias = Alias(job=job.name, entry_id=spec.entry_id, attempt=0)
+        line = HistoryLine(at=spec.submitted_at, attempt=0, from_state=None, to_state=job.state, reason=None)
+        team = _Update(add=Counter({layout.waiting_in(layout.lane(spec.vector)): 1}))
+        return [
+            self.put(layout.job_key(job.name), _job_item(job), only_if="attribute_not_exists(pk)"),
+            self.put(layout.alias_key(job.name), encode(alias), only_if="attribute_not_exists(pk)"),
+            self.put(layout.request_key(job.name), {"body": packed}),
+            self.put(layout.queue_key(spec.pool, entry), encode(entry)),
+            self._history(job, line),
+            self.update(layout.team_key(spec.pool, spec.team), team),
+        ]
+
+    def _of_change(self, change: Change, *, at: datetime) -> Iterable[Operation]:
+        before, after = change.before, change.after
+        item = _job_item(after)
+        if after.is_final:
+            item["ttl"] = self.retention.of_final(after.ended_at or at)
+            yield from self._expire(after, item["ttl"])
+        yield self.put(layout.job_key(after.name), item, only_if="ver = :ver", values={":ver": before.ver})
+        yield from self._row(before, after)
+        yield from self._attempt(change, at=at)
+        if before.state is not after.state:
+            yield self._history(after, _line(change, at=at))
+
+    def _row(self, before: Job, after: Job) -> Iterable[Operation]:
+        """Move the job's one row of queue, parking or pool."""
+        old = layout.row_key(before, None if before.is_live else waiting_entry(before))
+        new = (
+            None if after.is_final else layout.row_key(after, None if after.is_live else waiting_entry(after))
+        )
+        if old is not None and old != new:
+            yield {"Delete": {"TableName": self.table, "Key": _key(old)}}
+        if new is not None:
+            entry = running_entry(after) if after.is_live else waiting_entry(after)
+            yield self.put(new, encode(entry))
+
+    def _attempt(self, change: Change, *, at: datetime) -> Iterable[Operation]:
+        attempt = change.ended or change.after.live
+        if attempt is None or attempt == change.before.live:
+            return
+        spec = change.after.spec
+        ttl = self.retention.of_line(at)
+        yield self.put(
+            layout.attempt_key(spec.name, spec.entry_id, attempt.number),
+            {**encode(attempt), "ttl": ttl},
+        )
+        if change.before.live is None and attempt.number > 0:
+            yield self._alias(change.after, attempt, ttl)
+
+    def _alias(self, job: Job, attempt: Attempt, ttl: int) -> Operation:
+        alias = Alias(job=job.name, entry_id=job.spec.entry_id, attempt=attempt.number)
+        return self.put(
+            layout.alias_key(attempt.training_job_name),
+            {**encode(alias), "ttl": ttl},
+            only_if="attribute_not_exists(pk) OR entry_id = :entry",
+            values={":entry": job.spec.entry_id},
+        )
+
+    def _history(self, job: Job, line: HistoryLine) -> Operation:
+        key = layout.history_key(job.name, job.spec.entry_id, job.ver)
+        return self.put(key, {**encode(line), "ttl": self.retention.of_line(line.at)})
+
+    def _expire(self, job: Job, ttl: int) -> Iterable[Operation]:
+        for key in (layout.request_key(job.name), layout.alias_key(job.name)):
+            yield self.update(key, _Update(put={"ttl": ttl}))
+
+    def _unchanged(self, guard: Guard) -> list[Operation]:
+        if guard.still_waiting is None:
+            return []
+        check = {
+            "TableName": self.table,
+            "Key": _key(layout.job_key(guard.still_waiting.name)),
+            "ConditionExpression": "ver = :ver",
+            "ExpressionAttributeValues": {":ver": value(guard.still_waiting.ver)},
+        }
+        return [{"ConditionCheck": check}]
+
+    def put(
+        self,
+        key: Key,
+        item: Mapping[str, Any],
+        *,
+        only_if: str | None = None,
+        values: Mapping[str, Any] | None = None,
+    ) -> Operation:
+        put: dict[str, Any] = {"TableName": self.table, "Item": _key(key) | to_attributes(item)}
+        if only_if is not None:
+            put["ConditionExpression"] = only_if
+        if values:
+            put["ExpressionAttributeValues"] = to_attributes(values)
+        return {"Put": put}
+
+    def update(self, key: Key, update: _Update) -> Operation:
+        """One Update with short aliases for every name and value."""
+        names: dict[str, str] = {}
+        values: dict[str, Any] = {}
+
+        def bound(template: str, attribute: str, content: Any) -> str:
+            number = len(names)
+            names[f"#n{number}"] = attribute
+            if ":v" in template:
+                values[f":v{number}"] = value(content)
+            return template.replace("#n", f"#n{number}").replace(":v", f":v{number}")
+
+        clauses = {
+            "ADD": [bound("#n :v", name, count) for name, count in update.add.items() if count],
+            "SET": [bound("#n = :v", name, content) for name, content in update.put.items()],
+            "REMOVE": [bound("#n", name, None) for name in update.remove],
+        }
+        conditions = [bound(f"({template})", name, content) for template, name, content in update.conditions]
+        operation: dict[str, Any] = {
+            "TableName": self.table,
+            "Key": _key(key),
+            "UpdateExpression": " ".join(
+                f"{verb} {', '.join(parts)}" for verb, parts in clauses.items() if parts
+            ),
+            "ExpressionAttributeNames": names,
+        }
+        if values:
+            operation["ExpressionAttributeValues"] = values
+        if conditions:
+            operation["ConditionExpression"] = " AND ".join(conditions)
+        return {"Update": operation}
+
+
+def with_new_versions(changes: Sequence[Change]) -> list[Change]:
+    return [replace(one, after=replace(one.after, ver=one.before.ver + 1)) for one in changes]
+
+
+def _counted(changes: Sequence[Change]) -> dict[Key, _Update]:
+    """Counters and teams as the sum of what the changes mean for them."""
+    updates: dict[Key, _Update] = defaultdict(_Update)
+    for change in changes:
+        for job, sign in ((change.before, -1), (change.after, +1)):
+            spec = job.spec
+            if job.is_live:
+                for capacity, count in spec.vector.items():
+                    updates[layout.counters_key(spec.pool)].add[layout.used(capacity)] += sign * count
+                    updates[layout.team_key(spec.pool, spec.team)].add[layout.used(capacity)] += sign * count
+            elif not job.is_final:
+                place = "parked" if job.is_parked else layout.waiting_in(layout.lane(spec.vector))
+                updates[layout.team_key(spec.pool, spec.team)].add[place] += sign
+    return updates
+
+
+def _guarded(counters: _Update, guard: Guard) -> None:
+    counters.conditions.append(("#n = :v", "policy_version", guard.policy_version))
+    for capacity, room in (guard.room or {}).items():
+        template = "attribute_not_exists(#n) OR #n <= :v" if room >= 0 else "#n <= :v"
+        counters.conditions.append((template, layout.used(capacity), room))
+    for capacity, count in (guard.used or {}).items():
+        template = "#n = :v" if count else "attribute_not_exists(#n) OR #n = :v"
+        counters.conditions.append((template, layout.used(capacity), count))
+    if guard.places_hold is not None:
+        name = layout.hold_of(guard.places_hold.preemptor)
+        counters.put[name] = encode(guard.places_hold)
+        counters.conditions.append(("attribute_not_exists(#n)", name, None))
+    if guard.ends_hold_of is not None:
+        counters.remove.append(layout.hold_of(guard.ends_hold_of))
+
+
+def _says_something(update: _Update) -> bool:
+    return bool(any(update.add.values()) or update.put or update.remove or update.conditions)
+
+
+def _line(change: Change, *, at: datetime) -> HistoryLine:
+    before, after = change.before, change.after
+    reason = change.ended.reason if change.ended else after.reason or after.waiting
+    return HistoryLine(
+        at=at, attempt=before.attempt, from_state=before.state, to_state=after.state, reason=reason
+    )
+
+
+def _job_item(job: Job) -> dict[str, Any]:
+    """The job, with what the index needs at the top."""
+    return {**encode(job), "team": job.spec.team}
+
+
+def _key(key: Key) -> dict[str, Any]:
+    return {"pk": {"S": key[0]}, "sk": {"S": key[1]}}

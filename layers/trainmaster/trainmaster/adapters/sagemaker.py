@@ -1,0 +1,157 @@
+"""TrainingApi over SageMaker. Errors are told apart by code, never by text."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    ParamValidationError,
+)
+
+from trainmaster.errors import (
+    NameTakenError,
+    OutcomeUnknownError,
+    ServerFaultError,
+    TrainingRefusedError,
+    TrainmasterError,
+    UnavailableError,
+    UnclassifiedTrainingError,
+)
+from trainmaster.jobs import TERMINAL_STATUSES, Observation
+
+# Codes of the SageMaker API and of AWS's common errors.
+_NAME_IN_USE = "ResourceInUse"
+_FOR_NOW = frozenset(
+    {
+        "ResourceLimitExceeded",
+        "ThrottlingException",
+        "Throttling",
+        "TooManyRequestsException",
+        "RequestLimitExceeded",
+        "ServiceUnavailable",
+        "CapacityError",
+    },
+)
+_FOR_GOOD = frozenset(
+    {
+        "ValidationException",
+        "ValidationError",
+        "AccessDenied",
+        "AccessDeniedException",
+        "ResourceNotFound",
+        "ResourceNotFoundException",
+        "InvalidParameterValue",
+    },
+)
+_UNKNOWN_JOB = frozenset({"ValidationException", "ResourceNotFound", "ResourceNotFoundException"})
+"""What Describe and Stop answer about a name that does not exist, or (Stop) about a job that is over."""
+SERVER_FAULT = 500
+MAX_REASON = 1024
+"""Characters of FailureReason kept. Source: SageMaker API, FailureReason."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Written by user code: may try to move the terminal's cursor or turn the text around."""
+
+
+class SageMakerTraining:
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def create(self, request: Mapping[str, Any]) -> str:
+        try:
+            answer = self._client.create_training_job(**request)
+        except ParamValidationError as error:
+            raise TrainingRefusedError(str(error)) from error
+        except ClientError as error:
+            raise _create_error(error) from error
+        except (ConnectTimeoutError, EndpointConnectionError) as error:
+            raise UnavailableError("SageMaker could not be reached") from error
+        except BotoCoreError as error:
+            raise OutcomeUnknownError("SageMaker did not answer CreateTrainingJob") from error
+        arn: str = answer["TrainingJobArn"]
+        return arn
+
+    def describe(self, training_job_name: str) -> Observation | None:
+        try:
+            answer = self._client.describe_training_job(TrainingJobName=training_job_name)
+        except ClientError as error:
+            if _code(error) in _UNKNOWN_JOB:
+                return None
+            raise _unavailable(error, "DescribeTrainingJob") from error
+        except BotoCoreError as error:
+            raise UnavailableError("SageMaker did not answer DescribeTrainingJob") from error
+        return _observation(answer)
+
+    def tags(self, training_job_arn: str) -> dict[str, str]:
+        found: dict[str, str] = {}
+        try:
+            for page in self._client.get_paginator("list_tags").paginate(ResourceArn=training_job_arn):
+                found |= {tag["Key"]: tag["Value"] for tag in page["Tags"]}
+        except ClientError as error:
+            raise _unavailable(error, "ListTags") from error
+        except BotoCoreError as error:
+            raise UnavailableError("SageMaker did not answer ListTags") from error
+        return found
+
+    def stop(self, training_job_name: str) -> None:
+        try:
+            self._client.stop_training_job(TrainingJobName=training_job_name)
+        except ClientError as error:
+            if _code(error) not in _UNKNOWN_JOB:
+                raise _unavailable(error, "StopTrainingJob") from error
+        except BotoCoreError as error:
+            raise UnavailableError("SageMaker did not answer StopTrainingJob") from error
+
+
+def _create_error(error: ClientError) -> TrainmasterError:
+    code, text = _code(error), printable(error.response["Error"].get("Message", ""))
+    if code == _NAME_IN_USE:
+        return NameTakenError(text)
+    if code in _FOR_NOW:
+        return UnavailableError(f"{code}: {text}")
+    if code in _FOR_GOOD:
+        return TrainingRefusedError(f"{code}: {text}")
+    if error.response["ResponseMetadata"]["HTTPStatusCode"] >= SERVER_FAULT:
+        return ServerFaultError(f"{code}: {text}")
+    return UnclassifiedTrainingError(f"{code}: {text}")
+
+
+def _unavailable(error: ClientError, operation: str) -> UnavailableError:
+    return UnavailableError(f"{operation} was refused: {_code(error)}")
+
+
+def _code(error: ClientError) -> str:
+    return error.response["Error"]["Code"]
+
+
+def _observation(answer: Mapping[str, Any]) -> Observation:
+    status = answer["TrainingJobStatus"]
+    ended = answer.get("TrainingEndTime") or answer.get("LastModifiedTime")
+    reason = answer.get("FailureReason")
+    return Observation(
+        training_job_name=answer["TrainingJobName"],
+        training_job_arn=answer["TrainingJobArn"],
+        status=status,
+        secondary_status=answer["SecondaryStatus"],
+        failure_reason=None if reason is None else printable(reason),
+        training_since=_training_since(answer),
+        ended_at=_utc(ended) if status in TERMINAL_STATUSES else None,
+    )
+
+
+def _training_since(answer: Mapping[str, Any]) -> datetime | None:
+    transitions = answer.get("SecondaryStatusTransitions", [])
+    return next((_utc(one["StartTime"]) for one in transitions if one["Status"] == "Training"), None)
+
+
+def _utc(instant: datetime | None) -> datetime | None:
+    return None if instant is None else instant.astimezone(UTC)
+
+
+def printable(text: str) -> str:
+    """Safe to store, log and print: no control or direction-changing characters, bounded."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)[:MAX_REASON]

@@ -1,0 +1,113 @@
+"""The composition root: builds each part on first use and hands it to those who need it."""
+
+import os
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache
+from typing import Any
+
+import botocore.session
+from botocore.config import Config
+
+from trainmaster.adapters.alarms import CloudWatchAlarms
+from trainmaster.adapters.doorbell import SqsDoorbell
+from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
+from trainmaster.adapters.sagemaker import SageMakerTraining
+from trainmaster.idle_alarms import IdleWatch
+from trainmaster.observer import Observer
+from trainmaster.reconciler import Reconciler
+from trainmaster.scheduling.passes import Scheduler
+from trainmaster.settings import Settings
+
+QUICK = Config(
+    connect_timeout=2,
+    read_timeout=10,
+    retries={"mode": "standard", "total_max_attempts": 3},
+)
+"""Fail in time for the caller to act on it."""
+
+
+class Wiring:
+    """Everything a function may need; a function that never asks for SageMaker never loads its model."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @staticmethod
+    def clock() -> datetime:
+        return datetime.now(UTC)
+
+    @cached_property
+    def store(self) -> DynamoJobStore:
+        days = self.settings.retention_days
+        return DynamoJobStore(self._dynamodb, table=self.settings.table, retention_days=days)
+
+    @cached_property
+    def reader(self) -> DynamoReader:
+        return DynamoReader(self._dynamodb, table=self.settings.table)
+
+    @cached_property
+    def policies(self) -> DynamoPolicyStore:
+        return DynamoPolicyStore(self._dynamodb, table=self.settings.table)
+
+    @cached_property
+    def training(self) -> SageMakerTraining:
+        return SageMakerTraining(self._client("sagemaker"))
+
+    @cached_property
+    def doorbell(self) -> SqsDoorbell:
+        return SqsDoorbell(self._client("sqs"), queue_url=self.settings.doorbell_url)
+
+    @cached_property
+    def observer(self) -> Observer:
+        return Observer(store=self.store, reader=self.reader, training=self.training, clock=self.clock)
+
+    @cached_property
+    def scheduler(self) -> Scheduler:
+        return Scheduler(
+            policies=self.policies,
+            snapshots=self.reader,
+            store=self.store,
+            reader=self.reader,
+            training=self.training,
+            clock=self.clock,
+            stack=self.settings.stack,
+        )
+
+    @cached_property
+    def reconciler(self) -> Reconciler:
+        return Reconciler(
+            policies=self.policies,
+            queue=self.reader,
+            reader=self.reader,
+            observer=self.observer,
+            doorbell=self.doorbell,
+            clock=self.clock,
+        )
+
+    @cached_property
+    def idle_watch(self) -> IdleWatch:
+        alarms = CloudWatchAlarms(self._client("cloudwatch"))
+        return IdleWatch(
+            alarms=alarms,
+            reader=self.reader,
+            store=self.store,
+            clock=self.clock,
+            stack=self.settings.stack,
+        )
+
+    @cached_property
+    def _dynamodb(self) -> Any:
+        return self._client("dynamodb")
+
+    @cached_property
+    def _session(self) -> botocore.session.Session:
+        return botocore.session.get_session()
+
+    def _client(self, service: str) -> Any:
+        return self._session.create_client(service, config=QUICK)
+
+
+@lru_cache(maxsize=1)
+def wiring() -> Wiring:
+    """The one of this process, built from its environment at first use."""
+    return Wiring(Settings.from_env(os.environ))

@@ -1,0 +1,87 @@
+"""What SageMaker says becomes part of the job: for the event handler and the reconciler, safe to repeat."""
+
+from dataclasses import dataclass
+
+from trainmaster import lifecycle
+from trainmaster.errors import LostRaceError, NameTakenError
+from trainmaster.jobs import Job, JobState, Observation, Reason
+from trainmaster.ports import Change, Clock, JobReader, JobStore, TrainingApi
+from trainmaster.scheduling.starting import adoptable
+
+TRIES = 5
+"""Reads anew after each lost race; an attempt has few writers."""
+NAME_TAKEN = Reason(code="name-taken", message="a training job that is not ours has the attempt's name")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observer:
+    store: JobStore
+    reader: JobReader
+    training: TrainingApi
+    clock: Clock
+
+    def hear(self, training_job_name: str) -> str | None:
+        """News of a training job: look and write down. Returns the pool to wake, None when nothing changed.
+
+        News of other people's jobs, of earlier attempts and of jobs that are over change nothing.
+        """
+        alias = self.reader.alias(training_job_name)
+        if alias is None:
+            return None
+        job = self.reader.job(alias.job)
+        if job is None or job.spec.entry_id != alias.entry_id or job.attempt != alias.attempt:
+            return None
+        return self.look(job)
+
+    def look(self, job: Job) -> str | None:
+        """Compare a job with SageMaker. Returns the pool to wake, None when nothing changed."""
+        current: Job | None = job
+        for _ in range(TRIES):
+            if current is None or not current.is_live or current.attempt != job.attempt:
+                return None
+            change = self._news_of(current)
+            if change is None:
+                return None
+            try:
+                self.store.commit([change], at=self.clock())
+            except LostRaceError:
+                current = self.reader.job(job.name)
+            else:
+                return job.spec.pool
+        raise LostRaceError(f"{job.name} kept changing while it was looked at")
+
+    def _news_of(self, job: Job) -> Change | None:
+        assert job.live is not None, f"{job.name} is not live"
+        if job.live.training_job_arn is None:
+            return self._news_of_claim(job)
+        seen = self.training.describe(job.live.training_job_name)
+        if seen is not None and _forgot_to_stop(job, seen):
+            return Change(before=job, after=lifecycle.stop_told(job, told=False))
+        return lifecycle.observed(job, seen, now=self.clock())
+
+    def _news_of_claim(self, job: Job) -> Change | None:
+        """A claim whose create was not recorded.
+
+        Adopt what exists; without it, give the slot back once the lease is over.
+        """
+        assert job.live is not None, f"{job.name} is not live"
+        now = self.clock()
+        try:
+            arn = adoptable(job, self.training)
+        except NameTakenError:
+            return self._unless_leased(job, lifecycle.failed(job, reason=NAME_TAKEN, now=now))
+        if arn is not None:
+            return lifecycle.observed(job, self.training.describe(job.live.training_job_name), now=now)
+        if job.state is JobState.STOPPING:
+            return self._unless_leased(job, lifecycle.never_created(job, now=now))
+        return self._unless_leased(job, lifecycle.unclaimed(job))
+
+    def _unless_leased(self, job: Job, after: Job) -> Change | None:
+        assert job.live is not None, f"{job.name} is not live"
+        return None if self.clock() < job.live.lease_until else Change(before=job, after=after)
+
+
+def _forgot_to_stop(job: Job, seen: Observation) -> bool:
+    """We told it to stop, and it runs on as if nobody had."""
+    assert job.live is not None, f"{job.name} is not live"
+    return job.live.stop_sent and seen.status == "InProgress"

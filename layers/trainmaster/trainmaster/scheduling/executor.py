@@ -1,0 +1,120 @@
+"""Carries out a plan: the only code that starts and stops training jobs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from trainmaster import lifecycle
+from trainmaster.errors import LostRaceError, TrainmasterError
+from trainmaster.jobs import Job, Reason
+from trainmaster.ports import Change, Guard
+from trainmaster.scheduling import starting
+from trainmaster.scheduling.actions import Action, DropHold, LimitHold, Plan, Preempt, Start, Stop, Unpark
+from trainmaster.scheduling.context import Pass
+from trainmaster.scheduling.snapshot import Hold, RunningJob, WaitingJob
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    done: list[Action] = field(default_factory=list)
+    postponed: list[tuple[Action, TrainmasterError]] = field(default_factory=list)
+    """Lost a race or were told to come back; the next look decides anew."""
+    failures: list[Exception] = field(default_factory=list)
+
+
+def execute(plan: Plan, now: Pass) -> Outcome:
+    """Carry out each action in order; one bad job never stops the others.
+
+    Crash safety: each action writes its intent first and calls SageMaker second, so a death between
+    the two leaves a row that the next pass or the reconciler acts on.
+    """
+    outcome = Outcome()
+    for action in plan.actions:
+        try:
+            _execute_one(action, now)
+        except TrainmasterError as error:
+            if error.retryable:
+                outcome.postponed.append((action, error))
+            else:
+                outcome.failures.append(error)
+        except Exception as error:  # noqa: BLE001  the bulkhead; the handler raises it after the pass
+            outcome.failures.append(error)
+        else:
+            outcome.done.append(action)
+    return outcome
+
+
+def explain(reasons: Mapping[str, Reason], candidates: Iterable[WaitingJob], now: Pass) -> None:
+    """Write the reasons whose code has changed; a job that moved on meanwhile keeps its own."""
+    for candidate in candidates:
+        reason = reasons.get(candidate.name)
+        if reason is None or reason.code == candidate.waiting_code:
+            continue
+        try:
+            job = _read(candidate, now)
+            now.store.commit([Change(before=job, after=lifecycle.explained(job, reason))], at=now.clock())
+        except LostRaceError:
+            continue
+
+
+def _execute_one(action: Action, now: Pass) -> None:
+    match action:
+        case Start():
+            _start(action, now)
+        case Preempt():
+            _preempt(action, now)
+        case Stop(job=running):
+            _stop(_read(running, now), now)
+        case Unpark(job=waiting):
+            job = _read(waiting, now)
+            now.store.commit([Change(before=job, after=lifecycle.unparked(job))], at=now.clock())
+        case DropHold(hold=hold):
+            now.store.drop_hold(now.pool, hold)
+        case LimitHold(hold=hold, until=until):
+            now.store.limit_hold(now.pool, hold, until)
+        case _:
+            assert_never(action)
+
+
+def _start(action: Start, now: Pass) -> None:
+    job = _read(action.job, now)
+    guard = Guard(
+        policy_version=now.policy_version,
+        room=action.room,
+        ends_hold_of=job.name if action.ends_hold else None,
+    )
+    claimed = starting.claim(job, now, guard=guard)
+    starting.launch(claimed, now)
+
+
+def _preempt(action: Preempt, now: Pass) -> None:
+    """Intents and the hold in one transaction; the stops follow."""
+    victims = [_read(victim, now) for victim in action.victims]
+    hold = Hold(
+        preemptor=action.job.name, vector=action.job.vector, victims=tuple(job.name for job in victims)
+    )
+    changes = [
+        Change(before=victim, after=lifecycle.preempted_for(victim, action.job.name)) for victim in victims
+    ]
+    guard = Guard(
+        policy_version=now.policy_version,
+        used=action.used,
+        places_hold=hold,
+        still_waiting=action.job,
+    )
+    for job in now.store.commit(changes, at=now.clock(), guard=guard):
+        _stop(job, now)
+
+
+def _stop(job: Job, now: Pass) -> None:
+    assert job.live is not None, f"{job.name} is not live"
+    now.training.stop(job.live.training_job_name)
+    now.store.commit([Change(before=job, after=lifecycle.stop_told(job))], at=now.clock())
+
+
+def _read(seen: WaitingJob | RunningJob, now: Pass) -> Job:
+    """The whole job, provided that it is still what the plan was made for."""
+    job = now.reader.job(seen.name)
+    if job is None or job.ver != seen.ver:
+        raise LostRaceError(f"{seen.name} changed after it was planned for")
+    return job

@@ -1,0 +1,69 @@
+"""One pass over one pool: look, decide, act, and look again until nothing is left to do."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from trainmaster.policy import parse_policy
+from trainmaster.ports import Clock, JobReader, JobStore, PolicyStore, SnapshotReader, TrainingApi
+from trainmaster.scheduling.actions import Action
+from trainmaster.scheduling.context import Pass
+from trainmaster.scheduling.executor import execute, explain
+from trainmaster.scheduling.planner import plan
+
+LONGEST = timedelta(seconds=90)
+"""A pass ends in time for the function's timeout (120 s)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheduler:
+    policies: PolicyStore
+    snapshots: SnapshotReader
+    store: JobStore
+    reader: JobReader
+    training: TrainingApi
+    clock: Clock
+    stack: str
+
+    def run(self, pool: str, *, until: datetime) -> "Summary":
+        """Run one pass. Two at once are harmless: each write is conditional, the loser looks again."""
+        summary = Summary()
+        while self._once(pool, summary) and self.clock() < until:
+            continue
+        return summary
+
+    def _once(self, name: str, summary: "Summary") -> bool:
+        """One look; True when something was done, so that another look is worth it."""
+        stored = self.policies.current()
+        pool = parse_policy(stored.document).pool(name)
+        if pool is None:
+            return False
+        snapshot = self.snapshots.snapshot(name, policy=stored, now=self.clock())
+        decided = plan(snapshot, pool, now=self.clock())
+        context = Pass(
+            pool=name,
+            policy_version=stored.version,
+            store=self.store,
+            reader=self.reader,
+            training=self.training,
+            clock=self.clock,
+            stack=self.stack,
+            capacity_wait=pool.capacity_wait,
+        )
+        outcome = execute(decided, context)
+        summary.looks += 1
+        summary.done += outcome.done
+        summary.postponed += len(outcome.postponed)
+        summary.failures += outcome.failures
+        if not outcome.done:
+            explain(decided.reasons, snapshot.waiting, context)
+        return bool(outcome.done)
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a pass did, for its log line."""
+
+    looks: int = 0
+    done: list[Action] = field(default_factory=list)
+    postponed: int = 0
+    failures: list[Exception] = field(default_factory=list)

@@ -1,0 +1,153 @@
+"""The start protocol: claim, create under a name that is a pure function of the attempt, record.
+
+Dying after the claim leaves ``starting`` until the lease runs out; dying after the create leaves a training
+job under the known name. In both cases the reconciler looks whether it exists and goes on from there, so
+an attempt is created at most once and never lost.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from trainmaster import lifecycle
+from trainmaster.errors import (
+    LostRaceError,
+    NameTakenError,
+    OutcomeUnknownError,
+    ServerFaultError,
+    TrainingRefusedError,
+    UnavailableError,
+    UnclassifiedTrainingError,
+)
+from trainmaster.jobs import Job, JobState, Reason
+from trainmaster.ports import Change, Guard, TrainingApi
+from trainmaster.requests import attempt_name, attempt_request, is_ours
+from trainmaster.scheduling.context import Pass
+
+RECORD_TRIES = 5
+"""A job whose start is being recorded can only be changed by a cancel, an event and the reconciler."""
+
+
+def claim(job: Job, now: Pass, *, guard: Guard) -> Job:
+    """Take the slot. Raises LostRaceError when the pool or the job has changed."""
+    at = now.clock()
+    name = attempt_name(job.name, job.spec.entry_id, job.attempt)
+    after = lifecycle.claim(job, training_job_name=name, now=at)
+    (claimed,) = now.store.commit([Change(before=job, after=after)], at=at, guard=guard)
+    return claimed
+
+
+def launch(job: Job, now: Pass) -> None:
+    """Create the claimed attempt and record what came of it.
+
+    Raises:
+        OutcomeUnknownError: Nobody knows yet; the lease keeps the slot until the reconciler does.
+    """
+    request = _request(job, now)
+    try:
+        arn = _create(job, request, now.training)
+    except NameTakenError as error:
+        _give_up(job, Reason(code="name-taken", message=str(error)), now)
+    except TrainingRefusedError as error:
+        _give_up(job, Reason(code="failed-to-start", message=str(error)), now)
+    except UnclassifiedTrainingError as error:
+        message = str(error)
+        _release(job, lambda one: lifecycle.puzzled(one, message=message, now=now.clock()), now)
+    except OutcomeUnknownError:
+        raise
+    except UnavailableError as error:
+        reason = Reason(code="unavailable", message=str(error))
+        _release(job, lambda one: lifecycle.put_back(one, reason=reason, now=now.clock()), now)
+    else:
+        _record(job, arn, now)
+
+
+def _request(job: Job, now: Pass) -> dict[str, Any]:
+    body = now.reader.request(job.name)
+    return attempt_request(
+        body,
+        name=_live_name(job),
+        job=job,
+        stack=now.stack,
+        capacity_wait=now.capacity_wait,
+    )
+
+
+def _create(job: Job, request: Mapping[str, Any], training: TrainingApi) -> str:
+    try:
+        return training.create(request)
+    except (NameTakenError, ServerFaultError, OutcomeUnknownError) as error:
+        arn = adoptable(job, training)
+        if arn is not None:
+            return arn
+        if not isinstance(error, NameTakenError):
+            raise
+    return training.create(request)  # the name was in use a moment ago and is free now: deleted
+
+
+def adoptable(job: Job, training: TrainingApi) -> str | None:
+    """The ARN of the training job that already carries the attempt's name; None when there is none.
+
+    Raises:
+        NameTakenError: It is not ours: another entry, attempt or request made it.
+    """
+    seen = training.describe(_live_name(job))
+    if seen is None:
+        return None
+    if not is_ours(training.tags(seen.training_job_arn), job):
+        raise NameTakenError(
+            f"a training job named {_live_name(job)!r} exists already and was not started for this job; "
+            "submit under another name",
+        )
+    return seen.training_job_arn
+
+
+def _record(job: Job, arn: str, now: Pass) -> None:
+    """Write the ARN down, unless an event or the reconciler was faster.
+
+    A cancel in between leaves ``stopping`` with the ARN: the next look sends the stop.
+    """
+    current: Job | None = job
+    for _ in range(RECORD_TRIES):
+        if current is None or current.live is None or current.live.number != job.attempt:
+            return
+        if current.live.training_job_arn is not None:
+            return
+        after = lifecycle.recorded(current, training_job_arn=arn, now=now.clock())
+        try:
+            now.store.commit([Change(before=current, after=after)], at=now.clock())
+        except LostRaceError:
+            current = now.reader.job(job.name)
+        else:
+            return
+    raise LostRaceError(f"{job.name} kept changing while its start was recorded")
+
+
+def _give_up(job: Job, reason: Reason, now: Pass) -> None:
+    _release(job, lambda one: lifecycle.failed(one, reason=reason, now=now.clock()), now)
+
+
+def _release(job: Job, step: Callable[[Job], Job], now: Pass) -> None:
+    """Free the slot of an attempt that was not created; a cancel in between makes the job ``stopped``."""
+    at = now.clock()
+    try:
+        now.store.commit([_over(job, step(job))], at=at)
+    except LostRaceError:
+        fresh = now.reader.job(job.name)
+        if fresh is None or fresh.state is not JobState.STOPPING or fresh.attempt != job.attempt:
+            raise
+        now.store.commit([_over(fresh, lifecycle.never_created(fresh, now=at))], at=at)
+
+
+def _over(before: Job, after: Job) -> Change:
+    live = before.live
+    if live is None or not after.is_final:
+        return Change(before=before, after=after)
+    return Change(
+        before=before, after=after, ended=replace(live, ended_at=after.ended_at, reason=after.reason)
+    )
+
+
+def _live_name(job: Job) -> str:
+    assert job.live is not None, f"{job.name} has no live attempt"
+    return job.live.training_job_name

@@ -1,0 +1,29 @@
+"""The environment of the functions, read once; the only place that knows the names."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    table: str
+    doorbell_url: str
+    stack: str
+    """Value of the tag ``trainmaster:stack`` on every training job we start."""
+    account_id: str
+    admin_principal_arns: tuple[str, ...]
+    retention_days: int
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> Self:
+        """Read every setting, or fail at cold start with the name of the missing one (KeyError)."""
+        admins = env["TRAINMASTER_ADMIN_PRINCIPAL_ARNS"].split(",")
+        return cls(
+            table=env["TRAINMASTER_TABLE"],
+            doorbell_url=env["TRAINMASTER_DOORBELL_URL"],
+            stack=env["TRAINMASTER_STACK"],
+            account_id=env["TRAINMASTER_ACCOUNT_ID"],
+            admin_principal_arns=tuple(arn.strip() for arn in admins if arn.strip()),
+            retention_days=int(env["TRAINMASTER_RETENTION_DAYS"]),
+        )
