@@ -227,12 +227,17 @@ def test_an_unknown_key_is_answered_with_the_nearest_one() -> None:
     (error,) = errors_of(pool(preemption={"min_runtme": "5m"}))
     assert error.field == "pools[0].preemption.min_runtme"
     assert error.message == "unknown key"
-    assert error.hint == "did you mean 'min_runtime'?"
+    assert error.hint == "did you mean min_runtime?"
 
 
 def test_an_unknown_key_near_nothing_is_answered_with_the_known_ones() -> None:
     (error,) = errors_of({"teams": [{"name": "a", "zzz": 1}]})
     assert error.hint.startswith("known keys: name, principals, max_priority")
+
+
+def test_a_key_that_is_no_plain_word_is_quoted_and_cut() -> None:
+    errors = errors_of({"x\n\u202e": 1, "k" * 100: 1})
+    assert [error.field for error in errors] == ['["x\\n\\u202e"]', f'["{"k" * 64}..."]']
 
 
 def test_every_mistake_is_reported_at_once() -> None:

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from trainmaster.errors import FieldError, PolicyViolationError
-from trainmaster.policy.model import MAX_PRIORITY, Aging, Order, Policy, PoolPolicy, Preemption, TeamPolicy
+from trainmaster.policy.model import Aging, Order, Policy, PoolPolicy, Preemption, TeamPolicy
 from trainmaster.policy.principals import PrincipalPattern, parse_principal
-from trainmaster.policy.section import MAX_COUNT, Findings, Section, shown, shown_key, whole_number
+from trainmaster.policy.section import MAX_COUNT, Findings, Section, shown, whole_number
+from trainmaster.user_options import MAX_PRIORITY
 
 # Names become parts of table keys (where `#` separates) and of tags; a pool called `-` is nobody's.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/=+@-]{0,62}")
@@ -209,7 +210,7 @@ def _refuse_shared_types(pools: tuple[PoolPolicy, ...], findings: Findings) -> N
                 first = owner.setdefault(instance_type, index)
                 if first != index:
                     findings.refuse(
-                        f"pools[{index}].{key}.{shown_key(instance_type)}",
+                        f"pools[{index}].{key}.{instance_type}",
                         f"belongs to pools[{first}] already",
                         "leave the type in one pool",
                     )

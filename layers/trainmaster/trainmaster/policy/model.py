@@ -8,8 +8,8 @@ from typing import Any
 
 from trainmaster.errors import FieldError
 from trainmaster.policy.principals import PrincipalPattern
+from trainmaster.user_options import MAX_PRIORITY
 
-MAX_PRIORITY = 1000
 # Without ageing a step of priority must outweigh any wait.
 NO_AGING_STEP = timedelta(days=36_525)  # 100 years
 

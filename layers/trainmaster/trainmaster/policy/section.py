@@ -8,12 +8,13 @@ from datetime import timedelta
 from difflib import get_close_matches
 
 from trainmaster.errors import FieldError
+from trainmaster.request_errors import quoted
 
 MAX_COUNT = 1_000_000  # more than any account has of anything; keeps sums and table numbers exact
 MAX_DURATION = timedelta(days=3650)  # keeps every instant plus a duration inside the calendar
-_SHOWN_CHARACTERS = 60
 _SHOWN_NUMBER = 10**18
 _DURATION = re.compile(r"([0-9]{1,9})([smhd])")
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_.*-]{1,64}")
 _KEPT_HINT = "do not rely on it yet"
 _UNITS = {
     "s": timedelta(seconds=1),
@@ -52,7 +53,10 @@ class Section:
             findings.refuse(path, f"must be a mapping, not {shown(value)}", "write keys and values")
 
     def at(self, key: str) -> str:
-        return f"{self.path}.{shown_key(key)}" if self.path else shown_key(key)
+        """The path of a key, for a message."""
+        if not _PLAIN_KEY.fullmatch(key):
+            return f"{self.path}[{quoted(key)}]"
+        return f"{self.path}.{key}" if self.path else key
 
     def value(self, key: str) -> object:
         self._known.append(key)
@@ -138,7 +142,7 @@ class Section:
         for key in self._values:
             if key not in self._known:
                 near = get_close_matches(key, self._known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(self._known)}"
+                hint = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(self._known)}"
                 self.findings.refuse(self.at(key), "unknown key", hint)
 
 
@@ -165,12 +169,4 @@ def shown(value: object) -> str:
         return "a mapping" if isinstance(value, dict) else "a list"
     if isinstance(value, int) and abs(value) > _SHOWN_NUMBER:
         return "a number that large"  # Python refuses to print very long ones
-    return _cut(json.dumps(value))
-
-
-def shown_key(key: str) -> str:
-    return _cut(key)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
+    return quoted(value) if isinstance(value, str) else json.dumps(value)
