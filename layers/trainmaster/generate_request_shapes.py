@@ -32,6 +32,8 @@ HEADER = '''\
 
 Patterns are Python's, to be matched with fullmatch; a structure's members name other shapes of the table.
 """
+# ruff: noqa
+# fmt: off
 
 from typing import Final, Literal, Required, TypedDict
 
