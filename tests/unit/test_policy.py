@@ -267,6 +267,12 @@ def test_a_pool_is_a_mapping() -> None:
     assert fields_of({"pools": ["p5"]}) == ["pools[0]", "pools[0].name"]
 
 
+def test_there_are_at_most_48_pools() -> None:
+    pools = [{"name": f"p{number}"} for number in range(49)]
+    parse_policy({"pools": pools[:48]})
+    assert fields_of({"pools": pools}) == ["pools"]
+
+
 def test_two_pools_of_one_name_are_refused() -> None:
     assert fields_of({"pools": [{"name": "a"}, {"name": "b"}, {"name": "a"}]}) == ["pools[2].name"]
 

@@ -79,6 +79,8 @@ class StoredPolicy:
     """Rises with each document *and* each pause: what claims are conditional on."""
     paused: bool
     document: Mapping[str, Any]
+    seal_key: str = ""
+    """Secret of this table, in hex, made with the first write: what paging tokens are sealed with."""
 
 
 class JobStore(Protocol):

@@ -19,6 +19,8 @@ _PRINCIPAL_HINT = "write arn:aws:iam::111122223333:role/NAME (or :user/NAME); * 
 # Bounds of MaxPendingTimeInSeconds: SageMaker API reference, StoppingCondition.
 _CAPACITY_WAIT_LEAST = timedelta(minutes=30)
 _CAPACITY_WAIT_MOST = timedelta(days=28)
+# A new policy and what it replaces tell every pool in one transaction: DynamoDB limits, 100 items.
+MAX_POOLS = 48
 
 _LATER_POOL_MAPPINGS = ("quotas", "warm_pool", "limits")
 _LATER_TEAM_MAPPINGS = ("budget", "rules")
@@ -55,6 +57,8 @@ def parse_policy(document: object) -> Policy:
     admins = _principals(root, "admins")
     root.keep(dict, *_LATER_MAPPINGS)
     root.refuse_unknown()
+    if len(pools) > MAX_POOLS:
+        findings.refuse("pools", f"has {len(pools)} pools", f"write at most {MAX_POOLS}")
     _refuse_repeated_names("pools", (pool.name for pool in pools), findings)
     _refuse_repeated_names("teams", (team.name for team in teams), findings)
     _refuse_shared_types(pools, findings)
