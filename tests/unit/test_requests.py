@@ -1,0 +1,326 @@
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trainmaster.jobs import Capacity, CapacityType, Job, JobSpec, JobState
+from trainmaster.requests import (
+    attempt_name,
+    attempt_request,
+    body_hash,
+    canonical,
+    is_ours,
+    read_request,
+)
+from trainmaster.user_options import Alternative, OnOom
+from trainmaster.validation import check_request
+
+from tests.bodies import body, resources, spot, tag_list, tags
+
+ENTRY = "01JABCDEFGHJKMNPQRSTVWXYZ0"
+NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")  # as the service model has it
+names = st.from_regex(r"\A[a-zA-Z0-9](-{0,3}[a-zA-Z0-9]){0,40}\Z").map(lambda name: name[:63].rstrip("-"))
+
+GROUPS = [
+    {"InstanceType": "ml.g5.xlarge", "InstanceCount": 1, "InstanceGroupName": "a"},
+    {"InstanceType": "ml.g5.2xlarge", "InstanceCount": 2, "InstanceGroupName": "b"},
+    {"InstanceType": "ml.g5.xlarge", "InstanceCount": 4, "InstanceGroupName": "c"},
+]
+PREFERENCES = [
+    {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 1},
+    {"InstanceType": "ml.p4d.24xlarge", "InstanceCount": 2},
+]
+
+
+def on_demand(instance_type: str) -> Capacity:
+    return Capacity(instance_type, CapacityType.ON_DEMAND)
+
+
+def a_job(whole: dict[str, Any], *, attempt: int = 0) -> Job:
+    ask = read_request(whole)
+    spec = JobSpec(
+        name=ask.name,
+        entry_id=ENTRY,
+        team="vision",
+        pool="p5",
+        submitted_by="arn:aws:iam::111122223333:role/vision-alice",
+        submitted_at=datetime(2026, 1, 1, tzinfo=UTC),
+        vector=ask.vector,
+        capacity_type=ask.capacity_type,
+        preemptible=ask.preemptible,
+        has_checkpoint=ask.has_checkpoint,
+        max_runtime=ask.max_runtime,
+        max_wait=ask.max_wait,
+        body_hash=body_hash(whole),
+    )
+    return Job(spec=spec, state=JobState.PENDING, priority=ask.priority, score=0, attempt=attempt)
+
+
+def started(whole: dict[str, Any], *, capacity_wait: timedelta = timedelta(minutes=30)) -> dict[str, Any]:
+    return attempt_request(
+        whole, name="job1-r1-abcdef", job=a_job(whole, attempt=1), stack="tm", capacity_wait=capacity_wait
+    )
+
+
+@pytest.mark.parametrize(
+    ("whole", "vector", "lane"),
+    [
+        pytest.param(body(), {"ml.p5.48xlarge": 1}, "ml.p5.48xlarge=1", id="one type"),
+        pytest.param(
+            resources(InstanceGroups=GROUPS),
+            {"ml.g5.xlarge": 5, "ml.g5.2xlarge": 2},
+            "ml.g5.2xlarge=2+ml.g5.xlarge=5",
+            id="groups are counted by type",
+        ),
+        pytest.param(
+            resources(InstancePreferences=PREFERENCES),
+            {"ml.p5.48xlarge": 1, "ml.p4d.24xlarge": 2},
+            "ml.p5.48xlarge=1|ml.p4d.24xlarge=2",
+            id="every preference is held",
+        ),
+        pytest.param(
+            resources(InstancePreferences=[{"InstanceType": "ml.p5.48xlarge"}], InstanceCount=3),
+            {"ml.p5.48xlarge": 3},
+            "ml.p5.48xlarge=3",
+            id="one count for all preferences",
+        ),
+        pytest.param(
+            body(
+                Tags=tag_list({"trainmaster:alternatives": "ml.g5.xlarge=1 ml.g5.2xlarge=4:spot@subnet-0ab1"})
+            ),
+            {"ml.p5.48xlarge": 1},
+            "ml.g5.xlarge=1>ml.g5.2xlarge:spot=4",
+            id="alternatives have a lane of their own",
+        ),
+    ],
+)
+def test_instances_and_lane(whole: dict[str, Any], vector: dict[str, int], lane: str) -> None:
+    assert check_request(whole) == []
+    ask = read_request(whole)
+    assert ask.vector == {on_demand(name): count for name, count in vector.items()}
+    assert ask.capacity_type is CapacityType.ON_DEMAND
+    assert ask.lane == lane
+
+
+def test_preferences_are_kept_in_their_order() -> None:
+    ask = read_request(resources(InstancePreferences=PREFERENCES))
+    assert ask.candidates == ({on_demand("ml.p5.48xlarge"): 1}, {on_demand("ml.p4d.24xlarge"): 2})
+
+
+def test_managed_spot_is_counted_apart() -> None:
+    ask = read_request(spot(run=60, wait=90))
+    assert ask.vector == {Capacity("ml.p5.48xlarge", CapacityType.SPOT): 1}
+    assert ask.capacity_type is CapacityType.SPOT
+    assert ask.max_wait == timedelta(seconds=90)
+    assert ask.lane == "ml.p5.48xlarge:spot=1"
+
+
+def test_without_options_the_defaults_hold() -> None:
+    ask = read_request(body(Tags=None))
+    assert (ask.priority, ask.team, ask.preemptible, ask.retries) == (0, None, True, None)
+    assert (ask.on_oom, ask.alternatives) == (None, ())
+
+
+def test_options_come_from_tags() -> None:
+    options = {
+        "priority": "1000",
+        "team": "vision",
+        "trainmaster:preemptible": "false",
+        "trainmaster:retries": "0",
+        "trainmaster:on_oom": "halve_batch",
+        "trainmaster:alternatives": "ml.g5.xlarge=1 ml.g5.2xlarge=4:spot@subnet-0ab1",
+        "model_name": "resnet",
+    }
+    whole = body(Tags=tag_list(options))
+    assert check_request(whole) == []
+    ask = read_request(whole)
+    assert (ask.priority, ask.team, ask.preemptible, ask.retries) == (1000, "vision", False, 0)
+    assert ask.on_oom is OnOom.HALVE_BATCH
+    assert ask.alternatives == (
+        Alternative(capacity=on_demand("ml.g5.xlarge"), count=1, subnet=None),
+        Alternative(capacity=Capacity("ml.g5.2xlarge", CapacityType.SPOT), count=4, subnet="subnet-0ab1"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("trainmaster:preemptible", "True"),
+        ("trainmaster:preemptible", ""),
+        ("trainmaster:retries", "6"),
+        ("trainmaster:retries", "-1"),
+        ("trainmaster:on_oom", "halve"),
+        ("trainmaster:alternatives", ""),
+        ("trainmaster:alternatives", "ml.g5.xlarge"),
+        ("trainmaster:alternatives", "ml.g5.xlarge=0"),
+        ("trainmaster:alternatives", "ml.g5.xlarge=1  ml.g5.2xlarge=1"),
+        ("trainmaster:alternatives", "ml.g5.xlarge=1:Spot"),
+        ("trainmaster:alternatives", "ml.g5.xlarge=1@vpc-1"),
+        ("trainmaster:alternatives", "ml.g5.xlarge=1 ml.g5.xlarge=1"),
+        ("team", ""),
+        ("team", " vision"),
+    ],
+)
+def test_an_option_that_says_nothing_is_refused_with_its_tag(key: str, value: str) -> None:
+    (error,) = check_request(body(Tags=tag_list({"first": "tag", key: value})))
+    assert error.field == "Tags[1].Value"
+    assert key in error.message
+    assert error.hint
+
+
+def test_times_role_and_checkpoints_are_read() -> None:
+    ask = read_request(body(CheckpointConfig={"S3Uri": "s3://vision-data/checkpoints"}))
+    assert ask.max_runtime == timedelta(hours=1)
+    assert ask.max_wait is None
+    assert ask.has_checkpoint
+    assert ask.role_arn == "arn:aws:iam::111122223333:role/vision-training"
+    assert not read_request(body()).has_checkpoint
+
+
+NETWORK = {"Subnets": ["subnet-2", "subnet-1"], "SecurityGroupIds": ["sg-1"]}
+
+
+def test_jobs_share_a_warm_key_whatever_does_not_matter_to_the_machines() -> None:
+    one = body(VpcConfig=NETWORK, EnableNetworkIsolation=False)
+    other = body(
+        TrainingJobName="other",
+        VpcConfig=NETWORK | {"Subnets": ["subnet-1", "subnet-2"]},
+        HyperParameters=None,
+        Tags=None,
+        StoppingCondition={"MaxRuntimeInSeconds": 1},
+    )
+    assert read_request(one).warm_key == read_request(other).warm_key is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"RoleArn": "arn:aws:iam::111122223333:role/other"},
+        {"ResourceConfig": {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 2, "VolumeSizeInGB": 30}},
+        {"ResourceConfig": {"InstanceType": "ml.p4d.24xlarge", "InstanceCount": 1, "VolumeSizeInGB": 30}},
+        {"ResourceConfig": {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 1, "VolumeSizeInGB": 31}},
+        {"ResourceConfig": body()["ResourceConfig"] | {"VolumeKmsKeyId": "key"}},
+        {"VpcConfig": NETWORK},
+        {"EnableNetworkIsolation": True},
+        {"EnableInterContainerTrafficEncryption": True},
+    ],
+)
+def test_a_warm_pool_of_other_machines_is_not_shared(change: dict[str, Any]) -> None:
+    assert read_request(body(**change)).warm_key != read_request(body()).warm_key
+
+
+@pytest.mark.parametrize(
+    "whole", [spot(), resources(InstanceGroups=GROUPS), resources(InstancePreferences=PREFERENCES)]
+)
+def test_where_sagemaker_keeps_no_warm_pool_there_is_no_key(whole: dict[str, Any]) -> None:
+    assert read_request(whole).warm_key is None
+
+
+def test_the_order_of_keys_and_tags_does_not_change_what_a_body_is() -> None:
+    one = body(Tags=tags(a="1", b="2"))
+    other = json.loads(json.dumps(dict(reversed(one.items())))) | {"Tags": tags(b="2", a="1")}
+    assert canonical(one) == canonical(other)
+    assert body_hash(one) == body_hash(other)
+    assert json.loads(canonical(one)) == one
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"TrainingJobName": "job2"},
+        {"Tags": tags(priority="4")},
+        {"Tags": None},
+        {"HyperParameters": {"epochs": "4"}},
+        {"ContainerArguments": ["b", "a"]},
+    ],
+)
+def test_any_other_change_makes_another_body(change: dict[str, Any]) -> None:
+    assert body_hash(body(**change)) != body_hash(body(ContainerArguments=["a", "b"]))
+    assert re.fullmatch("[0-9a-f]{64}", body_hash(body(**change)))
+
+
+def test_the_first_attempt_has_the_users_name() -> None:
+    assert attempt_name("job--1", ENTRY, 0) == "job--1"
+
+
+def test_a_later_attempt_has_a_name_made_of_name_number_and_entry() -> None:
+    assert attempt_name("job1", ENTRY, 2) == "job1-r2-a31d16"
+    assert attempt_name("job1", ENTRY, 2) == attempt_name("job1", ENTRY, 2)
+    assert attempt_name("job1", ENTRY[:-1] + "1", 2) != attempt_name("job1", ENTRY, 2)
+
+
+@given(names, st.integers(0, 10**6))
+def test_every_attempts_name_is_one_that_sagemaker_takes(name: str, attempt: int) -> None:
+    found = attempt_name(name, ENTRY, attempt)
+    assert NAME.fullmatch(found)
+    assert len(found) <= 63
+
+
+@given(names, st.lists(st.integers(0, 10**6), unique=True, min_size=2))
+def test_the_attempts_of_a_job_never_share_a_name(name: str, attempts: list[int]) -> None:
+    assert len({attempt_name(name, ENTRY, attempt) for attempt in attempts}) == len(attempts)
+
+
+def test_an_attempt_is_the_users_request_under_the_attempts_name_with_our_tags_last() -> None:
+    whole = body(Tags=tags(priority="3", team="vision"), RetryStrategy={"MaximumRetryAttempts": 2})
+    whole["ResourceConfig"]["InstanceType"] = "ml.m5.xlarge"
+    before = json.dumps(whole)
+    assert started(whole) == whole | {
+        "TrainingJobName": "job1-r1-abcdef",
+        "Tags": [
+            {"Key": "priority", "Value": "3"},
+            {"Key": "team", "Value": "vision"},
+            {"Key": "trainmaster:stack", "Value": "tm"},
+            {"Key": "trainmaster:job", "Value": ENTRY},
+            {"Key": "trainmaster:attempt", "Value": "1"},
+            {"Key": "trainmaster:spec", "Value": body_hash(whole)},
+        ],
+    }
+    assert json.dumps(whole) == before
+
+
+def test_a_user_without_tags_gets_ours_alone() -> None:
+    assert len(started(body(Tags=None))["Tags"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "capacity_wait", "expected"),
+    [
+        pytest.param("ml.p5.48xlarge", timedelta(minutes=45), 2700, id="GPUs wait as long as the pool says"),
+        pytest.param("ml.trn1.2xlarge", timedelta(minutes=45), 2700, id="Trainium too"),
+        pytest.param("ml.g5.xlarge", timedelta(minutes=1), 1800, id="not less than SageMaker takes"),
+        pytest.param("ml.g5.xlarge", timedelta(days=99), 2_419_200, id="not more than SageMaker takes"),
+        pytest.param("ml.m5.xlarge", timedelta(minutes=45), None, id="no effect on CPUs, so left out"),
+    ],
+)
+def test_sagemaker_may_wait_for_accelerated_instances(
+    instance_type: str, capacity_wait: timedelta, expected: int | None
+) -> None:
+    whole = resources(InstanceType=instance_type, InstanceCount=1)
+    stopping = started(whole, capacity_wait=capacity_wait)["StoppingCondition"]
+    assert stopping.get("MaxPendingTimeInSeconds") == expected
+    assert stopping["MaxRuntimeInSeconds"] == 3600
+
+
+def test_the_users_own_pending_time_stays() -> None:
+    stopping = {"MaxRuntimeInSeconds": 60, "MaxPendingTimeInSeconds": 7200}
+    assert started(body(StoppingCondition=stopping))["StoppingCondition"] == stopping
+
+
+def test_no_attempt_keeps_instances_that_nothing_counts() -> None:
+    whole = resources(InstanceType="ml.m5.xlarge", InstanceCount=1, KeepAlivePeriodInSeconds=600)
+    assert started(whole)["ResourceConfig"] == {"InstanceType": "ml.m5.xlarge", "InstanceCount": 1}
+
+
+def test_an_attempt_is_ours_when_entry_attempt_and_request_agree() -> None:
+    job = a_job(body(), attempt=1)
+    found = {tag["Key"]: tag["Value"] for tag in started(body())["Tags"]}
+    assert is_ours(found, job)
+    assert not is_ours({}, job)
+    assert not is_ours(found, replace(job, attempt=2))
+    for key in ("trainmaster:job", "trainmaster:attempt", "trainmaster:spec"):
+        assert not is_ours(found | {key: "other"}, job)
