@@ -44,7 +44,7 @@ def encode(record: Any) -> dict[str, Any]:
     hints = _hints(type(record))
     encoded = {
         field.name: _encode(getattr(record, field.name), hints[field.name])
-        for field in fields(record)  # type: ignore[arg-type]
+        for field in fields(record)
     }
     return {name: content for name, content in encoded.items() if content is not None}
 

@@ -1,0 +1,135 @@
+"""Valid objects with sensible defaults; a test sets only what it is about."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from trainmaster.jobs import Attempt, Capacity, CapacityType, Job, JobSpec, JobState, Observation, Vector
+from trainmaster.policy import Order, PoolPolicy, Preemption
+from trainmaster.scheduling.snapshot import RunningJob, Snapshot, WaitingJob
+
+NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
+A = "ml.a.xlarge"
+B = "ml.b.xlarge"
+ENTRY = "01JBN8Q0000000000000000000"
+
+
+def of(count: int = 1, instance_type: str = A, *, spot: bool = False) -> Vector:
+    kind = CapacityType.SPOT if spot else CapacityType.ON_DEMAND
+    return {Capacity(instance_type, kind): count}
+
+
+def minutes(count: float) -> timedelta:
+    return timedelta(minutes=count)
+
+
+def pool(capacity: int = 2, *, preemption: Preemption | None = None, **types: int) -> PoolPolicy:
+    """One pool of type A, and of B when named."""
+    counts = {A: capacity} | ({B: types["b"]} if "b" in types else {})
+    return PoolPolicy(name="main", capacity=counts, order=Order(), preemption=preemption or Preemption())
+
+
+def score_at(priority: int, minutes_ago: float, rules: PoolPolicy | None = None) -> int:
+    entered = NOON - minutes(minutes_ago)
+    return int(entered.timestamp() * 1000) - (rules or pool()).boost_ms(priority)
+
+
+def waiting(name: str, *, priority: int = 0, minutes_ago: float = 0, n: int = 1, **fields: Any) -> WaitingJob:
+    values: dict[str, Any] = {
+        "ver": 1,
+        "team": "default",
+        "state": JobState.PENDING,
+        "vector": of(n),
+        "score": score_at(priority, minutes_ago),
+        "submitted_at": NOON - minutes(minutes_ago),
+    }
+    return WaitingJob(name=name, priority=priority, **values | fields)
+
+
+def running(
+    name: str, *, priority: int = 0, minutes_ago: float = 30, n: int = 1, **fields: Any
+) -> RunningJob:
+    started = NOON - minutes(minutes_ago)
+    values: dict[str, Any] = {
+        "ver": 1,
+        "team": "default",
+        "state": JobState.RUNNING,
+        "vector": of(n),
+        "score": score_at(priority, minutes_ago),
+        "claimed_at": started,
+        "lease_until": started + minutes(5),
+        "training_job_name": name,
+        "known_to_sagemaker": True,
+        "training_since": started,
+        "ends_by": None,
+        "stop_sent": False,
+        "preemptible": True,
+        "has_checkpoint": True,
+        "preemptions": 0,
+    }
+    return RunningJob(name=name, priority=priority, **values | fields)
+
+
+def snapshot(*jobs: WaitingJob | RunningJob, **fields: Any) -> Snapshot:
+    """A pool in which ``used`` is what its running jobs hold."""
+    live = tuple(job for job in jobs if isinstance(job, RunningJob))
+    used: dict[Capacity, int] = {}
+    for job in live:
+        for capacity, count in job.vector.items():
+            used[capacity] = used.get(capacity, 0) + count
+    values: dict[str, Any] = {
+        "used": used,
+        "waiting": tuple(job for job in jobs if isinstance(job, WaitingJob)),
+        "running": live,
+    }
+    return Snapshot(**values | fields)
+
+
+def job(name: str = "train-1", *, state: JobState = JobState.PENDING, **fields: Any) -> Job:
+    """A job as just submitted; ``spec`` fields may be given too."""
+    spec: dict[str, Any] = {
+        "name": name,
+        "entry_id": ENTRY,
+        "team": "default",
+        "pool": "main",
+        "submitted_by": "arn:aws:iam::111122223333:user/ada",
+        "submitted_at": NOON,
+        "vector": of(),
+        "capacity_type": CapacityType.ON_DEMAND,
+        "preemptible": True,
+        "has_checkpoint": True,
+        "max_runtime": timedelta(hours=1),
+        "max_wait": None,
+        "body_hash": "0" * 64,
+    }
+    ours = {key: fields.pop(key) for key in list(fields) if key in spec}
+    values: dict[str, Any] = {"priority": 0, "score": int(NOON.timestamp() * 1000)}
+    return Job(spec=JobSpec(**spec | ours), state=state, **values | fields)
+
+
+def attempt(name: str = "train-1", **fields: Any) -> Attempt:
+    values: dict[str, Any] = {
+        "number": 0,
+        "training_job_name": name,
+        "capacity_type": CapacityType.ON_DEMAND,
+        "claimed_at": NOON,
+        "lease_until": NOON + minutes(5),
+        "training_job_arn": f"arn:aws:sagemaker:us-east-1:111122223333:training-job/{name}",
+    }
+    return Attempt(**values | fields)
+
+
+def live_job(name: str = "train-1", *, state: JobState = JobState.RUNNING, **fields: Any) -> Job:
+    live = fields.pop("live", None) or attempt(name)
+    return job(name, state=state, live=live, **{"started_at": NOON} | fields)
+
+
+def seen(
+    name: str = "train-1", *, status: str = "InProgress", secondary: str = "Training", **fields: Any
+) -> Observation:
+    return Observation(
+        training_job_name=name,
+        training_job_arn=f"arn:aws:sagemaker:us-east-1:111122223333:training-job/{name}",
+        status=status,
+        secondary_status=secondary,
+        **fields,
+    )
