@@ -1,0 +1,49 @@
+"""The operator's alarms."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.template.functions import FUNCTIONS
+from tests.template.stack import of_type, without
+
+
+def _alarm(name: str, source: tuple[str, str, str, str], statistic: str, period: int) -> dict[str, Any]:
+    namespace, metric, dimension, value = source
+    return {
+        "AlarmName": f"operator-prod-{name}",
+        "Namespace": namespace,
+        "MetricName": metric,
+        "Dimensions": [{"Name": dimension, "Value": value}],
+        "Statistic": statistic,
+        "Period": period,
+        "EvaluationPeriods": 1,
+        "Threshold": 1,
+        "ComparisonOperator": "GreaterThanOrEqualToThreshold",
+        "TreatMissingData": "notBreaching",
+        "AlarmActions": ["${MailTopic}"],
+    }
+
+
+def _expected_alarms() -> Iterator[dict[str, Any]]:
+    for logical_id, function in FUNCTIONS.items():
+        name = function.folder.replace("_", "-")
+        for metric in ("Errors", "Throttles"):
+            source = ("AWS/Lambda", metric, "FunctionName", f"${{{logical_id}}}")
+            yield _alarm(f"{name}-{metric.lower()}", source, "Sum", 300)
+        if logical_id != "ApiFunction":  # its callers see its failures themselves
+            queue = f"{logical_id.removesuffix('Function').replace('Schedule', 'Doorbell')}DeadLetterQueue"
+            depth = ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", f"${{{queue}.QueueName}}")
+            name = name.replace("schedule", "doorbell")
+            yield _alarm(f"{name}-dead-letters", depth, "Maximum", 60)
+
+
+def wrong_alarms(stack: Mapping[str, Any]) -> Iterator[str]:
+    """People hear of every error, throttle and dead letter; and `schedule` cannot touch these alarms."""
+    expected = {one["AlarmName"]: one for one in _expected_alarms()}
+    alarms = of_type(stack, "AWS::CloudWatch::Alarm").values()
+    given = {str(one.get("AlarmName")): without(one, "AlarmDescription") for one in alarms}
+    for name in sorted(expected.keys() | given.keys()):
+        if expected.get(name) != given.get(name):
+            yield f"{name}: {given.get(name)}"
+    if any(name.startswith("trainmaster-") for name in given):
+        yield "an operator's alarm under the prefix that schedule may delete"

@@ -1,0 +1,132 @@
+"""Wrong parameters are refused before anything is deployed; empty ones still make valid policies."""
+
+import re
+
+import pytest
+
+from tests.template import stack
+from tests.template.rights import grants
+
+ROLE = "arn:aws:iam::111122223333:role"
+
+
+def _accepts(parameter: str, value: str) -> bool:
+    """As CloudFormation: each value of a list must match the whole pattern."""
+    definition = stack.source()["Parameters"][parameter]
+    return all(re.fullmatch(definition["AllowedPattern"], one) for one in value.split(","))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("VpcEndpointIds", "vpce-0a1b2c3d4e5f67890"),
+        ("VpcEndpointIds", "vpce-local"),
+        ("VpcEndpointIds", "vpce-1,vpce-2"),
+        ("CallerPrincipalArns", f"{ROLE}/scientist,arn:aws:iam::444455556666:user/people/ada@example.org"),
+        (
+            "CallerPrincipalArns",
+            f"{ROLE}/aws-reserved/sso.amazonaws.com/eu-west-1/AWSReservedSSO_Science_0123456789abcdef",
+        ),
+        ("CallerPrincipalArns", "arn:aws-us-gov:iam::111122223333:role/scientist"),
+        ("CallerAccounts", "111122223333,444455556666"),
+        ("AdminPrincipalArns", f"{ROLE}/ops-*"),
+        ("TrainingRoleArns", f"{ROLE}/ml/*-train,{ROLE}/train"),
+        ("CheckpointBuckets", ""),
+        ("CheckpointBuckets", "arn:aws:s3:::one,arn:aws-cn:s3:::two.three"),
+        ("ApiUrlParameterName", "/trainmaster/api-url"),
+    ],
+)
+def test_accepted(parameter, value):
+    assert _accepts(parameter, value)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("VpcEndpointIds", ""),
+        ("VpcEndpointIds", "vpc-0a1b2c3d"),
+        ("CallerPrincipalArns", ""),
+        ("CallerPrincipalArns", "*"),
+        ("CallerPrincipalArns", f"{ROLE}/*"),
+        ("CallerPrincipalArns", f"{ROLE}/scientist-*"),
+        ("CallerPrincipalArns", f"{ROLE}/scientist,*"),
+        ("CallerPrincipalArns", "arn:aws:iam::111122223333:root"),
+        ("CallerPrincipalArns", "111122223333"),
+        ("CallerPrincipalArns", "arn:aws:sts::111122223333:assumed-role/scientist/ada"),
+        ("CallerAccounts", "*"),
+        ("CallerAccounts", "11112222333"),
+        ("AdminPrincipalArns", ""),
+        ("AdminPrincipalArns", f"{ROLE}/*"),
+        ("AdminPrincipalArns", "arn:aws:iam::*:role/admin"),
+        ("AdminPrincipalArns", f"{ROLE}/*/admin"),
+        ("TrainingRoleArns", "*"),
+        ("TrainingRoleArns", f"{ROLE}/*"),
+        ("TrainingRoleArns", f"{ROLE}/ml/*"),
+        ("TrainingRoleArns", "arn:aws:iam::111122223333:user/train"),
+        ("CheckpointBuckets", "one"),
+        ("CheckpointBuckets", "arn:aws:s3:::*"),
+        ("CheckpointBuckets", "arn:aws:s3:::one/prefix"),
+        ("ApiUrlParameterName", "api-url"),
+    ],
+)
+def test_refused(parameter, value):
+    assert not _accepts(parameter, value)
+
+
+def test_only_what_nobody_can_guess_has_no_default():
+    definitions = stack.source()["Parameters"]
+    assert {name for name, one in definitions.items() if "Default" not in one} == {
+        "AdminPrincipalArns",
+        "CallerAccounts",
+        "CallerPrincipalArns",
+        "TrainingRoleArns",
+        "VpcEndpointIds",
+    }
+    assert all(one.get("Description") for one in definitions.values())
+
+
+def test_without_checkpoint_buckets_reconcile_reads_no_bucket():
+    role = stack.resources(CheckpointBuckets="")["ReconcileFunctionRole"]["Properties"]
+    assert not [grant for grant in grants(role) if grant[0].startswith("s3:")]
+
+
+def test_unmanaged_jobs_can_be_stopped_only_where_the_stack_says_so():
+    def may_stop(**changed):
+        role = stack.resources(**changed)["ScheduleFunctionRole"]["Properties"]
+        return [grant[2] for grant in grants(role) if grant[0] == "sagemaker:StopTrainingJob"]
+
+    own = '{"StringEquals": {"aws:ResourceTag/trainmaster:stack": "prod"}}'
+    assert stack.source()["Parameters"]["StopUnmanagedJobs"]["Default"] == "false"
+    assert may_stop(StopUnmanagedJobs="false") == [own]
+    assert may_stop(StopUnmanagedJobs="true") == [
+        own,
+        '{"Null": {"aws:ResourceTag/trainmaster:stack": "true"}}',  # another stack's stay out of reach
+    ]
+
+
+def test_the_log_role_of_the_region_is_left_alone_unless_asked_for():
+    assert stack.source()["Parameters"]["CreateApiGatewayLogRole"]["Default"] == "false"
+    with_it, without = stack.resources(), stack.resources(CreateApiGatewayLogRole="false")
+    assert with_it.keys() - without.keys() == {"ApiGatewayAccount", "ApiGatewayLogRole"}
+
+
+def test_two_stacks_share_no_name_but_the_one_that_is_a_parameter():
+    def names(value):
+        for key, one in value.items():
+            if key in {
+                "AliasName",
+                "AlarmName",
+                "LogGroupName",
+                "QueueName",
+                "RoleName",
+                "TopicName",
+                "TableName",
+            }:
+                yield one
+            elif isinstance(one, dict):
+                yield from names(one)
+
+    fixed = list(names(stack.resources()))
+    assert len(fixed) > 20
+    assert not [one for one in fixed if "prod" not in one]
+    assert stack.source()["Parameters"]["ApiUrlParameterName"]["Default"] == "/trainmaster/api-url"
