@@ -24,7 +24,7 @@ class Progress:
     """Over all ranks, since the line before."""
 
     def line(self) -> str:
-        """Plain ASCII; nine digits tell any two fp32 losses of the usual size apart."""
+        """Plain ASCII, for CloudWatch's regular expressions."""
         return (
             f"[step {self.step}/{self.steps}] loss={self.loss:.9f} lr={self.lr:.6e} "
             f"tokens_per_s={self.tokens_per_s:.0f}"

@@ -26,3 +26,4 @@ def shard(model: Transformer, *, world: World, precision: Precision) -> None:
         assert isinstance(part, FSDPModule)
         # Gradients are summed, not averaged: the loss is already divided by the tokens of all ranks.
         part.set_gradient_divide_factor(1.0)
+        part.set_force_sum_reduction_for_comms(enable=True)  # else a scaled sum, which gloo does not have

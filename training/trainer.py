@@ -26,7 +26,7 @@ class Trainer:
     ) -> None:
         self._config, self._world = config, world
         self._model, self._optimizer, self._batches = model, optimizer, batches
-        self._loss = torch.zeros((), device=world.device)
+        self._loss = torch.zeros((), dtype=torch.float64, device=world.device)
 
     @property
     def tokens_per_step(self) -> int:
@@ -60,4 +60,6 @@ class Trainer:
         """This rank's part of the mean over the tokens of all ranks, so parts and gradients just add up."""
         inputs, targets = (part.to(self._world.device) for part in self._batches.at(step))
         logits = self._model(inputs).float().flatten(0, 1)
-        return F.cross_entropy(logits, targets.flatten(), reduction="sum") / self.tokens_per_step
+        losses = F.cross_entropy(logits, targets.flatten(), reduction="none")
+        # In fp64, or the sum of a batch would hide what a change of the number of ranks does.
+        return losses.sum(dtype=torch.float64) / self.tokens_per_step

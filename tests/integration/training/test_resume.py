@@ -1,0 +1,65 @@
+"""An attempt goes on as if nothing had happened: the real program, killed and asked to stop."""
+
+import hashlib
+import json
+import signal
+from pathlib import Path
+
+import torch
+
+from tests.integration.training.attempts import Job, finished
+
+_OPTIONS = ("--preset", "tiny", "--steps", "12", "--checkpoint_every", "5", "--seed", "1")
+_SLOWLY = ("--min_step_seconds", "0.2")  # so that a signal arrives well before the last step
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_killed_then_stopped_then_finished_it_is_bit_for_bit_the_uninterrupted_run(tmp_path: Path) -> None:
+    reference, job = Job.under(tmp_path / "reference", *_OPTIONS), Job.under(tmp_path / "job", *_OPTIONS)
+    uninterrupted = reference.start()  # beside the first attempt of the other
+
+    killed = job.run_until(6, signal.SIGKILL, *_SLOWLY)
+    assert killed.exit_code == -signal.SIGKILL
+    assert "starting from scratch" in killed.lines
+
+    stopped = job.run_until(7, signal.SIGTERM, *_SLOWLY)
+    assert stopped.exit_code == 143
+    assert stopped.resumed_from is not None
+    assert stopped.resumed_from[:2] == (5, "step-00000005/__0_0.distcp")
+    assert min(stopped.losses) == 6
+    last = max(stopped.losses)
+    assert 7 <= last < 12
+    saved = job.checkpoints / f"step-{last:08d}" / "__0_0.distcp"
+    saved_sha256 = _sha256(saved)
+
+    resumed = job.run()
+    assert resumed.exit_code == 0, resumed.errors
+    assert resumed.resumed_from == (last, f"step-{last:08d}/__0_0.distcp", saved_sha256)
+    assert sorted(resumed.losses) == list(range(last + 1, 13))
+
+    whole = finished(uninterrupted)
+    assert whole.exit_code == 0, whole.errors
+    assert sorted(whole.losses) == list(range(1, 13))
+    for attempt in (killed, stopped, resumed):
+        assert attempt.losses.items() <= whole.losses.items()
+    main_file = Path("checkpoints/step-00000012/__0_0.distcp")
+    assert _sha256(job.root / main_file) == _sha256(reference.root / main_file)
+
+    metrics = json.loads((job.root / "model/metrics.json").read_bytes())
+    assert f"{metrics['loss']:.9f}" == whole.losses[12]
+    weights = [torch.load(one.root / "model/model.pt") for one in (job, reference)]
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[1])
+    assert whole.errors == resumed.errors == ""
+
+
+def test_bad_options_fail_at_once_with_all_their_mistakes_in_the_failure_file(tmp_path: Path) -> None:
+    job = Job.under(tmp_path / "job", "--step", "3", "--lr", "fast")
+    attempt = job.run()
+    assert attempt.exit_code == 1
+    failure = (job.root / "output/failure").read_text()
+    assert "'steps'" in failure
+    assert "'fast'" in failure
+    assert not job.checkpoints.exists()

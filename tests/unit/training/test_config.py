@@ -1,0 +1,82 @@
+from pathlib import Path
+
+import pytest
+
+from training.config import Precision, TrainConfig, describe_options
+from training.errors import ConfigError
+
+
+def test_without_arguments_every_option_has_its_default() -> None:
+    config = TrainConfig.from_arguments([], {})
+    assert config == TrainConfig()
+    assert config.checkpoint_dir == Path("/opt/ml/checkpoints")
+    assert config.precision is Precision.BF16
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["--batch_size", "4", "--lr", "0.0001"], id="as SageMaker passes hyperparameters"),
+        pytest.param(["--batch-size", "4", "--lr", "1e-4"], id="as people type them"),
+        pytest.param(["--batch-size=4", "--lr=1e-4"], id="with an equals sign"),
+        pytest.param(["--batch_size", "1", "--lr", "1e-4", "--batch_size", "4"], id="the last one wins"),
+    ],
+)
+def test_every_way_to_write_an_option_is_read(arguments: list[str]) -> None:
+    assert TrainConfig.from_arguments(arguments, {}) == TrainConfig(batch_size=4, lr=1e-4)
+
+
+def test_dashes_in_a_value_stay() -> None:
+    config = TrainConfig.from_arguments(["--checkpoint-dir=/my-run/a-b", "--model-dir", "/m-n"], {})
+    assert (config.checkpoint_dir, config.model_dir) == (Path("/my-run/a-b"), Path("/m-n"))
+
+
+def test_sagemakers_directories_are_the_defaults_and_arguments_win() -> None:
+    env = {"SM_CHECKPOINT_DIR": "/sm/checkpoints", "SM_MODEL_DIR": "/sm/model"}
+    config = TrainConfig.from_arguments(["--model_dir", "/mine"], env)
+    assert (config.checkpoint_dir, config.model_dir) == (Path("/sm/checkpoints"), Path("/mine"))
+
+
+def test_the_sdks_own_hyperparameters_are_ignored() -> None:
+    arguments = ["--sagemaker_program", "train.py", "--sagemaker_region", '"us-east-1"']
+    assert TrainConfig.from_arguments(arguments, {}) == TrainConfig()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        pytest.param(["--step", "9"], "unknown option 'step' (did you mean 'steps'?)", id="nearest name"),
+        pytest.param(["--steps", "many"], "steps must be a whole number, not 'many'", id="not a number"),
+        pytest.param(["--steps", "6.5"], "steps must be a whole number, not '6.5'", id="a fraction"),
+        pytest.param(["--steps", "0"], "steps must be a finite number, 1 or more, not 0", id="too small"),
+        pytest.param(["--lr", "nan"], "lr must be a finite number, 0 or more, not nan", id="not finite"),
+        pytest.param(["--precision", "fp8"], "precision must be fp32 or bf16, not 'fp8'", id="precision"),
+        pytest.param(["--preset", "huge"], "preset must be one of tiny, not 'huge'", id="preset"),
+        pytest.param(["--steps"], "steps has no value", id="no value at the end"),
+        pytest.param(["--seed", "--steps", "3"], "seed has no value", id="no value before another option"),
+        pytest.param(["60"], "'60' belongs to no option", id="a value without an option"),
+    ],
+)
+def test_what_is_wrong_is_told(arguments: list[str], problem: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        TrainConfig.from_arguments(arguments, {})
+    assert caught.value.problems == (problem,)
+
+
+def test_a_name_that_is_near_nothing_gets_the_list() -> None:
+    with pytest.raises(ConfigError) as caught:
+        TrainConfig.from_arguments(["--zzzz", "9"], {})
+    assert "there are preset, steps, seed" in caught.value.problems[0]
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    arguments = ["--sted", "3", "--lr", "fast", "--preset", "huge", "--seed", "-1", "--log-every"]
+    with pytest.raises(ConfigError) as caught:
+        TrainConfig.from_arguments(arguments, {})
+    assert len(caught.value.problems) == 5
+
+
+def test_help_names_every_option_with_its_default() -> None:
+    lines = describe_options().splitlines()
+    assert "--steps (60): steps of the whole job, over all attempts" in lines
+    assert len(lines) == 14
