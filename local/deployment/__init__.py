@@ -1,0 +1,1 @@
+"""The deployment of the stack into the twin: template, resources, functions and what triggers them."""

@@ -1,0 +1,1 @@
+"""EventBridge and its scheduler: patterns, rules, deliveries and their faults."""

@@ -1,0 +1,1 @@
+"""Lambda: functions as processes under AWS's own runtime client, and what it promises about them."""

@@ -1,0 +1,94 @@
+"""First code of a function's process: sets the process clock to the twin's, then starts the runtime client.
+
+Runs as a script, outside the package: a function sees its own code, the layer and installed packages, not
+the twin. Arguments: the file in which the twin shares its clock, then the handler.
+"""
+
+import datetime as dt
+import mmap
+import runpy
+import struct
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+_SHARED = struct.Struct(
+    "<qq"
+)  # as local/clock.py writes it: microseconds, twice; zero means the machine's clock
+_MICROSECONDS = 1_000_000
+_NANOSECONDS = 1_000
+
+_real_time_ns = time.time_ns
+_real_gmtime = time.gmtime
+_real_localtime = time.localtime
+_RealDate = dt.date
+_RealDatetime = dt.datetime
+
+
+class _TwinTime:
+    """Reads the shared clock."""
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            self._memory = mmap.mmap(file.fileno(), _SHARED.size, access=mmap.ACCESS_READ)
+
+    def now_ns(self) -> int:
+        while True:
+            first, second = _SHARED.unpack_from(self._memory)
+            if first == second:
+                return first * _NANOSECONDS if first else _real_time_ns()
+
+    def now(self) -> float:
+        return self.now_ns() / (_MICROSECONDS * _NANOSECONDS)
+
+
+class _LikeTheRealOne(type):
+    """Values made before the change, or by C code, count as instances too."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.__mro__[1])
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.__mro__[1])
+
+
+def _shift(twin: _TwinTime) -> None:
+    """Let everything that asks Python for the time get the twin's."""
+
+    class date(_RealDate, metaclass=_LikeTheRealOne):  # noqa: N801  it takes the place of datetime.date
+        @classmethod
+        def today(cls) -> Any:  # noqa: ANN401
+            return cls.fromtimestamp(twin.now())
+
+    class datetime(_RealDatetime, metaclass=_LikeTheRealOne):  # noqa: N801
+        @classmethod
+        def now(cls, tz: dt.tzinfo | None = None) -> Any:  # noqa: ANN401
+            return cls.fromtimestamp(twin.now(), tz)
+
+        @classmethod
+        def utcnow(cls) -> Any:  # noqa: ANN401
+            return cls.fromtimestamp(twin.now(), dt.UTC).replace(tzinfo=None)
+
+        @classmethod
+        def today(cls) -> Any:  # noqa: ANN401
+            return cls.now()
+
+    for shifted in (date, datetime):
+        shifted.__module__, shifted.__qualname__ = "datetime", shifted.__name__
+        setattr(dt, shifted.__name__, shifted)
+    time.time = twin.now
+    time.time_ns = twin.now_ns
+    time.gmtime = lambda seconds=None: _real_gmtime(twin.now() if seconds is None else seconds)
+    time.localtime = lambda seconds=None: _real_localtime(twin.now() if seconds is None else seconds)
+
+
+def main() -> None:
+    clock, handler = sys.argv[1:]
+    _shift(_TwinTime(Path(clock)))
+    sys.argv[1:] = [handler]
+    runpy.run_module("awslambdaric", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

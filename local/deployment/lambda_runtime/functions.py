@@ -1,0 +1,77 @@
+"""All functions of the stack, each with its pool of processes."""
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from local.clock import TwinClock
+from local.deployment.lambda_runtime.environment import Keys, Surroundings, function_environment
+from local.deployment.lambda_runtime.invocation import Outcome
+from local.deployment.lambda_runtime.logs import FunctionLog
+from local.deployment.lambda_runtime.pool import MAX_PROCESSES, FunctionPool, Start
+from local.deployment.lambda_runtime.process import Launch
+from local.deployment.lambda_runtime.runtime_api import PREFIX, RuntimeApi
+from local.deployment.rights import Rights
+from local.deployment.wiring import Function
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What a function process needs of the twin around it."""
+
+    surroundings: Surroundings
+    clock: TwinClock
+    clock_file: Path
+    logs: Any
+    """A boto3 client of CloudWatch Logs."""
+    log_folder: Path
+    rights: Rights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Functions:
+    runtime_api: RuntimeApi
+    _pools: dict[str, FunctionPool] = field(default_factory=dict)
+
+    def add(self, function: Function, keys: Keys, host: Host) -> None:
+        """Make the function callable; no process is started yet."""
+        pool = FunctionPool(
+            timeout_s=function.timeout.total_seconds(),
+            start=_starter(function, keys, host),
+            max_processes=min(MAX_PROCESSES, function.concurrency or MAX_PROCESSES),
+        )
+        self._pools[function.arn] = pool
+        self.runtime_api.add(function, pool)
+
+    def invoke(self, function_arn: str, payload: bytes) -> Outcome:
+        """Run the function once and wait for its answer."""
+        return self._pools[function_arn].invoke(payload)
+
+    def prewarm(self, function_arns: Iterable[str]) -> None:
+        for arn in function_arns:
+            self._pools[arn].prewarm()
+
+    def close(self) -> None:
+        for pool in self._pools.values():
+            pool.close()
+
+
+def _starter(function: Function, keys: Keys, host: Host) -> Start:
+    address = host.surroundings.endpoint_url.removeprefix("http://")
+
+    def start(instance_id: str, on_exit: Any) -> Any:  # noqa: ANN401  as Start says
+        stream = f"{host.clock.now():%Y/%m/%d}/[$LATEST]{uuid.uuid4().hex}"
+        environment = function_environment(function, keys, host.surroundings, log_stream=stream)
+        log = FunctionLog(
+            group=function.log_group,
+            stream=stream,
+            client=host.logs if host.rights.may_write_logs(function, stream) else None,
+            clock=host.clock,
+            file=host.log_folder / f"{function.session_name}.log",
+        )
+        launch = Launch(function=function, clock_file=host.clock_file, environment=environment)
+        return launch.start(f"{address}{PREFIX}/{function.name}/{instance_id}", log.write, on_exit)
+
+    return start
