@@ -16,7 +16,7 @@ from trainmaster.requests import (
     is_ours,
     read_request,
 )
-from trainmaster.user_options import Alternative, OnOom
+from trainmaster.user_options import Alternative, OnOom, UserOptions
 from trainmaster.validation import check_request
 
 from tests.bodies import body, resources, spot, tag_list, tags
@@ -51,13 +51,13 @@ def a_job(whole: dict[str, Any], *, attempt: int = 0) -> Job:
         submitted_at=datetime(2026, 1, 1, tzinfo=UTC),
         vector=ask.vector,
         capacity_type=ask.capacity_type,
-        preemptible=ask.preemptible,
+        preemptible=ask.options.preemptible,
         has_checkpoint=ask.has_checkpoint,
         max_runtime=ask.max_runtime,
         max_wait=ask.max_wait,
         body_hash=body_hash(whole),
     )
-    return Job(spec=spec, state=JobState.PENDING, priority=ask.priority, score=0, attempt=attempt)
+    return Job(spec=spec, state=JobState.PENDING, priority=ask.options.priority, score=0, attempt=attempt)
 
 
 def started(whole: dict[str, Any], *, capacity_wait: timedelta = timedelta(minutes=30)) -> dict[str, Any]:
@@ -120,9 +120,9 @@ def test_managed_spot_is_counted_apart() -> None:
 
 
 def test_without_options_the_defaults_hold() -> None:
-    ask = read_request(body(Tags=None))
-    assert (ask.priority, ask.team, ask.preemptible, ask.retries) == (0, None, True, None)
-    assert (ask.on_oom, ask.alternatives) == (None, ())
+    assert read_request(body(Tags=None)).options == UserOptions(
+        priority=0, team=None, preemptible=True, retries=None, on_oom=None, alternatives=()
+    )
 
 
 def test_options_come_from_tags() -> None:
@@ -137,12 +137,16 @@ def test_options_come_from_tags() -> None:
     }
     whole = body(Tags=tag_list(options))
     assert check_request(whole) == []
-    ask = read_request(whole)
-    assert (ask.priority, ask.team, ask.preemptible, ask.retries) == (1000, "vision", False, 0)
-    assert ask.on_oom is OnOom.HALVE_BATCH
-    assert ask.alternatives == (
-        Alternative(capacity=on_demand("ml.g5.xlarge"), count=1, subnet=None),
-        Alternative(capacity=Capacity("ml.g5.2xlarge", CapacityType.SPOT), count=4, subnet="subnet-0ab1"),
+    assert read_request(whole).options == UserOptions(
+        priority=1000,
+        team="vision",
+        preemptible=False,
+        retries=0,
+        on_oom=OnOom.HALVE_BATCH,
+        alternatives=(
+            Alternative(capacity=on_demand("ml.g5.xlarge"), count=1, subnet=None),
+            Alternative(capacity=Capacity("ml.g5.2xlarge", CapacityType.SPOT), count=4, subnet="subnet-0ab1"),
+        ),
     )
 
 

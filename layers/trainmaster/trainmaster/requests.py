@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from trainmaster.jobs import Capacity, CapacityType, Job, Vector, vector_text
-from trainmaster.user_options import Alternative, OnOom, read_options
+from trainmaster.user_options import UserOptions, read_options
 
 TAG_STACK = "trainmaster:stack"
 TAG_JOB = "trainmaster:job"
@@ -54,15 +54,7 @@ class Ask:
     candidates: tuple[Vector, ...]
     """The shapes of which it runs in one, in the order of preference; nearly always just one."""
     capacity_type: CapacityType
-    priority: int
-    team: str | None
-    """The team that the caller wants it to count for."""
-    preemptible: bool
-    retries: int | None
-    """At most; None: as many as the policy allows."""
-    on_oom: OnOom | None
-    alternatives: tuple[Alternative, ...]
-    """Shapes that the user would take instead, the best first; empty: only what ResourceConfig says."""
+    options: UserOptions
     role_arn: str
     max_runtime: timedelta
     max_wait: timedelta | None
@@ -74,8 +66,8 @@ class Ask:
     @property
     def lane(self) -> str:
         """Jobs of a lane ask for the same thing: one that cannot start speaks for those behind it."""
-        if self.alternatives:
-            return ">".join(f"{one.capacity}={one.count}" for one in self.alternatives)
+        if self.options.alternatives:
+            return ">".join(f"{one.capacity}={one.count}" for one in self.options.alternatives)
         return "|".join(vector_text(candidate) for candidate in self.candidates)
 
 
@@ -86,18 +78,12 @@ def read_request(body: Mapping[str, Any]) -> Ask:
     spot = body.get("EnableManagedSpotTraining", False)
     capacity_type = CapacityType.SPOT if spot else CapacityType.ON_DEMAND
     candidates = _candidates(resources, capacity_type)
-    options = read_options(_tags(body))
     return Ask(
         name=body["TrainingJobName"],
         vector={capacity: count for candidate in candidates for capacity, count in candidate.items()},
         candidates=candidates,
         capacity_type=capacity_type,
-        priority=options.priority,
-        team=options.team,
-        preemptible=options.preemptible,
-        retries=options.retries,
-        on_oom=options.on_oom,
-        alternatives=options.alternatives,
+        options=read_options(_tags(body)),
         role_arn=body["RoleArn"],
         max_runtime=timedelta(seconds=stopping["MaxRuntimeInSeconds"]),
         max_wait=timedelta(seconds=stopping["MaxWaitTimeInSeconds"]) if spot else None,
