@@ -93,7 +93,7 @@ def wrong_log_role(stack: Mapping[str, Any]) -> Iterator[str]:
         "ApiGatewayAccount": {"CloudWatchRoleArn": "${ApiGatewayLogRole.Arn}"}
     }:
         yield "API Gateway's log role"
-    if stack["Api"].get("DependsOn") not in ("ApiGatewayAccount", ["ApiGatewayAccount"]):
+    if stack["Api"].get("Metadata") != {"After": "${ApiGatewayAccount}"}:
         yield "the stage may come before the log role"
 
 
