@@ -1,0 +1,156 @@
+"""trainmaster's REST API, one method a route: safe calls are retried, refusals are typed errors."""
+
+import json
+import random
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+from urllib.parse import quote, urlencode
+
+import boto3
+
+from trainmaster_client.errors import (
+    ApiUnreachableError,
+    FieldProblem,
+    InvalidArgumentError,
+    Problem,
+    UnexpectedAnswerError,
+    refused,
+)
+from trainmaster_client.printable import printable
+from trainmaster_client.transport import Answer, SignedTransport
+
+Document: TypeAlias = dict[str, Any]
+"""A JSON object exactly as the API sent it."""
+
+ATTEMPTS = 3
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 4.0
+
+_JOB_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
+"""SageMaker API reference, CreateTrainingJob, TrainingJobName."""
+
+
+class ApiClient:
+    """Speaks for one caller with one API.
+
+    Args:
+        api_url: With the stage, e.g. ``https://<api>-<endpoint>.execute-api.<region>.amazonaws.com/prod``.
+        boto_session: Whose credentials sign; its region counts where the URL does not name one.
+        pause: Waits that many seconds between two tries.
+    """
+
+    def __init__(
+        self, api_url: str, boto_session: boto3.Session, *, pause: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._transport = SignedTransport(api_url, boto_session)
+        self._pause = pause
+
+    @property
+    def api_url(self) -> str:
+        return self._transport.api_url
+
+    def add_job(self, request: Mapping[str, Any]) -> Document:
+        """Queue a CreateTrainingJob request, sent as it is.
+
+        The server takes the same name and body again as the same job, so a lost answer is asked for again.
+        """
+        return self._call("POST", "/add-job", request, attempts=ATTEMPTS)
+
+    def job(self, name: str) -> Document:
+        return self._read(f"/jobs/{_path_name(name)}")
+
+    def jobs(self, **filters: str | None) -> Document:
+        """One page. ``filters`` are the query parameters: state, team, pool, limit, next_token."""
+        given = {key: value for key, value in filters.items() if value is not None}
+        query = f"?{urlencode(given, quote_via=quote, safe='')}" if given else ""
+        return self._read(f"/jobs{query}")
+
+    def cancel(self, name: str) -> Document:
+        return self._call("DELETE", f"/jobs/{_path_name(name)}")
+
+    def policy(self) -> Document:
+        return self._read("/policy")
+
+    def put_policy(self, policy: Mapping[str, Any]) -> Document:
+        return self._call("PUT", "/policy", policy)
+
+    def _read(self, path: str) -> Document:
+        return self._call("GET", path, attempts=ATTEMPTS)
+
+    def _call(
+        self, method: str, path: str, document: Mapping[str, Any] | None = None, *, attempts: int = 1
+    ) -> Document:
+        body = None if document is None else json.dumps(document).encode()
+        for attempt in range(1, attempts):
+            answer = self._try(method, path, body)
+            if answer is not None:
+                return self._parsed(answer)
+            self._pause(full_jitter(attempt))
+        return self._parsed(self._transport.send(method, path, body))
+
+    def _try(self, method: str, path: str, body: bytes | None) -> Answer | None:
+        """None when another try may help: no answer, or the server's own failure. Never on 4xx."""
+        try:
+            answer = self._transport.send(method, path, body)
+        except ApiUnreachableError:
+            return None
+        return answer if answer.status < 500 else None  # noqa: PLR2004  5xx
+
+    def _parsed(self, answer: Answer) -> Document:
+        document = _document(answer.body)
+        if answer.status in range(200, 300) and document is not None:
+            return document
+        if document is None and answer.status < 500:  # noqa: PLR2004  5xx
+            raise UnexpectedAnswerError(self.api_url, what=_description(answer))
+        raise refused(_problem(answer, document or {}))
+
+
+def full_jitter(attempt: int) -> float:
+    """Seconds to wait after that many tries: anything up to a bound that doubles each time."""
+    bound = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
+    return random.uniform(0, bound)  # noqa: S311  spreads load, guards nothing
+
+
+def field_problem(document: Mapping[str, Any] | str) -> FieldProblem:
+    """One entry of ``errors`` or ``warnings``; a warning may be bare text."""
+    if isinstance(document, str):
+        return FieldProblem(field="", message=printable(document))
+    return FieldProblem(**{key: printable(document.get(key)) for key in ("field", "message", "hint", "rule")})
+
+
+def _path_name(name: str) -> str:
+    """Job names need no encoding; anything else must not become another path."""
+    if not _JOB_NAME.fullmatch(name):
+        raise InvalidArgumentError(
+            f"{name!r} is not a job name.", hint="Names are 1 to 63 letters, digits and inner hyphens."
+        )
+    return name
+
+
+def _document(body: bytes) -> Document | None:
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _problem(answer: Answer, document: Document) -> Problem:
+    """Also reads what the gateway says by itself: ``{"message": ...}``."""
+    detail = document.get("detail") or document.get("message") or document.get("Message")
+    errors = document.get("errors")
+    entries = errors if isinstance(errors, list) else []
+    return Problem(
+        status=answer.status,
+        title=printable(document.get("title")) or "The API refused",
+        detail=printable(detail) or _description(answer),
+        errors=tuple(field_problem(entry) for entry in entries if isinstance(entry, dict)),
+        retry_after=printable(answer.headers.get("retry-after")),
+    )
+
+
+def _description(answer: Answer) -> str:
+    kind = answer.headers.get("content-type", "no content type")
+    return f"status {answer.status} with {kind}, {len(answer.body)} bytes"

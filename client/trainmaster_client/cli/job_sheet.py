@@ -1,0 +1,76 @@
+"""One job in lines: the facts, its attempts, its history."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from trainmaster_client.api import Document
+from trainmaster_client.printable import printable
+from trainmaster_client.progress import place_line, transition_line
+from trainmaster_client.views import Attempt, JobView, job_view
+
+_FACTS = {
+    "team": "team",
+    "submitted_by": "submitted by",
+    "pool": "pool",
+    "priority": "priority",
+    "effective_priority": "effective priority",
+    "submitted_at": "submitted",
+    "started_at": "started",
+    "ended_at": "ended",
+    "training_job_arn": "training job",
+    "preemptions": "preemptions",
+    "retries": "retries",
+    "cost_usd": "cost in USD",
+}
+
+
+def sheet(document: Document) -> list[str]:
+    """The lines of ``trainmaster show``."""
+    job = job_view(document)
+    return [
+        f"{job.name}: {_standing(job)}",
+        *_facts(document, job),
+        *_section("Attempts", [_attempt_line(attempt) for attempt in job.attempts]),
+        *_section("History", [transition_line(transition, job) for transition in job.history]),
+    ]
+
+
+def _standing(job: JobView) -> str:
+    if job.is_waiting:
+        return f"{job.state}. {place_line(job)}"
+    return f"{job.state} - {job.reason}" if job.reason else job.state
+
+
+def _facts(document: Document, job: JobView) -> Iterator[str]:
+    yield f"  instances: {job.instances}"
+    for key, label in _FACTS.items():
+        if document.get(key) not in (None, ""):
+            estimate = " (estimate)" if key == "cost_usd" and document.get("cost_is_estimate") else ""
+            yield f"  {label}: {printable(document[key])}{estimate}"
+    yield from _mapping("estimated start", document.get("estimated_start"))
+    yield from _mapping("seconds wasted", document.get("wasted_seconds"))
+
+
+def _mapping(label: str, values: Any) -> Iterator[str]:  # noqa: ANN401  JSON
+    if isinstance(values, dict) and any(values.values()):
+        yield f"  {label}: " + ", ".join(f"{printable(key)} {printable(values[key])}" for key in values)
+
+
+def _attempt_line(attempt: Attempt) -> str:
+    parts = [
+        f"{attempt.number}  {attempt.training_job_name}",
+        f"{attempt.status} {attempt.secondary_status}".strip(),
+        attempt.capacity_type,
+        f"{_time(attempt.started_at)} to {_time(attempt.ended_at)}" if attempt.started_at else "",
+        str(attempt.reason or ""),
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _time(at: datetime | None) -> str:
+    return at.strftime("%Y-%m-%d %H:%M:%S") if at else "now"
+
+
+def _section(title: str, lines: list[str]) -> list[str]:
+    return [title, *(f"  {line}" for line in lines)] if lines else []

@@ -1,0 +1,165 @@
+"""Every error this client raises on purpose. Each message says what, where, and what to do.
+
+* TrainmasterClientError
+  + ApiNotConfiguredError       no API is named in any of the three places
+  + InvalidApiUrlError          what is named is not a URL to send signed requests to
+  + CredentialsError            no AWS credentials or region to sign with
+  + InvalidArgumentError        refused here, before anything was sent
+  + ApiUnreachableError         no answer at all: DNS, connection, time-out
+  + UnexpectedAnswerError       an answer, but not one of trainmaster's API
+  + MalformedViewError          a job described as this client does not know
+  + RefusedError                the API answered with a problem
+    - InvalidRequestError       400, 413
+    - ForbiddenError            403
+    - NotFoundError             404
+    - ConflictError             409
+    - PolicyViolationError      422
+    - TooManyRequestsError      429
+    - ApiFailedError            5xx
+"""
+
+from dataclasses import dataclass
+
+
+class TrainmasterClientError(Exception):
+    """Root of the tree."""
+
+
+class ApiNotConfiguredError(TrainmasterClientError):
+    def __init__(self, *, variable: str, parameter: str, why: str) -> None:
+        super().__init__(
+            "No trainmaster API is configured. Looked at: the argument api_url= (not given), "
+            f"the environment variable {variable} (not set), the SSM parameter {parameter} ({why}). "
+            "Give one of them; it is the stack's output ApiUrl."
+        )
+
+
+class InvalidApiUrlError(TrainmasterClientError):
+    def __init__(self, api_url: str) -> None:
+        super().__init__(
+            f"{api_url!r} is not the URL of a trainmaster API. Needed is https://<host>/<stage> without "
+            "query; plain http:// only to this machine."
+        )
+
+
+class CredentialsError(TrainmasterClientError):
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"Cannot sign the request: {why} Set up AWS credentials and a region as for the AWS CLI."
+        )
+
+
+class InvalidArgumentError(TrainmasterClientError):
+    def __init__(self, what: str, *, hint: str) -> None:
+        super().__init__(f"{what} {hint}")
+
+
+class ApiUnreachableError(TrainmasterClientError):
+    def __init__(self, api_url: str, *, why: str) -> None:
+        super().__init__(
+            f"No answer from trainmaster's API at {api_url}: {why} It is private: is this machine in its "
+            "network (VPN, VPC endpoint), and is the URL right?"
+        )
+        self.api_url = api_url
+
+
+class UnexpectedAnswerError(TrainmasterClientError):
+    def __init__(self, api_url: str, *, what: str) -> None:
+        super().__init__(
+            f"{api_url} answered, but not like trainmaster's API: {what}. Is the URL right, with the stage "
+            "at its end, and is there a proxy in between?"
+        )
+
+
+class MalformedViewError(TrainmasterClientError):
+    """The API and this client are of different versions."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"trainmaster's API described a job in a way this client does not know ({what}). Is the client "
+            "as new as the deployed stack?"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldProblem:
+    """One thing wrong, or worth a warning, with one field."""
+
+    field: str
+    message: str
+    hint: str = ""
+    rule: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.field}: " if self.field else ""
+        rule = f" [{self.rule}]" if self.rule else ""
+        hint = f" {self.hint}" if self.hint else ""
+        return f"{where}{self.message}{rule}{hint}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What the API said: a problem document (RFC 9457), or the gateway's bare message."""
+
+    status: int
+    title: str
+    detail: str
+    errors: tuple[FieldProblem, ...] = ()
+    retry_after: str = ""
+    """Seconds, as in the answer's header; empty when there was none."""
+
+    def __str__(self) -> str:
+        retry = f" Try again in {self.retry_after} s." if self.retry_after else ""
+        first = f"{self.title} ({self.status}): {self.detail}{retry}"
+        return "\n".join([first, *(f"  {error}" for error in self.errors)])
+
+
+class RefusedError(TrainmasterClientError):
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+class InvalidRequestError(RefusedError):
+    pass
+
+
+class ForbiddenError(RefusedError):
+    pass
+
+
+class NotFoundError(RefusedError):
+    pass
+
+
+class ConflictError(RefusedError):
+    pass
+
+
+class PolicyViolationError(RefusedError):
+    pass
+
+
+class TooManyRequestsError(RefusedError):
+    pass
+
+
+class ApiFailedError(RefusedError):
+    """The API's own failure; the request may be right."""
+
+
+_BY_STATUS: dict[int, type[RefusedError]] = {
+    400: InvalidRequestError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+    413: InvalidRequestError,
+    422: PolicyViolationError,
+    429: TooManyRequestsError,
+}
+
+
+def refused(problem: Problem) -> RefusedError:
+    """The error of the tree that stands for this answer."""
+    fallback = ApiFailedError if problem.status >= 500 else RefusedError  # noqa: PLR2004  5xx
+    return _BY_STATUS.get(problem.status, fallback)(problem)

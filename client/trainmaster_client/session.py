@@ -1,0 +1,125 @@
+"""The SageMaker SDK v2 session whose ``fit()`` goes through trainmaster's queue.
+
+The SDK prints that v2 is on the path of deprecation; ``SAGEMAKER_SUPPRESS_V2_WARNING=1`` silences it.
+Without internet its telemetry waits for time-outs; to opt out, pass ``sagemaker_config={"SchemaVersion":
+"1.0", "SageMaker": {"PythonSDK": {"Modules": {"TelemetryOptOut": True}}}}``.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import boto3
+from sagemaker.exceptions import UnexpectedStatusException
+from sagemaker.session import Session
+
+from trainmaster_client.api import ApiClient, field_problem
+from trainmaster_client.errors import NotFoundError, TrainmasterClientError
+from trainmaster_client.location import find_api_url
+from trainmaster_client.progress import Progress
+from trainmaster_client.views import JobView, job_view
+from trainmaster_client.watching import FIRST_POLL_SECONDS, Watch
+
+_SDK_STATUS = {"completed": "Completed", "failed": "Failed", "stopped": "Stopped"}
+"""Job state -> what the SDK calls it; any other state is InProgress."""
+
+
+class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no types
+    """A drop-in for ``sagemaker.Session``: training is queued, all else goes straight to SageMaker.
+
+    ``fit(wait=False)`` returns when the job is in the queue. ``fit(wait=True)`` shows its place and why it
+    waits, then each transition, and returns when it is completed; a job that failed or was stopped raises
+    the SDK's UnexpectedStatusException. (The SDK alone only warns of a stopped job. One that was cancelled
+    in the queue never ran, so code behind ``fit`` must not go on.) Log lines are not shown, whatever
+    ``logs`` says.
+
+    Args:
+        boto_session: As for ``sagemaker.Session``; its credentials sign the requests.
+        api_url: Else ``TRAINMASTER_API_URL``, else SSM parameter ``/trainmaster/api-url``.
+        poll_seconds: The first pause between two looks at a job; grows to 10 s while nothing happens.
+        options: Passed on to ``sagemaker.Session``.
+    """
+
+    def __init__(
+        self,
+        boto_session: boto3.Session | None = None,
+        *,
+        api_url: str | None = None,
+        poll_seconds: float = FIRST_POLL_SECONDS,
+        **options: Any,  # noqa: ANN401  the SDK's
+    ) -> None:
+        super().__init__(boto_session, **options)
+        self._trainmaster = ApiClient(find_api_url(api_url, self.boto_session), self.boto_session)
+        self._poll_seconds = poll_seconds
+        self._told: dict[str, Progress] = {}
+
+    def _intercept_create_request(
+        self, request: dict[str, Any], create: Callable[[dict[str, Any]], Any], func_name: str | None = None
+    ) -> Any:  # noqa: ANN401  the SDK's
+        """Private in the SDK, and the one place that has the whole request: a contract test watches it."""
+        if func_name != "train":
+            return create(request)
+        return self._submit(request)
+
+    def wait_for_job(self, job: str, poll: float = 5) -> Any:  # noqa: ANN401  the SDK's
+        """Wait until the job is final, through all its attempts.
+
+        Returns:
+            The last view of the job. For one that is not in the queue ``sagemaker.Session`` does it all.
+        """
+        return self._wait(job, otherwise=partial(super().wait_for_job, job, poll))
+
+    def logs_for_job(
+        self,
+        job_name: str,
+        wait: bool = False,  # noqa: FBT001, FBT002  the SDK's
+        poll: float = 10,
+        log_type: str = "All",
+        timeout: float | None = None,
+    ) -> Any:  # noqa: ANN401  the SDK's
+        """With ``wait=True`` as ``wait_for_job``; without, and for jobs not in the queue, as the SDK does."""
+        direct = partial(super().logs_for_job, job_name, wait, poll, log_type, timeout)
+        return self._wait(job_name, otherwise=direct, timeout=timeout) if wait else direct()
+
+    def _submit(self, request: dict[str, Any]) -> None:
+        answer = self._trainmaster.add_job(request)
+        for warning in answer.get("warnings") or ():
+            _say(f"Warning: {field_problem(warning)}")
+        job = job_view(answer.get("job") or {})
+        _say(f"Queued {job.name}." if job.is_waiting else f"{job.name} is already there: {job.state}.")
+        progress = self._told[str(job.name)] = Progress()
+        for line in progress.lines(job):
+            _say(line)
+
+    def _wait(self, name: str, *, otherwise: Callable[[], Any], timeout: float | None = None) -> Any:  # noqa: ANN401
+        watch = Watch(
+            look=lambda: job_view(self._trainmaster.job(name)),
+            say=_say,
+            progress=self._told.pop(name, Progress()),
+            first_poll=self._poll_seconds,
+            timeout=timeout,
+        )
+        try:
+            job = watch.until_final()
+        except NotFoundError:
+            return otherwise()
+        except (KeyboardInterrupt, TrainmasterClientError):
+            _say(f"No longer waiting. {name} is not affected; to take it out: trainmaster cancel {name}")
+            raise
+        _raise_unless_completed(name, job)
+        return job
+
+
+def _raise_unless_completed(name: str, job: JobView) -> None:
+    status = _SDK_STATUS.get(job.state, "InProgress")
+    if status != "Completed":
+        raise UnexpectedStatusException(
+            message=f"Error for Training job {name}: {status}. Reason: {job.why or '(No reason provided)'}",
+            allowed_statuses=["Completed"],
+            actual_status=status,
+        )
+
+
+def _say(line: str) -> None:
+    """Where the SDK prints its own status lines."""
+    print(line, flush=True)

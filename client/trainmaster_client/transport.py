@@ -1,0 +1,97 @@
+"""One signed HTTP request and its answer. SigV4, proxies and certificates as botocore does them."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+import boto3
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSPreparedRequest, AWSRequest
+from botocore.credentials import ReadOnlyCredentials
+from botocore.exceptions import BotoCoreError, HTTPClientError
+from botocore.exceptions import ConnectionError as BotoConnectionError
+from botocore.httpsession import URLLib3Session
+from botocore.utils import get_environ_proxies
+
+from trainmaster_client.errors import ApiUnreachableError, CredentialsError, InvalidApiUrlError
+
+CONNECT_TIMEOUT_SECONDS = 5
+READ_TIMEOUT_SECONDS = 30
+"""API Gateway gives up on its function after 29 s (quota "integration timeout" of REST APIs)."""
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_REGION_IN_HOST = re.compile(r"\.execute-api\.([a-z0-9-]+)\.(?:vpce\.)?amazonaws\.com")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class SignedTransport:
+    """Sends to one API as the caller that the boto3 session stands for."""
+
+    def __init__(self, api_url: str, boto_session: boto3.Session) -> None:
+        parts = _checked(api_url)
+        self.api_url = api_url.rstrip("/")
+        self._session = boto_session
+        self._region = _region(parts.hostname or "", boto_session)
+        self._http = URLLib3Session(
+            verify=os.environ.get("AWS_CA_BUNDLE") or True,  # type: ignore[arg-type]  # stubs: no path
+            proxies=get_environ_proxies(api_url),
+            timeout=(CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS),  # type: ignore[arg-type]  # stubs: no pair
+        )
+
+    def send(self, method: str, path: str, body: bytes | None = None) -> Answer:
+        """``path`` is percent-encoded and begins with a slash; signed anew on each call.
+
+        Raises ApiUnreachableError and CredentialsError.
+        """
+        request = self._signed(method, path, body)
+        try:
+            response = self._http.send(request)
+        except (BotoConnectionError, HTTPClientError) as error:
+            raise ApiUnreachableError(self.api_url, why=f"{error}.") from error
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return Answer(status=response.status_code, headers=headers, body=response.content)
+
+    def _signed(self, method: str, path: str, body: bytes | None) -> AWSPreparedRequest:
+        headers = {"accept": "application/json"} | ({"content-type": "application/json"} if body else {})
+        request = AWSRequest(method=method, url=self.api_url + path, data=body, headers=headers)
+        SigV4Auth(self._credentials(), "execute-api", self._region).add_auth(request)
+        return request.prepare()
+
+    def _credentials(self) -> ReadOnlyCredentials:
+        try:
+            credentials = self._session.get_credentials()
+            if credentials is None:
+                raise CredentialsError("no AWS credentials found.")
+            return credentials.get_frozen_credentials()
+        except BotoCoreError as error:
+            raise CredentialsError(f"{error}.") from error
+
+
+def _checked(api_url: str) -> SplitResult:
+    """Plain http would show bodies and session tokens to the network, so it is for this machine only."""
+    try:
+        parts = urlsplit(api_url)
+        parts.port  # noqa: B018  raises on a port that is none
+    except ValueError as error:
+        raise InvalidApiUrlError(api_url) from error
+    safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+    if not safe or not parts.hostname or parts.query or parts.fragment or parts.username:
+        raise InvalidApiUrlError(api_url)
+    return parts
+
+
+def _region(host: str, boto_session: boto3.Session) -> str:
+    """The API's own region where its name tells it: the signature must be for that one."""
+    found = _REGION_IN_HOST.search(host)
+    region = found.group(1) if found else boto_session.region_name
+    if not region:
+        raise CredentialsError("no AWS region is configured.")
+    return region

@@ -1,0 +1,196 @@
+"""The API client against a server: what goes over the wire, what is tried again, what becomes which error."""
+
+import json
+import re
+from collections.abc import Callable
+
+import boto3
+import pytest
+from trainmaster_client import errors
+from trainmaster_client.api import ATTEMPTS, ApiClient
+
+from tests.integration.client.fake_api import FakeApi, Scripted, problem, view
+
+REQUEST = {"TrainingJobName": "job1", "Tags": [{"Key": "note", "Value": "Grüße \U0001f600"}]}
+
+
+@pytest.fixture
+def pauses() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def client(api: FakeApi, boto_session: boto3.Session, pauses: list[float]) -> ApiClient:
+    return ApiClient(api.url, boto_session, pause=pauses.append)
+
+
+def test_a_job_is_sent_exactly_as_given_and_signed(client: ApiClient, api: FakeApi) -> None:
+    answer = {"job": view(), "warnings": []}
+    api.script("POST", "/add-job", Scripted(status=201, document=answer))
+    assert client.add_job(REQUEST) == answer
+    assert json.loads(api.received[0].body) == REQUEST
+    assert api.received[0].headers["content-type"] == "application/json"
+
+
+def test_filters_arrive_as_written_whatever_characters_they_hold(client: ApiClient, api: FakeApi) -> None:
+    api.script("GET", "/jobs", Scripted(document={"jobs": [], "next_token": None}))
+    client.jobs(team="a b/ü+&=~", state=None, next_token="x==")
+    assert api.received[0].query == {"team": ["a b/ü+&=~"], "next_token": ["x=="]}
+
+
+def test_a_session_token_is_signed_and_sent(api: FakeApi, aws_environment: None) -> None:
+    session = boto3.Session("AKIDEXAMPLE", "wJalrXUtnFEMI", "the-token", region_name="eu-west-1")
+    api.script("GET", "/policy", Scripted(document={"revision": 1}))
+    assert ApiClient(api.url + "/", session).policy() == {"revision": 1}
+    assert api.received[0].headers["x-amz-security-token"] == "the-token"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(lambda client: client.policy(), id="GET is repeated"),
+        pytest.param(lambda client: client.add_job(REQUEST), id="add-job is repeated, it is idempotent"),
+    ],
+)
+def test_a_failing_server_is_asked_again(
+    call: Callable[[ApiClient], object], client: ApiClient, api: FakeApi, pauses: list[float]
+) -> None:
+    busy = problem(503, "Try again", "DynamoDB is throttled")
+    api.script("GET", "/policy", busy, busy, Scripted(document={"job": {}}))
+    api.script("POST", "/add-job", busy, busy, Scripted(document={"job": {}}))
+    assert call(client) == {"job": {}}
+    assert len(api.received) == 3
+    assert len(pauses) == 2
+    assert 0 <= pauses[0] <= 0.5
+    assert 0 <= pauses[1] <= 1.0
+
+
+def test_after_the_last_try_the_servers_own_words_are_raised(client: ApiClient, api: FakeApi) -> None:
+    api.script("GET", "/policy", problem(503, "Try again", "DynamoDB is throttled"))
+    with pytest.raises(errors.ApiFailedError, match="DynamoDB is throttled"):
+        client.policy()
+    assert len(api.received) == ATTEMPTS
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "call"),
+    [
+        pytest.param("DELETE", "/jobs/job1", lambda client: client.cancel("job1"), id="DELETE"),
+        pytest.param("PUT", "/policy", lambda client: client.put_policy({}), id="PUT"),
+    ],
+)
+def test_what_is_not_safe_to_repeat_is_sent_once(
+    method: str, path: str, call: Callable[[ApiClient], object], client: ApiClient, api: FakeApi
+) -> None:
+    api.script(method, path, problem(500, "Internal error", "boom"))
+    with pytest.raises(errors.ApiFailedError):
+        call(client)
+    assert len(api.received) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, errors.InvalidRequestError),
+        (403, errors.ForbiddenError),
+        (404, errors.NotFoundError),
+        (409, errors.ConflictError),
+        (413, errors.InvalidRequestError),
+        (418, errors.RefusedError),
+        (422, errors.PolicyViolationError),
+        (429, errors.TooManyRequestsError),
+    ],
+)
+def test_a_refusal_is_its_own_error_and_never_repeated(
+    status: int, error: type[errors.RefusedError], client: ApiClient, api: FakeApi
+) -> None:
+    api.script("POST", "/add-job", problem(status, "No", "because"))
+    with pytest.raises(error) as caught:
+        client.add_job(REQUEST)
+    assert type(caught.value) is error
+    assert caught.value.problem.status == status
+    assert len(api.received) == 1
+
+
+def test_a_refusal_lists_every_field_what_is_wrong_and_what_to_do(client: ApiClient, api: FakeApi) -> None:
+    count = {
+        "field": "ResourceConfig.InstanceCount",
+        "message": "asks for 9, the pool has 2.",
+        "hint": "Ask for at most 2.",
+        "rule": "never-fits",
+    }
+    tags = {"field": "Tags[priority]", "message": "is above your team's 500.", "hint": "Lower it."}
+    api.script("POST", "/add-job", problem(422, "Not allowed by the policy", "2 problems", count, tags))
+    with pytest.raises(errors.PolicyViolationError) as caught:
+        client.add_job(REQUEST)
+    assert str(caught.value).splitlines() == [
+        "Not allowed by the policy (422): 2 problems",
+        "  ResourceConfig.InstanceCount: asks for 9, the pool has 2. [never-fits] Ask for at most 2.",
+        "  Tags[priority]: is above your team's 500. Lower it.",
+    ]
+
+
+def test_too_many_requests_says_when_to_try_again(client: ApiClient, api: FakeApi) -> None:
+    answer = problem(429, "Too many requests", "100 submissions a minute")
+    api.script(
+        "POST", "/add-job", Scripted(status=429, document=answer.document, headers={"Retry-After": "17"})
+    )
+    with pytest.raises(errors.TooManyRequestsError, match=r"Try again in 17 s\."):
+        client.add_job(REQUEST)
+
+
+def test_the_gateways_own_refusal_is_shown_in_its_words(api: FakeApi, aws_environment: None) -> None:
+    stranger = boto3.Session("AKIDEXAMPLE", "wrong", region_name="eu-west-1")
+    with pytest.raises(errors.ForbiddenError, match="signature does not match"):
+        ApiClient(api.url, stranger).policy()
+    assert api.received == []
+
+
+def test_an_escape_sequence_in_an_answer_is_disarmed(client: ApiClient, api: FakeApi) -> None:
+    api.script("GET", "/policy", problem(403, "Forbidden", "no \x1b[2Jteam\r\n"))
+    with pytest.raises(errors.ForbiddenError, match=r"no  \[2Jteam  $"):
+        client.policy()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(Scripted(raw=b"<html>sign in</html>", headers={"content-type": "text/html"}), id="html"),
+        pytest.param(Scripted(raw=b"[1]"), id="a list"),
+        pytest.param(Scripted(raw=b""), id="nothing"),
+        pytest.param(
+            Scripted(status=302, raw=b"", headers={"location": "https://elsewhere/"}), id="redirect"
+        ),
+        pytest.param(Scripted(status=404, raw=b"<h1>nginx</h1>"), id="another server's 404"),
+    ],
+)
+def test_what_is_not_the_api_is_called_so_and_named(
+    answer: Scripted, client: ApiClient, api: FakeApi
+) -> None:
+    api.script("GET", "/policy", answer)
+    with pytest.raises(errors.UnexpectedAnswerError, match=re.escape(api.url)):
+        client.policy()
+
+
+def test_no_server_is_an_error_that_names_the_url(boto_session: boto3.Session, pauses: list[float]) -> None:
+    client = ApiClient("http://127.0.0.1:1/prod", boto_session, pause=pauses.append)
+    with pytest.raises(errors.ApiUnreachableError, match=r"http://127\.0\.0\.1:1/prod"):
+        client.add_job(REQUEST)
+    assert len(pauses) == ATTEMPTS - 1
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "a/b", "a?b", "-a", "a" * 64, "job1\n", "ü", "a%2Fb"])
+def test_what_is_no_job_name_never_becomes_a_path(name: str, client: ApiClient, api: FakeApi) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="not a job name"):
+        client.cancel(name)
+    assert api.received == []
+
+
+def test_without_credentials_nothing_is_sent(
+    api: FakeApi, aws_environment: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    with pytest.raises(errors.CredentialsError, match="no AWS credentials found"):
+        ApiClient(api.url, boto3.Session()).policy()
+    assert api.received == []
