@@ -5,7 +5,7 @@ A *job* is what the user submitted; an *attempt* is one SageMaker training job m
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Self
@@ -95,6 +95,11 @@ def parse_vector(text: str) -> dict[Capacity, int]:
 
 def fits(asked: Vector, free: Vector) -> bool:
     return all(free.get(capacity, 0) >= count for capacity, count in asked.items())
+
+
+def epoch_ms(instant: datetime) -> int:
+    """Whole milliseconds since 1970; exact, unlike timestamp()."""
+    return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 class IllegalTransitionError(ValueError):

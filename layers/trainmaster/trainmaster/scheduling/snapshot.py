@@ -3,9 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
-from trainmaster.jobs import Capacity, JobState, Vector
+from trainmaster.jobs import Capacity, JobState, Vector, epoch_ms
+
+FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
+"""Until when a held job is parked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +31,11 @@ class WaitingJob:
     def rank(self) -> tuple[int, str]:
         """The one total order: of starts, and of victims from the other end."""
         return (self.score, self.name)
+
+    @property
+    def parked_until_ms(self) -> int:
+        """Where it stands among those that wait for an instant or for a person."""
+        return epoch_ms(self.not_before or FOREVER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,6 @@ Only final jobs have ``ended_at`` beside ``team``, so only they are in the index
 """
 
 import hashlib
-from datetime import UTC, datetime
 
 from trainmaster.jobs import Capacity, Job, Vector, vector_text
 from trainmaster.scheduling.snapshot import WaitingJob
@@ -26,8 +25,6 @@ from trainmaster.scheduling.snapshot import WaitingJob
 SCORE_OFFSET = 10**16
 SCORE_DIGITS = 17
 """Keeps scores sortable as text: they lie within ±3.2e15 (1,000 points of priority at 100 years each)."""
-FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
-"""Until when a held job is parked."""
 COUNTERS = "counters"
 BY_TEAM = "by_team"
 MAX_LANE_TEXT = 200
@@ -77,7 +74,7 @@ def queue_partition(pool: str, team: str, lane_text: str) -> str:
 
 
 def parked_key(pool: str, entry: WaitingJob) -> Key:
-    return (f"B#{pool}", f"{epoch_ms(entry.not_before or FOREVER):015d}#{entry.name}")
+    return (f"B#{pool}", f"{entry.parked_until_ms:015d}#{entry.name}")
 
 
 def rank_text(score: int, name: str) -> str:
@@ -114,7 +111,3 @@ def row_key(job: Job, entry: WaitingJob | None) -> Key | None:
     if entry is None:
         return None
     return parked_key(job.spec.pool, entry) if job.is_parked else queue_key(job.spec.pool, entry)
-
-
-def epoch_ms(instant: datetime) -> int:
-    return int(instant.timestamp() * 1000)

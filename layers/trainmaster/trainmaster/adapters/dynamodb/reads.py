@@ -14,7 +14,7 @@ from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import decode, from_attributes, to_attributes
 from trainmaster.adapters.dynamodb.transactions import unavailable
 from trainmaster.errors import UnavailableError
-from trainmaster.jobs import Attempt, Capacity, Job, JobState
+from trainmaster.jobs import Attempt, Capacity, Job, JobState, epoch_ms
 from trainmaster.ports import Alias, HistoryLine, PoolState, StoredPolicy, TeamState
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob
 
@@ -78,7 +78,7 @@ class DynamoReader:
             yield from (decode(WaitingJob, item) for item in islice(entries, HEADS))
 
     def _due(self, pool: str, *, now: datetime) -> tuple[WaitingJob, ...]:
-        until = f"{layout.epoch_ms(now):015d}~"  # '~' sorts behind every name
+        until = f"{epoch_ms(now):015d}~"  # '~' sorts behind every name
         items = self._query(f"B#{pool}", upto=until)
         return tuple(decode(WaitingJob, item) for item in islice(items, BATCH))
 
