@@ -1,0 +1,5 @@
+"""A faithful twin of SageMaker training: its API, its status machine, and jobs that really run."""
+
+from local.sagemaker.twin import SageMakerTwin
+
+__all__ = ["SageMakerTwin"]

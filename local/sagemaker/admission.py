@@ -1,0 +1,200 @@
+"""What CreateTrainingJob refuses at once although the request has the right shape.
+
+The texts with a source are AWS's; the others say plainly what AWS refuses in words we have not seen, or
+what this twin does not do.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from local.sagemaker.ports import ObjectStore
+from local.sagemaker.s3_uri import S3Location
+from local.wire import AwsError
+
+Request = Mapping[str, Any]
+Complaint = str | None
+
+# registry/repository[:tag] or [@digest]. Source: SageMaker API reference, AlgorithmSpecification.
+_ECR_IMAGE = re.compile(
+    r"\d{12}\.dkr[.-]ecr(-fips)?\.[a-z0-9-]+\.(amazonaws\.com(\.cn)?|on\.aws)"
+    r"/[a-z0-9]+([._/-]+[a-z0-9]+)*(:\w[\w.-]{0,127})?(@sha256:[0-9a-f]{64})?",
+    re.ASCII,
+)
+_ROLE_ACCOUNT = re.compile(r"arn:[^:]+:iam::(\d{12}):role/.+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    store: ObjectStore
+    account_id: str
+    region: str
+
+    def admit(self, request: Request) -> None:
+        """Raises ``AwsError`` with the first complaint; the cheap rules come before the look into S3."""
+        rules: tuple[Callable[[Request], Complaint], ...] = (*_RULES, self._role, self._output, self._inputs)
+        for rule in rules:
+            complaint = rule(request)
+            if complaint is not None:
+                raise AwsError("ValidationException", complaint)
+
+    def _role(self, request: Request) -> Complaint:
+        """Every role of the own account counts as one that SageMaker may assume."""
+        role = request["RoleArn"]
+        found = _ROLE_ACCOUNT.fullmatch(role)
+        if found is not None and found[1] == self.account_id:
+            return None
+        return (
+            f"Could not assume role {role}. Please ensure that the role exists and allows principal "
+            "'sagemaker.amazonaws.com' to assume the role."
+        )
+
+    def _output(self, request: Request) -> Complaint:
+        uris = [request["OutputDataConfig"]["S3OutputPath"]]
+        if "CheckpointConfig" in request:
+            uris.append(request["CheckpointConfig"]["S3Uri"])
+        for uri in uris:
+            bucket = S3Location.parse(uri).bucket
+            if not self.store.has_bucket(bucket):
+                return f"S3 bucket {bucket} does not exist"
+        return None
+
+    def _inputs(self, request: Request) -> Complaint:
+        for uri in _s3_inputs(request):
+            source = S3Location.parse(uri)
+            if not self.store.has_bucket(source.bucket) or not self.store.keys(source.bucket, source.key):
+                return (
+                    f'No S3 objects found under S3 URL "{uri}" given in input data source. Please ensure '
+                    f"that the bucket exists in the selected region ({self.region}), that objects exist "
+                    f'under that S3 prefix, and that the role "{request["RoleArn"]}" has "s3:ListBucket" '
+                    f'permissions on bucket "{source.bucket}".'
+                )
+        return None
+
+
+def check_tags(tags: Iterable[Mapping[str, str]]) -> Complaint:
+    counts = Counter(tag["Key"] for tag in tags)
+    for key, count in counts.items():
+        if count > 1:
+            return f"Duplicate tag key found: {key}"
+        if key.lower().startswith("aws:"):
+            return f"Tag keys that begin with aws: are reserved for AWS use: {key}"
+    return None
+
+
+def _tags(request: Request) -> Complaint:
+    return check_tags(request.get("Tags", ()))
+
+
+def _algorithm(request: Request) -> Complaint:
+    algorithm = request.get("AlgorithmSpecification")
+    if algorithm is None:
+        return "AlgorithmSpecification is required"
+    if ("TrainingImage" in algorithm) == ("AlgorithmName" in algorithm):
+        return "Specify either TrainingImage or AlgorithmName, and not both"
+    return None
+
+
+def _image(request: Request) -> Complaint:
+    algorithm = request["AlgorithmSpecification"]
+    image = algorithm.get("TrainingImage")
+    if image is None or "TrainingImageConfig" in algorithm or _ECR_IMAGE.fullmatch(image):
+        return None
+    return f"The training image {image} is not the path of an image in Amazon ECR"
+
+
+def _instances(request: Request) -> Complaint:
+    resources = request.get("ResourceConfig")
+    if resources is None:
+        return "ResourceConfig is required"
+    if "InstancePreferences" in resources:
+        return "InstancePreferences is not emulated"
+    has_groups = bool(resources.get("InstanceGroups"))
+    if has_groups and ("InstanceType" in resources or "InstanceCount" in resources):
+        return "Specify either InstanceGroups or InstanceType and InstanceCount, and not both"
+    if not has_groups and ("InstanceType" not in resources or "InstanceCount" not in resources):
+        return "ResourceConfig needs InstanceType and InstanceCount, or InstanceGroups"
+    counts = [group["InstanceCount"] for group in resources.get("InstanceGroups") or [resources]]
+    if min(counts) < 1:
+        return "InstanceCount must be at least 1"
+    return None
+
+
+def _volume(request: Request) -> Complaint:
+    if request["ResourceConfig"].get("VolumeSizeInGB", 1) < 1:
+        return "VolumeSizeInGB must be at least 1"
+    return None
+
+
+def _spot(request: Request) -> Complaint:
+    stopping = request.get("StoppingCondition", {})
+    max_wait = stopping.get("MaxWaitTimeInSeconds")
+    if not request.get("EnableManagedSpotTraining"):
+        return None if max_wait is None else "MaxWaitTimeInSeconds is for managed spot training only"
+    if max_wait is None or max_wait < stopping.get("MaxRuntimeInSeconds", 0):
+        return (
+            "Invalid MaxWaitTimeInSeconds. It must be present and be greater than or equal to "
+            "MaxRuntimeInSeconds"
+        )
+    return None
+
+
+def _warm_pool(request: Request) -> Complaint:
+    resources = request["ResourceConfig"]
+    if not resources.get("KeepAlivePeriodInSeconds"):
+        return None
+    if request.get("EnableManagedSpotTraining") or resources.get("InstanceGroups"):
+        return "KeepAlivePeriodInSeconds is neither for managed spot training nor for heterogeneous clusters"
+    return None
+
+
+def _emulated(request: Request) -> Complaint:
+    """A twin that ran such a job differently would lie, so it refuses it."""
+    algorithm = request["AlgorithmSpecification"]
+    if "AlgorithmName" in algorithm:
+        return "AlgorithmName is not emulated"
+    for channel in request.get("InputDataConfig", ()):
+        source = channel["DataSource"].get("S3DataSource")
+        if source is None or source["S3DataType"] != "S3Prefix":
+            return f"channel {channel['ChannelName']}: only S3Prefix is emulated as a data source"
+        if channel.get("InputMode", algorithm["TrainingInputMode"]) == "Pipe":
+            return f"channel {channel['ChannelName']}: Pipe mode is not emulated"
+    return None
+
+
+def _checkpoint_path(request: Request) -> Complaint:
+    path = PurePosixPath(request.get("CheckpointConfig", {}).get("LocalPath", "/"))
+    if path.is_absolute() and ".." not in path.parts:
+        return None
+    return f"CheckpointConfig.LocalPath must be an absolute path: {path}"
+
+
+def _s3_uris(request: Request) -> Complaint:
+    uris = [request["OutputDataConfig"]["S3OutputPath"], *_s3_inputs(request)]
+    if "CheckpointConfig" in request:
+        uris.append(request["CheckpointConfig"]["S3Uri"])
+    for uri in uris:
+        if not uri.startswith("s3://"):
+            return f"{uri} does not begin with s3://"
+    return None
+
+
+def _s3_inputs(request: Request) -> list[str]:
+    return [channel["DataSource"]["S3DataSource"]["S3Uri"] for channel in request.get("InputDataConfig", ())]
+
+
+_RULES: tuple[Callable[[Request], Complaint], ...] = (
+    _tags,
+    _algorithm,
+    _image,
+    _instances,
+    _volume,
+    _spot,
+    _warm_pool,
+    _emulated,
+    _checkpoint_path,
+    _s3_uris,
+)

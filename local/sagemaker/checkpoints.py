@@ -1,0 +1,122 @@
+"""Keeps CheckpointConfig.S3Uri and the container's checkpoint folder alike.
+
+Before the start everything in S3 comes down. From then on what is new or changed goes up and what is
+deleted is deleted in S3; what others put into S3 later does not come down.
+Source: SageMaker developer guide, "Checkpoints in Amazon SageMaker".
+"""
+
+import contextlib
+import logging
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from local.sagemaker.inputs import PrepareError, place
+from local.sagemaker.ports import ObjectStore
+from local.sagemaker.s3_uri import S3Location
+
+logger = logging.getLogger(__name__)
+
+_PERIOD_SECONDS = 1.0
+"""Real time between two looks at the folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What a file looks like from outside; a file renamed into place is another inode."""
+
+    inode: int
+    size: int
+    modified_ns: int
+
+    @classmethod
+    def of(cls, path: Path) -> "_State":
+        stat = path.stat()
+        return cls(stat.st_ino, stat.st_size, stat.st_mtime_ns)
+
+
+class CheckpointMirror:
+    """While running, a file goes up when two looks in a row found it the same: it is complete.
+
+    Files go up in the order of their last change, so a file that tells of others (``latest``) follows them.
+    """
+
+    def __init__(self, folder: Path, location: S3Location, store: ObjectStore) -> None:
+        self._folder = folder
+        self._location = location
+        self._store = store
+        self._seen: dict[Path, _State] = {}
+        self._stored: dict[Path, _State] = {}
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def restore(self) -> None:
+        """Bring down what is in S3. Raises ``PrepareError``."""
+        bucket, prefix = self._location.bucket, self._location.folder
+        for key in self._store.keys(bucket, prefix):
+            target = place(self._folder, key.removeprefix(prefix))
+            if target is None:
+                continue
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(self._store.read(bucket, key))
+            except OSError as error:
+                raise PrepareError(f"Data download failed: s3://{bucket}/{key}: {error}") from error
+            self._stored[target] = _State.of(target)
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="checkpoint-mirror", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Nothing goes up any more after this, until ``finish``."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def finish(self) -> None:
+        """Bring S3 to the final state: the container has ended, so every file is complete."""
+        self.stop()
+        found = self._look()
+        self._seen = found
+        self._sync(found)
+
+    def _run(self) -> None:
+        while not self._stopping.wait(_PERIOD_SECONDS):
+            found = self._look()
+            try:
+                self._sync(found)
+            except Exception:  # the bulkhead of the mirror: the next look tries again
+                logger.exception("checkpoints in %s stay behind", self._location.uri)
+            self._seen = found
+
+    def _look(self) -> dict[Path, _State]:
+        """All files, the ones that changed first at the head; one that vanishes meanwhile is not there."""
+        found = {}
+        for folder, _, names in os.walk(self._folder):
+            for path in (Path(folder, name) for name in names):
+                with contextlib.suppress(FileNotFoundError):
+                    found[path] = _State.of(path)
+        return dict(sorted(found.items(), key=lambda item: (item[1].modified_ns, item[0])))
+
+    def _sync(self, found: dict[Path, _State]) -> None:
+        for path, state in found.items():
+            if self._stored.get(path) != state and self._seen.get(path) == state:
+                self._upload(path, state)
+        for path in self._stored.keys() - found.keys():
+            self._store.delete(self._location.bucket, self._key(path))
+            del self._stored[path]
+
+    def _upload(self, path: Path, state: _State) -> None:
+        try:
+            body = path.read_bytes()
+            if _State.of(path) != state:
+                return  # changed while it was read: its turn comes when it rests
+        except FileNotFoundError:
+            return
+        self._store.write(self._location.bucket, self._key(path), body)
+        self._stored[path] = state
+
+    def _key(self, path: Path) -> str:
+        return self._location.folder + path.relative_to(self._folder).as_posix()

@@ -1,0 +1,104 @@
+"""Fills a container's /opt/ml before it starts: channels, source code, configuration files."""
+
+import io
+import json
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from local.sagemaker.layout import Layout
+from local.sagemaker.ports import ObjectStore
+from local.sagemaker.s3_uri import S3Location
+from local.sagemaker.script_mode import source_archive
+from local.sagemaker.spec import InstanceGroup, TrainingSpec
+
+HOST = "algo-1"
+NETWORK_INTERFACE = "lo"
+
+
+class PrepareError(Exception):
+    """The container cannot be made ready, through a fault of the request."""
+
+
+def fill(layout: Layout, spec: TrainingSpec, store: ObjectStore) -> None:
+    """Raises ``PrepareError``."""
+    layout.make()
+    write_config(layout, spec)
+    for channel in spec.channels:
+        _download_channel(layout.channel(channel.name), channel.source, store)
+    archive = source_archive(spec)
+    if archive is not None:
+        _unpack(layout.code, archive, store)
+
+
+def write_config(layout: Layout, spec: TrainingSpec) -> None:
+    """The files of /opt/ml/input/config. All hyperparameters are strings there."""
+    files: Mapping[str, object] = {
+        "hyperparameters.json": layout.localized_map(spec.hyperparameters),
+        "inputdataconfig.json": {channel.name: dict(channel.settings) for channel in spec.channels},
+        "resourceconfig.json": resource_config(spec.groups[0]),
+        "checkpointconfig.json": {"LocalPath": str(layout.checkpoints)} if spec.checkpoints else {},
+    }
+    for name, content in files.items():
+        (layout.config / name).write_text(json.dumps(content), encoding="utf-8")
+
+
+def resource_config(group: InstanceGroup) -> dict[str, object]:
+    """One host, whatever the request counts: that is what runs here."""
+    return {
+        "current_host": HOST,
+        "current_instance_type": group.instance_type,
+        "current_group_name": group.name,
+        "hosts": [HOST],
+        "instance_groups": [
+            {"instance_group_name": group.name, "instance_type": group.instance_type, "hosts": [HOST]}
+        ],
+        "network_interface_name": NETWORK_INTERFACE,
+    }
+
+
+def _download_channel(folder: Path, source: S3Location, store: ObjectStore) -> None:
+    """All objects under the prefix. With a single host ShardedByS3Key gives it all of them too."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for key in store.keys(source.bucket, source.key):
+        target = place(folder, _name_in_channel(key, source.key))
+        if target is not None:
+            _download(target, source.bucket, key, store)
+
+
+def _name_in_channel(key: str, prefix: str) -> str:
+    """The name of an object in a channel.
+
+    ``data/train`` and ``data/train/`` give ``data/train/a/b`` the name ``a/b``, ``data/tr`` gives it
+    ``train/a/b``; the object ``data/train`` itself is ``train``.
+    """
+    folder = prefix if prefix.endswith("/") else f"{prefix}/"
+    if prefix and key.startswith(folder):
+        return key.removeprefix(folder)
+    return key[prefix.rfind("/") + 1 :]
+
+
+def place(folder: Path, name: str) -> Path | None:
+    """Where the object belongs; None for the mark of a folder and for a name that leads out of it."""
+    parts = PurePosixPath(name).parts
+    if not parts or name.endswith("/") or ".." in parts or name.startswith("/"):
+        return None
+    return folder.joinpath(*parts)
+
+
+def _download(target: Path, bucket: str, key: str, store: ObjectStore) -> None:
+    try:
+        body = store.read(bucket, key)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(body)
+    except OSError as error:
+        raise PrepareError(f"Data download failed: s3://{bucket}/{key}: {error}") from error
+
+
+def _unpack(folder: Path, archive: S3Location, store: ObjectStore) -> None:
+    try:
+        body = store.read(archive.bucket, archive.key)
+        with tarfile.open(fileobj=io.BytesIO(body)) as tar:
+            tar.extractall(folder, filter="data")
+    except (OSError, tarfile.TarError) as error:
+        raise PrepareError(f"Data download failed: {archive.uri}: {error}") from error

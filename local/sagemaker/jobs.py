@@ -1,0 +1,118 @@
+"""A training job as SageMaker knows it, and the steps it can take."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from local.sagemaker.s3_uri import S3Location
+from local.sagemaker.spec import TrainingSpec
+from local.sagemaker.statuses import (
+    FINAL,
+    MESSAGES,
+    TRANSITIONS,
+    Primary,
+    Secondary,
+    primary_of,
+)
+
+_SPOT_BILLABLE_SHARE = 0.3
+"""What managed spot training is billed of its time; AWS speaks of savings of up to 90 percent."""
+
+_UNBILLED = frozenset({Secondary.INTERRUPTED, Secondary.RESTARTING})
+
+_FAILURE_REASON_LIMIT_CHARACTERS = 1024
+"""Source: SageMaker service model, FailureReason."""
+
+
+class IllegalStepError(Exception):
+    """The job's status does not lead to this one."""
+
+    def __init__(self, *, name: str, old: Secondary, new: Secondary) -> None:
+        super().__init__(f"training job {name} cannot go from {old} to {new}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    status: Secondary
+    start: datetime
+    end: datetime | None = None
+
+    @property
+    def message(self) -> str:
+        return MESSAGES[self.status]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingJob:
+    name: str
+    arn: str
+    created_by: str
+    """ARN of the principal that called CreateTrainingJob."""
+    created_at: datetime
+    modified_at: datetime
+    request: Mapping[str, Any]
+    """As accepted, without its tags."""
+    spec: TrainingSpec
+    tags: Mapping[str, str]
+    transitions: tuple[Transition, ...]
+    primary: Primary = Primary.IN_PROGRESS
+    started_at: datetime | None = None
+    """When it got its instances."""
+    ended_at: datetime | None = None
+    failure_reason: str | None = None
+
+    @property
+    def secondary(self) -> Secondary:
+        return self.transitions[-1].status
+
+    @property
+    def is_final(self) -> bool:
+        return self.secondary in FINAL
+
+    def moved_to(self, status: Secondary, now: datetime) -> "TrainingJob":
+        """The job after one step; where it is already, it stays. Raises ``IllegalStepError``."""
+        if status is self.secondary:
+            return self
+        if status not in TRANSITIONS[self.secondary]:
+            raise IllegalStepError(name=self.name, old=self.secondary, new=status)
+        is_end = status in FINAL
+        *before, last = self.transitions
+        step = Transition(status=status, start=now, end=now if is_end else None)
+        has_instances = status is Secondary.DOWNLOADING and self.started_at is None
+        return replace(
+            self,
+            primary=primary_of(status, before=self.primary),
+            modified_at=now,
+            transitions=(*before, replace(last, end=now), step),
+            started_at=now if has_instances else self.started_at,
+            ended_at=now if is_end else None,
+        )
+
+    def failed(self, reason: str, now: datetime) -> "TrainingJob":
+        reason = reason[:_FAILURE_REASON_LIMIT_CHARACTERS]
+        return replace(self.moved_to(Secondary.FAILED, now), failure_reason=reason)
+
+    @property
+    def model_artifacts(self) -> S3Location:
+        """Where its model goes; known from the start."""
+        return self.spec.output.child(self.name, "output", self.spec.model_file)
+
+    @property
+    def training_seconds(self) -> int | None:
+        """From instances to end, at least 1; None as long as it has not ended or if it never had any."""
+        if self.started_at is None or self.ended_at is None:
+            return None
+        return max(1, round((self.ended_at - self.started_at).total_seconds()))
+
+    @property
+    def billable_seconds(self) -> int | None:
+        training = self.training_seconds
+        if training is None or not self.spec.is_spot:
+            return training
+        idle = sum((_length(one) for one in self.transitions if one.status in _UNBILLED), timedelta())
+        return max(1, round((training - idle.total_seconds()) * _SPOT_BILLABLE_SHARE))
+
+
+def _length(transition: Transition) -> timedelta:
+    return transition.end - transition.start if transition.end is not None else timedelta()

@@ -1,0 +1,80 @@
+"""The folder that stands for a container's /opt/ml, and how paths there are told to the container."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from local.sagemaker.spec import DEFAULT_CHECKPOINT_PATH
+
+ML_ROOT = "/opt/ml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Paths under ``root``, which stands for the root of the container's file system."""
+
+    root: Path
+    checkpoint_path: str = DEFAULT_CHECKPOINT_PATH
+    """CheckpointConfig.LocalPath as the request gives it."""
+
+    @property
+    def ml(self) -> Path:
+        return self.root / "opt" / "ml"
+
+    @property
+    def code(self) -> Path:
+        return self.ml / "code"
+
+    @property
+    def model(self) -> Path:
+        return self.ml / "model"
+
+    @property
+    def input(self) -> Path:
+        return self.ml / "input"
+
+    @property
+    def config(self) -> Path:
+        return self.input / "config"
+
+    @property
+    def output(self) -> Path:
+        return self.ml / "output"
+
+    @property
+    def output_data(self) -> Path:
+        return self.output / "data"
+
+    @property
+    def failure(self) -> Path:
+        return self.output / "failure"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self._inside(self.checkpoint_path)
+
+    def channel(self, name: str) -> Path:
+        return self.input / "data" / name
+
+    def make(self) -> None:
+        for folder in (self.code, self.model, self.config, self.output_data, self.checkpoints):
+            folder.mkdir(parents=True, exist_ok=True)
+        self.channel("").mkdir(exist_ok=True)
+
+    def localized(self, text: str) -> str:
+        """The text with every path under /opt/ml, or to the checkpoints, turned into the one here."""
+        return self._paths.sub(lambda found: str(self._inside(found[0])), text)
+
+    def localized_map(self, texts: Mapping[str, str]) -> dict[str, str]:
+        return {name: self.localized(text) for name, text in texts.items()}
+
+    @cached_property
+    def _paths(self) -> re.Pattern[str]:
+        """Whole path parts only: neither /home/opt/ml nor /opt/mlflow."""
+        roots = "|".join(re.escape(root) for root in (self.checkpoint_path.rstrip("/"), ML_ROOT) if root)
+        return re.compile(rf"(?<![\w./-])(?:{roots})(?![\w.-])")
+
+    def _inside(self, path: str) -> Path:
+        return self.root / PurePosixPath(path).relative_to("/")

@@ -1,0 +1,240 @@
+"""What happens to a training job from Create to its end: one thread that walks through the statuses."""
+
+import logging
+import random
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from local.clock import Timer
+from local.sagemaker.container import Container, Outside
+from local.sagemaker.inputs import PrepareError
+from local.sagemaker.jobs import IllegalStepError, TrainingJob
+from local.sagemaker.mailbox import ClosedError, Exited, Fail, Interrupt, Kinds, Mailbox, Message, Stop
+from local.sagemaker.statuses import FINAL, STOP_GRACE, WAIT_SPREAD, WAITS, Secondary
+from local.sagemaker.table import JobTable
+
+logger = logging.getLogger(__name__)
+
+_S = Secondary
+
+_WITHOUT_CONTAINER: Kinds = (Stop, Fail)
+
+_HEEDED: Mapping[Secondary, Kinds] = {
+    _S.STARTING: _WITHOUT_CONTAINER,
+    _S.PENDING: _WITHOUT_CONTAINER,
+    _S.INTERRUPTED: _WITHOUT_CONTAINER,
+    _S.RESTARTING: _WITHOUT_CONTAINER,
+    _S.DOWNLOADING: (Stop, Fail, Interrupt),
+    _S.TRAINING: (Stop, Fail, Interrupt, Exited),
+    _S.STOPPING: (Fail, Exited),
+    _S.UPLOADING: (Fail,),
+}
+"""What a job hears in each status."""
+
+_AFTER_WAIT: Mapping[Secondary, Secondary] = {
+    _S.STARTING: _S.PENDING,
+    _S.PENDING: _S.DOWNLOADING,
+    _S.DOWNLOADING: _S.TRAINING,
+    _S.INTERRUPTED: _S.RESTARTING,
+    _S.RESTARTING: _S.DOWNLOADING,
+}
+
+_INTERNAL_ERROR = "InternalServerError: We encountered an internal error. Please try again."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlan:
+    root: Path
+    """Folder of the container, of this run alone."""
+    seed: int
+    """For the length of the waits."""
+    on_end: "Callable[[JobRun], None]"
+    """Called when the thread has nothing more to do."""
+
+
+class JobRun:
+    """The walk of one job. Others post to it; only its own thread touches the container."""
+
+    def __init__(self, job: TrainingJob, *, table: JobTable, outside: Outside, plan: RunPlan) -> None:
+        self._job = job
+        self._table = table
+        self._outside = outside
+        self._plan = plan
+        self._mailbox = Mailbox(outside.clock)
+        self._container: Container | None = None
+        self._end = _S.COMPLETED
+        self._failure_reason = ""
+        self._trained = timedelta()
+        self._thread = threading.Thread(target=self._run, name=f"training-job-{job.name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def post(self, message: Message) -> None:
+        self._mailbox.post(message)
+
+    @property
+    def pids(self) -> list[int]:
+        container = self._container
+        return container.pids if container is not None else []
+
+    def close(self) -> None:
+        """Begin to end the container and the thread, whatever the job's status."""
+        self._mailbox.close()
+
+    def join(self) -> None:
+        self._thread.join()
+
+    def _run(self) -> None:
+        deadline = self._wait_deadline()
+        try:
+            self._finish(self._walk())
+        except ClosedError:
+            logger.debug("training job %s is left as it is", self._job.name)
+        except Exception:  # the bulkhead between jobs: a fault of the twin fails this job alone
+            logger.exception("training job %s", self._job.name)
+            self._failure_reason = _INTERNAL_ERROR
+            self._finish(_S.FAILED)
+        finally:
+            if deadline is not None:
+                deadline.cancel()
+            if self._container is not None:
+                self._container.reclaim()
+            self._mailbox.leave()
+            self._plan.on_end(self)
+
+    def _wait_deadline(self) -> Timer | None:
+        """MaxWaitTimeInSeconds runs from the creation, through all interruptions."""
+        max_wait = self._job.spec.max_wait
+        return None if max_wait is None else self._stop_later(max_wait, _S.MAX_WAIT_TIME_EXCEEDED)
+
+    def _stop_later(self, wait: timedelta, end: Secondary) -> Timer:
+        post = self._mailbox.post
+        return self._outside.clock.call_later(wait, lambda: post(Stop(end=end)))
+
+    def _walk(self) -> Secondary:
+        """From status to status; returns the last one, not yet taken."""
+        steps: Mapping[Secondary, Callable[[], Secondary]] = {
+            _S.STARTING: lambda: self._pass(_S.STARTING),
+            _S.PENDING: lambda: self._pass(_S.PENDING),
+            _S.DOWNLOADING: self._download,
+            _S.TRAINING: self._train,
+            _S.INTERRUPTED: self._lose_instances,
+            _S.RESTARTING: lambda: self._pass(_S.RESTARTING),
+            _S.STOPPING: self._stop,
+            _S.UPLOADING: self._upload,
+        }
+        status = _S.STARTING
+        while status not in FINAL:
+            if not self._enter(status):  # StopTrainingJob came first; its message is here or on its way
+                status = self._turn(self._hear(_S.STARTING))
+                continue
+            status = steps[status]()
+        return status
+
+    def _enter(self, status: Secondary) -> bool:
+        now = self._outside.clock.now
+        try:
+            self._table.update(self._job.name, lambda job: job.moved_to(status, now()))
+        except IllegalStepError:
+            return False
+        return True
+
+    def _pass(self, status: Secondary) -> Secondary:
+        """A status in which nothing but time passes."""
+        message = self._wait_in(status)
+        return _AFTER_WAIT[status] if message is None else self._turn(message)
+
+    def _download(self) -> Secondary:
+        self._container = Container(self._job, self._outside, self._plan.root)
+        try:
+            self._container.fill()
+        except PrepareError as error:
+            return self._fail(f"ClientError: {error}")
+        return self._pass(_S.DOWNLOADING)
+
+    def _train(self) -> Secondary:
+        assert self._container is not None
+        begin = self._outside.clock.now()
+        left = max(self._job.spec.max_runtime - self._trained, timedelta())
+        deadline = self._stop_later(left, _S.MAX_RUNTIME_EXCEEDED)
+        self._container.start(on_exit=lambda code: self._mailbox.post(Exited(code=code)))
+        message = self._hear(_S.TRAINING)
+        deadline.cancel()
+        self._trained += self._outside.clock.now() - begin
+        return self._turn(message)
+
+    def _lose_instances(self) -> Secondary:
+        assert self._container is not None
+        self._container.reclaim()
+        self._container = None
+        return self._pass(_S.INTERRUPTED)
+
+    def _stop(self) -> Secondary:
+        """SIGTERM, grace, SIGKILL; how the container ends makes no difference to how the job ends."""
+        if self._container is None or not self._container.has_started:
+            message = self._wait_in(_S.STOPPING)
+            return self._end if message is None else self._turn(message)
+        self._container.terminate()
+        grace = self._outside.clock.scaled(STOP_GRACE)
+        message = self._mailbox.wait(_HEEDED[_S.STOPPING], grace)
+        if isinstance(message, Fail):
+            return self._turn(message)
+        self._container.kill()
+        return _S.UPLOADING
+
+    def _upload(self) -> Secondary:
+        assert self._container is not None
+        try:
+            self._container.upload()
+        except FileNotFoundError as error:
+            return self._fail(f"ClientError: Artifact upload failed: {error}")
+        message = self._wait_in(_S.UPLOADING)
+        return self._end if message is None else self._turn(message)
+
+    def _turn(self, message: Message) -> Secondary:
+        """Where a message leads."""
+        match message:
+            case Stop(end=end):
+                self._end = end
+                return _S.STOPPING
+            case Interrupt():
+                return _S.INTERRUPTED
+            case Exited(code=0):
+                return _S.UPLOADING
+            case Exited(code=code):
+                assert self._container is not None
+                return self._fail(self._container.failure_reason(code))
+            case Fail(reason=reason):
+                return self._fail(reason)
+
+    def _fail(self, reason: str) -> Secondary:
+        self._failure_reason = reason
+        return _S.FAILED
+
+    def _hear(self, status: Secondary) -> Message:
+        message = self._mailbox.wait(_HEEDED[status])
+        assert message is not None
+        return message
+
+    def _wait_in(self, status: Secondary) -> Message | None:
+        """The wait of a status; drawn for job and status, so that no other thread has a say in it."""
+        draw = random.Random(f"{self._plan.seed}/{self._job.name}/{status}")  # noqa: S311  not a secret
+        wait = WAITS[status] * draw.uniform(1 - WAIT_SPREAD, 1 + WAIT_SPREAD)
+        return self._mailbox.wait(_HEEDED[status], self._outside.clock.scaled(wait))
+
+    def _finish(self, end: Secondary) -> None:
+        """The end is visible only when nothing of the job is left to do."""
+        if self._container is not None:
+            if end is _S.FAILED:
+                self._container.abandon()
+            self._container.remove()
+            self._container = None
+        now = self._outside.clock.now()
+        if end is _S.FAILED:
+            self._table.update(self._job.name, lambda job: job.failed(self._failure_reason, now))
+        else:
+            self._table.update(self._job.name, lambda job: job.moved_to(end, now))

@@ -1,0 +1,107 @@
+"""What can happen to a running job, and the queue through which its thread hears of it."""
+
+import queue
+import threading
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeAlias
+
+from local.clock import TwinClock
+from local.sagemaker.statuses import Secondary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    end: Secondary
+    """What the job becomes when it has stopped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fail:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """The spot instances are taken away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exited:
+    code: int
+
+
+Message: TypeAlias = Stop | Fail | Interrupt | Exited
+Kinds: TypeAlias = tuple[type[Message], ...]
+
+
+class _Tick:
+    """A wait is over; of several waits each has its own."""
+
+
+class _Close:
+    """The twin ends."""
+
+
+class ClosedError(Exception):
+    """The twin ends; nothing more is to be done for the job."""
+
+
+class Mailbox:
+    """One thread waits, any may post. A message counts as activity of the clock until the next wait."""
+
+    def __init__(self, clock: TwinClock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._has_reader = True
+        self._queue: queue.SimpleQueue[tuple[object, ExitStack]] = queue.SimpleQueue()
+        self._in_hand = self._busy()
+
+    def post(self, message: Message) -> None:
+        self._put(message)
+
+    def close(self) -> None:
+        self._put(_Close())
+
+    def wait(self, heeded: Kinds, wait: timedelta | None = None) -> Message | None:
+        """The next message of a heeded kind, the others are dropped; None when ``wait`` has passed.
+
+        Raises:
+            ClosedError: the mailbox was closed.
+        """
+        tick = _Tick()
+        timer = self._clock.call_later(wait, lambda: self._put(tick)) if wait is not None else None
+        try:
+            while (heard := self._next()) is not tick:
+                if isinstance(heard, _Close):
+                    raise ClosedError
+                if isinstance(heard, heeded):
+                    return heard
+            return None
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def leave(self) -> None:
+        """Nobody waits here any more: what is posted from now on is dropped."""
+        with self._lock:
+            self._has_reader = False
+        self._in_hand.close()
+        while not self._queue.empty():
+            self._queue.get()[1].close()
+
+    def _next(self) -> object:
+        self._in_hand.close()
+        heard, self._in_hand = self._queue.get()
+        return heard
+
+    def _put(self, message: object) -> None:
+        with self._lock:
+            if self._has_reader:
+                self._queue.put((message, self._busy()))
+
+    def _busy(self) -> ExitStack:
+        busy = ExitStack()
+        busy.enter_context(self._clock.activity.busy("training job"))
+        return busy

@@ -1,0 +1,137 @@
+"""The operations of the SageMaker API that the twin answers."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from local.clock import TwinClock
+from local.sagemaker import listing, tags
+from local.sagemaker.admission import Admission
+from local.sagemaker.jobs import TrainingJob, Transition
+from local.sagemaker.mailbox import Stop
+from local.sagemaker.runs import Runs
+from local.sagemaker.spec import TrainingSpec
+from local.sagemaker.statuses import Primary, Secondary
+from local.sagemaker.table import NOT_FOUND, JobTable
+from local.sagemaker.views import description
+from local.wire import AwsError, Principal
+
+Params = Mapping[str, Any]
+Result = dict[str, Any]
+
+_UPDATABLE = ("ProfilerConfig", "ProfilerRuleConfigurations", "RemoteDebugConfig")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operations:
+    """Each takes checked parameters and the caller."""
+
+    table: JobTable
+    runs: Runs
+    admission: Admission
+    clock: TwinClock
+    arn_prefix: str
+    """ARN of a training job without its name."""
+
+    def by_name(self) -> Mapping[str, Callable[[Params, Principal], Result]]:
+        return {
+            "CreateTrainingJob": self.create,
+            "DescribeTrainingJob": lambda params, _: description(self._named(params)),
+            "ListTrainingJobs": lambda params, _: listing.page(self.table.all(), params),
+            "StopTrainingJob": lambda params, _: self.stop(params),
+            "UpdateTrainingJob": lambda params, _: self.update(params),
+            "DeleteTrainingJob": lambda params, _: self.delete(params),
+            "AddTags": lambda params, _: self.add_tags(params),
+            "ListTags": lambda params, _: {"Tags": tags.as_list(self._with_arn(params).tags)},
+            "DeleteTags": lambda params, _: self.delete_tags(params),
+        }
+
+    def create(self, params: Params, caller: Principal) -> Result:
+        self.admission.admit(params)
+        now = self.clock.now()
+        job = TrainingJob(
+            name=params["TrainingJobName"],
+            arn=self.arn_prefix + params["TrainingJobName"],
+            created_by=caller.arn,
+            created_at=now,
+            modified_at=now,
+            request={name: value for name, value in params.items() if name != "Tags"},
+            spec=TrainingSpec.from_request(params),
+            tags=tags.as_map(params.get("Tags", ())),
+            transitions=(Transition(status=Secondary.STARTING, start=now),),
+        )
+        self.table.add(job)
+        self.runs.start(job)
+        return {"TrainingJobArn": job.arn}
+
+    def stop(self, params: Params) -> Result:
+        """The status is Stopping when this returns; stopping a job twice is no error, a finished one is."""
+
+        def stopping(job: TrainingJob) -> TrainingJob:
+            if job.is_final:
+                raise AwsError(
+                    "ValidationException",
+                    f"The request was rejected because the training job is in status {job.primary.value}.",
+                )
+            return (
+                job if job.primary is Primary.STOPPING else job.moved_to(Secondary.STOPPING, self.clock.now())
+            )
+
+        self.table.update(params["TrainingJobName"], stopping)
+        self.runs.post(params["TrainingJobName"], Stop(end=Secondary.STOPPED))
+        return {}
+
+    def update(self, params: Params) -> Result:
+        """No job has a warm pool here, so there is none whose time could be changed."""
+
+        def updated(job: TrainingJob) -> TrainingJob:
+            if "ResourceConfig" in params:
+                raise AwsError(
+                    "ValidationException",
+                    f"Training job {job.name} has no warm pool with status Available, so its "
+                    "KeepAlivePeriodInSeconds cannot be updated.",
+                )
+            if job.primary is not Primary.IN_PROGRESS:
+                raise AwsError(
+                    "ValidationException",
+                    f"Training job {job.name} cannot be updated in status {job.primary.value}.",
+                )
+            changes = {name: params[name] for name in _UPDATABLE if name in params}
+            return replace(job, request={**job.request, **changes}, modified_at=self.clock.now())
+
+        return {"TrainingJobArn": self.table.update(params["TrainingJobName"], updated).arn}
+
+    def delete(self, params: Params) -> Result:
+        def check(job: TrainingJob) -> None:
+            if not job.is_final:
+                raise AwsError(
+                    "ResourceInUse",
+                    f"Training job {job.name} is in status {job.primary.value}; only a training job in a "
+                    "terminal state can be deleted.",
+                )
+
+        self.table.remove(params["TrainingJobName"], check)
+        return {}
+
+    def add_tags(self, params: Params) -> Result:
+        name = self._with_arn(params).name
+        job = self.table.update(name, lambda job: tags.added(job, params["Tags"]))
+        return {"Tags": tags.as_list(job.tags)}
+
+    def delete_tags(self, params: Params) -> Result:
+        name = self._with_arn(params).name
+        self.table.update(name, lambda job: tags.removed(job, params["TagKeys"]))
+        return {}
+
+    def find(self, arn: str) -> TrainingJob | None:
+        job = self.table.find(arn.removeprefix(self.arn_prefix))
+        return job if job is not None and job.arn == arn else None
+
+    def _named(self, params: Params) -> TrainingJob:
+        return self.table.get(params["TrainingJobName"])
+
+    def _with_arn(self, params: Params) -> TrainingJob:
+        job = self.find(params["ResourceArn"])
+        if job is None:
+            raise AwsError("ValidationException", NOT_FOUND)
+        return job

@@ -1,0 +1,43 @@
+"""What the training twin needs of the rest of the twin."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+class ObjectStore(Protocol):
+    """S3, without signatures."""
+
+    def has_bucket(self, bucket: str) -> bool: ...
+
+    def keys(self, bucket: str, prefix: str) -> list[str]:
+        """All keys that begin with the prefix, in order."""
+        ...
+
+    def read(self, bucket: str, key: str) -> bytes:
+        """The object. Raises ``FileNotFoundError`` when there is no such object or bucket."""
+        ...
+
+    def write(self, bucket: str, key: str, body: bytes) -> None:
+        """Raises ``FileNotFoundError`` when there is no such bucket."""
+        ...
+
+    def delete(self, bucket: str, key: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    timestamp_ms: int
+    message: str
+
+
+class LogSink(Protocol):
+    """CloudWatch Logs; makes the group and the stream when they are not there."""
+
+    def put(self, group: str, stream: str, lines: Sequence[LogLine]) -> None: ...
+
+
+class EventSink(Protocol):
+    """Takes "SageMaker Training Job State Change" from ``aws.sagemaker``; returns before any delivery."""
+
+    def publish(self, detail: dict[str, Any], resources: list[str]) -> None: ...

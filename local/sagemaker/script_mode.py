@@ -1,0 +1,96 @@
+"""Script mode, as the toolkit in SageMaker's framework images does it.
+
+The SDK puts the script's name and the place of its archive among the hyperparameters, quoted as JSON. The
+toolkit turns the others into arguments and runs the script under a shell that keeps SIGTERM to itself. Not
+done here: installing a requirements.txt.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from local.sagemaker.s3_uri import S3Location
+from local.sagemaker.spec import TrainingSpec
+
+_PREFIX = "sagemaker_"
+"""Hyperparameters that begin so are for the toolkit, not for the script."""
+
+# The shell has a trap, so that a SIGTERM neither ends it nor, as ignoring it would, is ignored in the script.
+# `exit` keeps it from replacing itself by the script.
+_KEEPS_SIGTERM = ("/bin/sh", "-c", 'trap : TERM; "$@"; exit $?', "train")
+
+
+def is_script_mode(spec: TrainingSpec) -> bool:
+    return not spec.entrypoint and source_archive(spec) is not None
+
+
+def source_archive(spec: TrainingSpec) -> S3Location | None:
+    """Where the source code is; None when the job brings none."""
+    values = _toolkit_values(spec.hyperparameters)
+    if "program" not in values or "submit_directory" not in values:
+        return None
+    try:
+        return S3Location.parse(str(values["submit_directory"]))
+    except ValueError:
+        return None
+
+
+def program(spec: TrainingSpec) -> str:
+    return str(_toolkit_values(spec.hyperparameters)["program"])
+
+
+def log_level(spec: TrainingSpec) -> int:
+    level = _toolkit_values(spec.hyperparameters).get("container_log_level")
+    return level if isinstance(level, int) else 20
+
+
+def command(spec: TrainingSpec, hyperparameters: Mapping[str, Any], processes: int) -> list[str]:
+    """What runs the script. ``processes``: how many torchrun starts where the job asks for torchrun."""
+    script = program(spec)
+    if _toolkit_values(spec.hyperparameters).get("torch_distributed_enabled") is True:
+        runner = ["torchrun", "--standalone", "--nnodes", "1", "--nproc_per_node", str(processes), script]
+    elif PurePosixPath(script).suffix == ".py":
+        runner = ["python", script]
+    else:
+        runner = ["/bin/sh", f"./{script}"]
+    return [*_KEEPS_SIGTERM, *runner, *arguments(hyperparameters)]
+
+
+def user_hyperparameters(hyperparameters: Mapping[str, str]) -> dict[str, Any]:
+    """The script's own, in the order of their names, read as JSON where they are JSON."""
+    return {
+        name: decoded(value)
+        for name, value in sorted(hyperparameters.items())
+        if not name.startswith(_PREFIX)
+    }
+
+
+def arguments(hyperparameters: Mapping[str, Any]) -> list[str]:
+    """``--name value`` for each; a name of one letter has one dash; a mapping is ``k=v,k=v``."""
+    return [part for name, value in hyperparameters.items() for part in (_option(name), _text(value))]
+
+
+def decoded(value: str) -> Any:  # noqa: ANN401  any JSON value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def _toolkit_values(hyperparameters: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        name.removeprefix(_PREFIX): decoded(value)
+        for name, value in hyperparameters.items()
+        if name.startswith(_PREFIX)
+    }
+
+
+def _option(name: str) -> str:
+    return f"--{name}" if len(name) > 1 else f"-{name}"
+
+
+def _text(value: Any) -> str:  # noqa: ANN401  any JSON value
+    if isinstance(value, dict):
+        return ",".join(f"{key}={inner}" for key, inner in sorted(value.items()))
+    return str(value)

@@ -1,0 +1,117 @@
+"""What a CreateTrainingJob request asks the twin to run, as typed data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Self
+
+from local.sagemaker.s3_uri import S3Location
+
+DEFAULT_CHECKPOINT_PATH = "/opt/ml/checkpoints"
+"""Source: SageMaker API reference, CheckpointConfig.LocalPath."""
+
+_DEFAULT_MAX_RUNTIME = timedelta(days=1)
+"""Source: SageMaker API reference, StoppingCondition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channel:
+    name: str
+    source: S3Location
+    settings: Mapping[str, str]
+    """What the container reads about it in inputdataconfig.json."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoints:
+    location: S3Location
+    local_path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceGroup:
+    name: str
+    instance_type: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingSpec:
+    hyperparameters: Mapping[str, str]
+    environment: Mapping[str, str]
+    entrypoint: tuple[str, ...]
+    """Exec form, with its arguments; empty: the image's own way, script mode."""
+    channels: tuple[Channel, ...]
+    checkpoints: Checkpoints | None
+    output: S3Location
+    output_is_compressed: bool
+    groups: tuple[InstanceGroup, ...]
+    is_spot: bool
+    max_runtime: timedelta
+    max_wait: timedelta | None
+
+    @property
+    def model_file(self) -> str:
+        """Below ``<output>/<job>/output``; not compressed, it is a folder."""
+        return "model.tar.gz" if self.output_is_compressed else "model"
+
+    @classmethod
+    def from_request(cls, request: Mapping[str, Any]) -> Self:
+        """Of a request that validation and admission let pass."""
+        algorithm = request["AlgorithmSpecification"]
+        stopping = request.get("StoppingCondition", {})
+        output = request["OutputDataConfig"]
+        return cls(
+            hyperparameters=request.get("HyperParameters", {}),
+            environment=request.get("Environment", {}),
+            entrypoint=(
+                *algorithm.get("ContainerEntrypoint", ()),
+                *algorithm.get("ContainerArguments", ()),
+            ),
+            channels=tuple(_channel(one, algorithm) for one in request.get("InputDataConfig", ())),
+            checkpoints=_checkpoints(request.get("CheckpointConfig")),
+            output=S3Location.parse(output["S3OutputPath"]),
+            output_is_compressed=output.get("CompressionType", "GZIP") == "GZIP",
+            groups=_groups(request["ResourceConfig"]),
+            is_spot=request.get("EnableManagedSpotTraining", False),
+            max_runtime=_seconds(stopping.get("MaxRuntimeInSeconds")) or _DEFAULT_MAX_RUNTIME,
+            max_wait=_seconds(stopping.get("MaxWaitTimeInSeconds")),
+        )
+
+
+def _seconds(value: int | None) -> timedelta | None:
+    return None if value is None else timedelta(seconds=value)
+
+
+def _channel(channel: Mapping[str, Any], algorithm: Mapping[str, Any]) -> Channel:
+    source = channel["DataSource"]["S3DataSource"]
+    settings = {
+        "TrainingInputMode": channel.get("InputMode", algorithm["TrainingInputMode"]),
+        "S3DistributionType": source.get("S3DataDistributionType", "FullyReplicated"),
+        "RecordWrapperType": channel.get("RecordWrapperType", "None"),
+    }
+    if "ContentType" in channel:
+        settings["ContentType"] = channel["ContentType"]
+    return Channel(name=channel["ChannelName"], source=S3Location.parse(source["S3Uri"]), settings=settings)
+
+
+def _checkpoints(config: Mapping[str, Any] | None) -> Checkpoints | None:
+    if config is None:
+        return None
+    return Checkpoints(
+        location=S3Location.parse(config["S3Uri"]),
+        local_path=config.get("LocalPath", DEFAULT_CHECKPOINT_PATH),
+    )
+
+
+def _groups(config: Mapping[str, Any]) -> tuple[InstanceGroup, ...]:
+    """A cluster of one type is one group, named as SageMaker names it in resourceconfig.json."""
+    groups = config.get("InstanceGroups") or [{**config, "InstanceGroupName": "homogeneousCluster"}]
+    return tuple(
+        InstanceGroup(
+            name=group["InstanceGroupName"],
+            instance_type=group["InstanceType"],
+            count=group["InstanceCount"],
+        )
+        for group in groups
+    )

@@ -1,0 +1,97 @@
+"""The statuses of a training job: which follow which, what each says, how long each takes.
+
+Source of names and messages: SageMaker API reference, DescribeTrainingJob and SecondaryStatusTransition;
+the order Starting, Pending, Downloading and Stopping, Uploading, Stopped: job logs that the SDK prints.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from enum import StrEnum
+
+
+class Primary(StrEnum):
+    IN_PROGRESS = "InProgress"
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+    STOPPING = "Stopping"
+    STOPPED = "Stopped"
+
+
+class Secondary(StrEnum):
+    STARTING = "Starting"
+    PENDING = "Pending"
+    DOWNLOADING = "Downloading"
+    TRAINING = "Training"
+    UPLOADING = "Uploading"
+    INTERRUPTED = "Interrupted"
+    RESTARTING = "Restarting"
+    STOPPING = "Stopping"
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+    STOPPED = "Stopped"
+    MAX_RUNTIME_EXCEEDED = "MaxRuntimeExceeded"
+    MAX_WAIT_TIME_EXCEEDED = "MaxWaitTimeExceeded"
+
+
+_S = Secondary
+
+STOP_ENDS = frozenset({_S.STOPPED, _S.MAX_RUNTIME_EXCEEDED, _S.MAX_WAIT_TIME_EXCEEDED})
+FINAL = STOP_ENDS | {_S.COMPLETED, _S.FAILED}
+
+TRANSITIONS: Mapping[Secondary, frozenset[Secondary]] = {
+    _S.STARTING: frozenset({_S.PENDING, _S.STOPPING, _S.FAILED}),
+    _S.PENDING: frozenset({_S.DOWNLOADING, _S.STOPPING, _S.FAILED}),
+    _S.DOWNLOADING: frozenset({_S.TRAINING, _S.INTERRUPTED, _S.STOPPING, _S.FAILED}),
+    _S.TRAINING: frozenset({_S.UPLOADING, _S.INTERRUPTED, _S.STOPPING, _S.FAILED}),
+    _S.INTERRUPTED: frozenset({_S.RESTARTING, _S.STOPPING, _S.FAILED}),
+    _S.RESTARTING: frozenset({_S.DOWNLOADING, _S.STOPPING, _S.FAILED}),
+    # Stopped while it uploaded what it had finished by itself: it ends as it would have.
+    _S.UPLOADING: FINAL | {_S.STOPPING},
+    _S.STOPPING: FINAL | {_S.UPLOADING},
+    **dict.fromkeys(FINAL, frozenset()),
+}
+
+_PRIMARY: Mapping[Secondary, Primary] = {
+    _S.STOPPING: Primary.STOPPING,
+    _S.COMPLETED: Primary.COMPLETED,
+    _S.FAILED: Primary.FAILED,
+    **dict.fromkeys(STOP_ENDS, Primary.STOPPED),
+}
+
+MESSAGES: Mapping[Secondary, str] = {
+    _S.STARTING: "Starting the training job",
+    _S.PENDING: "Training job waiting for capacity",
+    _S.DOWNLOADING: "Downloading input data",
+    _S.TRAINING: "Training image download completed. Training in progress.",
+    _S.UPLOADING: "Uploading generated training model",
+    _S.INTERRUPTED: "Training job interrupted",
+    _S.RESTARTING: "Restarting the training job",
+    _S.STOPPING: "Stopping the training job",
+    _S.COMPLETED: "Training job completed",
+    _S.FAILED: "Training job failed",
+    _S.STOPPED: "Training job stopped",
+    _S.MAX_RUNTIME_EXCEEDED: "Training job runtime exceeded MaxRuntimeInSeconds provided",
+    _S.MAX_WAIT_TIME_EXCEEDED: "Training job wait time exceeded MaxWaitTimeInSeconds provided",
+}
+
+# How long a job stays in a status beside the real work there, in AWS's time: a speed factor of 60 makes
+# a second of a minute. AWS promises none of these; they are of the order that users report.
+WAITS: Mapping[Secondary, timedelta] = {
+    _S.STARTING: timedelta(seconds=15),
+    _S.PENDING: timedelta(seconds=30),
+    _S.DOWNLOADING: timedelta(seconds=30),
+    _S.UPLOADING: timedelta(seconds=15),
+    _S.INTERRUPTED: timedelta(seconds=30),
+    _S.RESTARTING: timedelta(seconds=30),
+    _S.STOPPING: timedelta(seconds=10),
+}
+WAIT_SPREAD = 0.2
+"""A wait is drawn from this share around the mean."""
+
+STOP_GRACE = timedelta(seconds=120)
+"""From SIGTERM to SIGKILL. Source: SageMaker API reference, StopTrainingJob."""
+
+
+def primary_of(secondary: Secondary, *, before: Primary) -> Primary:
+    """The status that goes with a secondary one; uploading what a stopped job left is still Stopping."""
+    return _PRIMARY.get(secondary, before)

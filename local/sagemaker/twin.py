@@ -1,0 +1,98 @@
+"""Puts the rooms of the training twin together."""
+
+import logging
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from botocore.loaders import Loader
+from botocore.model import ServiceModel
+
+from local.clock import TwinClock
+from local.journal import Journal
+from local.sagemaker.admission import Admission
+from local.sagemaker.container import Outside
+from local.sagemaker.control import Control
+from local.sagemaker.jobs import TrainingJob
+from local.sagemaker.operations import Operations
+from local.sagemaker.ports import EventSink, LogSink, ObjectStore
+from local.sagemaker.runs import Runs
+from local.sagemaker.table import JobTable
+from local.sagemaker.validation import checked
+from local.sagemaker.views import event_detail
+from local.wire import AwsError, Principal
+
+logger = logging.getLogger(__name__)
+
+
+class SageMakerTwin:
+    """``call`` is the API; ``fail``, ``spot`` and ``training_jobs`` are the twin's own controls."""
+
+    def __init__(  # noqa: PLR0913  the composition root of this part
+        self,
+        *,
+        clock: TwinClock,
+        journal: Journal,
+        storage: ObjectStore,
+        logs: LogSink,
+        events: EventSink,
+        region: str,
+        account_id: str,
+        work_dir: Path,
+        environment: Mapping[str, str],
+        seed: int,
+    ) -> None:
+        """``work_dir`` holds the folders of running jobs; ``environment`` is given to their containers."""
+        self._events = events
+        self._table = JobTable(on_step=self._publish)
+        outside = Outside(
+            clock=clock,
+            journal=journal,
+            store=storage,
+            logs=logs,
+            region=region,
+            work_dir=work_dir,
+            environment=environment,
+        )
+        self._runs = Runs(table=self._table, outside=outside, seed=seed)
+        self._operations = Operations(
+            table=self._table,
+            runs=self._runs,
+            admission=Admission(store=storage, account_id=account_id, region=region),
+            clock=clock,
+            arn_prefix=f"arn:aws:sagemaker:{region}:{account_id}:training-job/",
+        )
+        control = Control(table=self._table, runs=self._runs)
+        self.fail = control.fail
+        self.spot = control.spot
+        self.training_jobs = control.training_jobs
+
+    def call(self, operation: str, params: dict[str, Any], principal: Principal) -> dict[str, Any]:
+        """The answer of the service, times as epoch seconds. Raises ``AwsError``."""
+        answer = self._operations.by_name().get(operation)
+        if answer is None:
+            raise AwsError("UnknownOperationException", f"The twin does not emulate {operation}.")
+        shape = self._model.operation_model(operation).input_shape
+        assert shape is not None
+        return answer(checked(shape, params), principal)
+
+    def resource_tags(self, arn: str) -> dict[str, str] | None:
+        """The tags of a training job; None when there is no such job."""
+        job = self._operations.find(arn)
+        return None if job is None else dict(job.tags)
+
+    def close(self) -> None:
+        """End every container; no job changes its status by that."""
+        self._runs.close()
+
+    def _publish(self, job: TrainingJob) -> None:
+        try:
+            self._events.publish(event_detail(job), [job.arn])
+        except Exception:  # the bulkhead to the event bus: a job goes on without it
+            logger.exception("no event for %s", job.name)
+
+    @cached_property
+    def _model(self) -> ServiceModel:
+        """Read at the first call: it takes a while."""
+        return ServiceModel(Loader().load_service_model("sagemaker", "service-2"))
