@@ -319,12 +319,14 @@ def test_no_answer_repeats_what_stands_in_hyperparameters_and_environment(place:
     assert "canary" not in str(errors).lower()
 
 
-def test_options_that_wait_for_a_later_version_are_pointed_out() -> None:
+def test_what_waits_for_a_later_version_is_pointed_out() -> None:
     whole = body(
-        Tags=tag_list({"priority": "1", "trainmaster:retries": "2", "trainmaster:on_oom": "halve_batch"})
+        Tags=tag_list({"priority": "1", "trainmaster:retries": "2", "trainmaster:on_oom": "halve_batch"}),
+        ResourceConfig={"InstanceType": "ml.p5.48xlarge", "InstanceCount": 1, "KeepAlivePeriodInSeconds": 60},
     )
     assert check_request(whole) == []
-    assert fields(kept_options(whole)) == ["Tags[1]", "Tags[2]"]
+    assert fields(kept_options(whole)) == ["Tags[1]", "Tags[2]", "ResourceConfig.KeepAlivePeriodInSeconds"]
+    assert kept_options(body()) == []
 
 
 json_values = st.recursive(

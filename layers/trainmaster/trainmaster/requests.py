@@ -130,10 +130,11 @@ def _warm_key(body: Mapping[str, Any]) -> WarmKey:
 
 
 def canonical(body: Mapping[str, Any]) -> bytes:
-    """The same bytes for the same request, whatever the order of its keys and tags."""
+    """The same bytes for the same request, whatever the order of keys and tags; no more than were sent."""
     tags = sorted(body.get("Tags", []), key=lambda tag: (tag["Key"], tag["Value"]))
     ordered = {**body, "Tags": tags} if "Tags" in body else body
-    return json.dumps(ordered, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+    text = json.dumps(ordered, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode()
 
 
 def body_hash(body: Mapping[str, Any]) -> str:

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from trainmaster.errors import FieldError
 from trainmaster.request_errors import Mistake, quoted
-from trainmaster.user_options import ALTERNATIVES, ON_OOM, READERS, RETRIES, TAG_PREFIX, BadOptionError
+from trainmaster.user_options import READERS, TAG_PREFIX, BadOptionError
 from trainmaster.validation.sections import Section, elements, text
 
 _AWS_PREFIX = "aws:"
-_KEPT = (RETRIES, ON_OOM, ALTERNATIVES)
 
 
 def tag_mistakes(body: Section) -> Iterator[Mistake]:
@@ -26,17 +24,6 @@ def tag_mistakes(body: Section) -> Iterator[Mistake]:
         yield from _reserved(key, index)
         if value is not None and key in READERS:
             yield from _option(key, value, index)
-
-
-def kept_options(body: Section) -> list[FieldError]:
-    """Options that are valid and stored with the job, but that this version does not act on yet."""
-    return [
-        Mistake(
-            ("Tags", index), f"{key} is kept, but this version does not act on it", "do not rely on it yet"
-        ).as_field_error()
-        for index, tag in elements(body, "Tags")
-        if (key := text(tag, "Key")) in _KEPT
-    ]
 
 
 def _reserved(key: str, index: int) -> Iterator[Mistake]:

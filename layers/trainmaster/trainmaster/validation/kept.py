@@ -1,0 +1,26 @@
+"""What is valid and stored with the job, but not acted on yet: said at submission, so nobody relies on it."""
+
+from collections.abc import Iterator
+
+from trainmaster.errors import FieldError
+from trainmaster.request_errors import Mistake, Path
+from trainmaster.user_options import ALTERNATIVES, ON_OOM, RETRIES
+from trainmaster.validation.sections import Section, elements, section, text, whole_number
+
+_LATER = (RETRIES, ON_OOM, ALTERNATIVES)
+_HINT = "do not rely on it yet"
+
+
+def kept_options(body: Section) -> list[FieldError]:
+    """Warnings for the answer to a valid request."""
+    return [mistake.as_field_error() for mistake in _kept(body)]
+
+
+def _kept(body: Section) -> Iterator[Mistake]:
+    for index, tag in elements(body, "Tags"):
+        key = text(tag, "Key")
+        if key in _LATER:
+            yield Mistake(("Tags", index), f"{key} is kept, but this version does not act on it", _HINT)
+    if whole_number(section(body, "ResourceConfig") or {}, "KeepAlivePeriodInSeconds"):
+        path: Path = ("ResourceConfig", "KeepAlivePeriodInSeconds")
+        yield Mistake(path, "is left out of every attempt: this version keeps no warm pools", _HINT)
