@@ -1,7 +1,7 @@
 """All functions of the stack, each with its pool of processes."""
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from local.clock import TwinClock
 from local.deployment.lambda_runtime.environment import Keys, Surroundings, function_environment
 from local.deployment.lambda_runtime.invocation import Outcome
 from local.deployment.lambda_runtime.logs import FunctionLog
-from local.deployment.lambda_runtime.pool import MAX_PROCESSES, FunctionPool, Start
+from local.deployment.lambda_runtime.pool import MAX_PROCESSES, FunctionPool, Process, Start
 from local.deployment.lambda_runtime.process import Launch
 from local.deployment.lambda_runtime.runtime_api import PREFIX, RuntimeApi
 from local.deployment.rights import Rights
@@ -61,9 +61,8 @@ class Functions:
 def _starter(function: Function, keys: Keys, host: Host) -> Start:
     address = host.surroundings.endpoint_url.removeprefix("http://")
 
-    def start(instance_id: str, on_exit: Any) -> Any:  # noqa: ANN401  as Start says
+    def start(instance_id: str, on_exit: Callable[[int], None]) -> Process:
         stream = f"{host.clock.now():%Y/%m/%d}/[$LATEST]{uuid.uuid4().hex}"
-        environment = function_environment(function, keys, host.surroundings, log_stream=stream)
         log = FunctionLog(
             group=function.log_group,
             stream=stream,
@@ -71,7 +70,12 @@ def _starter(function: Function, keys: Keys, host: Host) -> Start:
             clock=host.clock,
             file=host.log_folder / f"{function.session_name}.log",
         )
-        launch = Launch(function=function, clock_file=host.clock_file, environment=environment)
-        return launch.start(f"{address}{PREFIX}/{function.name}/{instance_id}", log.write, on_exit)
+        launch = Launch(
+            function=function,
+            clock_file=host.clock_file,
+            environment=function_environment(function, keys, host.surroundings, log_stream=stream),
+            log=log,
+        )
+        return launch.start(f"{address}{PREFIX}/{function.name}/{instance_id}", on_exit)
 
     return start

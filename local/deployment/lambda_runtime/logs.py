@@ -1,7 +1,6 @@
 """Lines that a function writes: into CloudWatch Logs, and into a file of the state folder for debugging."""
 
-import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from local.clock import TwinClock
 
 @dataclass(slots=True, kw_only=True)
 class FunctionLog:
-    """The log of one process of a function."""
+    """The log of one process of a function, written by the one thread that reads its output."""
 
     group: str
     stream: str
@@ -18,15 +17,27 @@ class FunctionLog:
     """CloudWatch Logs; None when the function's role may not write there: then AWS keeps nothing either."""
     clock: TwinClock
     file: Path
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _rest: bytes = b""
     _has_stream: bool = False
 
-    def write(self, lines: list[str]) -> None:
-        with self._lock:
-            with self.file.open("a", encoding="utf-8") as file:
-                file.writelines(f"{line}\n" for line in lines)
-            if self.client is not None:
-                self._put(lines)
+    def write(self, output: bytes) -> None:
+        """Take output as it comes; a line is kept when its end has come."""
+        *lines, self._rest = (self._rest + output).split(b"\n")
+        self._keep([line.decode(errors="replace") for line in lines if line])
+
+    def end(self) -> None:
+        """The process has ended, maybe within a line."""
+        if self._rest:
+            self._keep([self._rest.decode(errors="replace")])
+            self._rest = b""
+
+    def _keep(self, lines: list[str]) -> None:
+        if not lines:
+            return
+        with self.file.open("a", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        if self.client is not None:
+            self._put(lines)
 
     def _put(self, lines: list[str]) -> None:
         if not self._has_stream:

@@ -22,7 +22,7 @@ MAX_RESPONSE_BYTES = 6 * 1024 * 1024
 class Process(Protocol):
     def kill(self) -> None: ...
 
-    def join(self, timeout_s: float) -> None: ...
+    def join(self) -> None: ...
 
 
 Start = Callable[[str, Callable[[int], None]], Process]
@@ -119,7 +119,7 @@ class FunctionPool:
         for invocation in waiting:
             invocation.finish(_gone(invocation))
         for instance in instances:
-            instance.process.join(INIT_SECONDS)
+            instance.process.join()
 
     def _grow(self) -> None:
         """Start a process if work waits that no idle or starting process will take."""

@@ -1,0 +1,172 @@
+"""The twin's own API for tests and demos: clock, faults, training jobs. No keys, loopback only."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol
+
+from local.clock import TwinClock
+from local.deployment.events.faults import DeliveryFaults
+from local.faults import Faults
+from local.wire import AwsError, Request, Response
+
+PREFIX = "/_control"
+_MOST_SECONDS = timedelta(days=3650).total_seconds()
+
+
+class TrainingJobs(Protocol):
+    """What can be done to training jobs from outside the API."""
+
+    def fail(self, training_job: str, reason: str | None = None, exit_code: int | None = None) -> None: ...
+
+    def spot(self, training_job: str, action: str) -> None: ...
+
+    def training_jobs(self) -> list[dict[str, Any]]: ...
+
+
+class BadFieldError(Exception):
+    """A field of the body is missing or wrong."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(f"{name}: {problem}")
+        self.name = name
+        self.problem = problem
+
+
+class Body:
+    """A JSON object whose fields are taken out one by one; what is left over at the end is an error."""
+
+    def __init__(self, raw: bytes) -> None:
+        try:
+            document = json.loads(raw)
+        except ValueError as error:
+            raise BadFieldError("body", "is not JSON") from error
+        if not isinstance(document, dict):
+            raise BadFieldError("body", "is not a JSON object")
+        self._fields: dict[str, Any] = document
+
+    def number(self, name: str, *, default: float | None = None, most: float = math.inf) -> float:
+        value = self._take(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+            raise BadFieldError(name, f"must be a number from 0 to {most:g}")
+        return value
+
+    def share_or_count(self, name: str) -> float:
+        value = self.number(name, default=0)
+        if value > 1 and not float(value).is_integer():
+            raise BadFieldError(name, "must be a share from 0 to 1, or a whole number of deliveries")
+        return value
+
+    def whole(self, name: str, *, default: int | None = None, least: int = 0) -> int:
+        value = self._take(name, default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise BadFieldError(name, f"must be a whole number, at least {least}")
+        return value
+
+    def text(self, name: str) -> str:
+        value = self._take(name, None)
+        if not isinstance(value, str) or not value:
+            raise BadFieldError(name, "must be a text")
+        return value
+
+    def has(self, name: str) -> bool:
+        return self._fields.get(name) is not None
+
+    def end(self) -> None:
+        for name in self._fields:
+            raise BadFieldError(name, "is not known here")
+
+    def _take(self, name: str, default: object) -> object:
+        value = self._fields.pop(name, None)
+        if value is None and default is None:
+            raise BadFieldError(name, "is missing")
+        return default if value is None else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    clock: TwinClock
+    errors: Faults
+    deliveries: DeliveryFaults
+    training: TrainingJobs
+
+    def handle(self, request: Request) -> Response:
+        path = request.raw_path.removeprefix(PREFIX)
+        routes = self._routes()
+        route = routes.get((request.method, path))
+        if route is None:
+            known = ", ".join(" ".join(key) for key in routes)
+            return _answer(404, {"message": f"no {request.method} {path}; there are {known}"})
+        try:
+            return route(request)
+        except BadFieldError as error:
+            return _answer(400, {"field": error.name, "message": str(error)})
+        except AwsError as error:
+            return _answer(400, {"code": error.code, "message": error.message})
+
+    def _routes(self) -> Mapping[tuple[str, str], Callable[[Request], Response]]:
+        return {
+            ("POST", "/clock"): self._advance,
+            ("POST", "/errors"): self._inject_errors,
+            ("POST", "/events"): self._disturb_events,
+            ("POST", "/fail"): self._fail,
+            ("POST", "/gpu"): _gpu,
+            ("POST", "/spot"): self._spot,
+            ("GET", "/training-jobs"): self._list,
+        }
+
+    def _advance(self, request: Request) -> Response:
+        body = Body(request.body)
+        seconds = body.number("advance_seconds", most=_MOST_SECONDS)
+        body.end()
+        if not self.clock.manual:
+            message = "this twin runs on the machine's clock; start it with --clock manual to move time"
+            return _answer(409, {"message": message})
+        now = self.clock.advance(timedelta(seconds=seconds))
+        return _answer(200, {"clock": now.isoformat(timespec="milliseconds").replace("+00:00", "Z")})
+
+    def _inject_errors(self, request: Request) -> Response:
+        body = Body(request.body)
+        operation, code = body.text("operation"), body.text("error_code")
+        times = body.whole("times", default=1, least=1)
+        body.end()
+        self.errors.add(operation, code, times)
+        return _answer(200, {"operation": operation, "error_code": code, "times": times})
+
+    def _disturb_events(self, request: Request) -> Response:
+        body = Body(request.body)
+        shares = {name: body.share_or_count(name) for name in ("drop", "duplicate", "reorder")}
+        seed = body.whole("seed", default=0)
+        body.end()
+        self.deliveries.set(**shares, seed=seed)
+        return _answer(200, shares | {"seed": seed})
+
+    def _fail(self, request: Request) -> Response:
+        body = Body(request.body)
+        training_job = body.text("training_job")
+        reason = body.text("reason") if body.has("reason") else None
+        exit_code = body.whole("exit_code") if body.has("exit_code") else None
+        body.end()
+        self.training.fail(training_job, reason=reason, exit_code=exit_code)
+        return _answer(200, {"training_job": training_job})
+
+    def _spot(self, request: Request) -> Response:
+        body = Body(request.body)
+        training_job, action = body.text("training_job"), body.text("action")
+        body.end()
+        self.training.spot(training_job, action)
+        return _answer(200, {"training_job": training_job, "action": action})
+
+    def _list(self, _: Request) -> Response:
+        return _answer(200, {"training_jobs": self.training.training_jobs()})
+
+
+def _gpu(_: Request) -> Response:
+    return _answer(501, {"message": "GPU metrics are not available in this version of the twin"})
+
+
+def _answer(status: int, document: Mapping[str, Any]) -> Response:
+    body = json.dumps(document, default=str).encode()
+    return Response(status=status, body=body, headers={"content-type": "application/json"})
