@@ -3,6 +3,7 @@
 A reference to a resource becomes text, ``${Table}`` or ``${Table.Arn}``; everything else becomes its value.
 """
 
+import copy
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -48,8 +49,9 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 }
 
 
+@cache
 def source() -> dict[str, Any]:
-    """The template as it is written."""
+    """The template as it is written. Shared between tests: do not change it."""
     parsed: dict[str, Any] = yaml_parse(TEMPLATE.read_text())
     return parsed
 
@@ -65,7 +67,7 @@ def parameters(**changed: Any) -> dict[str, Any]:
 
 
 def expand(values: Mapping[str, Any]) -> dict[str, Any]:
-    template = source()
+    template = copy.deepcopy(source())
     for resource in template["Resources"].values():
         for location in {"CodeUri", "ContentUri"} & resource["Properties"].keys():
             resource["Properties"][location] = "s3://bucket/key"  # as `sam package` leaves it

@@ -1,8 +1,12 @@
-"""What the functions read is what the template sets."""
+"""What the code reads and serves is what the template sets and routes."""
 
+from typing import Any
+
+from trainmaster.api import build_api
 from trainmaster.settings import Settings
 
 from tests.template import stack
+from tests.template.api import routes
 from tests.template.functions import FUNCTIONS
 from tests.template.stack import of_type
 
@@ -29,3 +33,13 @@ def test_every_function_is_given_exactly_what_the_settings_read():
         assert environment.read == {name for name in given if name.startswith("TRAINMASTER_")}
         assert settings.admin_principal_arns == tuple(stack.PARAMETERS["AdminPrincipalArns"])
         assert settings.retention_days == stack.parameters()["RetentionDays"]
+
+
+def test_the_api_serves_exactly_the_routes_that_lead_to_it():
+    nothing: Any = None  # the routes are there before anything is asked of the outside
+    resolver: Any = getattr(build_api(nothing), "__self__")  # noqa: B009  the resolver behind its bound method
+    served = {
+        (route.method, route.path.replace("<", "{").replace(">", "}"))
+        for route in (*resolver._static_routes, *resolver._dynamic_routes)
+    }
+    assert served == routes(stack.resources())
