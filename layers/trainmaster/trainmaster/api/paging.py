@@ -1,0 +1,73 @@
+"""Tokens for the next page: sealed, so that they tell nothing and fit nobody else's call."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+from dataclasses import asdict, dataclass
+
+from trainmaster.errors import FieldError, InvalidRequestError
+from trainmaster.request_errors import invalid
+
+_TAG_BYTES = 16
+_MAX_TOKEN_CHARACTERS = 1024  # ours are a third of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """Behind which entry the next page begins."""
+
+    stretch: str
+    order: tuple[int | str, ...]
+    """The entry's place in the order of its stretch; its name is the last part."""
+    counted: int
+    """Jobs of the stretch up to this one: positions go on from there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seal:
+    """What a token is bound to: this table's secret, and the caller's sight and filters."""
+
+    key: bytes
+    bound: str
+
+    def token(self, mark: Mark) -> str:
+        text = json.dumps(asdict(mark), separators=(",", ":")).encode()
+        tag = self._tag(text)
+        return base64.urlsafe_b64encode(tag + _crossed(text, self._stream(tag, len(text)))).decode()
+
+    def mark(self, token: str) -> Mark:
+        """Raises InvalidRequestError when it is not one of ours for this very call."""
+        try:
+            sealed = base64.b64decode(token[:_MAX_TOKEN_CHARACTERS], altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise _bad_token() from error
+        tag, crossed = sealed[:_TAG_BYTES], sealed[_TAG_BYTES:]
+        text = _crossed(crossed, self._stream(tag, len(crossed)))
+        if not hmac.compare_digest(tag, self._tag(text)):
+            raise _bad_token()
+        fields = json.loads(text)
+        return Mark(stretch=fields["stretch"], order=tuple(fields["order"]), counted=fields["counted"])
+
+    def _tag(self, text: bytes) -> bytes:
+        digest = hashlib.blake2b(key=self.key, digest_size=_TAG_BYTES, person=b"page-tag")
+        digest.update(len(self.bound).to_bytes(4, "big") + self.bound.encode() + text)
+        return digest.digest()
+
+    def _stream(self, tag: bytes, length: int) -> bytes:
+        """The tag is the nonce: equal tokens are equal marks, so nothing is ever sealed twice with it."""
+        return hashlib.shake_256(self.key + tag).digest(length)
+
+
+def _crossed(left: bytes, right: bytes) -> bytes:
+    return bytes(one ^ other for one, other in zip(left, right, strict=True))
+
+
+def _bad_token() -> InvalidRequestError:
+    error = FieldError(
+        field="query.next_token",
+        message="is not a token of this list",
+        hint="start again without it; filters must stay the same from page to page",
+    )
+    return invalid([error])

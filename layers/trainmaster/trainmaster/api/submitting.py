@@ -1,0 +1,149 @@
+"""POST /add-job: into the queue, or only what would happen."""
+
+from dataclasses import replace
+from http import HTTPStatus
+
+from trainmaster.api.places import place_in_queue
+from trainmaster.api.ringing import ring
+from trainmaster.api.visit import Answer, Visit
+from trainmaster.errors import FieldError, InvalidRequestError, JobConflictError, LostRaceError
+from trainmaster.identity import team_for
+from trainmaster.jobs import Job
+from trainmaster.policy import PoolPolicy
+from trainmaster.request_errors import invalid
+from trainmaster.requests import canonical, read_request
+from trainmaster.scheduling.actions import Preempt
+from trainmaster.scheduling.entries import waiting_entry
+from trainmaster.scheduling.planner import plan
+from trainmaster.strict_json import parse_object
+from trainmaster.submission import Submission, Verdict, is_same_submission, judge, new_job, ulid
+from trainmaster.validation import kept_options, require_valid
+from trainmaster.views import MAX_POSITION, NOWHERE, Place, Surroundings, field_error_view, job_view
+
+RANDOM_BYTES = 10
+"""Of an entry id."""
+
+
+def add_job(visit: Visit) -> Answer:
+    dry_run = _is_dry_run(visit)
+    submission = _read(visit)
+    return _dry_run(visit, submission) if dry_run else _submit(visit, submission)
+
+
+def _is_dry_run(visit: Visit) -> bool:
+    value = visit.call.parameters("dry_run").get("dry_run", "false")
+    if value not in {"true", "false"}:
+        raise _bad_dry_run()
+    return value == "true"
+
+
+def _bad_dry_run() -> InvalidRequestError:
+    error = FieldError(field="query.dry_run", message="is neither true nor false", hint="write true or false")
+    return invalid([error])
+
+
+def _read(visit: Visit) -> Submission:
+    call = visit.call
+    body = parse_object(call.body, base64=call.is_base64, content_type=call.content_type)
+    require_valid(body)
+    ask = read_request(body)
+    team = team_for(visit.caller, visit.policy, ask.options.team, own_account=visit.outside.account_id)
+    return Submission(body=body, ask=ask, team=team, submitted_by=visit.caller.arn)
+
+
+def _submit(visit: Visit, submission: Submission) -> Answer:
+    """Store the job, then ring.
+
+    Crash safety: the job and everything that belongs to it are one transaction; a death before the ring
+    costs up to a minute, until the reconciler rings.
+    """
+    outside = visit.outside
+    job = _existing(visit, submission)
+    status = HTTPStatus.OK
+    if job is None:
+        job = _new(visit, submission, judge(submission, visit.policy).accepted())
+        try:
+            outside.store.submit(job, canonical(submission.body))
+        except LostRaceError:  # somebody took the name since we looked: perhaps this very request, sent twice
+            job = _existing(visit, submission)
+            if job is None:
+                raise
+        else:
+            status = HTTPStatus.CREATED
+    if job.is_waiting:
+        ring(outside.doorbell, [job.spec.pool])
+    return _answer(visit, submission, job, status)
+
+
+def _new(visit: Visit, submission: Submission, pool: PoolPolicy) -> Job:
+    now = visit.outside.clock()
+    entry_id = ulid(now, visit.outside.random_bytes(RANDOM_BYTES))
+    return new_job(submission, pool, entry_id=entry_id, now=now)
+
+
+def _existing(visit: Visit, submission: Submission) -> Job | None:
+    """The job of this very request, None when the name is free. Raises JobConflictError when it is taken."""
+    reader = visit.outside.reader
+    alias = reader.alias(submission.ask.name)
+    job = reader.job(alias.job) if alias else None
+    if job is None:
+        return None
+    if job.name == submission.ask.name and is_same_submission(job, submission):
+        return job
+    raise _name_in_use(job, visit)
+
+
+def _name_in_use(job: Job, visit: Visit) -> JobConflictError:
+    whose = f"by a job that is {job.state}" if visit.sees(job.spec.team) else "by another team"
+    error = FieldError(
+        field="TrainingJobName",
+        message=f"is in use {whose}",
+        hint="choose another name; only the very same request may be sent again",
+    )
+    return JobConflictError(f"the name is in use {whose}", errors=[error])
+
+
+def _answer(visit: Visit, submission: Submission, job: Job, status: HTTPStatus) -> Answer:
+    outside = visit.outside
+    around = Surroundings(
+        now=outside.clock(),
+        pool=visit.policy.pool(job.spec.pool),
+        place=place_in_queue(job, outside.reader),
+    )
+    warnings = [field_error_view(warning) for warning in kept_options(dict(submission.body))]
+    return Answer(status=status, body={"job": job_view(job, around), "warnings": warnings})
+
+
+def _dry_run(visit: Visit, submission: Submission) -> Answer:
+    """Ask the planner about the pool as it is with the job added; store nothing."""
+    _existing(visit, submission)
+    verdict = judge(submission, visit.policy)
+    place, victims = _foreseen(visit, submission, verdict)
+    body = {
+        "valid": not verdict.violations,
+        "violations": [field_error_view(violation) for violation in verdict.violations],
+        "pool": verdict.pool.name if verdict.pool else None,
+        "position": place.position,
+        "estimated_start": None,
+        "would_preempt": list(victims),
+        "estimated_cost_usd": None,
+    }
+    return Answer(status=HTTPStatus.OK, body=body)
+
+
+def _foreseen(visit: Visit, submission: Submission, verdict: Verdict) -> tuple[Place, tuple[str | None, ...]]:
+    """The job's place, and whom it would stop; jobs of other teams have no names."""
+    if verdict.pool is None or verdict.violations:
+        return NOWHERE, ()
+    pool, reader, now = verdict.pool, visit.outside.reader, visit.outside.clock()
+    entry = waiting_entry(_new(visit, submission, pool))
+    snapshot = reader.snapshot(pool.name, policy=visit.stored, now=now)
+    decided = plan(replace(snapshot, waiting=(*snapshot.waiting, entry)), pool, now=now)
+    victims = tuple(
+        victim.name if visit.sees(victim.team) else None
+        for action in decided.actions
+        if isinstance(action, Preempt) and action.job.name == entry.name
+        for victim in action.victims
+    )
+    heads = reader.waiting(pool.name, after=None, limit=MAX_POSITION)
+    return Place.behind(sum(head.rank < entry.rank for head in heads)), victims

@@ -1,0 +1,175 @@
+"""What becomes of a valid request: the pool it waits in, what the policy has against it, the new job."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from trainmaster.errors import FieldError, PolicyViolationError
+from trainmaster.jobs import Capacity, CapacityType, Job, JobSpec, JobState, epoch_ms
+from trainmaster.policy import Policy, PoolPolicy
+from trainmaster.request_errors import Path, path_text
+from trainmaster.requests import Ask, body_hash
+from trainmaster.user_options import MAX_PRIORITY, PRIORITY
+
+RULE_NO_POOL = "no-pool"
+RULE_ONE_POOL = "one-pool"
+RULE_NEVER_FITS = "never-fits"
+RULE_MAX_PRIORITY = "max-priority"
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_CHARACTERS = 26
+_RANDOM_BITS = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """One valid request of one caller for one of the teams he is in."""
+
+    body: Mapping[str, Any]
+    ask: Ask
+    team: str
+    submitted_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What the policy says to a submission."""
+
+    pool: PoolPolicy | None
+    """Where the job would wait; None when its types have no common pool."""
+    violations: tuple[FieldError, ...]
+
+    def accepted(self) -> PoolPolicy:
+        """The pool. Raises PolicyViolationError with everything the policy has against the submission."""
+        if self.violations or self.pool is None:
+            first = f"{self.violations[0].field}: {self.violations[0].message}"
+            more = f" (and {len(self.violations) - 1} more)" if len(self.violations) > 1 else ""
+            raise PolicyViolationError(first + more, errors=self.violations)
+        return self.pool
+
+
+def judge(submission: Submission, policy: Policy) -> Verdict:
+    """Find the pool and every rule and limit of the policy that the submission violates."""
+    violations = (*_pool_violations(submission, policy), *_priority_violations(submission, policy))
+    return Verdict(pool=policy.pool_of(_types(submission.ask)), violations=violations)
+
+
+def new_job(submission: Submission, pool: PoolPolicy, *, entry_id: str, now: datetime) -> Job:
+    """The job as it enters the queue."""
+    ask = submission.ask
+    entered = now.replace(microsecond=now.microsecond // 1000 * 1000)  # the table keeps milliseconds
+    spec = JobSpec(
+        name=ask.name,
+        entry_id=entry_id,
+        team=submission.team,
+        pool=pool.name,
+        submitted_by=submission.submitted_by,
+        submitted_at=entered,
+        vector=ask.vector,
+        capacity_type=ask.capacity_type,
+        preemptible=ask.options.preemptible,
+        has_checkpoint=ask.has_checkpoint,
+        max_runtime=ask.max_runtime,
+        max_wait=ask.max_wait,
+        body_hash=body_hash(submission.body),
+    )
+    priority = ask.options.priority
+    score = epoch_ms(entered) - pool.boost_ms(priority)
+    return Job(spec=spec, state=JobState.PENDING, priority=priority, score=score)
+
+
+def is_same_submission(job: Job, submission: Submission) -> bool:
+    """True when this very request is being repeated."""
+    return job.spec.team == submission.team and job.spec.body_hash == body_hash(submission.body)
+
+
+def ulid(now: datetime, randomness: bytes) -> str:
+    """An entry id: 48 bits of milliseconds and 80 random ones, in Crockford's base 32.
+
+    Source: github.com/ulid/spec.
+    """
+    number = (epoch_ms(now) << _RANDOM_BITS) | (int.from_bytes(randomness, "big") & ((1 << _RANDOM_BITS) - 1))
+    return "".join(_CROCKFORD[number >> 5 * place & 31] for place in reversed(range(_ULID_CHARACTERS)))
+
+
+def _types(ask: Ask) -> list[str]:
+    return sorted({capacity.instance_type for capacity in ask.vector})
+
+
+def _pool_violations(submission: Submission, policy: Policy) -> Iterator[FieldError]:
+    types = _types(submission.ask)
+    homeless = [name for name in types if policy.pool_of([name]) is None]
+    for name in homeless:
+        yield _no_pool(submission, name, policy)
+    pool = policy.pool_of(types)
+    if pool is not None:
+        yield from _never_fits(submission, pool)
+    elif not homeless:
+        yield _two_pools(types, policy)
+
+
+def _no_pool(submission: Submission, instance_type: str, policy: Policy) -> FieldError:
+    known = sorted(name for pool in policy.pools for name in pool.instance_types)
+    hint = f"use one of: {', '.join(known)}" if known else "the policy has no pools yet; ask an admin for one"
+    return FieldError(
+        field=_where(submission.body, instance_type, "InstanceType"),
+        message=f"{instance_type} belongs to no pool",
+        hint=hint,
+        rule=RULE_NO_POOL,
+    )
+
+
+def _two_pools(types: list[str], policy: Policy) -> FieldError:
+    owners = {pool.name for name in types if (pool := policy.pool_of([name]))}
+    return FieldError(
+        field="ResourceConfig",
+        message=f"{', '.join(types)} belong to different pools: {', '.join(sorted(owners))}",
+        hint="use instance types of one pool",
+        rule=RULE_ONE_POOL,
+    )
+
+
+def _never_fits(submission: Submission, pool: PoolPolicy) -> Iterator[FieldError]:
+    for capacity, count in sorted(submission.ask.vector.items()):
+        most = _room(pool, capacity)
+        if count > most:
+            kind = capacity.capacity_type.value
+            has = f"{most} {kind} {capacity.instance_type}"
+            yield FieldError(
+                field=_where(submission.body, capacity.instance_type, "InstanceCount"),
+                message=f"asks for {count}, but pool {pool.name} has {has} in all",
+                hint=f"ask for at most {most}" if most else f"the pool has no {kind} instances of this type",
+                rule=RULE_NEVER_FITS,
+            )
+
+
+def _room(pool: PoolPolicy, capacity: Capacity) -> int:
+    spot = capacity.capacity_type is CapacityType.SPOT
+    return (pool.spot_capacity if spot else pool.capacity).get(capacity.instance_type, 0)
+
+
+def _priority_violations(submission: Submission, policy: Policy) -> Iterator[FieldError]:
+    team = policy.team(submission.team)
+    ceiling = team.max_priority if team else MAX_PRIORITY
+    priority = submission.ask.options.priority
+    if priority > ceiling:
+        tags = submission.body.get("Tags", [])
+        index = next(index for index, tag in enumerate(tags) if tag["Key"] == PRIORITY)
+        yield FieldError(
+            field=path_text(("Tags", index, "Value")),
+            message=f"priority {priority} is above the ceiling of team {submission.team}, {ceiling}",
+            hint=f"ask for at most {ceiling}",
+            rule=RULE_MAX_PRIORITY,
+        )
+
+
+def _where(body: Mapping[str, Any], instance_type: str, field: str) -> str:
+    """The path of a field of the first shape that names the type."""
+    resources = body["ResourceConfig"]
+    path: Path = ("ResourceConfig",)
+    for key in ("InstanceGroups", "InstancePreferences"):
+        for index, part in enumerate(resources.get(key, [])):
+            if part["InstanceType"] == instance_type and (field in part or field not in resources):
+                return path_text((*path, key, index, field))
+    return path_text((*path, field))

@@ -1,0 +1,222 @@
+"""What people see of a job, a pool and the policy: plain JSON values, every key always there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias
+
+from trainmaster.errors import FieldError
+from trainmaster.jobs import Attempt, Capacity, CapacityType, Job, Reason, Vector
+from trainmaster.policy import PoolPolicy
+from trainmaster.ports import HistoryLine, PoolState, StoredPolicy
+
+View: TypeAlias = dict[str, Any]
+
+MAX_POSITION = 1000
+"""Positions are counted up to here; behind it only this much is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a job stands in its pool's queue."""
+
+    position: int | None = None
+    """1 is next; None when the job does not wait its turn, or too far behind to count."""
+    ahead_at_least: int | None = None
+    """Only for those too far behind."""
+
+    @classmethod
+    def behind(cls, ahead: int) -> "Place":
+        return cls(position=ahead + 1) if ahead < MAX_POSITION else cls(ahead_at_least=MAX_POSITION)
+
+
+NOWHERE = Place()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a view of a job needs besides the job."""
+
+    now: datetime
+    pool: PoolPolicy | None
+    place: Place = NOWHERE
+    latest: Attempt | None = None
+    """The last attempt where the job has no live one, if it was read."""
+
+
+def job_view(job: Job, around: Surroundings) -> View:
+    """A whole JobView: for the own team and for admins."""
+    attempt = job.live or around.latest
+    return {
+        "name": job.name,
+        "team": job.spec.team,
+        "submitted_by": job.spec.submitted_by,
+        "pool": job.spec.pool,
+        "state": job.state.value,
+        "reason": reason_view(job.reason),
+        "priority": job.priority,
+        "effective_priority": effective_priority(job, around.pool, now=around.now),
+        "instances": _by_type(job.spec.vector),
+        "capacity_type": job.spec.capacity_type.value,
+        "submitted_at": instant_text(job.spec.submitted_at),
+        "started_at": instant_text(job.started_at),
+        "ended_at": instant_text(job.ended_at),
+        **_place_view(around.place),
+        "waiting": reason_view(_why_it_waits(job, around.place)),
+        "attempt": job.attempt,
+        "training_job_name": attempt.training_job_name if attempt else None,
+        "training_job_arn": attempt.training_job_arn if attempt else None,
+        "preemptions": job.preemptions,
+        "retries": 0,
+        "wasted_seconds": dict(job.wasted),
+        "cost_usd": None,
+        "cost_is_estimate": True,
+    }
+
+
+def masked_view(job: Job, place: Place = NOWHERE) -> View:
+    """What other teams may see: enough to understand the queue, nothing to find the job by."""
+    return {
+        "name": None,
+        "team": job.spec.team,
+        "pool": job.spec.pool,
+        "state": job.state.value,
+        "priority": job.priority,
+        "instances": _by_type(job.spec.vector),
+        "position": place.position,
+        "started_at": instant_text(job.started_at),
+    }
+
+
+def story_view(attempts: tuple[Attempt, ...], history: tuple[HistoryLine, ...]) -> View:
+    """What only the view of one job has."""
+    return {
+        "attempts": [_attempt_view(attempt) for attempt in attempts],
+        "history": [_history_view(line) for line in history],
+        "estimated_start": None,
+    }
+
+
+def effective_priority(job: Job, pool: PoolPolicy | None, *, now: datetime) -> float:
+    """Base priority and what waiting has added to it; stands still once the job has ended."""
+    aging = pool.order.aging if pool else None
+    if aging is None:
+        return float(job.priority)
+    age = max((job.ended_at or now) - job.spec.submitted_at, timedelta())
+    return round(job.priority + age / aging.per * aging.add, 2)
+
+
+def pool_view(pool: PoolPolicy, state: PoolState, oldest_waiting_since: datetime | None) -> View:
+    """One line of ``GET /pools``. Nothing is warm, borrowed or learned in this version."""
+    return {
+        "name": pool.name,
+        "capacity": dict(pool.capacity),
+        "spot_capacity": dict(pool.spot_capacity),
+        "used": _by_capacity_type(state.used),
+        "warm": _by_capacity_type({}),
+        "free": {
+            CapacityType.ON_DEMAND.value: _free(pool.capacity, state.used, CapacityType.ON_DEMAND),
+            CapacityType.SPOT.value: _free(pool.spot_capacity, state.used, CapacityType.SPOT),
+        },
+        "warm_pools": [],
+        "teams": [
+            {
+                "name": name,
+                "used": _by_capacity_type(team.used),
+                "borrowed": _by_capacity_type({}),
+                "quota": None,
+                "waiting": team.waiting,
+            }
+            for name, team in sorted(state.teams.items())
+        ],
+        "waiting": sum(team.waiting for team in state.teams.values()),
+        "oldest_waiting_since": instant_text(oldest_waiting_since),
+        "account_limits": [],
+    }
+
+
+def policy_view(stored: StoredPolicy, warnings: tuple[FieldError, ...] = ()) -> View:
+    return {
+        "revision": stored.revision,
+        "paused": stored.paused,
+        "policy": dict(stored.document),
+        "warnings": [field_error_view(warning) for warning in warnings],
+    }
+
+
+def field_error_view(error: FieldError) -> View:
+    view = {"field": error.field, "message": error.message, "hint": error.hint}
+    return view if error.rule is None else {**view, "rule": error.rule}
+
+
+def reason_view(reason: Reason | None) -> View | None:
+    return None if reason is None else {"code": reason.code, "message": reason.message}
+
+
+def instant_text(instant: datetime | None) -> str | None:
+    """ISO 8601, UTC, to the millisecond."""
+    if instant is None:
+        return None
+    return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _place_view(place: Place) -> View:
+    if place.ahead_at_least is None:
+        return {"position": place.position}
+    return {"position": None, "ahead_at_least": place.ahead_at_least}
+
+
+def _why_it_waits(job: Job, place: Place) -> Reason | None:
+    """A pass writes reasons only for the candidates it looks at; everybody else is behind those."""
+    if job.is_live or job.is_final:
+        return None
+    if job.waiting is not None:
+        return job.waiting
+    ahead = place.position - 1 if place.position else f"at least {place.ahead_at_least or 0}"
+    return Reason(code="ahead", message=f"{ahead} jobs of the pool are ahead")
+
+
+def _attempt_view(attempt: Attempt) -> View:
+    return {
+        "attempt": attempt.number,
+        "training_job_name": attempt.training_job_name,
+        "training_job_arn": attempt.training_job_arn,
+        "status": attempt.status,
+        "secondary_status": attempt.secondary_status,
+        "capacity_type": attempt.capacity_type.value,
+        "started_at": instant_text(attempt.claimed_at),
+        "ended_at": instant_text(attempt.ended_at),
+        "reason": reason_view(attempt.reason),
+    }
+
+
+def _history_view(line: HistoryLine) -> View:
+    return {
+        "at": instant_text(line.at),
+        "attempt": line.attempt,
+        "from": line.from_state.value if line.from_state else None,
+        "to": line.to_state.value,
+        "reason": reason_view(line.reason),
+    }
+
+
+def _by_type(vector: Vector) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for capacity in sorted(vector):
+        counts[capacity.instance_type] = counts.get(capacity.instance_type, 0) + vector[capacity]
+    return counts
+
+
+def _by_capacity_type(vector: Vector) -> dict[str, dict[str, int]]:
+    return {
+        kind.value: {one.instance_type: vector[one] for one in sorted(vector) if one.capacity_type is kind}
+        for kind in CapacityType
+    }
+
+
+def _free(capacity: Mapping[str, int], used: Vector, kind: CapacityType) -> dict[str, int]:
+    """Never below zero: a capacity that was lowered is not free, whoever still uses it."""
+    return {
+        instance_type: max(count - used.get(Capacity(instance_type, kind), 0), 0)
+        for instance_type, count in capacity.items()
+    }
