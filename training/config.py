@@ -31,7 +31,7 @@ class TrainConfig:
     lr: float = field(default=3e-3, metadata=_about("peak learning rate", at_least=0))
     warmup_steps: int = field(default=10, metadata=_about("steps up to the peak", at_least=0))
     weight_decay: float = field(default=0.1, metadata=_about("of matrices; norms have none", at_least=0))
-    grad_clip: float = field(default=1.0, metadata=_about("largest norm of all gradients", at_least=0))
+    grad_clip: float = field(default=1.0, metadata=_about("largest norm of all gradients", at_least=1e-3))
     precision: Precision = field(default=Precision.BF16, metadata=_about("bf16 or fp32 compute"))
     checkpoint_every: int = field(default=10, metadata=_about("steps between checkpoints", at_least=1))
     log_every: int = field(default=1, metadata=_about("steps between loss lines", at_least=1))

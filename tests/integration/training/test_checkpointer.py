@@ -1,6 +1,5 @@
 """The real model and optimizer, saved and loaded in this process as the one rank."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,13 +11,7 @@ from training.config import TrainConfig
 from training.errors import CheckpointMismatchError
 from training.job import make_model
 from training.optim import make_optimizer
-from training.world import World, joined_world
-
-
-@pytest.fixture(scope="module")
-def world() -> Iterator[World]:
-    with joined_world({}) as joined:
-        yield joined
+from training.world import World
 
 
 class Trained:
