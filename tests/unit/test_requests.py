@@ -257,6 +257,10 @@ def test_a_later_attempt_has_a_name_made_of_name_number_and_entry() -> None:
     assert attempt_name("job1", ENTRY[:-1] + "1", 2) != attempt_name("job1", ENTRY, 2)
 
 
+def test_a_name_cut_at_a_hyphen_keeps_one_hyphen() -> None:
+    assert attempt_name("a" * 50 + "-" * 12 + "b", ENTRY, 1).startswith("a" * 50 + "-r1-")
+
+
 @given(names, st.integers(0, 10**6))
 def test_every_attempts_name_is_one_that_sagemaker_takes(name: str, attempt: int) -> None:
     found = attempt_name(name, ENTRY, attempt)
