@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -56,10 +57,11 @@ def _run_twin(twin: Callable[[], int], reaper: int) -> int:
     try:
         if os.getppid() == reaper:  # else it died before the kernel knew whom to tell
             code = twin()
-    finally:
-        kill_descendants()
-        with suppress(OSError):
-            sys.stdout.flush()
+    except BaseException:  # noqa: BLE001  bulkhead: the child must not return into its parent's code
+        traceback.print_exc()
+    kill_descendants()
+    with suppress(OSError):
+        sys.stdout.flush()
     return code
 
 

@@ -37,8 +37,8 @@ class AsyncInvoker:
     """(ARN of the function, event) -> its answer."""
     settings: Mapping[str, AsyncSettings]
     """ARN of the function -> how it is retried; the defaults of Lambda where there is none."""
-    deliver_failure: Callable[[str, str, str], None]
-    """(ARN of the function, ARN of the queue, record)."""
+    deliver_failure: Callable[[str, str], None]
+    """(ARN of the queue, record)."""
 
     def submit(self, function_arn: str, payload: Mapping[str, Any]) -> None:
         """Invoke later; returns at once."""
@@ -96,4 +96,4 @@ class AsyncInvoker:
             },
             "responsePayload": json.loads(outcome.payload),
         }
-        self.deliver_failure(event.function_arn, queue_arn, json.dumps(record))
+        self.deliver_failure(queue_arn, json.dumps(record))

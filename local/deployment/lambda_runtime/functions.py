@@ -49,9 +49,10 @@ class Functions:
         """Run the function once and wait for its answer."""
         return self._pools[function_arn].invoke(payload)
 
-    def prewarm(self, function_arns: Iterable[str]) -> None:
+    def warm(self, function_arns: Iterable[str]) -> None:
+        """Have a process of each ready, one after the other."""
         for arn in function_arns:
-            self._pools[arn].prewarm()
+            self._pools[arn].warm()
 
     def close(self) -> None:
         for pool in self._pools.values():

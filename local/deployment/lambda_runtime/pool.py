@@ -69,11 +69,16 @@ class FunctionPool:
         assert invocation.outcome is not None
         return invocation.outcome
 
-    def prewarm(self) -> None:
-        """Have one process, so that the first call finds it warm."""
+    def warm(self) -> None:
+        """Have one process ready, so that the first call finds it; returns when it is, or cannot be."""
         with self._changed:
-            if not self._instances and not self._closed:
-                self._launch()
+            if self._instances or self._closed:
+                return
+            self._launch()
+            self._changed.wait_for(self._all_ready, INIT_SECONDS)
+
+    def _all_ready(self) -> bool:
+        return all(each.ready for each in self._instances.values())
 
     def next(self, instance_id: str) -> Invocation | None:
         """Give the process its next invocation; blocks until there is one, None when it shall end."""
@@ -82,6 +87,7 @@ class FunctionPool:
             if instance is None:
                 return None
             instance.ready = True
+            self._changed.notify_all()
             self._changed.wait_for(lambda: self._queue or instance_id not in self._instances)
             if instance_id not in self._instances:
                 return None

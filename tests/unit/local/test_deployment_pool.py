@@ -153,7 +153,11 @@ def test_closing_ends_processes_and_calls(world: World) -> None:
     assert world.pool.invoke(b"{}").failed
 
 
-def test_prewarming_starts_one_process_only_once(world: World) -> None:
-    world.pool.prewarm()
-    world.pool.prewarm()
+def test_warming_starts_one_process_and_waits_until_it_is_ready(world: World) -> None:
+    warm = world.threads.submit(world.pool.warm)
+    world.await_processes(1)
+    asking = world.next(0)
+    warm.result(5)
+    world.pool.warm()
     assert len(world.started) == 1
+    assert not asking.done()

@@ -1,0 +1,46 @@
+"""What a user decides about a twin, and what he gets to know of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+TEMPLATE = Path(__file__).parents[1] / "template.yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwinConfig:
+    template: Path = TEMPLATE
+    region: str = "us-east-1"
+    port: int = 0
+    """0: any free one."""
+    state: Path | None = None
+    """Folder that keeps the policy, logs and working files; None: one that goes with the twin."""
+    policy: Mapping[str, Any] | None = None
+    """None: the one that the state folder remembers, if any."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    manual: bool = False
+    """The clock stands still until it is moved."""
+    speed: float = 60.0
+    """Divides the twin's own waits; the schedules are AWS's and keep their minutes."""
+    seed: int = 0
+    journal: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadyInfo:
+    """The fields of the ready file."""
+
+    pid: int
+    """The process to end the twin by."""
+    endpoint_url: str
+    api_url: str
+    control_url: str
+    region: str
+    account_id: str
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+    role_arn: str
+    """Of a role that training jobs may run under."""
+    bucket: str
+    """A bucket that exists, for training input and output."""

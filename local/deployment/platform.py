@@ -1,0 +1,46 @@
+"""What a deployed stack runs on: the parts of the twin that its functions and triggers need."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from local.clock import TwinClock
+from local.deployment.background import Background
+from local.deployment.events.faults import DeliveryFaults
+from local.identity.identities import Identities
+from local.wire import Principal, Request, Response
+
+
+class Door(Protocol):
+    """Where requests come in."""
+
+    @property
+    def endpoint_url(self) -> str: ...
+
+    def mount(self, prefix: str, handler: Callable[[Request], Response]) -> None: ...
+
+    def mount_service(
+        self, service: str, handler: Callable[[str, dict[str, Any], Principal], dict[str, Any]]
+    ) -> None: ...
+
+    def mount_rest_api(self, prefix: str, handler: Callable[[Request, Principal], Response]) -> None: ...
+
+    def add_listener(
+        self, service: str, operation: str, listener: Callable[[dict[str, Any]], None]
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Platform:
+    door: Door
+    client: Callable[[str], Any]
+    """service -> a boto3 client that bypasses rights and journal."""
+    identities: Identities
+    clock: TwinClock
+    background: Background
+    deliveries: DeliveryFaults
+    region: str
+    account_id: str
+    clock_file: Path
+    log_folder: Path

@@ -1,0 +1,74 @@
+"""What the twin stands on before anything is deployed: time, state, identities, the door."""
+
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from local.clock import TwinClock
+from local.config import TwinConfig
+from local.engine.moto_engine import MotoEngine
+from local.faults import Faults
+from local.front_door import FrontDoor
+from local.identity.identities import Credentials, Identities
+from local.journal import Journal
+
+USER = "local-admin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foundation:
+    state: Path
+    clock: TwinClock
+    clock_file: Path
+    engine: MotoEngine
+    identities: Identities
+    admin: Credentials
+    journal: Journal
+    faults: Faults
+    door: FrontDoor
+
+    @property
+    def account_id(self) -> str:
+        return self.engine.account_id
+
+
+def lay(config: TwinConfig, resources: ExitStack) -> Foundation:
+    """Build it; ``resources`` closes it.
+
+    Raises:
+        OSError: The port is in use, or a file cannot be written.
+    """
+    state = _state_folder(config, resources)
+    clock = TwinClock(manual=config.manual, speed=config.speed)
+    resources.callback(clock.close)
+    clock_file = state / "clock"
+    clock.share(clock_file)
+    engine = MotoEngine(clock=clock, region=config.region)
+    resources.callback(engine.close)
+    identities = Identities(engine.account_id)
+    journal = Journal(config.journal, clock)
+    resources.callback(journal.close)
+    faults = Faults()
+    door = FrontDoor(
+        port=config.port, identities=identities, engine=engine, journal=journal, clock=clock, faults=faults
+    )
+    resources.callback(door.close)
+    return Foundation(
+        state=state,
+        clock=clock,
+        clock_file=clock_file,
+        engine=engine,
+        identities=identities,
+        admin=identities.add_user(USER),
+        journal=journal,
+        faults=faults,
+        door=door,
+    )
+
+
+def _state_folder(config: TwinConfig, resources: ExitStack) -> Path:
+    if config.state is None:
+        return Path(resources.enter_context(tempfile.TemporaryDirectory(prefix="trainmaster-")))
+    config.state.mkdir(parents=True, exist_ok=True)
+    return config.state.resolve()

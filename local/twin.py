@@ -1,0 +1,169 @@
+"""The whole twin in one process: composes its parts, deploys the stack, answers what a user needs to know."""
+
+import os
+from contextlib import ExitStack
+from types import TracebackType
+
+from botocore.credentials import Credentials
+
+from local import foundation, policy_file
+from local.config import ReadyInfo, TwinConfig
+from local.control import PREFIX as CONTROL_PREFIX
+from local.control import Control
+from local.deployment.assembly import API_PREFIX, Assembly, assemble
+from local.deployment.background import Background
+from local.deployment.events.faults import DeliveryFaults
+from local.deployment.platform import Platform
+from local.deployment.resources.kinds import Site
+from local.deployment.stack import deploy
+from local.deployment.template import load_template
+from local.deployment.wiring import Wiring
+from local.foundation import Foundation
+from local.sagemaker import SageMakerTwin
+from local.training_ports import Buckets, LogStreams
+
+STACK = "trainmaster"
+_TRAINING_ROLE = "trainmaster-local-training"
+
+
+class Twin:
+    """Runs from ``start`` to ``close``; one at a time in a process, because moto has one state."""
+
+    def __init__(self, config: TwinConfig) -> None:
+        self._config = config
+        self._resources = ExitStack()
+
+    def __enter__(self) -> ReadyInfo:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def start(self) -> ReadyInfo:
+        """Deploy everything and put the policy.
+
+        Raises:
+            DeploymentError: The template, a parameter or the policy is not accepted.
+            OSError: The port is in use, or a file cannot be written.
+        """
+        try:
+            return self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End all processes and free the port; nothing is left but the state folder."""
+        self._resources.close()
+
+    def _start(self) -> ReadyInfo:
+        base = foundation.lay(self._config, self._resources)
+        memory = policy_file.PolicyMemory(path=base.state / "policy.json")
+        background = Background(base.clock.activity)
+        deliveries = DeliveryFaults(base.clock, seed=self._config.seed)
+        wiring = self._deploy(base)
+        base.door.start()
+        platform = self._platform(base, background, deliveries)
+        assembly = assemble(wiring, platform, answered=memory.answered)
+        # In this order, so that on closing nothing new begins before what runs is ended.
+        self._resources.callback(background.close)
+        self._resources.callback(assembly.close)
+        self._mount_training(base, assembly, deliveries)
+        ready = self._ready(base, assembly)
+        policy = memory.recall() if self._config.policy is None else self._config.policy
+        background.run("warming functions", assembly.warm)
+        if policy is not None:
+            keys = Credentials(ready.access_key_id, ready.secret_access_key)
+            policy_file.put_policy(policy, api_url=ready.api_url, credentials=keys, region=ready.region)
+        return ready
+
+    def _deploy(self, base: Foundation) -> Wiring:
+        config, account = self._config, base.account_id
+        bucket, role_arn = _bucket(base, config), _role_arn(base)
+        base.engine.client("s3").create_bucket(Bucket=bucket)
+        defaults = {
+            "VpcEndpointIds": "vpce-local",
+            "CallerAccounts": account,
+            "CallerPrincipalArns": base.admin.principal.arn,
+            "AdminPrincipalArns": base.admin.principal.arn,
+            "TrainingRoleArns": role_arn,
+            "CheckpointBuckets": f"arn:aws:s3:::{bucket}",
+            "StopUnmanagedJobs": "true",
+        }
+        template = load_template(
+            config.template, defaults=defaults, given=config.parameters, region=config.region
+        )
+        site = Site(
+            stack=STACK,
+            region=config.region,
+            account_id=account,
+            folder=template.folder,
+            client=base.engine.client,
+            roles=base.identities,
+            wiring=Wiring(),
+        )
+        return deploy(template, site, api_root=f"{base.door.endpoint_url}{API_PREFIX}").wiring
+
+    def _platform(self, base: Foundation, background: Background, deliveries: DeliveryFaults) -> Platform:
+        log_folder = base.state / "logs"
+        log_folder.mkdir(exist_ok=True)
+        return Platform(
+            door=base.door,
+            client=base.engine.client,
+            identities=base.identities,
+            clock=base.clock,
+            background=background,
+            deliveries=deliveries,
+            region=self._config.region,
+            account_id=base.account_id,
+            clock_file=base.clock_file,
+            log_folder=log_folder,
+        )
+
+    def _mount_training(self, base: Foundation, assembly: Assembly, deliveries: DeliveryFaults) -> None:
+        work = base.state / "training"
+        work.mkdir(exist_ok=True)
+        training = SageMakerTwin(
+            clock=base.clock,
+            journal=base.journal,
+            storage=Buckets(s3=base.engine.client("s3")),
+            logs=LogStreams(logs=base.engine.client("logs")),
+            events=assembly.router,
+            region=self._config.region,
+            account_id=base.account_id,
+            work_dir=work,
+            environment={},
+            seed=self._config.seed,
+        )
+        self._resources.callback(training.close)
+        base.door.mount_service("sagemaker", training.call)
+        control = Control(clock=base.clock, errors=base.faults, deliveries=deliveries, training=training)
+        base.door.mount(CONTROL_PREFIX, control.handle)
+
+    def _ready(self, base: Foundation, assembly: Assembly) -> ReadyInfo:
+        return ReadyInfo(
+            pid=os.getpid(),
+            endpoint_url=base.door.endpoint_url,
+            api_url=assembly.api_url,
+            control_url=f"{base.door.endpoint_url}{CONTROL_PREFIX}",
+            region=self._config.region,
+            account_id=base.account_id,
+            access_key_id=base.admin.access_key_id,
+            secret_access_key=base.admin.secret_access_key,
+            role_arn=_role_arn(base),
+            bucket=_bucket(base, self._config),
+        )
+
+
+def _bucket(base: Foundation, config: TwinConfig) -> str:
+    """The name that the SageMaker SDK gives its default bucket."""
+    return f"sagemaker-{config.region}-{base.account_id}"
+
+
+def _role_arn(base: Foundation) -> str:
+    return f"arn:aws:iam::{base.account_id}:role/{_TRAINING_ROLE}"

@@ -1,0 +1,157 @@
+"""``trainmaster local up`` and ``python -m local up``: the twin as a command."""
+
+import argparse
+import dataclasses
+import errno
+import json
+import math
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from local.config import ReadyInfo, TwinConfig
+from local.reaper import kill_descendants, supervise
+
+DEFAULT_PORT = 4599
+_REFUSED = 2
+"""Exit code for what the user can cure: arguments, port, policy, template."""
+_CLOSE_SECONDS = 10.0
+_TEXT = """\
+  The twin is up after {seconds:.1f} s: {endpoint_url}
+  Use it from another shell:
+
+    export AWS_ENDPOINT_URL={endpoint_url}
+    export AWS_ACCESS_KEY_ID={access_key_id}
+    export AWS_SECRET_ACCESS_KEY={secret_access_key}
+    export AWS_DEFAULT_REGION={region}
+    export TRAINMASTER_API_URL={api_url}
+
+  Training jobs can use role {role_arn}
+  and bucket {bucket}. Ctrl-C ends the twin.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the twin until it is told to end; answers the exit code."""
+    arguments = _parser().parse_args(argv)
+    reaper = os.getpid()
+    return supervise(lambda: _run(arguments, reaper))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="local up", description="Run the local twin of the whole stack.")
+    parser.add_argument(
+        "--port", type=_port, default=DEFAULT_PORT, help="port on 127.0.0.1; 0 takes a free one"
+    )
+    parser.add_argument("--state", type=Path, help="folder that remembers the policy and keeps logs")
+    parser.add_argument("--policy", type=Path, help="policy document to begin with, YAML or JSON")
+    parser.add_argument("--parameter", type=_parameter, action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--clock", choices=["real", "manual"], default="real")
+    parser.add_argument("--speed", type=_speed, default=60.0, help="divides the twin's own waits (60)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--ready", type=Path, help="file to write when everything is deployed")
+    parser.add_argument("--journal", type=Path, help="file for one line a call and process event")
+    return parser
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:  # noqa: PLR2004  of TCP
+        raise argparse.ArgumentTypeError(f"{port} is no port")
+    return port
+
+
+def _speed(text: str) -> float:
+    speed = float(text)
+    if not (speed > 0 and math.isfinite(speed)):
+        raise argparse.ArgumentTypeError("must be above 0")
+    return speed
+
+
+def _parameter(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
+def _run(arguments: argparse.Namespace, reaper: int) -> int:
+    # Here, not at the top: half a second that the arguments' errors should not cost.
+    from local.deployment.errors import DeploymentError  # noqa: PLC0415
+    from local.policy_file import read_policy  # noqa: PLC0415
+    from local.twin import Twin  # noqa: PLC0415
+
+    stop = _stop_on_signals()
+    try:
+        config = _config(arguments)
+        if arguments.policy is not None:
+            config = replace(config, policy=read_policy(arguments.policy))
+        began = time.monotonic()
+        with Twin(config) as ready:
+            _announce(replace(ready, pid=reaper), arguments.ready, time.monotonic() - began)
+            stop.wait()
+    except DeploymentError as error:
+        return _refuse(str(error))
+    except OSError as error:
+        return _refuse(_explained(error, arguments.port))
+    return 0
+
+
+def _config(arguments: argparse.Namespace) -> TwinConfig:
+    return TwinConfig(
+        port=arguments.port,
+        state=arguments.state,
+        parameters=dict(arguments.parameter),
+        manual=arguments.clock == "manual",
+        speed=arguments.speed,
+        seed=arguments.seed,
+        journal=arguments.journal,
+    )
+
+
+def _stop_on_signals() -> threading.Event:
+    stop = threading.Event()
+
+    def told(_number: int, _frame: object) -> None:
+        stop.set()
+        late = threading.Timer(_CLOSE_SECONDS, _give_up)
+        late.daemon = True
+        late.start()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, told)
+    return stop
+
+
+def _give_up() -> None:
+    """Closing hangs: leave the hard way."""
+    kill_descendants()
+    os._exit(1)
+
+
+def _announce(ready: ReadyInfo, file: Path | None, seconds: float) -> None:
+    fields = dataclasses.asdict(ready)
+    if file is not None:
+        draft = file.with_name(f"{file.name}.{os.getpid()}")
+        draft.touch(mode=0o600)  # it holds a key
+        draft.write_text(json.dumps(fields))
+        draft.replace(file)
+    with suppress(OSError):  # nobody may be listening
+        print(_TEXT.format(seconds=seconds, **fields), flush=True)
+
+
+def _explained(error: OSError, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} is in use; choose another one with --port"
+    return ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
+
+
+def _refuse(problem: str) -> int:
+    print(f"local up: {problem}", file=sys.stderr, flush=True)
+    return _REFUSED
