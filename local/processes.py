@@ -102,11 +102,16 @@ class Child:
 def _kill_marked(mark: str) -> None:
     """End every process with this in its environment; again until none is left, since they may fork."""
     deadline = time.monotonic() + _KILL_TIMEOUT_SECONDS
-    while (pids := list(_marked(os.fsencode(mark)))) and time.monotonic() < deadline:
+    killed: set[int] = set()
+    while (pids := set(_marked(os.fsencode(mark)))) and time.monotonic() < deadline:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+        killed |= pids
         time.sleep(_KILL_PAUSE_SECONDS)
+    for pid in killed:  # orphans come to the twin where it is a subreaper; then it has to bury them
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
 
 
 def _marked(mark: bytes) -> Iterator[int]:

@@ -78,18 +78,26 @@ class CheckpointMirror:
     def finish(self) -> None:
         """Bring S3 to the final state: the container has ended, so every file is complete."""
         self.stop()
+        self._seen = self._look()
+        self.sync()
+
+    def sync(self) -> None:
+        """One look, and what follows from it."""
         found = self._look()
-        self._seen = found
-        self._sync(found)
+        complete, self._seen = self._seen.items() & found.items(), found
+        for path, state in found.items():
+            if self._stored.get(path) != state and (path, state) in complete:
+                self._upload(path, state)
+        for path in self._stored.keys() - found.keys():
+            self._store.delete(self._location.bucket, self._key(path))
+            del self._stored[path]
 
     def _run(self) -> None:
         while not self._stopping.wait(_PERIOD_SECONDS):
-            found = self._look()
             try:
-                self._sync(found)
+                self.sync()
             except Exception:  # the bulkhead of the mirror: the next look tries again
                 logger.exception("checkpoints in %s stay behind", self._location.uri)
-            self._seen = found
 
     def _look(self) -> dict[Path, _State]:
         """All files, the ones that changed first at the head; one that vanishes meanwhile is not there."""
@@ -99,14 +107,6 @@ class CheckpointMirror:
                 with contextlib.suppress(FileNotFoundError):
                     found[path] = _State.of(path)
         return dict(sorted(found.items(), key=lambda item: (item[1].modified_ns, item[0])))
-
-    def _sync(self, found: dict[Path, _State]) -> None:
-        for path, state in found.items():
-            if self._stored.get(path) != state and self._seen.get(path) == state:
-                self._upload(path, state)
-        for path in self._stored.keys() - found.keys():
-            self._store.delete(self._location.bucket, self._key(path))
-            del self._stored[path]
 
     def _upload(self, path: Path, state: _State) -> None:
         try:

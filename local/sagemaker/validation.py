@@ -5,7 +5,7 @@ the model does not know are dropped, as the service does.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -23,6 +23,10 @@ _JAVA_CLASSES = {
     r"\p{Z}": r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000",
     r"\p{Alnum}": "a-zA-Z0-9",
 }
+
+# Patterns that name no character. Whether the service takes a line end as any text is not documented; here it
+# is, so that a container's command may have several lines.
+_ANY_TEXT = frozenset({".*", ".+"})
 
 _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
     "structure": (Mapping,),
@@ -103,9 +107,9 @@ def _map(shape: MapShape, value: Mapping[str, Any], path: str, report: _Report) 
     for kind, member, parts in (("keys", shape.key, value.keys()), ("value", shape.value, value.values())):
         for part in parts:
             _check_type(member, part, path)
-        broken = {constraint: None for part in parts for constraint in _broken(member, part)}
-        if broken:
-            report.add(dict(value), path, f"Map {kind} must satisfy constraint: [{', '.join(broken)}]")
+        if any(_broken(member, part) for part in parts):
+            constraints = ", ".join(_constraints(member))
+            report.add(dict(value), path, f"Map {kind} must satisfy constraint: [{constraints}]")
     return dict(value)
 
 
@@ -138,6 +142,16 @@ def _broken(shape: Shape, value: Any) -> list[str]:  # noqa: ANN401  any JSON va
     return broken
 
 
+def _constraints(shape: Shape) -> Iterator[str]:
+    """All constraints of a text in a map; the service tells them all when one is not met."""
+    if "max" in shape.metadata:
+        yield f"Member must have length less than or equal to {shape.metadata['max']}"
+    if "min" in shape.metadata:
+        yield f"Member must have length greater than or equal to {shape.metadata['min']}"
+    if "pattern" in shape.metadata:
+        yield f"Member must satisfy regular expression pattern: {shape.metadata['pattern']}"
+
+
 def _broken_bounds(shape: Shape, size: float, what: str) -> list[str]:
     least, most = shape.metadata.get("min"), shape.metadata.get("max")
     broken = []
@@ -152,7 +166,7 @@ def _broken_bounds(shape: Shape, size: float, what: str) -> list[str]:
 def _compiled(pattern: str) -> re.Pattern[str]:
     for java, python in _JAVA_CLASSES.items():
         pattern = pattern.replace(java, python)
-    return re.compile(pattern)
+    return re.compile(pattern, re.DOTALL if pattern in _ANY_TEXT else 0)
 
 
 def _instant(value: float | datetime, path: str) -> datetime:

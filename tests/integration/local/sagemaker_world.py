@@ -22,6 +22,8 @@ REGION = "us-east-1"
 BUCKET = "twin-bucket"
 CALLER = Principal(arn=f"arn:aws:iam::{ACCOUNT}:user/local-admin", account_id=ACCOUNT, access_key_id="AKIA")
 PATIENCE_SECONDS = 20.0
+UNTIL_TRAINING_SECONDS = 100
+"""More than the three waits before Training together, less than the grace of a stop."""
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 
 
@@ -131,6 +133,16 @@ class World:
     def secondary(self, name: str) -> str:
         return str(self.describe(name)["SecondaryStatus"])
 
+    def advance(self, seconds: float) -> None:
+        """Of a manual clock."""
+        self.clock.advance(timedelta(seconds=seconds))
+
+    def train(self, name: str, command: Sequence[str] = ("true",), **changes: Any) -> None:
+        """Create a job on a manual clock and bring it to Training."""
+        self.create(name, command, **changes)
+        self.advance(UNTIL_TRAINING_SECONDS)
+        self.wait_until(name, "Training", "Uploading")
+
     def stop(self, name: str) -> None:
         self.call("StopTrainingJob", TrainingJobName=name)
 
@@ -215,10 +227,11 @@ def open_world(folder: Path, clock: TwinClock) -> Iterator[World]:
         clock.close()
 
 
+def manual_clock() -> TwinClock:
+    """Waits are as long as in the service, and pass only when it is advanced."""
+    return TwinClock(manual=True, speed=1.0)
+
+
 def fast_clock() -> TwinClock:
-    """A minute of the service is 30 ms here; the grace of a stop 60 ms."""
+    """What takes a minute in the service takes 30 ms, the grace of a stop 60 ms."""
     return TwinClock(manual=False, speed=2000.0)
-
-
-def minutes(count: float) -> timedelta:
-    return timedelta(minutes=count)

@@ -1,0 +1,160 @@
+"""What CreateTrainingJob refuses at once beyond its shape."""
+
+from typing import Any
+
+import pytest
+
+from local.sagemaker.admission import Admission
+from local.wire import AwsError
+from tests.integration.local.sagemaker_world import ACCOUNT, BUCKET, REGION, Buckets, request
+
+
+@pytest.fixture
+def admission() -> Admission:
+    store = Buckets(BUCKET)
+    store.write(BUCKET, "data/train/a", b"")
+    return Admission(store=store, account_id=ACCOUNT, region=REGION)
+
+
+def channel(**changes: Any) -> dict[str, Any]:
+    source = {"S3DataType": "S3Prefix", "S3Uri": f"s3://{BUCKET}/data/train"}
+    return {"ChannelName": "train", "DataSource": {"S3DataSource": source}} | changes
+
+
+def manifest() -> dict[str, Any]:
+    source = {"S3DataType": "ManifestFile", "S3Uri": f"s3://{BUCKET}/data/train"}
+    return channel(DataSource={"S3DataSource": source})
+
+
+def at(uri: str) -> dict[str, Any]:
+    return channel(DataSource={"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": uri}})
+
+
+def algorithm(**changes: Any) -> dict[str, Any]:
+    return {"AlgorithmSpecification": request("job")["AlgorithmSpecification"] | changes}
+
+
+def resources(**changes: Any) -> dict[str, Any]:
+    return {"ResourceConfig": request("job")["ResourceConfig"] | changes}
+
+
+GROUP = {"InstanceType": "ml.m5.large", "InstanceCount": 1, "InstanceGroupName": "a"}
+SPOT = {"EnableManagedSpotTraining": True}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({}, id="the least"),
+        pytest.param({"InputDataConfig": [channel()]}, id="a channel with data"),
+        pytest.param({"ResourceConfig": {"InstanceGroups": [GROUP]}}, id="instance groups"),
+        pytest.param(
+            SPOT | {"StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 60}}, id="spot"
+        ),
+        pytest.param(resources(KeepAlivePeriodInSeconds=60), id="a warm pool on demand"),
+        pytest.param(
+            {"CheckpointConfig": {"S3Uri": f"s3://{BUCKET}/c", "LocalPath": "/ckpt"}}, id="local path"
+        ),
+        pytest.param(
+            algorithm(
+                TrainingImage="763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.13-cpu-py312"
+            ),
+            id="an image of AWS",
+        ),
+        pytest.param(
+            algorithm(TrainingImage=f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com/a/b@sha256:{'0' * 64}"),
+            id="an image by digest",
+        ),
+        pytest.param(
+            algorithm(
+                TrainingImage="registry.example/a",
+                TrainingImageConfig={"TrainingRepositoryAccessMode": "Vpc"},
+            ),
+            id="an image of another registry in the VPC",
+        ),
+    ],
+)
+def test_it_admits(admission, changes):
+    admission.admit(request("job") | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        pytest.param(
+            {"AlgorithmSpecification": None}, "AlgorithmSpecification is required", id="no algorithm"
+        ),
+        pytest.param(algorithm(AlgorithmName="a"), "not both", id="image and algorithm name"),
+        pytest.param(algorithm(TrainingImage="training:1"), "Amazon ECR", id="an image of nowhere"),
+        pytest.param(
+            algorithm(TrainingImage="123456789012.dkr.ecr.us-east-1.amazonaws.com.evil.com/x"),
+            "Amazon ECR",
+            id="an image that only begins like ECR",
+        ),
+        pytest.param({"ResourceConfig": None}, "ResourceConfig is required", id="no resources"),
+        pytest.param({"ResourceConfig": {"InstanceType": "ml.m5.large"}}, "InstanceCount", id="no count"),
+        pytest.param(resources(InstanceCount=0), "InstanceCount must be at least 1", id="count 0"),
+        pytest.param(resources(VolumeSizeInGB=0), "VolumeSizeInGB must be at least 1", id="volume 0"),
+        pytest.param(resources(InstanceGroups=[GROUP]), "not both", id="groups and a type"),
+        pytest.param(resources(InstancePreferences=[{}]), "not emulated", id="instance preferences"),
+        pytest.param(SPOT, "Invalid MaxWaitTimeInSeconds", id="spot without a wait"),
+        pytest.param(
+            SPOT | {"StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 59}},
+            "Invalid MaxWaitTimeInSeconds",
+            id="spot that waits less than it runs",
+        ),
+        pytest.param(
+            {"StoppingCondition": {"MaxWaitTimeInSeconds": 1}}, "managed spot", id="wait without spot"
+        ),
+        pytest.param(
+            SPOT
+            | resources(KeepAlivePeriodInSeconds=60)
+            | {"StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 60}},
+            "KeepAlivePeriodInSeconds",
+            id="a warm pool on spot",
+        ),
+        pytest.param(
+            {"RoleArn": "arn:aws:iam::999999999999:role/training"}, "Could not assume role", id="foreign role"
+        ),
+        pytest.param(
+            {"OutputDataConfig": {"S3OutputPath": "s3://nowhere/a"}},
+            "S3 bucket nowhere does not exist",
+            id="output bucket",
+        ),
+        pytest.param(
+            {"OutputDataConfig": {"S3OutputPath": "https://x/a"}}, "s3://", id="output that is not in S3"
+        ),
+        pytest.param(
+            {"CheckpointConfig": {"S3Uri": "s3://nowhere/a"}},
+            "S3 bucket nowhere does not exist",
+            id="checkpoint bucket",
+        ),
+        pytest.param(
+            {"CheckpointConfig": {"S3Uri": f"s3://{BUCKET}/a", "LocalPath": "../x"}},
+            "absolute path",
+            id="checkpoint path that leads out",
+        ),
+        pytest.param(
+            {"InputDataConfig": [at(f"s3://{BUCKET}/none")]}, "No S3 objects found under S3 URL", id="no data"
+        ),
+        pytest.param(
+            {"InputDataConfig": [at("s3://nowhere/none")]}, "No S3 objects found", id="no bucket of data"
+        ),
+        pytest.param({"InputDataConfig": [channel(InputMode="Pipe")]}, "Pipe mode", id="pipe mode"),
+        pytest.param({"InputDataConfig": [manifest()]}, "S3Prefix", id="manifest file"),
+        pytest.param(
+            {"Tags": [{"Key": "a", "Value": "1"}, {"Key": "a", "Value": "2"}]},
+            "Duplicate tag key",
+            id="tag twice",
+        ),
+        pytest.param({"Tags": [{"Key": "aws:x", "Value": ""}]}, "reserved", id="tag of AWS"),
+    ],
+)
+def test_it_refuses(admission, changes, words):
+    body = {name: value for name, value in (request("job") | changes).items() if value is not None}
+
+    with pytest.raises(AwsError) as caught:
+        admission.admit(body)
+
+    assert caught.value.code == "ValidationException"
+    assert words in caught.value.message
