@@ -13,6 +13,7 @@ from local.wire import Principal
 LONGEST_TEXT = 1024
 """Characters of one value; what is cut off is counted in its place."""
 LONGEST_LIST = 100
+DEEPEST = 30
 
 
 class Journal:
@@ -82,22 +83,22 @@ class Journal:
             self._file.flush()
 
 
-def shortened(value: Any) -> Any:  # noqa: ANN401  any JSON value
-    """The value with long texts and lists cut; each cut says how much is missing."""
+def shortened(value: Any, depth: int = 0) -> Any:  # noqa: ANN401  any JSON value
+    """The value with long texts and lists and deep nesting cut; each cut says so."""
     match value:
         case str() if len(value) > LONGEST_TEXT:
             return f"{value[:LONGEST_TEXT]}... ({len(value) - LONGEST_TEXT} more characters)"
-        case bytes():
-            return f"({len(value)} bytes)"
         case str():
             return value
+        case bytes():
+            return f"({len(value)} bytes)"
+        case Mapping() | Sequence() if depth == DEEPEST:
+            return f"... ({len(value)} more, too deep)"
         case Mapping():
-            return {str(key): shortened(inner) for key, inner in value.items()}
-        case Sequence() if len(value) > LONGEST_LIST:
-            kept = [shortened(inner) for inner in value[:LONGEST_LIST]]
-            return [*kept, f"... ({len(value) - LONGEST_LIST} more)"]
+            return {str(key): shortened(inner, depth + 1) for key, inner in value.items()}
         case Sequence():
-            return [shortened(inner) for inner in value]
+            kept = [shortened(inner, depth + 1) for inner in value[:LONGEST_LIST]]
+            return kept if len(value) <= LONGEST_LIST else [*kept, f"... ({len(value) - LONGEST_LIST} more)"]
         case _:
             return value
 

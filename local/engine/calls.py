@@ -1,0 +1,134 @@
+"""What a request to AWS asks for, in boto3's names."""
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from urllib.parse import parse_qs
+
+from moto.core.parse import QueryParser
+from moto.core.request import Request as MotoRequest
+from moto.core.routing import get_service_router
+from moto.core.utils import get_service_model
+from werkzeug.exceptions import NotFound
+
+from local.wire import AwsError, Request
+
+
+class Protocol(StrEnum):
+    JSON = "json"
+    QUERY = "query"
+    S3 = "rest-xml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwsCall:
+    service: str
+    operation: str
+    params: Mapping[str, Any]
+    """As boto3 takes them; of S3 the bucket, the key and the query alone."""
+    region: str
+
+
+TARGETS: Mapping[str, str] = {
+    "AWSEvents": "events",
+    "AmazonSQS": "sqs",
+    "AmazonSSM": "ssm",
+    "DynamoDBStreams_20120810": "dynamodbstreams",
+    "DynamoDB_20120810": "dynamodb",
+    "GraniteServiceVersion20100801": "cloudwatch",
+    "Logs_20140328": "logs",
+    "SageMaker": "sagemaker",
+    "TrentService": "kms",
+}
+"""Prefix of X-Amz-Target -> service. A test compares it with botocore's service models."""
+
+SIGNING_NAMES: Mapping[str, str] = {
+    "iam": "iam",
+    "monitoring": "cloudwatch",
+    "s3": "s3",
+    "sns": "sns",
+    "sqs": "sqs",
+    "sts": "sts",
+}
+"""Name in the credential scope -> service, for those that have no X-Amz-Target. Likewise tested."""
+
+
+def protocol_of(request: Request, signing_name: str) -> Protocol:
+    """The form in which this caller wants to read an error, also when the call itself makes no sense."""
+    if "x-amz-target" in request.headers:
+        return Protocol.JSON
+    content_type = request.headers.get("content-type", "")
+    if request.method == "POST" and content_type.startswith("application/x-www-form-urlencoded"):
+        return Protocol.QUERY
+    return Protocol.S3 if signing_name in {"s3", ""} else Protocol.JSON
+
+
+def read_call(request: Request, *, signing_name: str, region: str) -> AwsCall:
+    """Service, operation and parameters. Raises AwsError for what the twin does not have."""
+    if "x-amz-target" in request.headers:
+        return _read_json(request, region)
+    if signing_name == "s3":
+        return _read_s3(request, region)
+    service = SIGNING_NAMES.get(signing_name)
+    if service is None or protocol_of(request, signing_name) is not Protocol.QUERY:
+        raise unknown_service(f"{signing_name!r} ({request.method} {request.raw_path})")
+    return _read_query(request, service, region)
+
+
+def unknown_service(what: str) -> AwsError:
+    known = ", ".join(sorted({*TARGETS.values(), *SIGNING_NAMES.values()}))
+    return AwsError("NotImplemented", f"the twin has no service {what}; it has {known}", status=501)
+
+
+def _read_json(request: Request, region: str) -> AwsCall:
+    prefix, _, operation = request.headers["x-amz-target"].rpartition(".")
+    service = TARGETS.get(prefix)
+    if service is None:
+        raise unknown_service(f"with the target {prefix!r}")
+    try:
+        params = json.loads(_plain_body(request) or b"{}")
+    except ValueError as error:
+        raise AwsError("SerializationException", f"the body is not JSON: {error}") from error
+    if not isinstance(params, dict):
+        raise AwsError("SerializationException", "the body is not a JSON object")
+    return AwsCall(service=service, operation=operation, params=params, region=region)
+
+
+def _read_query(request: Request, service: str, region: str) -> AwsCall:
+    values = parse_qs(_plain_body(request).decode(), keep_blank_values=True)
+    operation = values.get("Action", [""])[0]
+    model = get_service_model(service)
+    if operation not in model.operation_names:
+        raise AwsError("InvalidAction", f"{service} has no operation {operation!r}")
+    parser = QueryParser(model.operation_model(operation))
+    params = parser.parse({"values": {name: each[0] for name, each in values.items()}})
+    return AwsCall(service=service, operation=operation, params=params, region=region)
+
+
+def _read_s3(request: Request, region: str) -> AwsCall:
+    try:
+        operation, path = get_service_router("s3").match(
+            MotoRequest.from_primitives(
+                request.method, f"http://127.0.0.1{_target(request)}", dict(request.headers)
+            )
+        )
+    except NotFound as error:
+        message = f"no operation of s3 is {request.method} {request.raw_path}"
+        raise AwsError("MethodNotAllowed", message, status=405) from error
+    query = {name: values[0] for name, values in parse_qs(request.query, keep_blank_values=True).items()}
+    params = {name: value for name, value in query.items() if not name.startswith("X-Amz-")}
+    return AwsCall(service="s3", operation=operation.name, params={**path, **params}, region=region)
+
+
+def _target(request: Request) -> str:
+    return f"{request.raw_path}?{request.query}" if request.query else request.raw_path
+
+
+def _plain_body(request: Request) -> bytes:
+    """Botocore compresses large bodies of some operations (PutMetricData)."""
+    if request.headers.get("content-encoding") == "gzip":
+        return gzip.decompress(request.body)
+    return request.body

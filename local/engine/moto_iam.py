@@ -1,0 +1,87 @@
+"""What callers of the twin have set up in moto that decides about rights: IAM policies, encryption keys."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from moto.dynamodb.models import dynamodb_backends
+from moto.iam.models import iam_backends
+from moto.kms.models import kms_backends
+from moto.sns.models import sns_backends
+from moto.sqs.models import sqs_backends
+
+from local.identity.checks import Operation
+from local.wire import Principal
+
+
+def policies_of(account_id: str, arn: str) -> Sequence[Mapping[str, Any]] | None:
+    """Inline and attached policies of a user or role made through IAM; None: nobody made it."""
+    backend = iam_backends[account_id]["aws"]
+    kind, _, path = arn.rpartition(":")[2].partition("/")
+    name = path.rpartition("/")[2]
+    if kind == "role":
+        found = next((role for role in backend.roles.values() if role.name == name), None)
+    else:
+        found = backend.users.get(name)
+    if found is None:
+        return None
+    attached = [
+        version.document
+        for policy in found.managed_policies.values()
+        for version in policy.versions
+        if version.is_default
+    ]
+    return [json.loads(text) for text in (*found.policies.values(), *attached)]
+
+
+def user_of_key(account_id: str, access_key_id: str) -> tuple[Principal, str] | None:
+    """The IAM user whose key this is, and the secret of the key."""
+    backend = iam_backends[account_id]["aws"]
+    key = backend.access_keys.get(access_key_id)
+    user = backend.users.get(key.user_name) if key is not None else None
+    if key is None or user is None or key.status != "Active":
+        return None
+    principal = Principal(arn=user.arn, account_id=account_id, access_key_id=access_key_id)
+    return principal, str(key.secret_access_key)
+
+
+def encryption_key_of(operation: Operation) -> str | None:
+    """ARN of the customer's key under which the resource of this call is encrypted."""
+    match operation.service:
+        case "dynamodb":
+            key = _table_key(operation)
+        case "sqs":
+            name = operation.params.get("QueueUrl", "").rpartition("/")[2]
+            queue = sqs_backends[operation.account_id][operation.region].queues.get(name)
+            key = queue.kms_master_key_id if queue is not None else None
+        case "sns":
+            arn = operation.params.get("TopicArn", "")
+            topic = sns_backends[operation.account_id][operation.region].topics.get(arn)
+            key = topic.kms_master_key_id if topic is not None else None
+        case _:
+            key = None
+    if not key or _is_managed_by_aws(operation, key):
+        return None
+    return key if key.startswith("arn:") else operation.arn("kms", f"key/{key}")
+
+
+def _is_managed_by_aws(operation: Operation, key: str) -> bool:
+    """AWS's own keys ask no permission of the caller."""
+    backend = kms_backends[operation.account_id][operation.region]
+    aliases = {key, *backend.key_to_aliases.get(key.rpartition("/")[2], ())}
+    return any(alias.startswith("alias/aws/") for alias in aliases)
+
+
+def _table_key(operation: Operation) -> str | None:
+    """Of the first table of the call; the product has one."""
+    tables = dynamodb_backends[operation.account_id][operation.region].tables
+    for name in _table_names(operation.params):
+        table = tables.get(name.rpartition("/")[2])
+        if table is not None and table.sse_specification:
+            return str(table.sse_specification["KMSMasterKeyId"])
+    return None
+
+
+def _table_names(params: Mapping[str, Any]) -> list[str]:
+    in_transaction = [body["TableName"] for item in params.get("TransactItems", ()) for body in item.values()]
+    return [*params.get("RequestItems", {}), *in_transaction, params.get("TableName", "")]

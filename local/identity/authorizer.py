@@ -1,0 +1,112 @@
+"""May this caller make this call? Refuses in the words and the error code of the service that is called."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from local.identity.checks import Check, NotMappedError, Operation
+from local.identity.data_requests import encryption_checks
+from local.identity.evaluator import Decision, Statement, decide, normalized, parse_policy
+from local.identity.identities import Identities
+from local.identity.requests import checks
+from local.wire import AwsError, Principal
+
+TagsOf = Callable[[str], Mapping[str, str] | None]
+"""ARN -> the tags of that resource; None when there is no such resource."""
+
+_REFUSALS: Mapping[str, tuple[str, int]] = {
+    "cloudwatch": ("AccessDenied", 403),
+    "iam": ("AccessDenied", 403),
+    "s3": ("AccessDenied", 403),
+    "sns": ("AuthorizationError", 403),
+    "sqs": ("AccessDenied", 403),
+    "sts": ("AccessDenied", 403),
+}
+_REFUSAL = ("AccessDeniedException", 400)
+_BECAUSE: Mapping[Decision, str] = {
+    Decision.NOT_ALLOWED: "because no identity-based policy allows the {action} action",
+    Decision.DENIED: "with an explicit deny in an identity-based policy",
+}
+
+
+class Authorizer:
+    """Users of the twin and roles that nobody limited may do all; the others what their policies allow."""
+
+    def __init__(
+        self,
+        identities: Identities,
+        *,
+        policies_of: Callable[[str], Sequence[Mapping[str, Any]] | None] = lambda _arn: None,
+        key_of: Callable[[Operation], str | None] = lambda _operation: None,
+    ) -> None:
+        """Two look-ups: documents of a user or role made through IAM; the customer's key of a resource."""
+        self._identities = identities
+        self._policies_of = policies_of
+        self._key_of = key_of
+        self._tags_of: dict[str, TagsOf] = {}
+
+    def add_resource_tags(self, service: str, tags_of: TagsOf) -> None:
+        """From now on conditions on ``aws:ResourceTag`` see the tags of this service's resources."""
+        self._tags_of[service] = tags_of
+
+    def check_call(self, principal: Principal, operation: Operation) -> None:
+        """Raises AwsError when the caller lacks any permission that the call needs."""
+        statements = self._statements(principal)
+        if statements is None:
+            return
+        try:
+            questions = checks(operation)
+        except NotMappedError as error:
+            raise refusal(operation.service, f"User: {principal.arn} is refused: {error}") from error
+        key = self._key_of(operation)
+        for question in (*questions, *(encryption_checks(operation, key) if key else ())):
+            self._ask(principal, statements, operation, question)
+
+    def check_invoke(self, principal: Principal, operation: Operation, resource: str) -> None:
+        """The same for ``execute-api:Invoke`` on a method of an API."""
+        statements = self._statements(principal)
+        if statements is not None:
+            question = Check(action="execute-api:Invoke", resource=resource)
+            self._ask(principal, statements, operation, question)
+
+    def _statements(self, principal: Principal) -> tuple[Statement, ...] | None:
+        """None: no limits."""
+        if principal.role_arn is not None:
+            limits = self._identities.statements_of(principal.role_arn)
+            if limits is not None:
+                return limits
+        documents = self._policies_of(principal.role_arn or principal.arn)
+        if documents is None:
+            return None
+        try:
+            return tuple(statement for document in documents for statement in parse_policy(document))
+        except ValueError as error:
+            raise AwsError("MalformedPolicyDocument", str(error)) from error
+
+    def _ask(
+        self, principal: Principal, statements: Sequence[Statement], operation: Operation, question: Check
+    ) -> None:
+        context = normalized(self._context(principal, operation, question))
+        decision = decide(statements, question.action, question.resource, context)
+        if decision is not Decision.ALLOWED:
+            because = _BECAUSE[decision].format(action=question.action)
+            raise refusal(
+                operation.service,
+                f"User: {principal.arn} is not authorized to perform: {question.action} "
+                f"on resource: {question.resource} {because}",
+            )
+
+    def _context(self, principal: Principal, operation: Operation, question: Check) -> dict[str, Any]:
+        context: dict[str, Any] = {
+            "aws:PrincipalArn": principal.role_arn or principal.arn,
+            "aws:PrincipalAccount": principal.account_id,
+            "aws:RequestedRegion": operation.region,
+        }
+        tags_of = self._tags_of.get(operation.service)
+        tags = tags_of(question.resource) if tags_of else None
+        tag_context = {f"aws:ResourceTag/{key}": value for key, value in (tags or {}).items()}
+        return context | tag_context | dict(question.context)
+
+
+def refusal(service: str, message: str) -> AwsError:
+    code, status = _REFUSALS.get(service, _REFUSAL)
+    return AwsError(code, message, status=status)

@@ -1,0 +1,172 @@
+"""Which IAM permissions AWS asks for when an operation is called.
+
+Source: Service Authorization Reference, one page a service. Only what somebody with limited rights calls is
+here; anything else raises ``NotMappedError``, so that nothing passes unseen.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from local.identity.checks import Check, Checks, NotMappedError, Operation
+from local.identity.data_requests import dynamodb, s3, sns, sqs
+
+
+def checks(operation: Operation) -> tuple[Check, ...]:
+    """What AWS would check, in its order. Raises NotMappedError."""
+    by_service = _SERVICES.get(operation.service)
+    found = by_service(operation) if by_service else None
+    if found is None:
+        raise NotMappedError(operation)
+    return tuple(found)
+
+
+def _sagemaker(operation: Operation) -> Checks:
+    params = operation.params
+    match operation.name:
+        case "CreateTrainingJob":
+            return _create_training_job(operation)
+        case "DescribeTrainingJob" | "StopTrainingJob" | "UpdateTrainingJob" | "DeleteTrainingJob":
+            return [_on_training_job(operation, operation.name)]
+        case "ListTrainingJobs":
+            return [Check(action="sagemaker:ListTrainingJobs", resource="*")]
+        case "ListTags" | "DeleteTags":
+            return [Check(action=f"sagemaker:{operation.name}", resource=params.get("ResourceArn", ""))]
+        case "AddTags":
+            return [
+                Check(
+                    action="sagemaker:AddTags",
+                    resource=params.get("ResourceArn", ""),
+                    context=_tag_context(params),
+                )
+            ]
+        case _:
+            return None
+
+
+def _create_training_job(operation: Operation) -> Iterator[Check]:
+    context = _tag_context(operation.params)
+    yield _on_training_job(operation, "CreateTrainingJob", context)
+    if operation.params.get("Tags"):
+        tagging = context | {"sagemaker:TaggingAction": "CreateTrainingJob"}
+        yield _on_training_job(operation, "AddTags", tagging)
+    if role := operation.params.get("RoleArn"):
+        passed_to = {"iam:PassedToService": "sagemaker.amazonaws.com"}
+        yield Check(action="iam:PassRole", resource=role, context=passed_to)
+
+
+def _on_training_job(
+    operation: Operation, action: str, context: Mapping[str, str | Sequence[str]] | None = None
+) -> Check:
+    name = operation.params.get("TrainingJobName", "")
+    return Check(
+        action=f"sagemaker:{action}",
+        resource=operation.arn("sagemaker", f"training-job/{name}"),
+        context=context or {},
+    )
+
+
+def _tag_context(params: Mapping[str, Any]) -> dict[str, str | Sequence[str]]:
+    tags = {tag["Key"]: tag.get("Value", "") for tag in params.get("Tags") or ()}
+    context: dict[str, str | Sequence[str]] = {f"aws:RequestTag/{key}": value for key, value in tags.items()}
+    return context | {"aws:TagKeys": tuple(tags)} if tags else context
+
+
+def _cloudwatch(operation: Operation) -> Checks:
+    params = operation.params
+    match operation.name:
+        case "PutMetricAlarm":
+            alarm = operation.arn("cloudwatch", f"alarm:{params.get('AlarmName', '')}")
+            found = [Check(action="cloudwatch:PutMetricAlarm", resource=alarm)]
+            if params.get("Tags"):
+                context = _tag_context(params)
+                found.append(Check(action="cloudwatch:TagResource", resource=alarm, context=context))
+            return found
+        case "DeleteAlarms":
+            return [
+                Check(action="cloudwatch:DeleteAlarms", resource=operation.arn("cloudwatch", f"alarm:{name}"))
+                for name in params.get("AlarmNames", ())
+            ]
+        # PutCompositeAlarm: CloudWatch refuses any narrower resource than "*".
+        case "PutCompositeAlarm" | "DescribeAlarms" | "PutMetricData":
+            return [Check(action=f"cloudwatch:{operation.name}", resource="*")]
+        case _:
+            return None
+
+
+def _events(operation: Operation) -> Checks:
+    if operation.name != "PutEvents":
+        return None
+    return [_put_event(operation, entry) for entry in operation.params.get("Entries", ())]
+
+
+def _put_event(operation: Operation, entry: Mapping[str, Any]) -> Check:
+    bus = entry.get("EventBusName", "default")
+    return Check(
+        action="events:PutEvents",
+        resource=bus if bus.startswith("arn:") else operation.arn("events", f"event-bus/{bus}"),
+        context={"events:source": entry.get("Source", ""), "events:detail-type": entry.get("DetailType", "")},
+    )
+
+
+def _logs(operation: Operation) -> Checks:
+    """Log groups are matched with the tail of their streams, which is why policies end in ``:*``."""
+    if operation.name not in _LOG_OPERATIONS:
+        return None
+    params = operation.params
+    group = params.get("logGroupName") or params.get("logGroupIdentifier", "").rpartition(":log-group:")[2]
+    stream = params.get("logStreamName", "")
+    resource = operation.arn("logs", f"log-group:{group}:log-stream:{stream}")
+    return [Check(action=f"logs:{operation.name}", resource=resource)]
+
+
+_LOG_OPERATIONS = frozenset(
+    {"CreateLogStream", "PutLogEvents", "DescribeLogStreams", "GetLogEvents", "FilterLogEvents"}
+)
+
+
+def _ssm(operation: Operation) -> Checks:
+    match operation.name:
+        case "GetParameter":
+            names = [operation.params.get("Name", "")]
+        case "GetParameters":
+            names = operation.params.get("Names", [])
+        case _:
+            return None
+    return [
+        Check(action=f"ssm:{operation.name}", resource=operation.arn("ssm", f"parameter/{name.lstrip('/')}"))
+        for name in names
+    ]
+
+
+def _kms(operation: Operation) -> Checks:
+    if operation.name not in {"Decrypt", "Encrypt", "GenerateDataKey", "DescribeKey"}:
+        return None
+    key = operation.params.get("KeyId", "")
+    if not key.startswith("arn:"):
+        key = operation.arn("kms", key if key.startswith("alias/") else f"key/{key}")
+    return [Check(action=f"kms:{operation.name}", resource=key)]
+
+
+def _sts(operation: Operation) -> Checks:
+    match operation.name:
+        case "GetCallerIdentity":
+            return []  # needs no permission
+        case "AssumeRole":
+            return [Check(action="sts:AssumeRole", resource=operation.params.get("RoleArn", ""))]
+        case _:
+            return None
+
+
+_SERVICES: Mapping[str, Callable[[Operation], Checks]] = {
+    "cloudwatch": _cloudwatch,
+    "dynamodb": dynamodb,
+    "events": _events,
+    "kms": _kms,
+    "logs": _logs,
+    "s3": s3,
+    "sagemaker": _sagemaker,
+    "sns": sns,
+    "sqs": sqs,
+    "ssm": _ssm,
+    "sts": _sts,
+}
