@@ -93,7 +93,7 @@ class FieldProblem:
     def __str__(self) -> str:
         where = f"{self.field}: " if self.field else ""
         rule = f" [{self.rule}]" if self.rule else ""
-        hint = f" {self.hint}" if self.hint else ""
+        hint = f"; {self.hint}" if self.hint else ""
         return f"{where}{self.message}{rule}{hint}"
 
 
@@ -109,7 +109,7 @@ class Problem:
     """Seconds, as in the answer's header; empty when there was none."""
 
     def __str__(self) -> str:
-        retry = f" Try again in {self.retry_after} s." if self.retry_after else ""
+        retry = f"; try again in {self.retry_after} s" if self.retry_after else ""
         first = f"{self.title} ({self.status}): {self.detail}{retry}"
         return "\n".join([first, *(f"  {error}" for error in self.errors)])
 

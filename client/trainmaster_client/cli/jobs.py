@@ -13,6 +13,9 @@ from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_l
 from trainmaster_client.progress import place_line
 from trainmaster_client.views import job_view
 
+LARGEST_PAGE = "100"
+"""Jobs; the most the API gives at once."""
+
 JobName = Annotated[
     str, typer.Argument(metavar="JOB", help="The job's name, or that of any of its attempts.")
 ]
@@ -65,7 +68,7 @@ def _every_page(api: ApiClient, filters: dict[str, str | None]) -> Document:
     jobs: list[Any] = []
     token: str | None = None
     while True:
-        page = api.jobs(**filters, next_token=token)
+        page = api.jobs(**filters, limit=LARGEST_PAGE, next_token=token)
         jobs += page.get("jobs") or ()
         token = page.get("next_token")
         if not token:

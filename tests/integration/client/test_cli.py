@@ -68,7 +68,10 @@ def test_queue_all_reads_every_page(trainmaster: Trainmaster, api: FakeApi) -> N
     api.script("GET", "/jobs", *(Scripted(document=page) for page in pages))
     ran = trainmaster("queue", "--all", "--json")
     assert json.loads(ran.out) == {"jobs": [RUNNING, view("job2")], "next_token": None}
-    assert [received.query for received in api.received] == [{}, {"next_token": ["t=1"]}]
+    assert [received.query for received in api.received] == [
+        {"limit": ["100"]},
+        {"limit": ["100"], "next_token": ["t=1"]},
+    ]
 
 
 def test_show_tells_the_state_the_attempts_and_the_history(trainmaster: Trainmaster, api: FakeApi) -> None:
@@ -172,8 +175,8 @@ def test_a_refused_policy_prints_every_error_with_its_path(
     trainmaster: Trainmaster, api: FakeApi, tmp_path: Path
 ) -> None:
     wrong = [
-        {"field": "pools[0].capacity", "message": "is missing.", "hint": "Say how many instances."},
-        {"field": "polls", "message": "is no key.", "hint": "Did you mean pools?"},
+        {"field": "pools[0].capacity", "message": "is missing", "hint": "say how many instances"},
+        {"field": "polls", "message": "is no key", "hint": "did you mean pools?"},
     ]
     api.script("PUT", "/policy", problem(422, "Not allowed by the policy", "2 errors", *wrong))
     file = tmp_path / "policy.json"
@@ -182,8 +185,8 @@ def test_a_refused_policy_prints_every_error_with_its_path(
         1,
         "",
         "trainmaster: Not allowed by the policy (422): 2 errors\n"
-        "  pools[0].capacity: is missing. Say how many instances.\n"
-        "  polls: is no key. Did you mean pools?\n",
+        "  pools[0].capacity: is missing; say how many instances\n"
+        "  polls: is no key; did you mean pools?\n",
     )
 
 

@@ -216,8 +216,8 @@ def test_what_the_policy_refuses_is_raised_out_of_fit_and_nothing_is_started(
 ) -> None:
     count = {
         "field": "ResourceConfig.InstanceCount",
-        "message": "asks for 2, the pool has 1.",
-        "hint": "Take 1.",
+        "message": "asks for 2, the pool has 1",
+        "hint": "take 1",
     }
     api.script("POST", "/add-job", problem(422, "Not allowed by the policy", "1 problem", count))
     with pytest.raises(errors.PolicyViolationError, match=r"ResourceConfig\.InstanceCount: asks for 2"):
@@ -239,10 +239,10 @@ def test_an_unreachable_api_is_an_error_that_names_it_never_a_direct_start(
 def test_warnings_of_the_api_are_shown(
     session: QueueTrainingJobSession, api: FakeApi, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    warning = {"field": "CheckpointConfig", "message": "is missing.", "hint": "A preempted job starts anew."}
+    warning = {"field": "CheckpointConfig", "message": "is missing", "hint": "a preempted job starts anew"}
     api.script("POST", "/add-job", Scripted(status=201, document={"job": view(), "warnings": [warning]}))
     session._intercept_create_request({"TrainingJobName": "job1"}, _never, "train")
-    assert "Warning: CheckpointConfig: is missing. A preempted job starts anew." in capsys.readouterr().out
+    assert "Warning: CheckpointConfig: is missing; a preempted job starts anew" in capsys.readouterr().out
 
 
 def test_interrupting_the_wait_leaves_the_job_and_says_how_to_cancel_it(
