@@ -120,6 +120,9 @@ class SnapshotReader(Protocol):
 class QueueReader(Protocol):
     """Reads for people: lists in their order, counts; not on the decision path."""
 
+    def queue_length(self, pool: str) -> int:
+        """How many wait their turn; costs the same however many do."""
+
     def waiting(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
         """In their turn, from behind rank ``after``."""
 

@@ -172,8 +172,15 @@ def _why_it_waits(job: Job, place: Place) -> Reason | None:
         return None
     if job.waiting is not None:
         return job.waiting
-    ahead = place.position - 1 if place.position else f"at least {place.ahead_at_least or 0}"
-    return Reason(code="ahead", message=f"{ahead} jobs of the pool are ahead")
+    return Reason(code="ahead", message=_ahead(place))
+
+
+def _ahead(place: Place) -> str:
+    if place.ahead_at_least is not None:
+        return f"at least {place.ahead_at_least} jobs of the pool are ahead"
+    if place.position is None or place.position == 1:
+        return "the scheduler is about to look at it"
+    return f"jobs of the pool that are ahead: {place.position - 1}"
 
 
 def _attempt_view(attempt: Attempt) -> View:

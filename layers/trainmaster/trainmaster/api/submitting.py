@@ -3,7 +3,7 @@
 from dataclasses import replace
 from http import HTTPStatus
 
-from trainmaster.api.places import place_in_queue
+from trainmaster.api.places import place_if_short
 from trainmaster.api.ringing import ring
 from trainmaster.api.visit import Answer, Visit
 from trainmaster.errors import FieldError, InvalidRequestError, JobConflictError, LostRaceError
@@ -52,27 +52,23 @@ def _read(visit: Visit) -> Submission:
 
 
 def _submit(visit: Visit, submission: Submission) -> Answer:
-    """Store the job, then ring.
+    """Store the job, then ring; look for an earlier job of the name only when there is something to explain.
 
     Crash safety: the job and everything that belongs to it are one transaction; a death before the ring
     costs up to a minute, until the reconciler rings.
     """
-    outside = visit.outside
-    job = _existing(visit, submission)
-    status = HTTPStatus.OK
-    if job is None:
-        job = _new(visit, submission, judge(submission, visit.policy).accepted())
-        try:
-            outside.store.submit(job, canonical(submission.body))
-        except LostRaceError:  # somebody took the name since we looked: perhaps this very request, sent twice
-            job = _existing(visit, submission)
-            if job is None:
-                raise
-        else:
-            status = HTTPStatus.CREATED
-    if job.is_waiting:
-        ring(outside.doorbell, [job.spec.pool])
-    return _answer(visit, submission, job, status)
+    verdict = judge(submission, visit.policy)
+    if verdict.violations and (repeated := _existing(visit, submission)):
+        return _answer(visit, submission, repeated, HTTPStatus.OK)
+    job = _new(visit, submission, verdict.accepted())
+    try:
+        visit.outside.store.submit(job, canonical(submission.body))
+    except LostRaceError:
+        existing = _existing(visit, submission)
+        if existing is None:
+            raise
+        return _answer(visit, submission, existing, HTTPStatus.OK)
+    return _answer(visit, submission, job, HTTPStatus.CREATED)
 
 
 def _new(visit: Visit, submission: Submission, pool: PoolPolicy) -> Job:
@@ -105,10 +101,12 @@ def _name_in_use(job: Job, visit: Visit) -> JobConflictError:
 
 def _answer(visit: Visit, submission: Submission, job: Job, status: HTTPStatus) -> Answer:
     outside = visit.outside
+    if job.is_waiting:
+        ring(outside.doorbell, [job.spec.pool])
     around = Surroundings(
         now=outside.clock(),
         pool=visit.policy.pool(job.spec.pool),
-        place=place_in_queue(job, outside.reader),
+        place=place_if_short(job, outside.reader),
     )
     warnings = [field_error_view(warning) for warning in kept_options(dict(submission.body))]
     return Answer(status=status, body={"job": job_view(job, around), "warnings": warnings})

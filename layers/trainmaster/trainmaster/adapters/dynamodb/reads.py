@@ -86,16 +86,19 @@ class DynamoReader:
         job = self.job(name)
         return job is not None and job.is_waiting
 
-    def _lanes(self, pool: str) -> list[tuple[str, str]]:
-        """(team, lane) with waiting jobs."""
-        return [
-            (team["sk"], name.removeprefix("lane#"))
+    def _lanes(self, pool: str) -> dict[tuple[str, str], int]:
+        """Jobs that wait, by (team, lane)."""
+        return {
+            (team["sk"], name.removeprefix("lane#")): count
             for team in self._query(f"T#{pool}")
             for name, count in team.items()
             if name.startswith("lane#") and count > 0
-        ]
+        }
 
     # ---- lists for people
+
+    def queue_length(self, pool: str) -> int:
+        return sum(self._lanes(pool).values())
 
     def waiting(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
         lanes = [self._lane(pool, team, lane, after, limit) for team, lane in self._lanes(pool)]
