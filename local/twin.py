@@ -20,7 +20,7 @@ from local.deployment.template import load_template
 from local.deployment.wiring import Wiring
 from local.foundation import Foundation
 from local.sagemaker import SageMakerTwin
-from local.training_ports import Buckets, LogStreams
+from local.sagemaker.adapters import CloudWatchLogSink, S3Store
 
 STACK = "trainmaster"
 _TRAINING_ROLE = "trainmaster-local-training"
@@ -67,16 +67,16 @@ class Twin:
         background = Background(base.clock.activity)
         deliveries = DeliveryFaults(base.clock, seed=self._config.seed)
         wiring = self._deploy(base)
-        base.door.start()
         platform = self._platform(base, background, deliveries)
         assembly = assemble(wiring, platform, answered=memory.answered)
         # In this order, so that on closing nothing new begins before what runs is ended.
         self._resources.callback(background.close)
         self._resources.callback(assembly.close)
         self._mount_training(base, assembly, deliveries)
+        base.door.start()
+        background.run("warming functions", assembly.warm)
         ready = self._ready(base, assembly)
         policy = memory.recall() if self._config.policy is None else self._config.policy
-        background.run("warming functions", assembly.warm)
         if policy is not None:
             keys = Credentials(ready.access_key_id, ready.secret_access_key)
             policy_file.put_policy(policy, api_url=ready.api_url, credentials=keys, region=ready.region)
@@ -131,8 +131,8 @@ class Twin:
         training = SageMakerTwin(
             clock=base.clock,
             journal=base.journal,
-            storage=Buckets(s3=base.engine.client("s3")),
-            logs=LogStreams(logs=base.engine.client("logs")),
+            storage=S3Store(base.engine.client("s3")),
+            logs=CloudWatchLogSink(base.engine.client("logs")),
             events=assembly.router,
             region=self._config.region,
             account_id=base.account_id,
@@ -142,6 +142,7 @@ class Twin:
         )
         self._resources.callback(training.close)
         base.door.mount_service("sagemaker", training.call)
+        base.door.add_resource_tags("sagemaker", training.resource_tags)
         control = Control(clock=base.clock, errors=base.faults, deliveries=deliveries, training=training)
         base.door.mount(CONTROL_PREFIX, control.handle)
 

@@ -3,7 +3,6 @@
 import random
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
 
@@ -15,19 +14,18 @@ HELD_BACK = timedelta(minutes=1)
 Deliver: TypeAlias = Callable[[], object]
 
 
-@dataclass(slots=True)
 class _Chance:
-    """How often something happens: a rate up to 1, or the number of next times."""
+    """How often something happens: a share up to 1, or the number of next times."""
 
-    setting: float
+    def __init__(self, setting: float) -> None:
+        self._share = setting if setting <= 1 else 0.0
+        self._times = int(setting) if setting > 1 else 0
 
     def comes(self, dice: random.Random) -> bool:
-        if self.setting <= 1:
-            return dice.random() < self.setting
-        self.setting -= 1
-        if self.setting == 1:
-            self.setting = 0
-        return True
+        if self._times:
+            self._times -= 1
+            return True
+        return dice.random() < self._share
 
 
 class DeliveryFaults:

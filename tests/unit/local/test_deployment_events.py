@@ -1,0 +1,203 @@
+"""Rules, faults of delivery, schedules and topics, on a manual clock."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from local.clock import TwinClock
+from local.deployment.events.faults import DeliveryFaults
+from local.deployment.events.router import EventRouter
+from local.deployment.events.schedules import Scheduler
+from local.deployment.events.topics import Topics
+from local.deployment.wiring import Rule, Schedule, Subscription
+from local.wire import Principal
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:f"
+CALLER = Principal(arn="arn:aws:iam::123456789012:user/u", account_id="123456789012", access_key_id="A")
+
+
+class Mailbox:
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+
+    def deliver(self, function_arn: str, event: Mapping[str, Any]) -> None:
+        assert function_arn == FUNCTION
+        self.events.append(dict(event))
+
+
+@pytest.fixture
+def clock():
+    clock = TwinClock(manual=True, speed=1.0, start=START)
+    yield clock
+    clock.close()
+
+
+def router(clock: TwinClock, mailbox: Mailbox, faults: DeliveryFaults, pattern: Any) -> EventRouter:
+    def forward(operation: str, params: dict[str, Any]) -> dict[str, Any]:
+        if operation == "PutEvents":
+            return {"Entries": [{"EventId": f"id-{each['Source']}"} for each in params["Entries"]]}
+        return {"Forwarded": operation}
+
+    return EventRouter(
+        rules=[Rule(arn="arn:rule", pattern=pattern, function_arns=(FUNCTION,))],
+        faults=faults,
+        clock=clock,
+        region="us-east-1",
+        account_id="123456789012",
+        deliver=mailbox.deliver,
+        forward=forward,
+    )
+
+
+def test_a_training_event_reaches_the_function_of_a_matching_rule(clock: TwinClock) -> None:
+    mailbox = Mailbox()
+    bus = router(clock, mailbox, DeliveryFaults(clock, seed=0), {"source": ["aws.sagemaker"]})
+    bus.publish({"TrainingJobName": "j"}, ["arn:j"])
+    (event,) = mailbox.events
+    assert event.pop("id")
+    assert event == {
+        "version": "0",
+        "detail-type": "SageMaker Training Job State Change",
+        "source": "aws.sagemaker",
+        "account": "123456789012",
+        "time": "2026-01-01T00:00:00Z",
+        "region": "us-east-1",
+        "resources": ["arn:j"],
+        "detail": {"TrainingJobName": "j"},
+    }
+
+
+def test_an_event_that_no_rule_selects_goes_nowhere(clock: TwinClock) -> None:
+    mailbox = Mailbox()
+    bus = router(clock, mailbox, DeliveryFaults(clock, seed=0), {"source": ["other"]})
+    bus.publish({}, [])
+    assert mailbox.events == []
+
+
+def test_own_events_are_routed_and_those_in_the_name_of_aws_are_refused(clock: TwinClock) -> None:
+    mailbox = Mailbox()
+    bus = router(clock, mailbox, DeliveryFaults(clock, seed=0), {"source": [{"exists": True}]})
+    entries = [
+        {"Source": "aws.sagemaker", "DetailType": "t", "Detail": "{}"},
+        {"Source": "trainmaster", "DetailType": "t", "Detail": '{"a": 1}', "Resources": ["r"]},
+        {"Source": "elsewhere", "DetailType": "t", "Detail": "{}", "EventBusName": "mine"},
+    ]
+    answer = bus.call("PutEvents", {"Entries": entries}, CALLER)
+    assert answer["FailedEntryCount"] == 1
+    assert [each.get("ErrorCode") for each in answer["Entries"]] == [
+        "NotAuthorizedForSourceException",
+        None,
+        None,
+    ]
+    assert [(each["source"], each["id"], each["detail"]) for each in mailbox.events] == [
+        ("trainmaster", "id-trainmaster", {"a": 1})
+    ]
+
+
+def test_other_calls_of_the_service_are_forwarded(clock: TwinClock) -> None:
+    bus = router(clock, Mailbox(), DeliveryFaults(clock, seed=0), {"source": ["x"]})
+    assert bus.call("ListRules", {}, CALLER) == {"Forwarded": "ListRules"}
+
+
+def sent_through(faults: DeliveryFaults, count: int) -> list[int]:
+    delivered: list[int] = []
+    for number in range(count):
+        faults.pass_on(lambda number=number: delivered.append(number))  # type: ignore[misc]
+    return delivered
+
+
+def test_without_faults_each_delivery_passes_once_and_in_order(clock: TwinClock) -> None:
+    assert sent_through(DeliveryFaults(clock, seed=0), 5) == [0, 1, 2, 3, 4]
+
+
+def test_a_rate_of_one_meets_every_delivery(clock: TwinClock) -> None:
+    faults = DeliveryFaults(clock, seed=0)
+    faults.set(duplicate=1)
+    assert sent_through(faults, 3) == [0, 0, 1, 1, 2, 2]
+    faults.set(drop=1.0)
+    assert sent_through(faults, 3) == []
+
+
+def test_a_number_above_one_meets_the_next_deliveries_alone(clock: TwinClock) -> None:
+    faults = DeliveryFaults(clock, seed=0)
+    faults.set(drop=2)
+    assert sent_through(faults, 4) == [2, 3]
+
+
+def test_the_same_seed_gives_the_same_faults(clock: TwinClock) -> None:
+    faults = DeliveryFaults(clock, seed=0)
+    faults.set(drop=0.5, seed=7)
+    first = sent_through(faults, 50)
+    faults.set(drop=0.5, seed=7)
+    assert sent_through(faults, 50) == first
+    assert 0 < len(first) < 50
+
+
+def test_a_reordered_delivery_comes_after_the_next_one(clock: TwinClock) -> None:
+    faults = DeliveryFaults(clock, seed=0)
+    faults.set(reorder=2)
+    assert sent_through(faults, 4) == [2, 0, 1, 3]
+
+
+def test_a_reordered_delivery_that_nothing_passes_comes_by_itself(clock: TwinClock) -> None:
+    faults = DeliveryFaults(clock, seed=0)
+    faults.set(reorder=1)
+    delivered = sent_through(faults, 1)
+    assert delivered == []
+    clock.advance(timedelta(minutes=1))
+    assert delivered == [0]
+
+
+def test_a_schedule_fires_once_each_period(clock: TwinClock) -> None:
+    mailbox = Mailbox()
+    scheduler = Scheduler(clock=clock, region="us-east-1", account_id="123456789012", deliver=mailbox.deliver)
+    schedule = Schedule(
+        arn="arn:s", every=timedelta(minutes=1), function_arn=FUNCTION, role_arn="r", payload=None
+    )
+    scheduler.start(schedule)
+    clock.advance(timedelta(seconds=59))
+    assert mailbox.events == []
+    clock.advance(timedelta(seconds=121))
+    assert [event["time"] for event in mailbox.events] == [
+        "2026-01-01T00:01:00Z",
+        "2026-01-01T00:02:00Z",
+        "2026-01-01T00:03:00Z",
+    ]
+    assert mailbox.events[0]["resources"] == ["arn:s"]
+
+
+def test_a_schedule_with_a_payload_sends_it(clock: TwinClock) -> None:
+    mailbox = Mailbox()
+    scheduler = Scheduler(clock=clock, region="us-east-1", account_id="123456789012", deliver=mailbox.deliver)
+    scheduler.start(
+        Schedule(
+            arn="arn:s", every=timedelta(minutes=1), function_arn=FUNCTION, role_arn="r", payload='{"a": 1}'
+        )
+    )
+    clock.advance(timedelta(minutes=1))
+    assert mailbox.events == [{"a": 1}]
+
+
+def test_a_message_reaches_the_functions_that_subscribe_to_its_topic(clock: TwinClock) -> None:
+    mailbox = Mailbox()
+    subscriptions = [Subscription(arn="arn:sub", topic_arn="arn:topic", function_arn=FUNCTION)]
+    topics = Topics(subscriptions=subscriptions, clock=clock, deliver=mailbox.deliver)
+    topics.published({"TopicArn": "arn:other", "Message": "no"})
+    topics.published(
+        {
+            "TopicArn": "arn:topic",
+            "Message": "yes",
+            "Subject": "s",
+            "MessageAttributes": {"k": {"DataType": "String", "StringValue": "v"}},
+        }
+    )
+    (event,) = mailbox.events
+    (record,) = event["Records"]
+    assert (record["EventSource"], record["EventSubscriptionArn"]) == ("aws:sns", "arn:sub")
+    message = record["Sns"]
+    assert (message["Message"], message["Subject"], message["TopicArn"]) == ("yes", "s", "arn:topic")
+    assert message["MessageAttributes"] == {"k": {"Type": "String", "Value": "v"}}
+    assert message["Timestamp"] == "2026-01-01T00:00:00.000Z"
