@@ -1,0 +1,212 @@
+"""What people see: every key always there, nothing of other teams by which to find a job."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from trainmaster.errors import FieldError
+from trainmaster.jobs import Job, JobState, Reason
+from trainmaster.policy import Aging, Order, PoolPolicy
+from trainmaster.ports import HistoryLine, PoolState, StoredPolicy, TeamState
+from trainmaster.views import (
+    Place,
+    Surroundings,
+    effective_priority,
+    instant_text,
+    job_view,
+    masked_view,
+    policy_view,
+    pool_view,
+    story_view,
+)
+
+from tests.builders import NOON, A, B, attempt, job, minutes, of
+
+JOB_VIEW_KEYS = {
+    "name", "team", "submitted_by", "pool", "state", "reason", "priority", "effective_priority", "instances",
+    "capacity_type", "submitted_at", "started_at", "ended_at", "position", "waiting", "attempt",
+    "training_job_name", "training_job_arn", "preemptions", "retries", "wasted_seconds", "cost_usd",
+    "cost_is_estimate",
+}  # fmt: skip
+POOL = PoolPolicy(name="main", capacity={A: 2, B: 1}, spot_capacity={A: 4})
+
+
+def seen(one: Job, **around: Any) -> dict[str, Any]:
+    values: dict[str, Any] = {"now": NOON, "pool": POOL}
+    return job_view(one, Surroundings(**values | around))
+
+
+@pytest.mark.parametrize("state", list(JobState))
+def test_every_key_is_there_in_every_state(state: JobState) -> None:
+    assert set(seen(replace(job("a"), state=state))) == JOB_VIEW_KEYS
+
+
+def test_a_waiting_job() -> None:
+    one = job("a", vector={**of(1), **of(2, B, spot=True)})
+    view = seen(one, place=Place(position=3))
+    assert view["name"] == "a"
+    assert view["instances"] == {A: 1, B: 2}
+    assert view["position"] == 3
+    assert view["waiting"] == {"code": "ahead", "message": "jobs of the pool that are ahead: 2"}
+    assert (view["training_job_name"], view["training_job_arn"]) == (None, None)
+
+
+def test_a_reason_that_a_pass_wrote_wins_over_the_derived_one() -> None:
+    one = replace(job("a"), waiting=Reason(code="capacity", message="needs 1"))
+    assert seen(one, place=Place(position=3))["waiting"] == {"code": "capacity", "message": "needs 1"}
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        pytest.param(Place(position=1), "the scheduler is about to look at it", id="next in turn"),
+        pytest.param(Place(), "the scheduler is about to look at it", id="not counted"),
+        pytest.param(Place.behind(1000), "at least 1000 jobs of the pool are ahead", id="far behind"),
+    ],
+)
+def test_every_waiting_job_has_a_reason(place: Place, message: str) -> None:
+    assert seen(job("a"), place=place)["waiting"] == {"code": "ahead", "message": message}
+
+
+@pytest.mark.parametrize("state", [JobState.RUNNING, JobState.STOPPING, JobState.COMPLETED])
+def test_a_job_that_does_not_wait_has_no_reason_to(state: JobState) -> None:
+    assert seen(replace(job("a"), state=state))["waiting"] is None
+
+
+def test_positions_are_exact_to_1000() -> None:
+    assert seen(job("a"), place=Place.behind(999))["position"] == 1000
+    view = seen(job("a"), place=Place.behind(1000))
+    assert (view["position"], view["ahead_at_least"]) == (None, 1000)
+
+
+def test_a_live_job_shows_its_attempt() -> None:
+    one = replace(
+        job("a"), state=JobState.RUNNING, attempt=1, live=attempt("a-r1-abc", training_job_arn="arn:a")
+    )
+    view = seen(one)
+    assert (view["attempt"], view["training_job_name"], view["training_job_arn"]) == (1, "a-r1-abc", "arn:a")
+
+
+def test_a_job_without_a_live_attempt_shows_its_latest_if_known() -> None:
+    one = replace(job("a"), state=JobState.COMPLETED)
+    assert seen(one, latest=attempt("a", training_job_arn="arn:a"))["training_job_arn"] == "arn:a"
+
+
+@pytest.mark.parametrize(
+    ("aging", "waited", "expected"),
+    [
+        pytest.param(Aging(), timedelta(), 3.0, id="new"),
+        pytest.param(Aging(), timedelta(hours=36), 4.5, id="a point a day by default"),
+        pytest.param(Aging(per=timedelta(hours=1), add=10), timedelta(minutes=30), 8.0, id="another rate"),
+        pytest.param(None, timedelta(days=90), 3.0, id="ageing off"),
+        pytest.param(Aging(), timedelta(minutes=-5), 3.0, id="clocks that disagree"),
+    ],
+)
+def test_effective_priority(aging: Aging | None, waited: timedelta, expected: float) -> None:
+    rules = replace(POOL, order=Order(aging=aging))
+    one = job("a", priority=3)
+    assert effective_priority(one, rules, now=one.spec.submitted_at + waited) == expected
+
+
+def test_effective_priority_stands_still_once_the_job_has_ended() -> None:
+    one = job("a", priority=3)
+    ended = replace(one, ended_at=one.spec.submitted_at + timedelta(hours=24))
+    assert effective_priority(ended, POOL, now=NOON + timedelta(days=9)) == 4.0
+
+
+def test_other_teams_see_no_name_and_nothing_to_find_it_by() -> None:
+    one = replace(job("secret", priority=2), started_at=NOON)
+    assert masked_view(one, Place(position=4)) == {
+        "name": None,
+        "team": "default",
+        "pool": "main",
+        "state": "pending",
+        "priority": 2,
+        "instances": {A: 1},
+        "position": 4,
+        "started_at": "2026-11-02T12:00:00.000Z",
+    }
+
+
+def test_the_story_of_a_job() -> None:
+    line = HistoryLine(
+        at=NOON,
+        attempt=0,
+        from_state=None,
+        to_state=JobState.PENDING,
+        reason=None,
+    )
+    again = replace(
+        line, from_state=JobState.RUNNING, to_state=JobState.PREEMPTING, reason=Reason(code="c", message="m")
+    )
+    one = replace(
+        attempt("a", training_job_arn="arn:a"), status="Stopped", secondary_status="Stopped", ended_at=NOON
+    )
+    assert story_view((one,), (line, again)) == {
+        "attempts": [
+            {
+                "attempt": 0,
+                "training_job_name": "a",
+                "training_job_arn": "arn:a",
+                "status": "Stopped",
+                "secondary_status": "Stopped",
+                "capacity_type": "on-demand",
+                "started_at": instant_text(one.claimed_at),
+                "ended_at": "2026-11-02T12:00:00.000Z",
+                "reason": None,
+            }
+        ],
+        "history": [
+            {"at": "2026-11-02T12:00:00.000Z", "attempt": 0, "from": None, "to": "pending", "reason": None},
+            {
+                "at": "2026-11-02T12:00:00.000Z",
+                "attempt": 0,
+                "from": "running",
+                "to": "preempting",
+                "reason": {"code": "c", "message": "m"},
+            },
+        ],
+        "estimated_start": None,
+    }
+
+
+def test_a_pool() -> None:
+    used = {**of(3), **of(1, spot=True)}
+    state = PoolState(
+        used=used,
+        teams={"vision": TeamState(used=of(1), waiting=2), "speech": TeamState(used=used, waiting=1)},
+    )
+    view = pool_view(POOL, state, NOON - minutes(5))
+    assert view["capacity"] == {A: 2, B: 1}
+    assert view["spot_capacity"] == {A: 4}
+    assert view["used"] == {"on-demand": {A: 3}, "spot": {A: 1}}
+    assert view["free"] == {"on-demand": {A: 0, B: 1}, "spot": {A: 3}}
+    assert view["warm"] == {"on-demand": {}, "spot": {}}
+    assert view["waiting"] == 3
+    assert view["oldest_waiting_since"] == "2026-11-02T11:55:00.000Z"
+    assert [team["name"] for team in view["teams"]] == ["speech", "vision"]
+    assert view["teams"][1] == {
+        "name": "vision",
+        "used": {"on-demand": {A: 1}, "spot": {}},
+        "borrowed": {"on-demand": {}, "spot": {}},
+        "quota": None,
+        "waiting": 2,
+    }
+
+
+def test_a_policy() -> None:
+    stored = StoredPolicy(revision=2, version=5, paused=True, document={"pools": []}, seal_key="secret")
+    warning = FieldError(field="rules", message="m", hint="h")
+    assert policy_view(stored, (warning,)) == {
+        "revision": 2,
+        "paused": True,
+        "policy": {"pools": []},
+        "warnings": [{"field": "rules", "message": "m", "hint": "h"}],
+    }
+
+
+def test_instants_are_utc_to_the_millisecond() -> None:
+    paris = datetime(2026, 6, 1, 14, 0, 0, 999_999, tzinfo=timezone(timedelta(hours=2)))
+    assert instant_text(paris) == "2026-06-01T12:00:00.999Z"
+    assert instant_text(None) is None
