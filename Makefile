@@ -2,11 +2,17 @@
 PYTHON ?= python3
 PIP_ARGS ?=
 BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest
+export SAM_CLI_TELEMETRY := 0
+export AWS_EC2_METADATA_DISABLED := true
 
 .DEFAULT_GOAL := help
+.PHONY: help setup demo test test-long check fmt lock build deploy clean
 
-## setup: make .venv with everything in it (re-runnable; rebuilt when the lock changes)
-setup: .venv/.ready
+help: ## this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: .venv/.ready ## make .venv with everything in it
 
 .venv/.ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -14,4 +20,35 @@ setup: .venv/.ready
 	$(BIN)/python -m pip check
 	touch $@
 
-.PHONY: setup
+demo: setup ## four real training jobs queue, preempt, resume and finish on the local twin
+	$(BIN)/python -m local.demo
+
+test: setup ## the tests, in a few minutes; ends with pytest's summary
+	$(PYTEST) -n 2
+
+test-long: setup ## what takes longer: builds, whole demos, many schedules
+	$(PYTEST) -m long
+
+check: setup ## format, lint, types, import contract, template; reads only
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/cfn-lint template.yaml
+	$(BIN)/sam validate --lint --region us-east-1
+
+fmt: setup ## write what `make check` wants of format and imports
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: ## requirements.lock from requirements.in (needs uv)
+	uv pip compile requirements.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o requirements.lock
+
+build: setup ## what `sam deploy` uploads: five functions and one layer for arm64
+	LAYER_PYTHON=$(CURDIR)/$(BIN)/python $(BIN)/sam build
+
+deploy: build ## to your AWS account; asks for the parameters
+	$(BIN)/sam deploy --guided
+
+clean: ## everything that was made here
+	rm -rf .venv .aws-sam build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

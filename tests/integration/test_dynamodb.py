@@ -62,7 +62,9 @@ def table(dynamodb: Any) -> Table:
 
 
 def test_a_job_is_read_back_as_it_was_written(table: Table) -> None:
-    one = table.submitted("a", vector={**of(1), **of(2, B, spot=True)}, max_wait=minutes(90), preemptible=False)
+    one = table.submitted(
+        "a", vector={**of(1), **of(2, B, spot=True)}, max_wait=minutes(90), preemptible=False
+    )
     assert table.reader.job("a") == one
     live = table.claimed(replace(one, wasted={"preemption": 7}))
     assert table.reader.job("a") == live

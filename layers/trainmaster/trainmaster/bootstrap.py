@@ -3,7 +3,7 @@
 import os
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import botocore.session
 from botocore.config import Config
@@ -17,6 +17,9 @@ from trainmaster.observer import Observer
 from trainmaster.reconciler import Reconciler
 from trainmaster.scheduling.passes import Scheduler
 from trainmaster.settings import Settings
+
+if TYPE_CHECKING:
+    from trainmaster.api import Handler
 
 QUICK = Config(
     connect_timeout=2,
@@ -60,6 +63,24 @@ class Wiring:
     @cached_property
     def observer(self) -> Observer:
         return Observer(store=self.store, reader=self.reader, training=self.training, clock=self.clock)
+
+    @cached_property
+    def api(self) -> "Handler":
+        """The REST API, as a handler of proxy events."""
+        from trainmaster.api import Outside, build_api  # noqa: PLC0415  only one function needs the router
+
+        return build_api(
+            Outside(
+                store=self.store,
+                reader=self.reader,
+                policies=self.policies,
+                doorbell=self.doorbell,
+                clock=self.clock,
+                random_bytes=os.urandom,
+                account_id=self.settings.account_id,
+                admin_principal_arns=self.settings.admin_principal_arns,
+            ),
+        )
 
     @cached_property
     def scheduler(self) -> Scheduler:

@@ -1,0 +1,42 @@
+"""A world for each fault: table, queue and SageMaker of its own."""
+
+from collections.abc import Callable
+from typing import Any
+
+import boto3
+import pytest
+
+from tests.integration.conftest import TABLE, aws, dynamodb
+from tests.integration.world import Cloud, World
+
+__all__ = ["aws", "dynamodb"]
+
+
+@pytest.fixture
+def new_world(dynamodb: Any) -> Callable[[], World]:
+    """Makes worlds one after the other; each starts empty."""
+    schema = dynamodb.describe_table(TableName=TABLE)["Table"]
+    index = schema["GlobalSecondaryIndexes"][0]
+    sqs = boto3.client("sqs")
+    cloud = Cloud()
+
+    def make() -> World:
+        dynamodb.delete_table(TableName=TABLE)
+        dynamodb.create_table(
+            TableName=TABLE,
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=schema["KeySchema"],
+            AttributeDefinitions=schema["AttributeDefinitions"],
+            GlobalSecondaryIndexes=[{key: index[key] for key in ("IndexName", "KeySchema", "Projection")}],
+        )
+        return World(
+            cloud=cloud, queue_url=sqs.create_queue(QueueName=f"doorbell-{next(numbers)}")["QueueUrl"]
+        )
+
+    numbers = iter(range(10_000))
+    return make
+
+
+@pytest.fixture
+def world(new_world: Callable[[], World]) -> World:
+    return new_world()
