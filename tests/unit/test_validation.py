@@ -1,25 +1,16 @@
-import importlib.util
 import json
-import re
-import subprocess
-import sys
-import unicodedata
 from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.errors import InvalidRequestError
-from trainmaster.request_shapes import SHAPES
 from trainmaster.requests import body_hash, read_request
 from trainmaster.validation import check_request, check_shape, kept_options, require_valid
 
 from tests.bodies import body, fields, resources, spot, tag_list, tags
 
-LAYER = Path(__file__).parents[2] / "layers" / "trainmaster"
 GROUP = {"InstanceType": "ml.g5.xlarge", "InstanceCount": 1, "InstanceGroupName": "a"}
 PREFERENCES = [
     {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 1},
@@ -183,105 +174,6 @@ def test_a_mistake_of_shape_is_named_once_with_advice(whole: dict[str, Any], fie
     assert check_shape(whole) == [error]
 
 
-MEANING_MISTAKES = [
-    pytest.param(body(AlgorithmSpecification=None), ["AlgorithmSpecification"], id="no algorithm"),
-    pytest.param(
-        body(AlgorithmSpecification={"TrainingInputMode": "File"}),
-        ["AlgorithmSpecification.TrainingImage"],
-        id="no image",
-    ),
-    pytest.param(
-        with_image(AlgorithmName="xgboost"),
-        ["AlgorithmSpecification.AlgorithmName"],
-        id="image and algorithm",
-    ),
-    pytest.param(
-        body(StoppingCondition=None), ["StoppingCondition.MaxRuntimeInSeconds"], id="no stopping condition"
-    ),
-    pytest.param(
-        body(StoppingCondition={}), ["StoppingCondition.MaxRuntimeInSeconds"], id="no maximum run time"
-    ),
-    pytest.param(spot(wait=None), ["StoppingCondition.MaxWaitTimeInSeconds"], id="spot without a wait"),
-    pytest.param(
-        spot(run=3600, wait=3599), ["StoppingCondition.MaxWaitTimeInSeconds"], id="a wait too short"
-    ),
-    pytest.param(
-        body(StoppingCondition={"MaxRuntimeInSeconds": 1, "MaxWaitTimeInSeconds": 2}),
-        ["StoppingCondition.MaxWaitTimeInSeconds"],
-        id="a wait without spot",
-    ),
-    pytest.param(body(ResourceConfig=None), ["ResourceConfig"], id="no resources"),
-    pytest.param(
-        resources(InstanceType="ml.p5.48xlarge"), ["ResourceConfig.InstanceCount"], id="a type, no count"
-    ),
-    pytest.param(resources(InstanceCount=1), ["ResourceConfig"], id="a count, no type"),
-    pytest.param(resources(InstanceGroups=[]), ["ResourceConfig.InstanceGroups"], id="no group"),
-    pytest.param(
-        resources(InstanceGroups=[GROUP, GROUP]),
-        ["ResourceConfig.InstanceGroups[1].InstanceGroupName"],
-        id="two groups of one name",
-    ),
-    pytest.param(
-        resources(InstanceGroups=[GROUP | {"InstanceCount": 0}]),
-        ["ResourceConfig.InstanceGroups[0].InstanceCount"],
-        id="an empty group",
-    ),
-    pytest.param(
-        resources(InstanceGroups=[GROUP], InstanceCount=2),
-        ["ResourceConfig.InstanceCount"],
-        id="groups and a count",
-    ),
-    pytest.param(
-        resources(InstancePreferences=[PREFERENCES[0], PREFERENCES[0]]),
-        ["ResourceConfig.InstancePreferences[1].InstanceType"],
-        id="one type preferred twice",
-    ),
-    pytest.param(
-        resources(InstancePreferences=PREFERENCES, InstanceCount=1),
-        [f"ResourceConfig.InstancePreferences[{index}].InstanceCount" for index in (0, 1)],
-        id="counts in both places",
-    ),
-    pytest.param(
-        resources(InstancePreferences=[{"InstanceType": "ml.p5.48xlarge"}]),
-        ["ResourceConfig.InstancePreferences[0].InstanceCount"],
-        id="counts in neither place",
-    ),
-    pytest.param(
-        spot() | {"ResourceConfig": {"InstancePreferences": PREFERENCES}},
-        ["ResourceConfig.InstancePreferences"],
-        id="preferences on spot",
-    ),
-    pytest.param(
-        resources(InstancePreferences=PREFERENCES, InstancePlacementConfig={"EnableMultipleJobs": True}),
-        ["ResourceConfig.InstancePlacementConfig"],
-        id="preferences with a placement",
-    ),
-    pytest.param(
-        resources(InstanceType="ml.p5.48xlarge", InstanceCount=1, SelectedInstanceType="ml.p5.48xlarge"),
-        ["ResourceConfig.SelectedInstanceType"],
-        id="a field that SageMaker only answers",
-    ),
-    pytest.param(
-        resources(InstanceGroups=[GROUP], KeepAlivePeriodInSeconds=60),
-        ["ResourceConfig.KeepAlivePeriodInSeconds"],
-        id="a warm pool of groups",
-    ),
-    pytest.param(
-        body(Tags=tag_list({"trainmaster:alternatives": "ml.g5.xlarge=1"}))
-        | {"ResourceConfig": {"InstanceGroups": [GROUP]}},
-        ["Tags[0]"],
-        id="alternatives to groups",
-    ),
-]
-
-
-@pytest.mark.parametrize(("whole", "expected"), MEANING_MISTAKES)
-def test_a_mistake_of_meaning_is_named_with_advice(whole: dict[str, Any], expected: list[str]) -> None:
-    errors = check_request(whole)
-    assert fields(errors) == expected
-    assert all(error.hint for error in errors)
-
-
 def test_all_mistakes_are_listed_at_once() -> None:
     whole = body(
         TrainingJobName="a_b",
@@ -383,73 +275,3 @@ def test_a_valid_request_with_one_value_replaced_is_refused_or_can_be_read(
     if not check_request(changed):
         assert read_request(changed).vector
         assert len(body_hash(changed)) == 64
-
-
-def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("generate", LAYER / "generate_request_shapes.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_table_is_what_the_installed_botocore_gives() -> None:
-    written = (LAYER / "trainmaster" / "request_shapes.py").read_text(encoding="utf-8")
-    assert generator().generate() == written, "run python layers/trainmaster/generate_request_shapes.py"
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        r"\p{Lu}+",
-        r"[\p{L}]",
-        r"[a&&b]",
-        r"[a[b]]",
-        "a++",
-        r"(?<name>a)",
-        r"\bword",
-        r"[\p{L}\p{N}\p{Z}_\d]",
-        "^a$",
-    ],
-)
-def test_the_generator_stops_at_a_pattern_it_does_not_know(pattern: str) -> None:
-    module = generator()
-    with pytest.raises(module.UntranslatableError):
-        module.translate(pattern)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "text", "matches"),
-    [
-        pytest.param(r"\d{12}", "\u0661" * 12, False, id="digits are ASCII in the model"),
-        pytest.param(r"\w+", "\u00e4", False, id="words are ASCII in the model"),
-        pytest.param(r".*", "a\rb", False, id="a dot stops at a carriage return"),
-        pytest.param(r"[\S\s]*", "a\nb\u2028", True, id="everything"),
-        pytest.param(r"[\p{Alnum}\-]+", "aZ-9", True, id="alphanumeric"),
-        pytest.param(r"[\p{Alnum}\-]+", "\u00e4", False, id="alphanumeric is ASCII"),
-        pytest.param(r"[^/]+\.(?:a|b)(?<!-)", "x.b", True, id="groups, negation, look-behind"),
-    ],
-)
-def test_a_translated_pattern_means_what_the_model_means(pattern: str, text: str, *, matches: bool) -> None:
-    assert bool(re.fullmatch(generator().translate(pattern), text)) is matches
-
-
-def test_the_pattern_of_tags_takes_exactly_letters_numbers_separators_and_eight_signs() -> None:
-    pattern = re.compile(SHAPES["TagValue"]["pattern"])
-    for code in range(sys.maxunicode + 1):
-        character = chr(code)
-        allowed = unicodedata.category(character)[0] in "LNZ" or character in "_.:/=+-@"
-        assert bool(pattern.fullmatch(character)) == allowed, hex(code)
-
-
-def test_the_table_is_cheap_to_import() -> None:
-    code = (
-        "import time, typing; start = time.process_time();"
-        "import trainmaster.request_shapes; print(time.process_time() - start)"
-    )
-    runs = [
-        subprocess.run([sys.executable, "-c", code], cwd=LAYER, capture_output=True, check=True)
-        for _ in range(3)
-    ]
-    assert min(float(run.stdout) for run in runs) < 0.010

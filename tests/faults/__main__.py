@@ -1,0 +1,53 @@
+"""``python -m tests.faults [--groups A,E] [--json P]``: the fault list, its tests, and whether they pass."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from local.report import Report
+from tests.faults.rows import ROWS
+from tests.faults.running import RowResult, run_rows
+
+_GROUPS = "ABCDEFGH"
+_DUE_GROUPS = "A,E"
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
+    parser.add_argument(
+        "--groups", type=_groups, default=_DUE_GROUPS, help=f"of {_GROUPS}; {_DUE_GROUPS} if not given"
+    )
+    parser.add_argument(
+        "--json", type=Path, default=Path("build/faults.json"), help="where to write the report"
+    )
+    arguments = parser.parse_args(argv)
+    report = Report("faults", argv=("python", "-m", "tests.faults", *argv))
+    found, ran = run_rows([row for row in ROWS if row.id[0] in arguments.groups])
+    report.facts["rows"] = [result.as_json() for result in found]
+    report.facts["pytest_ran"] = ran
+    report.check("pytest-ran", expected=True, actual=ran)
+    for result in found:
+        _check(result, report)
+    return report.finish(arguments.json)
+
+
+def _check(result: RowResult, report: Report) -> None:
+    row = result.row
+    if result.passed is None:
+        report.skip(row.id, reason=row.not_due or "", expected=row.outcome)
+    else:
+        tests = f"{len(result.tests)} tests" if result.tests else "no test"
+        actual = f"{row.fault} ({tests}, {result.seconds:.1f} s)"
+        report.check(row.id, expected=row.outcome, actual=actual, ok=result.passed)
+
+
+def _groups(text: str) -> frozenset[str]:
+    groups = frozenset(text.upper().split(","))
+    if not groups <= frozenset(_GROUPS):
+        raise argparse.ArgumentTypeError(f"groups are letters of {_GROUPS}, e.g. {_DUE_GROUPS}")
+    return groups
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,117 @@
+"""Finding the tests of the fault list by their names, running them, and what came of each row."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.rows import Row
+
+_TESTS = Path(__file__).parents[1]
+_ROW_OF_TEST = re.compile(r"test_([A-H][0-9]+b?)_")
+_DEFINITION = re.compile(rf"^\s*(?:async )?def {_ROW_OF_TEST.pattern}", re.MULTILINE)
+_PYTEST_ARGUMENTS = (
+    "-m",
+    "",
+    "-q",
+    "--no-header",
+    "--tb=short",
+    "-p",
+    "no:cacheprovider",
+)  # the long ones too
+_RAN = frozenset({pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED})
+
+
+@dataclass(slots=True)
+class TestRun:
+    """One test, over its phases."""
+
+    __test__ = False
+
+    passed: bool = False
+    failed: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowResult:
+    row: Row
+    tests: tuple[str, ...]
+    passed: bool | None
+    """None: there is no test, and in this version there need not be."""
+    seconds: float
+
+    def as_json(self) -> dict[str, Any]:
+        found = {
+            "id": self.row.id,
+            "fault": self.row.fault,
+            "tests": list(self.tests),
+            "passed": self.passed,
+            "seconds": round(self.seconds, 3),
+        }
+        return found if self.passed is not None else found | {"reason": self.row.not_due}
+
+
+@dataclass(slots=True)
+class Recorder:
+    """A pytest plugin: keeps the tests of the wanted rows and notes how each went."""
+
+    wanted: frozenset[str]
+    runs: dict[str, TestRun] = field(default_factory=dict)
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        kept = [item for item in items if row_of(item.name) in self.wanted]
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        run = self.runs.setdefault(report.nodeid, TestRun())
+        run.seconds += report.duration
+        run.failed |= report.failed
+        run.passed |= report.passed and report.when == "call"
+
+
+def row_of(test_name: str) -> str | None:
+    """The id of the row that a test belongs to."""
+    match = _ROW_OF_TEST.match(test_name)
+    return match[1] if match else None
+
+
+def files_with_tests_of(wanted: Iterable[str], under: Path = _TESTS) -> list[Path]:
+    """Found by text, so that a broken module elsewhere does not keep these tests from running."""
+    ids = frozenset(wanted)
+    return [
+        path
+        for path in sorted(under.rglob("test_*.py"))
+        if ids.intersection(_DEFINITION.findall(path.read_text(encoding="utf-8")))
+    ]
+
+
+def run_rows(rows: Sequence[Row]) -> tuple[list[RowResult], bool]:
+    """Run the tests of the rows. The results in the order of the rows, and whether pytest itself was well."""
+    recorder = Recorder(wanted=frozenset(row.id for row in rows))
+    files = files_with_tests_of(recorder.wanted)
+    code = pytest.main([*_PYTEST_ARGUMENTS, *map(str, files)], plugins=[recorder]) if files else 0
+    return results(rows, recorder.runs), code in _RAN
+
+
+def results(rows: Sequence[Row], runs: dict[str, TestRun]) -> list[RowResult]:
+    """A row has passed when it has tests and each of them has."""
+    return [_result(row, runs) for row in rows]
+
+
+def _result(row: Row, runs: dict[str, TestRun]) -> RowResult:
+    mine = {node: run for node, run in runs.items() if row_of(_test_name(node)) == row.id}
+    passed: bool | None = bool(mine) and all(run.passed and not run.failed for run in mine.values())
+    if not mine and row.not_due is not None:
+        passed = None
+    seconds = sum(run.seconds for run in mine.values())
+    return RowResult(row=row, tests=tuple(sorted(mine)), passed=passed, seconds=seconds)
+
+
+def _test_name(node: str) -> str:
+    """Without what parametrisation added, which may hold anything."""
+    return node.partition("[")[0].rpartition("::")[2]

@@ -1,0 +1,70 @@
+from pathlib import Path
+
+import pytest
+
+from tests.faults.rows import ROWS, Row
+from tests.faults.running import TestRun, files_with_tests_of, results, row_of
+
+ROW = Row(id="A1", fault="f", outcome="o")
+LATER = Row(id="A7", fault="f", outcome="o", not_due="no alarms yet")
+PASSED = TestRun(passed=True, seconds=0.5)
+FAILED = TestRun(passed=True, failed=True, seconds=0.5)  # passed, then failed while tearing down
+SKIPPED = TestRun()
+
+
+@pytest.mark.parametrize(
+    ("row", "runs", "passed"),
+    [
+        pytest.param(
+            ROW, {"t.py::test_A1_x": PASSED, "t.py::test_A1_y[A7-::b]": PASSED}, True, id="all pass"
+        ),
+        pytest.param(ROW, {"t.py::test_A1_x": PASSED, "t.py::test_A1_y": FAILED}, False, id="one fails"),
+        pytest.param(ROW, {"t.py::test_A1_x": SKIPPED}, False, id="a skipped test has not passed"),
+        pytest.param(ROW, {"t.py::test_A10_x": PASSED}, False, id="no test of its own"),
+        pytest.param(LATER, {}, None, id="not due and without a test"),
+        pytest.param(LATER, {"t.py::test_A7_x": PASSED}, True, id="not due, but tested already"),
+        pytest.param(LATER, {"t.py::test_A7_x": FAILED}, False, id="not due, but its test fails"),
+    ],
+)
+def test_a_row_passes_when_it_has_tests_and_all_of_them_pass(
+    row: Row, runs: dict[str, TestRun], *, passed: bool | None
+) -> None:
+    (result,) = results([row], runs)
+    assert result.passed is passed
+    assert len(result.tests) == sum("test_A10" not in node for node in runs)
+    assert result.as_json().get("reason") == (row.not_due if passed is None else None)
+
+
+def test_every_group_is_complete() -> None:
+    sizes = {"A": 13, "B": 13, "C": 15, "D": 15, "E": 12, "F": 19, "G": 12, "H": 12}
+    expected = {f"{group}{number}" for group, size in sizes.items() for number in range(1, size + 1)} | {
+        "G2b"
+    }
+    assert len(ROWS) == len(expected)
+    assert {row.id for row in ROWS} == expected
+    assert all(row.fault and row.outcome for row in ROWS)
+
+
+def test_only_the_two_rows_about_alarms_are_not_due() -> None:
+    assert [row.id for row in ROWS if row.not_due] == ["A7", "A11"]
+
+
+@pytest.mark.parametrize("row", [row.id for row in ROWS if row.id.startswith("E")])
+def test_every_row_about_bodies_has_tests(row: str) -> None:
+    assert files_with_tests_of([row])
+
+
+def test_tests_are_found_by_their_names(tmp_path: Path) -> None:
+    (tmp_path / "test_a.py").write_text("def test_A1_x() -> None: ...\n", encoding="utf-8")
+    (tmp_path / "test_b.py").write_text(
+        "class TestB:\n    async def test_G2b_x(self): ...\n", encoding="utf-8"
+    )
+    (tmp_path / "test_c.py").write_text('"""About test_A1_x."""\ndef test_A10_x(): ...\n', encoding="utf-8")
+    (tmp_path / "rows.py").write_text("def test_A1_x(): ...\n", encoding="utf-8")
+    assert [path.name for path in files_with_tests_of(["A1"], under=tmp_path)] == ["test_a.py"]
+    assert [path.name for path in files_with_tests_of(["G2b", "A10"], under=tmp_path)] == [
+        "test_b.py",
+        "test_c.py",
+    ]
+    assert row_of("test_A1_x[A2]") == "A1"
+    assert row_of("test_about_A1_x") is None
