@@ -40,6 +40,8 @@ class TestRun:
 class RowResult:
     row: Row
     tests: tuple[str, ...]
+    failed: tuple[str, ...]
+    """Those of them that did not pass."""
     passed: bool | None
     """None: there is no test, and in this version there need not be."""
     seconds: float
@@ -48,14 +50,16 @@ class RowResult:
         found = {
             "id": self.row.id,
             "fault": self.row.fault,
+            "outcome": self.row.outcome,
             "tests": list(self.tests),
+            "failed": list(self.failed),
             "passed": self.passed,
             "seconds": round(self.seconds, 3),
         }
         return found if self.passed is not None else found | {"reason": self.row.not_due}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)  # pytest keeps its plugins in sets
 class Recorder:
     """A pytest plugin: keeps the tests of the wanted rows and notes how each went."""
 
@@ -105,11 +109,14 @@ def results(rows: Sequence[Row], runs: dict[str, TestRun]) -> list[RowResult]:
 
 def _result(row: Row, runs: dict[str, TestRun]) -> RowResult:
     mine = {node: run for node, run in runs.items() if row_of(_test_name(node)) == row.id}
-    passed: bool | None = bool(mine) and all(run.passed and not run.failed for run in mine.values())
-    if not mine and row.not_due is not None:
-        passed = None
-    seconds = sum(run.seconds for run in mine.values())
-    return RowResult(row=row, tests=tuple(sorted(mine)), passed=passed, seconds=seconds)
+    failed = tuple(sorted(node for node, run in mine.items() if run.failed or not run.passed))
+    return RowResult(
+        row=row,
+        tests=tuple(sorted(mine)),
+        failed=failed,
+        passed=None if not mine and row.not_due is not None else bool(mine) and not failed,
+        seconds=sum(run.seconds for run in mine.values()),
+    )
 
 
 def _test_name(node: str) -> str:
