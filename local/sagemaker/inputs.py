@@ -99,6 +99,21 @@ def _unpack(folder: Path, archive: S3Location, store: ObjectStore) -> None:
     try:
         body = store.read(archive.bucket, archive.key)
         with tarfile.open(fileobj=io.BytesIO(body)) as tar:
-            tar.extractall(folder, filter="data")
-    except (OSError, tarfile.TarError) as error:
+            for member in tar:
+                _extract(folder, tar, member)
+    except (OSError, KeyError, tarfile.TarError) as error:
         raise PrepareError(f"Data download failed: {archive.uri}: {error}") from error
+
+
+def _extract(folder: Path, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+    """A file, or a link to one as a copy of it; ``extractall`` is safe only from Python 3.11.4 on."""
+    if member.isdir():
+        return
+    target = place(folder, member.name)
+    if target is None:
+        raise PrepareError(f"Data download failed: the archive holds {member.name}, which leads out of it")
+    content = tar.extractfile(member)
+    if content is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content.read())
+        target.chmod(member.mode)

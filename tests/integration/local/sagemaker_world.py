@@ -141,7 +141,18 @@ class World:
         """Create a job on a manual clock and bring it to Training."""
         self.create(name, command, **changes)
         self.advance(UNTIL_TRAINING_SECONDS)
-        self.wait_until(name, "Training", "Uploading")
+        self.wait_until(name, "Training", "Uploading", "Failed")
+
+    def train_to_end(self, name: str, command: Sequence[str], **changes: Any) -> None:
+        """Of a job that ends by itself, on a manual clock."""
+        self.create(name, command, **changes)
+        self.advance(UNTIL_TRAINING_SECONDS)
+        wait_for(lambda: self.secondary(name) not in {"Downloading", "Training"}, f"{name} exits")
+        self.advance(UNTIL_TRAINING_SECONDS)
+        self.finished(name)
+
+    def wait_for_object(self, key: str, body: bytes) -> None:
+        wait_for(lambda: self.store.objects[BUCKET].get(key) == body, f"s3 has {key}")
 
     def stop(self, name: str) -> None:
         self.call("StopTrainingJob", TrainingJobName=name)
