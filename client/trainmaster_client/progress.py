@@ -31,7 +31,7 @@ class Progress:
 
 def transition_line(transition: Transition, job: JobView) -> str:
     """In the form of the SDK's own status lines: time, state, what it means."""
-    parts = [_attempt(transition, job), str(transition.reason or "")]
+    parts = [_attempt(transition, job), transition.why]
     text = "; ".join(part for part in parts if part)
     at = transition.at.strftime("%Y-%m-%d %H:%M:%S")
     return f"{at} {_word(transition)}" + (f" - {text}" if text else "")

@@ -24,8 +24,10 @@ class Reason:
     def parse(cls, document: Mapping[str, Any]) -> Self:
         return cls(code=printable(document.get("code")), message=printable(document.get("message")))
 
-    def __str__(self) -> str:
-        return ": ".join(part for part in (self.code, self.message) if part)
+    def beside(self, state: str) -> str:
+        """As it reads next to the state; a code that only repeats the state is left out."""
+        code = "" if self.code == state else self.code
+        return ": ".join(part for part in (code, self.message) if part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,10 @@ class Transition:
     attempt: int
     to: str
     reason: Reason | None
+
+    @property
+    def why(self) -> str:
+        return self.reason.beside(self.to) if self.reason else ""
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> Self:
@@ -55,6 +61,10 @@ class Attempt:
     started_at: datetime | None
     ended_at: datetime | None
     reason: Reason | None
+
+    @property
+    def why(self) -> str:
+        return self.reason.beside(self.status.lower()) if self.reason else ""
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> Self:
@@ -101,9 +111,10 @@ class JobView:
         return self.state in WAITING_STATES
 
     @property
-    def why(self) -> Reason | None:
-        """Why it waits, or why it is in the state it is in."""
-        return self.waiting if self.is_waiting and self.waiting else self.reason
+    def why(self) -> str:
+        """Why it waits, or why it is in the state it is in; empty when nobody said."""
+        reason = self.waiting if self.is_waiting and self.waiting else self.reason
+        return reason.beside(self.state) if reason else ""
 
 
 def job_view(document: Document) -> JobView:

@@ -39,7 +39,7 @@ def sheet(document: Document) -> list[str]:
 def _standing(job: JobView) -> str:
     if job.is_waiting:
         return f"{job.state}. {place_line(job)}"
-    return f"{job.state} - {job.reason}" if job.reason else job.state
+    return f"{job.state} - {job.why}" if job.why else job.state
 
 
 def _facts(document: Document, job: JobView) -> Iterator[str]:
@@ -63,7 +63,7 @@ def _attempt_line(attempt: Attempt) -> str:
         f"{attempt.status} {attempt.secondary_status}".strip(),
         attempt.capacity_type,
         f"{_time(attempt.started_at)} to {_time(attempt.ended_at)}" if attempt.started_at else "",
-        str(attempt.reason or ""),
+        attempt.why,
     ]
     return ", ".join(part for part in parts if part)
 

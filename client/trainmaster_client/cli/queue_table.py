@@ -75,7 +75,7 @@ def _cells(job: JobView, now: datetime) -> tuple[Text | str, ...]:
         _position(job) or "-",
         "-" if job.attempt is None else str(job.attempt),
         age(job.submitted_at or job.started_at, now),
-        str(job.why or ""),
+        job.why,
     )
 
 
@@ -88,7 +88,7 @@ def _print_narrow(job: JobView, now: datetime, to: Console) -> None:
         job.instances,
         f"attempt {job.attempt}" if job.attempt else "",
         age(since, now) if since else "",
-        str(job.why or ""),
+        job.why,
     ]
     to.print(Text(job.name or f"{NO_NAME} {job.team}", style="bold"))
     to.print(Padding(Text(", ".join(fact for fact in facts if fact)), (0, 0, 0, 4), expand=False))

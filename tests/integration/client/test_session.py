@@ -241,7 +241,7 @@ def test_warnings_of_the_api_are_shown(
 ) -> None:
     warning = {"field": "CheckpointConfig", "message": "is missing", "hint": "a preempted job starts anew"}
     api.script("POST", "/add-job", Scripted(status=201, document={"job": view(), "warnings": [warning]}))
-    session._intercept_create_request({"TrainingJobName": "job1"}, _never, "train")
+    session._intercept_create_request({"TrainingJobName": "job1"}, pytest.fail, "train")
     assert "Warning: CheckpointConfig: is missing; a preempted job starts anew" in capsys.readouterr().out
 
 
@@ -299,7 +299,3 @@ def test_a_session_without_any_api_says_where_it_looked(
         QueueTrainingJobSession(boto_session)
     for place in ("api_url=", "TRAINMASTER_API_URL", "/trainmaster/api-url"):
         assert place in str(caught.value)
-
-
-def _never(request: dict[str, Any]) -> None:
-    raise AssertionError("a training job was about to be created directly")

@@ -28,6 +28,19 @@ def test_fields_of_a_newer_api_do_no_harm() -> None:
     assert job_view({"state": "hibernating", "moon": "full"}).state == "hibernating"
 
 
+@pytest.mark.parametrize(
+    ("code", "message", "expected"),
+    [
+        ("completed", "the training job completed", "the training job completed"),
+        ("stopped-outside", "somebody stopped it", "stopped-outside: somebody stopped it"),
+        ("completed", "", ""),
+    ],
+)
+def test_a_reason_does_not_repeat_the_state(code: str, message: str, expected: str) -> None:
+    job = job_view({"state": "completed", "reason": {"code": code, "message": message}})
+    assert job.why == expected
+
+
 def test_the_history_is_told_oldest_first_whatever_order_it_comes_in() -> None:
     late = {"at": "2026-11-21T02:00:00Z", "attempt": 0, "from": "pending", "to": "starting", "reason": None}
     early = {"at": "2026-11-21T01:00:00Z", "attempt": 0, "from": None, "to": "pending", "reason": None}
