@@ -102,10 +102,8 @@ def test_contract_the_sdk_still_has_the_seams_that_the_session_uses() -> None:
     seam = "self._intercept_create_request(train_request, submit, self.train.__name__)"
     assert seam in inspect.getsource(Session.train), WHAT_TO_DO
     waiting = inspect.getsource(sagemaker.estimator._TrainingJob.wait)
-    assert "self.sagemaker_session.logs_for_job(self.job_name, wait=True, log_type=logs)" in waiting, (
-        WHAT_TO_DO
-    )
-    assert "self.sagemaker_session.wait_for_job(self.job_name)" in waiting, WHAT_TO_DO
+    assert "sagemaker_session.logs_for_job(self.job_name, wait=True, log_type=logs)" in waiting, WHAT_TO_DO
+    assert "sagemaker_session.wait_for_job(self.job_name)" in waiting, WHAT_TO_DO
 
 
 @pytest.mark.parametrize("name", ["_intercept_create_request", "wait_for_job", "logs_for_job"])
@@ -241,7 +239,7 @@ def test_warnings_of_the_api_are_shown(
 ) -> None:
     warning = {"field": "CheckpointConfig", "message": "is missing", "hint": "a preempted job starts anew"}
     api.script("POST", "/add-job", Scripted(status=201, document={"job": view(), "warnings": [warning]}))
-    session._intercept_create_request({"TrainingJobName": "job1"}, pytest.fail, "train")
+    session._intercept_create_request({"TrainingJobName": "job1"}, [].append, "train")
     assert "Warning: CheckpointConfig: is missing; a preempted job starts anew" in capsys.readouterr().out
 
 
