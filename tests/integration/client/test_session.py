@@ -239,7 +239,7 @@ def test_warnings_of_the_api_are_shown(
 ) -> None:
     warning = {"field": "CheckpointConfig", "message": "is missing", "hint": "a preempted job starts anew"}
     api.script("POST", "/add-job", Scripted(status=201, document={"job": view(), "warnings": [warning]}))
-    session._intercept_create_request({"TrainingJobName": "job1"}, [].append, "train")
+    session._intercept_create_request({"TrainingJobName": "job1"}, list, "train")
     assert "Warning: CheckpointConfig: is missing; a preempted job starts anew" in capsys.readouterr().out
 
 
