@@ -26,8 +26,13 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def dynamodb(aws: None) -> Any:
     client = boto3.client("dynamodb")
+    make_table(client, TABLE)
+    return client
+
+
+def make_table(client: Any, name: str) -> None:
     client.create_table(
-        TableName=TABLE,
+        TableName=name,
         BillingMode="PAY_PER_REQUEST",
         KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
         AttributeDefinitions=[
@@ -44,4 +49,3 @@ def dynamodb(aws: None) -> Any:
             },
         ],
     )
-    return client

@@ -19,7 +19,7 @@ from trainmaster.ports import (
     SnapshotReader,
     StoredPolicy,
 )
-from trainmaster.request_errors import invalid, quoted
+from trainmaster.request_errors import invalid, path_text
 
 
 class ApiReader(JobReader, QueueReader, PoolReader, SnapshotReader, Protocol):
@@ -122,8 +122,8 @@ def enter_as_admin(call: Call, outside: Outside) -> Visit:
 
 def _unknown(name: str, allowed: tuple[str, ...]) -> FieldError:
     hint = f"use {', '.join(allowed)}" if allowed else "this call takes none"
-    return FieldError(field=f"query.{quoted(name)}", message="unknown parameter", hint=hint)
+    return FieldError(field=path_text(("query", name)), message="unknown parameter", hint=hint)
 
 
 def _repeated(name: str) -> FieldError:
-    return FieldError(field=f"query.{quoted(name)}", message="is given more than once", hint="give it once")
+    return FieldError(field=path_text(("query", name)), message="is given twice", hint="give it once")

@@ -1,0 +1,201 @@
+"""The API over the real adapters on an in-process table; SQS is a list, the clock stands still."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import count
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+from trainmaster import lifecycle
+from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
+from trainmaster.api import Outside, build_api
+from trainmaster.errors import UnavailableError
+from trainmaster.jobs import End, Job, JobState, Reason
+from trainmaster.ports import Change
+
+from tests.bodies import body, tag_list
+from tests.builders import NOON
+from tests.integration.conftest import make_table
+
+OWN = "111122223333"
+ADA = f"arn:aws:sts::{OWN}:assumed-role/vision-lead/ada"
+BOB = f"arn:aws:sts::{OWN}:assumed-role/speech/bob"
+BOTH = f"arn:aws:sts::{OWN}:assumed-role/floater/eve"
+ADMIN = f"arn:aws:iam::{OWN}:user/admin"
+STRANGER = f"arn:aws:sts::{OWN}:assumed-role/finance/mallory"
+P5, G5 = "ml.p5.48xlarge", "ml.g5.12xlarge"
+DOCUMENT = {
+    "pools": [{"name": "p5", "capacity": {P5: 2}}, {"name": "g5", "capacity": {G5: 1}}],
+    "teams": [
+        {
+            "name": "vision",
+            "principals": [f"arn:aws:iam::{OWN}:role/vision-*", f"arn:aws:iam::{OWN}:role/floater"],
+            "max_priority": 500,
+        },
+        {
+            "name": "speech",
+            "principals": [f"arn:aws:iam::{OWN}:role/speech", f"arn:aws:iam::{OWN}:role/floater"],
+        },
+    ],
+}
+_NUMBERS = count()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    status: int
+    content_type: str
+    headers: dict[str, str]
+    json: dict[str, Any]
+
+    @property
+    def fields(self) -> list[str]:
+        """What the errors are about; the answer must be a problem document."""
+        assert self.content_type == "application/problem+json"
+        assert set(self.json) == {"type", "title", "status", "detail", "errors"}
+        assert self.json["status"] == self.status
+        assert all(error["message"] and error["hint"] for error in self.json["errors"])
+        return [error["field"] for error in self.json["errors"]]
+
+
+@dataclass(slots=True)
+class Rings:
+    """A doorbell that can be out of order."""
+
+    pools: list[str] = field(default_factory=list)
+    is_broken: bool = False
+
+    def ring(self, pools: Iterable[str]) -> None:
+        if self.is_broken:
+            raise UnavailableError("no bell")
+        self.pools += pools
+
+
+class Api:
+    def __init__(self, client: Any, document: dict[str, Any]) -> None:
+        self.client = client
+        self.table = f"table-{next(_NUMBERS)}"
+        make_table(client, self.table)
+        self.now = NOON
+        self.doorbell = Rings()
+        self.store = DynamoJobStore(client, table=self.table, retention_days=90)
+        self.reader = DynamoReader(client, table=self.table)
+        self.policies = DynamoPolicyStore(client, table=self.table)
+        pools = [pool["name"] for pool in document.get("pools", [])]
+        self.policies.put(document, pools=pools, replaces=self.policies.current())
+        self._chance = 0
+        self.handle = build_api(self.outside())
+
+    def outside(self, **other: Any) -> Outside:
+        values: dict[str, Any] = {
+            "store": self.store,
+            "reader": self.reader,
+            "policies": self.policies,
+            "doorbell": self.doorbell,
+            "clock": self.clock,
+            "random_bytes": self.random_bytes,
+            "account_id": OWN,
+            "admin_principal_arns": (ADMIN,),
+        }
+        return Outside(**values | other)
+
+    def clock(self) -> datetime:
+        return self.now
+
+    def random_bytes(self, count: int) -> bytes:
+        self._chance += 1
+        return self._chance.to_bytes(count, "big")
+
+    # ---- calls
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        content: Any = None,
+        *,
+        user: str | None = ADA,
+        query: dict[str, Any] | None = None,
+        **event: Any,
+    ) -> Answer:
+        """``content`` is sent as JSON, text as it is; a query value may be a list."""
+        multi = {name: value if isinstance(value, list) else [value] for name, value in (query or {}).items()}
+        whole = {
+            "resource": path,
+            "path": path,
+            "httpMethod": method,
+            "headers": {"content-type": "application/json"},
+            "queryStringParameters": {name: values[-1] for name, values in multi.items()} or None,
+            "multiValueQueryStringParameters": multi or None,
+            "requestContext": {"identity": {"userArn": user}},
+            "body": content if content is None or isinstance(content, str) else json.dumps(content),
+            "isBase64Encoded": False,
+        }
+        answer = self.handle(whole | event, None)
+        headers = {name: values[0] for name, values in answer["multiValueHeaders"].items()}
+        return Answer(
+            status=answer["statusCode"],
+            content_type=headers.pop("Content-Type"),
+            headers=headers,
+            json=json.loads(answer["body"]),
+        )
+
+    def submit(self, name: str, *, user: str = ADA, priority: int = 0, **changes: Any) -> Answer:
+        options = changes.pop("tags", {}) | {"priority": str(priority)}
+        request = body(TrainingJobName=name, Tags=tag_list(options), **changes)
+        return self.call("POST", "/add-job", request, user=user)
+
+    def get(self, path: str, *, user: str = ADA, **query: Any) -> Answer:
+        return self.call("GET", path, user=user, query=query)
+
+    def names(self, *, user: str = ADA, **query: Any) -> list[str | None]:
+        answer = self.get("/jobs", user=user, **query)
+        assert answer.status == 200, answer
+        return [view["name"] for view in answer.json["jobs"]]
+
+    # ---- what the other functions do meanwhile
+
+    def job(self, name: str) -> Job:
+        found = self.reader.job(name)
+        assert found is not None, f"{name} is not stored"
+        return found
+
+    def change(self, name: str, after: Job) -> Job:
+        (written,) = self.store.commit([Change(before=self.job(name), after=after)], at=self.now)
+        return written
+
+    def start(self, name: str) -> Job:
+        self.change(name, lifecycle.claim(self.job(name), training_job_name=name, now=self.now))
+        return self.change(name, lifecycle.recorded(self.job(name), training_job_arn="arn:x", now=self.now))
+
+    def put_back(self, name: str) -> Job:
+        reason = Reason(code="throttled", message="come back")
+        self.change(name, lifecycle.claim(self.job(name), training_job_name=name, now=self.now))
+        return self.change(name, lifecycle.put_back(self.job(name), reason=reason, now=self.now))
+
+    def end(self, name: str, becomes: JobState = JobState.COMPLETED) -> Job:
+        """Preempted or final, with the attempt over."""
+        job = self.start(name) if self.job(name).is_waiting else self.job(name)
+        if becomes is JobState.PREEMPTED:
+            job = self.change(name, lifecycle.preempted_for(job, "x"))
+        end = End(becomes=becomes, reason=Reason(code="ended", message="it is over"))
+        change = lifecycle.ended(job, end, None, now=self.now)
+        (written,) = self.store.commit([change], at=self.now)
+        return written
+
+
+@pytest.fixture(scope="module")
+def cloud() -> Iterator[Any]:
+    """One in-process DynamoDB for a module: each test has a table of its own."""
+    with mock_aws():
+        session = boto3.Session("testing", "testing", region_name="us-east-1")
+        yield session.client("dynamodb")
+
+
+@pytest.fixture
+def api(cloud: Any) -> Api:
+    return Api(cloud, DOCUMENT)

@@ -1,0 +1,149 @@
+"""GET and DELETE /jobs/{name}."""
+
+from typing import Any
+
+import pytest
+from trainmaster import lifecycle
+from trainmaster.api import build_api
+from trainmaster.errors import LostRaceError
+from trainmaster.jobs import JobState
+
+from tests.integration.api.conftest import ADA, ADMIN, BOB, Api
+
+
+def test_a_job_tells_its_story(api: Api) -> None:
+    api.submit("a")
+    api.end("a", JobState.PREEMPTED)
+    view = api.get("/jobs/a").json
+    assert (view["state"], view["attempt"], view["preemptions"], view["position"]) == ("preempted", 1, 1, 1)
+    assert [attempt["attempt"] for attempt in view["attempts"]] == [0]
+    assert view["training_job_name"] == "a"
+    assert [(line["from"], line["to"]) for line in view["history"]] == [
+        (None, "pending"),
+        ("pending", "starting"),
+        ("starting", "running"),
+        ("running", "preempting"),
+        ("preempting", "preempted"),
+    ]
+    assert view["estimated_start"] is None
+
+
+def test_a_job_is_found_by_the_name_of_any_attempt(api: Api) -> None:
+    api.submit("a")
+    again = api.end("a", JobState.PREEMPTED)
+    api.change("a", lifecycle.claim(again, training_job_name="a-r1-0a1b2c", now=api.now))
+    assert api.get("/jobs/a-r1-0a1b2c").json["name"] == "a"
+    assert api.call("DELETE", "/jobs/a-r1-0a1b2c").status == 202
+
+
+def test_a_finished_job_keeps_its_last_attempt(api: Api) -> None:
+    api.submit("a")
+    api.end("a")
+    view = api.get("/jobs/a").json
+    assert (view["state"], view["training_job_arn"]) == ("completed", "arn:x")
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("none", id="unknown"),
+        pytest.param("%2e%2e", id="G11 an encoded path"),
+        pytest.param("..", id="G11 a path"),
+        pytest.param("a%2fb", id="G11 an encoded slash"),
+        pytest.param("x" * 2000, id="G11 2 kB"),
+        pytest.param("a b", id="G11 a space"),
+        pytest.param("J#a", id="G11 a key of the table"),
+        pytest.param("é", id="G11 another script"),
+    ],
+)
+def test_a_name_that_is_no_jobs_is_404(api: Api, method: str, name: str) -> None:
+    answer = api.call(method, f"/jobs/{name}")
+    assert answer.status == 404
+    assert answer.fields == []
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_G6_another_teams_job_is_404_as_if_it_did_not_exist(api: Api, method: str) -> None:
+    api.submit("secret")
+    missing = api.call(method, "/jobs/none", user=BOB)
+    answer = api.call(method, "/jobs/secret", user=BOB)
+    assert answer == missing
+    assert api.job("secret").state is JobState.PENDING
+
+
+def test_an_admin_sees_and_stops_everybodys(api: Api) -> None:
+    api.submit("a")
+    assert api.get("/jobs/a", user=ADMIN).status == 200
+    assert api.call("DELETE", "/jobs/a", user=ADMIN).status == 202
+
+
+def test_a_waiting_job_is_stopped_at_once(api: Api) -> None:
+    api.submit("a")
+    answer = api.call("DELETE", "/jobs/a")
+    assert answer.status == 202
+    assert answer.json["state"] == "stopped"
+    assert answer.json["reason"] == {"code": "stopped-by-user", "message": f"stopped by {ADA}"}
+    assert api.names() == []
+
+
+def test_a_running_job_is_stopping_until_sagemaker_has_stopped_it(api: Api) -> None:
+    api.submit("a")
+    api.start("a")
+    api.doorbell.pools.clear()
+    answer = api.call("DELETE", "/jobs/a")
+    assert (answer.status, answer.json["state"]) == (202, "stopping")
+    assert api.doorbell.pools == ["p5"]
+
+
+def test_stopping_twice_changes_nothing(api: Api) -> None:
+    api.submit("a")
+    api.start("a")
+    api.call("DELETE", "/jobs/a")
+    before = api.job("a")
+    again = api.call("DELETE", "/jobs/a", user=ADMIN)
+    assert (again.status, again.json["state"]) == (202, "stopping")
+    assert api.job("a") == before
+
+
+@pytest.mark.parametrize("state", [JobState.COMPLETED, JobState.FAILED, JobState.STOPPED])
+def test_C4_a_job_that_has_ended_is_409_with_its_state(api: Api, state: JobState) -> None:
+    api.submit("a")
+    api.end("a", state)
+    answer = api.call("DELETE", "/jobs/a")
+    assert (answer.status, answer.fields) == (409, ["name"])
+    assert state.value in answer.json["detail"]
+
+
+class Racing:
+    """A store in which somebody else is faster, so many times."""
+
+    def __init__(self, api: Api, losses: int) -> None:
+        self._api = api
+        self.losses = losses
+
+    def commit(self, *changes: Any, **rest: Any) -> Any:
+        if self.losses:
+            self.losses -= 1
+            raise LostRaceError("too late")
+        return self._api.store.commit(*changes, **rest)
+
+
+def test_C3_a_cancel_that_loses_a_race_looks_again(api: Api) -> None:
+    api.submit("a")
+    api.handle = build_api(api.outside(store=Racing(api, 2)))
+    assert api.call("DELETE", "/jobs/a").json["state"] == "stopped"
+
+
+def test_a_cancel_that_always_loses_may_be_tried_again(api: Api) -> None:
+    api.submit("a")
+    api.handle = build_api(api.outside(store=Racing(api, 99)))
+    answer = api.call("DELETE", "/jobs/a")
+    assert (answer.status, answer.headers) == (503, {"Retry-After": "1"})
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_no_parameters_are_taken(api: Api, method: str) -> None:
+    api.submit("a")
+    assert api.call(method, "/jobs/a", query={"force": "true"}).fields == ["query.force"]
+    assert api.job("a").state is JobState.PENDING

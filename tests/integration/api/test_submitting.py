@@ -1,0 +1,243 @@
+"""POST /add-job."""
+
+import json
+from typing import Any
+
+import pytest
+from trainmaster import lifecycle
+from trainmaster.jobs import JobState
+
+from tests.bodies import body, resources, tag_list, tags
+from tests.integration.api.conftest import ADA, BOB, BOTH, G5, P5, STRANGER, Api
+
+NAME = "job1-2026-01-01"
+
+
+def test_a_submission_is_stored_and_rings(api: Api) -> None:
+    answer = api.call("POST", "/add-job", body())
+    assert answer.status == 201
+    assert answer.content_type == "application/json"
+    assert answer.json["warnings"] == []
+    view = answer.json["job"]
+    assert (view["name"], view["team"], view["pool"], view["state"]) == (NAME, "vision", "p5", "pending")
+    assert (view["submitted_by"], view["priority"], view["position"]) == (ADA, 3, 1)
+    assert api.job(NAME).state is JobState.PENDING
+    assert api.reader.request(NAME) == body()
+    assert api.doorbell.pools == ["p5"]
+
+
+@pytest.mark.parametrize("state", ["pending", "running", "completed"])
+def test_F6_G9_the_same_request_again_is_the_same_job_in_whatever_state(api: Api, state: str) -> None:
+    first = api.call("POST", "/add-job", body()).json["job"]
+    if state == "running":
+        api.start(NAME)
+    if state == "completed":
+        api.end(NAME)
+    reordered = json.dumps(dict(reversed(body().items())))
+    again = api.call("POST", "/add-job", reordered)
+    assert again.status == 200
+    assert again.json["job"]["state"] == state
+    assert again.json["job"]["submitted_at"] == first["submitted_at"]
+    assert len(api.names(state=state)) == 1
+
+
+def test_F6_another_request_of_the_name_is_told_the_state(api: Api) -> None:
+    api.call("POST", "/add-job", body())
+    answer = api.call("POST", "/add-job", body(HyperParameters={"epochs": "9"}))
+    assert (answer.status, answer.fields) == (409, ["TrainingJobName"])
+    assert "pending" in answer.json["detail"]
+    assert api.reader.request(NAME) == body()
+
+
+def test_F6_another_team_is_not_told_the_state(api: Api) -> None:
+    api.submit("a")
+    answer = api.submit("a", user=BOB)
+    assert answer.status == 409
+    assert "pending" not in json.dumps(answer.json)
+
+
+def test_the_name_of_a_later_attempt_is_taken_too(api: Api) -> None:
+    api.submit("a")
+    again = api.end("a", JobState.PREEMPTED)
+    api.change("a", lifecycle.claim(again, training_job_name="a-r1-0a1b2c", now=api.now))
+    assert api.submit("a-r1-0a1b2c").status == 409
+
+
+def test_the_same_request_is_accepted_again_although_the_policy_no_longer_allows_it(api: Api) -> None:
+    api.call("POST", "/add-job", body())
+    current = api.policies.current()
+    api.policies.put({"teams": current.document["teams"]}, pools=[], replaces=current)
+    assert api.call("POST", "/add-job", body()).status == 200
+
+
+@pytest.mark.parametrize(
+    ("user", "options", "status", "fields"),
+    [
+        pytest.param(STRANGER, {}, 403, [], id="G2 nobody's team"),
+        pytest.param(ADA, {"team": "speech"}, 403, ["Tags.team"], id="F3 somebody else's team"),
+        pytest.param(BOTH, {}, 400, ["Tags.team"], id="two teams and none named"),
+    ],
+)
+def test_a_caller_submits_for_his_own_team(
+    api: Api, user: str, options: dict[str, str], status: int, fields: list[str]
+) -> None:
+    answer = api.submit("a", user=user, tags=options)
+    assert (answer.status, answer.fields) == (status, fields)
+    assert api.reader.job("a") is None
+    assert api.doorbell.pools == []
+
+
+def test_a_caller_of_two_teams_names_one(api: Api) -> None:
+    assert api.submit("a", user=BOTH, tags={"team": "speech"}).json["job"]["team"] == "speech"
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "fields"),
+    [
+        pytest.param("", 400, ["body"], id="E1 empty"),
+        pytest.param(None, 400, ["body"], id="E1 no body"),
+        pytest.param("null", 400, ["body"], id="E1 null"),
+        pytest.param("[]", 400, ["body"], id="E1 a list"),
+        pytest.param('{"a": NaN}', 400, ["a"], id="E2 NaN"),
+        pytest.param("[" * 100_000, 400, ["body"], id="E4 deep nesting"),
+        pytest.param("x" * 300_000, 413, ["body"], id="E5 too large"),
+        pytest.param(body(Resourceconfig={}), 400, ["Resourceconfig"], id="E6 a typo"),
+        pytest.param(body(TrainingJobName="a_b"), 400, ["TrainingJobName"], id="F4 a bad name"),
+        pytest.param(body(Tags=tags(priority="1.5")), 400, ["Tags[0].Value"], id="F1 a bad priority"),
+        pytest.param(
+            resources(InstanceType=P5, InstanceCount=3, VolumeSizeInGB=1) | {"Tags": tags(priority="900")},
+            422,
+            ["ResourceConfig.InstanceCount", "Tags[0].Value"],
+            id="F1 F8 everything the policy has against it",
+        ),
+        pytest.param(
+            resources(InstanceType="ml.p9.huge", InstanceCount=1, VolumeSizeInGB=1),
+            422,
+            ["ResourceConfig.InstanceType"],
+            id="F7 a type of no pool",
+        ),
+    ],
+)
+def test_bad_requests_name_the_field_and_store_nothing(
+    api: Api, content: object, status: int, fields: list[str]
+) -> None:
+    answer = api.call("POST", "/add-job", content)
+    assert (answer.status, answer.fields) == (status, fields)
+    assert api.names() == []
+    assert api.doorbell.pools == []
+
+
+def test_each_violation_names_its_rule(api: Api) -> None:
+    request = resources(InstanceType=P5, InstanceCount=3, VolumeSizeInGB=1) | {"Tags": tags(priority="900")}
+    errors = api.call("POST", "/add-job", request).json["errors"]
+    assert [error["rule"] for error in errors] == ["never-fits", "max-priority"]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param({"isBase64Encoded": True}, id="E1 the base64 flag"),
+        pytest.param({"headers": {}}, id="E1 no content type"),
+        pytest.param({"headers": None}, id="E1 no headers at all"),
+        pytest.param({"headers": {"Content-Type": "text/plain"}}, id="E1 another content type"),
+    ],
+)
+def test_E1_odd_envelopes_are_refused(api: Api, event: dict[str, Any]) -> None:
+    answer = api.call("POST", "/add-job", body(), **event)
+    assert answer.status == 400
+    assert api.reader.job(NAME) is None
+
+
+def test_options_that_are_not_acted_on_yet_are_warned_of(api: Api) -> None:
+    answer = api.call("POST", "/add-job", body(Tags=tag_list({"trainmaster:retries": "2"})))
+    assert answer.status == 201
+    assert [warning["field"] for warning in answer.json["warnings"]] == ["Tags[0]"]
+
+
+def test_a_broken_doorbell_does_not_lose_the_job(api: Api) -> None:
+    api.doorbell.is_broken = True
+    assert api.submit("a").status == 201
+
+
+def test_positions_count_those_ahead_in_turn(api: Api) -> None:
+    assert api.submit("a").json["job"]["position"] == 1
+    assert api.submit("b").json["job"]["position"] == 2
+    assert api.submit("c", priority=5).json["job"]["position"] == 1
+
+
+def test_the_answer_to_a_submission_does_not_read_a_long_queue(api: Api, monkeypatch: Any) -> None:
+    monkeypatch.setattr("trainmaster.api.places.SHORT_QUEUE", 1)
+    api.submit("a")
+    assert api.submit("b").json["job"]["position"] is None
+    assert api.get("/jobs/b").json["position"] == 2
+
+
+# ---- dry runs
+
+
+def dry_run(api: Api, request: dict[str, Any], *, user: str = ADA) -> Any:
+    return api.call("POST", "/add-job", request, user=user, query={"dry_run": "true"})
+
+
+def test_a_dry_run_stores_nothing(api: Api) -> None:
+    api.submit("a")
+    api.doorbell.pools.clear()
+    answer = dry_run(api, body(Tags=tags(priority="0")))
+    assert answer.status == 200
+    assert answer.json == {
+        "valid": True,
+        "violations": [],
+        "pool": "p5",
+        "position": 2,
+        "estimated_start": None,
+        "would_preempt": [],
+        "estimated_cost_usd": None,
+    }
+    assert api.reader.job(NAME) is None
+    assert api.doorbell.pools == []
+
+
+def test_a_dry_run_lists_what_the_policy_has_against_it(api: Api) -> None:
+    answer = dry_run(api, resources(InstanceType=P5, InstanceCount=3, VolumeSizeInGB=1))
+    assert (answer.status, answer.json["valid"]) == (200, False)
+    (violation,) = answer.json["violations"]
+    assert (violation["rule"], violation["field"]) == ("never-fits", "ResourceConfig.InstanceCount")
+    assert (answer.json["pool"], answer.json["position"]) == ("p5", None)
+
+
+def test_a_dry_run_names_whom_the_job_would_preempt(api: Api) -> None:
+    for name in ("a", "b"):
+        api.submit(name)
+        api.start(name)
+    request = body(Tags=tags(priority="2")) | {
+        "ResourceConfig": {"InstanceType": P5, "InstanceCount": 2, "VolumeSizeInGB": 1}
+    }
+    assert sorted(dry_run(api, request).json["would_preempt"]) == ["a", "b"]
+    assert api.job("a").state is JobState.RUNNING
+
+
+def test_a_dry_run_does_not_name_jobs_of_other_teams(api: Api) -> None:
+    g5 = {"InstanceType": G5, "InstanceCount": 1, "VolumeSizeInGB": 1}
+    api.submit("secret", user=BOB, ResourceConfig=g5)
+    api.start("secret")
+    assert dry_run(api, body(Tags=tags(priority="9"), ResourceConfig=g5)).json["would_preempt"] == [None]
+
+
+def test_a_dry_run_of_a_taken_name_says_so(api: Api) -> None:
+    api.submit(NAME)
+    assert dry_run(api, body(HyperParameters={"a": "b"})).status == 409
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"dry_run": "yes"}, {"dryrun": "true"}, {"dry_run": ["true", "false"]}, {"dry_run": ["true", "true"]}],
+)
+def test_a_misspelt_dry_run_stores_nothing(api: Api, query: dict[str, Any]) -> None:
+    answer = api.call("POST", "/add-job", body(), query=query)
+    assert answer.status == 400
+    assert answer.fields[0].startswith("query.")
+    assert api.reader.job(NAME) is None
+
+
+def test_dry_run_false_is_the_real_thing(api: Api) -> None:
+    assert api.call("POST", "/add-job", body(), query={"dry_run": "false"}).status == 201
