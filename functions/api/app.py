@@ -1,10 +1,12 @@
 """The REST API. Trigger: API Gateway, proxy integration, every method IAM-authorised."""
 
+from http import HTTPStatus
 from typing import Any
 
+import trainmaster.api  # noqa: F401  loaded while the function starts, not in its first call
 from aws_lambda_powertools import Logger
+from aws_lambda_powertools.metrics import MetricUnit, single_metric
 from aws_lambda_powertools.utilities.typing import LambdaContext
-
 from trainmaster.bootstrap import wiring
 
 logger = Logger()
@@ -22,4 +24,12 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         caller=identity.get("userArn"),
         status=answer["statusCode"],
     )
+    if answer["statusCode"] >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        _count_server_error()
     return answer
+
+
+def _count_server_error() -> None:
+    """A call without a caller, or a table that did not answer: an operator's business."""
+    with single_metric(name="ServerErrors", unit=MetricUnit.Count, value=1):
+        pass

@@ -46,7 +46,7 @@ class Cloud:
         self.world: World | None = None
         self._clients: dict[str, Any] = {}
         self._session = botocore.session.get_session()
-        self._session.register("before-call", self._before)  # type: ignore[arg-type]  it may answer
+        self._session.register("before-call", self._before)  # type: ignore[arg-type]
         self._session.register("after-call", self._after)  # type: ignore[arg-type]
 
     def client(self, service: str) -> Any:

@@ -1,0 +1,1 @@
+"""``make demo``: four real training jobs queue, preempt, resume and finish on the local twin."""

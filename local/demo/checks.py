@@ -1,0 +1,64 @@
+"""What the demo must have shown, computed from its facts alone."""
+
+from typing import Any
+
+from local.report import Report
+
+TOLERANCE = 1e-6
+"""Largest difference between a loss of the resumed run and of the uninterrupted one."""
+
+STORY = (
+    ("job1", "running"),
+    ("job2", "running"),
+    ("job1", "preempting"),
+    ("job1", "preempted"),
+    ("job4", "running"),
+    ("job2", "completed"),
+    ("job1", "running"),
+    ("job4", "completed"),
+    ("job3", "running"),
+)
+"""The four-job example; what is not in it may happen in between."""
+
+
+def check(report: Report, *, capacity: int) -> None:
+    facts = report.facts
+    steps = [(step["job"][:4], step["to"]) for step in facts["transitions"]]
+    report.check("order", expected=[list(one) for one in STORY], actual=_followed(steps))
+    ends = {job: [to for name, to in steps if name == job][-1] for job in sorted({name for name, _ in steps})}
+    report.check("ends", expected=dict.fromkeys(("job1", "job2", "job3", "job4"), "completed"), actual=ends)
+    report.check("capacity", expected=capacity, actual=facts["most_at_once"])
+    second = _second_attempt(facts["attempts"])
+    resumed = second["resumed_from"] or {}
+    report.check("resumed-at", expected=resumed.get("step", 0) + 1, actual=second["first_step"])
+    report.check("resumed-from", expected=resumed.get("sha256"), actual=resumed.get("sha256_read"))
+    _check_losses(report, second)
+
+
+def _followed(steps: list[tuple[str, str]]) -> list[list[str]]:
+    """How far the story can be read off the steps, in order."""
+    found: list[list[str]] = []
+    rest = iter(steps)
+    for wanted in STORY:
+        if wanted not in rest:
+            break
+        found.append(list(wanted))
+    return found
+
+
+def _second_attempt(attempts: list[dict[str, Any]]) -> dict[str, Any]:
+    none: dict[str, Any] = {"resumed_from": None, "first_step": None, "losses": []}
+    return next((one for one in attempts if one["job"].startswith("job1") and one["attempt"] == 1), none)
+
+
+def _check_losses(report: Report, second: dict[str, Any]) -> None:
+    """Weights came back, not only a counter."""
+    reference = dict(report.facts["reference"]["losses"])
+    differences = [abs(loss - reference.get(step, float("inf"))) for step, loss in second["losses"]]
+    worst = max(differences, default=None)
+    report.check(
+        "same-losses",
+        expected=f"every loss within {TOLERANCE} of the uninterrupted run",
+        actual=f"{len(differences)} losses, largest difference {worst}",
+        ok=worst is not None and worst <= TOLERANCE,
+    )

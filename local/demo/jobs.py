@@ -1,0 +1,86 @@
+"""The four jobs, submitted as any user would: the SageMaker SDK and one session class."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sagemaker.pytorch import PyTorch
+from sagemaker.session_settings import SessionSettings
+from trainmaster_client.session import QueueTrainingJobSession
+
+from local.demo.twin_process import TwinProcess
+from training.metrics import METRIC_DEFINITIONS
+
+ROOT = Path(__file__).parents[2]
+INSTANCE_TYPE = "ml.m5.xlarge"
+CAPACITY = 2
+POLICY = {"version": 1, "pools": [{"name": "demo", "capacity": {INSTANCE_TYPE: CAPACITY}}]}
+SEED = 7
+CHECKPOINT_EVERY = 10
+PACE_SECONDS = 0.2
+"""Shortest step. Real training would be as slow; it makes the order of the scene the same on any laptop."""
+QUIET = {"SchemaVersion": "1.0", "SageMaker": {"PythonSDK": {"Modules": {"TelemetryOptOut": True}}}}
+"""Opts out of the SDK's telemetry, which would wait for an internet that the twin does not have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoJob:
+    label: str
+    priority: int
+    steps: int
+
+    def hyperparameters(self) -> dict[str, Any]:
+        return {
+            "preset": "tiny",
+            "steps": self.steps,
+            "seed": SEED,
+            "batch_size": 4,
+            "checkpoint_every": CHECKPOINT_EVERY,
+        }
+
+
+# job2 is over soon after job1 was stopped, job4 before job1 is over: so each resumes where the story says.
+JOB1 = DemoJob(label="job1", priority=1, steps=150)
+JOB2 = DemoJob(label="job2", priority=2, steps=90)
+JOB3 = DemoJob(label="job3", priority=1, steps=20)
+JOB4 = DemoJob(label="job4", priority=3, steps=60)
+JOBS = (JOB1, JOB2, JOB3, JOB4)
+
+
+class Submitter:
+    """One SDK session, as a notebook would hold it."""
+
+    def __init__(self, twin: TwinProcess) -> None:
+        self._role = twin.ready["role_arn"]
+        self._bucket = twin.ready["bucket"]
+        self._session = QueueTrainingJobSession(
+            default_bucket=self._bucket,
+            settings=SessionSettings(encrypt_repacked_artifacts=False),
+            sagemaker_config=QUIET,
+        )
+
+    def fit(self, job: DemoJob) -> str:
+        """``estimator.fit()``; returns the name the SDK gave the job."""
+        estimator = PyTorch(
+            entry_point="train.py",
+            source_dir=str(ROOT / "training"),
+            role=self._role,
+            image_uri="763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-cpu-py312",
+            instance_type=INSTANCE_TYPE,
+            instance_count=1,
+            hyperparameters=job.hyperparameters() | {"min_step_seconds": PACE_SECONDS},
+            metric_definitions=METRIC_DEFINITIONS,
+            checkpoint_s3_uri=self.checkpoints(job),
+            base_job_name=job.label,
+            max_run=3600,
+            disable_profiler=True,
+            debugger_hook_config=False,
+            tags=[{"Key": "priority", "Value": str(job.priority)}],
+            sagemaker_session=self._session,
+        )
+        estimator.fit(wait=False)
+        name: str = estimator.latest_training_job.name
+        return name
+
+    def checkpoints(self, job: DemoJob) -> str:
+        return f"s3://{self._bucket}/checkpoints/{job.label}"

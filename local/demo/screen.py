@@ -1,0 +1,95 @@
+"""What a person sees: what happened and why, the queue after it, and at the end what each attempt did."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+Document = dict[str, Any]
+
+STYLES = {
+    "running": "green",
+    "completed": "green",
+    "failed": "red",
+    "preempting": "yellow",
+    "preempted": "yellow",
+}
+MILESTONES = frozenset({"pending", "running", "preempting", "preempted", "completed", "failed", "stopped"})
+"""States worth a line; ``starting`` lasts a blink here."""
+
+
+class Screen:
+    """Prints only what is new. Names are cut to ``job1`` ... ``job4``: the SDK's are too long to read."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._labels: dict[str, str] = {}
+        self._told: set[tuple[str, str, str]] = set()
+        self._shown: list[tuple[str, str]] = []
+
+    def say(self, line: str) -> None:
+        self._console.print(line, markup=False)
+
+    def name(self, training_job_name: str, label: str) -> None:
+        """From now on shown as ``label``."""
+        self._labels[training_job_name] = label
+
+    def show(self, queue: list[Document], jobs: list[Document]) -> None:
+        """News of the jobs, each with its reason; then the queue, if it changed."""
+        news = sorted(line for job in jobs for line in self._news(job))
+        for at, line in news:
+            self._console.print(Text.assemble((f"{at[11:19]}  ", "dim"), line))
+        rows = [(self._short(job["name"]), job["state"]) for job in queue]
+        if rows != self._shown:
+            self._shown = rows
+            self._console.print(self._table(queue) if queue else Text("The queue is empty.", "bold"), Text())
+
+    def _news(self, job: Document) -> list[tuple[str, str]]:
+        news: list[tuple[str, str]] = []
+        for step in job["history"]:
+            key = (job["name"], step["at"], step["to"])
+            if key not in self._told and step["to"] in MILESTONES:
+                self._told.add(key)
+                news.append((step["at"], self._sentence(job["name"], step)))
+        return news
+
+    def _sentence(self, name: str, step: Document) -> str:
+        attempt = f" (attempt {step['attempt']})" if step["attempt"] else ""
+        says_more = step["reason"] and step["reason"]["code"] != step["to"]
+        reason = f": {self._short(step['reason']['message'])}" if says_more else ""
+        return f"{self._short(name)} is {step['to']}{attempt}{reason}"
+
+    def _short(self, text: str) -> str:
+        for name, label in self._labels.items():
+            text = text.replace(name, label)
+        return text
+
+    def _table(self, queue: list[Document]) -> Table:
+        table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
+        table.add_column("")
+        for heading in ("JOB", "STATE", "PRIORITY", "WHY IT WAITS"):
+            table.add_column(heading)
+        for job in queue:
+            waiting = job["waiting"]["message"] if job["waiting"] else ""
+            state = Text(job["state"], style=STYLES.get(job["state"], ""))
+            table.add_row("   ", self._short(job["name"]), state, str(job["priority"]), self._short(waiting))
+        return table
+
+
+def print_attempts(attempts: list[Document], console: Console) -> None:
+    table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
+    for heading in ("JOB", "ATTEMPT", "STATUS", "STEPS", "RESUMED FROM", "FIRST LOSS", "LAST LOSS"):
+        table.add_column(heading)
+    for one in attempts:
+        resumed, losses = one["resumed_from"], one["losses"]
+        table.add_row(
+            one["job"].partition("-")[0],
+            str(one["attempt"]),
+            str(one["status"]),
+            f"{one['first_step']}-{one['last_step']}",
+            f"step {resumed['step']}" if resumed else "-",
+            f"{losses[0][1]:.4f}" if losses else "-",
+            f"{losses[-1][1]:.4f}" if losses else "-",
+        )
+    console.print(table)

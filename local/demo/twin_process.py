@@ -1,0 +1,68 @@
+"""The twin as its user runs it: a process of its own, with a ready file and a journal."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+START_SECONDS = 60.0
+STOP_SECONDS = 15.0
+POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwinProcess:
+    ready: dict[str, Any]
+    journal: Path
+
+    def environment(self) -> dict[str, str]:
+        """What ``local up`` tells its user to export."""
+        return {
+            "AWS_ENDPOINT_URL": self.ready["endpoint_url"],
+            "AWS_ACCESS_KEY_ID": self.ready["access_key_id"],
+            "AWS_SECRET_ACCESS_KEY": self.ready["secret_access_key"],
+            "AWS_DEFAULT_REGION": self.ready["region"],
+            "TRAINMASTER_API_URL": self.ready["api_url"],
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        """The journal so far."""
+        return [json.loads(line) for line in self.journal.read_text(encoding="utf-8").splitlines()]
+
+
+@contextmanager
+def running_twin(folder: Path, *, policy: dict[str, Any]) -> Iterator[TwinProcess]:
+    """A twin on a free port; ended with the block."""
+    files = {name: folder / name for name in ("policy.json", "ready.json", "journal.jsonl", "twin.log")}
+    files["policy.json"].write_text(json.dumps(policy), encoding="utf-8")
+    options = ["--port", "0", "--policy", str(files["policy.json"]), "--ready", str(files["ready.json"])]
+    command = [sys.executable, "-m", "local", "up", *options, "--journal", str(files["journal.jsonl"])]
+    with files["twin.log"].open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        ready = _wait_for(files["ready.json"], process, files["twin.log"])
+        yield TwinProcess(ready=ready, journal=files["journal.jsonl"])
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_for(ready: Path, process: subprocess.Popen[bytes], log: Path) -> dict[str, Any]:
+    deadline = time.monotonic() + START_SECONDS
+    while not ready.exists():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(
+                f"the twin did not start:\n{log.read_text(encoding='utf-8', errors='replace')}"
+            )
+        time.sleep(POLL_SECONDS)
+    found: dict[str, Any] = json.loads(ready.read_text(encoding="utf-8"))
+    return found
