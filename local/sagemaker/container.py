@@ -63,6 +63,7 @@ class Container:
                 "No images run here: give the job a ContainerEntrypoint, or a script by the hyperparameters "
                 "sagemaker_program and sagemaker_submit_directory"
             )
+        self.remove()  # what a twin that was killed may have left under this name
         inputs.fill(self._layout, spec, self._outside.store)
         if self._mirror is not None:
             self._mirror.restore()

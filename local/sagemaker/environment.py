@@ -18,6 +18,9 @@ from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.layout import Layout
 from local.sagemaker.spec import TrainingSpec
 
+_INHERITED = ("LD_LIBRARY_PATH", "TMPDIR")
+"""Without these the interpreter may not start here, or find no place for temporary files."""
+
 MARK = "SM_MODEL_DIR"
 """A variable whose value no two containers share."""
 
@@ -31,6 +34,7 @@ def container_environment(
         "HOME": str(layout.root),
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
+        **{name: os.environ[name] for name in _INHERITED if name in os.environ},
         "AWS_REGION": region,
         "AWS_DEFAULT_REGION": region,
         **given,

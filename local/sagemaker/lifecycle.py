@@ -42,6 +42,9 @@ _AFTER_WAIT: Mapping[Secondary, Secondary] = {
     _S.RESTARTING: _S.DOWNLOADING,
 }
 
+_SETTLE_SECONDS = 0.25
+"""Real time in which a process that does next to nothing has started, heard a signal, or ended."""
+
 _INTERNAL_ERROR = "InternalServerError: We encountered an internal error. Please try again."
 
 
@@ -162,7 +165,7 @@ class JobRun:
         left = max(self._job.spec.max_runtime - self._trained, timedelta())
         deadline = self._stop_later(left, _S.MAX_RUNTIME_EXCEEDED)
         self._container.start(on_exit=lambda code: self._mailbox.post(Exited(code=code)))
-        message = self._hear(_S.TRAINING)
+        message = self._hear(_S.TRAINING, settle_seconds=_SETTLE_SECONDS)
         deadline.cancel()
         self._trained += self._outside.clock.now() - begin
         return self._turn(message)
@@ -180,7 +183,7 @@ class JobRun:
             return self._end if message is None else self._turn(message)
         self._container.terminate()
         grace = self._outside.clock.scaled(STOP_GRACE)
-        message = self._mailbox.wait(_HEEDED[_S.STOPPING], grace)
+        message = self._mailbox.wait(_HEEDED[_S.STOPPING], grace, settle_seconds=_SETTLE_SECONDS)
         if isinstance(message, Fail):
             return self._turn(message)
         self._container.kill()
@@ -215,8 +218,8 @@ class JobRun:
         self._failure_reason = reason
         return _S.FAILED
 
-    def _hear(self, status: Secondary) -> Message:
-        message = self._mailbox.wait(_HEEDED[status])
+    def _hear(self, status: Secondary, *, settle_seconds: float = 0.0) -> Message:
+        message = self._mailbox.wait(_HEEDED[status], settle_seconds=settle_seconds)
         assert message is not None
         return message
 

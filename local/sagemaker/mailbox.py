@@ -64,8 +64,13 @@ class Mailbox:
     def close(self) -> None:
         self._put(_Close())
 
-    def wait(self, heeded: Kinds, wait: timedelta | None = None) -> Message | None:
+    def wait(
+        self, heeded: Kinds, wait: timedelta | None = None, *, settle_seconds: float = 0.0
+    ) -> Message | None:
         """The next message of a heeded kind, the others are dropped; None when ``wait`` has passed.
+
+        ``settle_seconds`` of real time at the beginning count as activity too: what a process does at once
+        is done before a manual clock goes on.
 
         Raises:
             ClosedError: the mailbox was closed.
@@ -73,7 +78,7 @@ class Mailbox:
         tick = _Tick()
         timer = self._clock.call_later(wait, lambda: self._put(tick)) if wait is not None else None
         try:
-            while (heard := self._next()) is not tick:
+            while (heard := self._next(settle_seconds)) is not tick:
                 if isinstance(heard, _Close):
                     raise ClosedError
                 if isinstance(heard, heeded):
@@ -91,9 +96,14 @@ class Mailbox:
         while not self._queue.empty():
             self._queue.get()[1].close()
 
-    def _next(self) -> object:
+    def _next(self, settle_seconds: float) -> object:
+        try:
+            heard, busy = self._queue.get(timeout=settle_seconds)
+        except queue.Empty:
+            self._in_hand.close()
+            heard, busy = self._queue.get()
         self._in_hand.close()
-        heard, self._in_hand = self._queue.get()
+        self._in_hand = busy
         return heard
 
     def _put(self, message: object) -> None:

@@ -52,7 +52,7 @@ class SageMakerTwin:
             store=storage,
             logs=logs,
             region=region,
-            work_dir=work_dir,
+            work_dir=work_dir.resolve(),
             environment=environment,
         )
         self._runs = Runs(table=self._table, outside=outside, seed=seed)

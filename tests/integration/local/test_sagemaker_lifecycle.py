@@ -59,11 +59,20 @@ def test_a_job_walks_only_as_the_clock_advances(world: World):
 
 
 def test_a_finished_job_stays_in_uploading_until_the_clock_advances(world: World):
-    world.train("job")
+    world.train("job", ["sleep", "0.4"])
     world.wait_until("job", "Uploading")
     world.advance(30)
 
     assert world.secondary("job") == "Completed"
+
+
+def test_a_job_that_does_next_to_nothing_ends_at_the_instant_it_starts(world: World):
+    world.create("job")
+    world.advance(3600)
+
+    shown = world.describe("job")
+    assert shown["TrainingJobStatus"] == "Completed"
+    assert shown["TrainingEndTime"] < shown["CreationTime"] + 120
 
 
 def test_each_step_is_an_event_with_the_state_of_that_moment(quick: World):
@@ -303,6 +312,16 @@ def test_at_the_end_of_the_twin_no_process_is_left_and_no_status_changes(tmp_pat
         assert len(pids) == 1
         assert world.clock.activity.in_flight() == ()
         assert list(world.work_dir.iterdir()) == []
+
+
+def test_what_a_killed_twin_left_is_no_part_of_a_new_job(quick: World):
+    old = quick.work_dir / "job.1" / "opt" / "ml" / "model"
+    old.mkdir(parents=True)
+    (old / "stale").write_text("", encoding="utf-8")
+    quick.create("job")
+    quick.finished("job")
+
+    assert quick.store.objects[BUCKET] == {}
 
 
 def test_a_fault_of_the_twin_itself_fails_only_the_job_it_is_about(quick: World, caplog):

@@ -13,6 +13,8 @@ from tests.integration.local.sagemaker_world import (
 )
 
 SLEEPS = ["sleep", "60"]
+ENDS_SOON = ["sleep", "0.5"]
+"""But not within the moment that a manual clock waits for a process."""
 GRACE_SECONDS = 120
 WAIT_SECONDS = 40
 """More than any wait of a status."""
@@ -122,7 +124,7 @@ def test_stopping_twice_is_no_error_and_gives_one_event(world: World):
 
 @pytest.mark.parametrize("status", ["Completed", "Stopped", "Failed"])
 def test_a_job_that_has_ended_cannot_be_stopped(world: World, status):
-    world.train("job", ["true"] if status == "Completed" else SLEEPS)
+    world.train("job", ENDS_SOON if status == "Completed" else SLEEPS)
     if status == "Stopped":
         world.stop("job")
     if status == "Failed":
@@ -142,7 +144,7 @@ def test_a_job_that_has_ended_cannot_be_stopped(world: World, status):
 
 
 def test_a_job_stopped_while_it_uploads_completes(world: World):
-    world.train("job")
+    world.train("job", ENDS_SOON)
     world.wait_until("job", "Uploading")
     world.stop("job")
     assert world.describe("job")["TrainingJobStatus"] == "Stopping"
@@ -157,8 +159,6 @@ def test_a_job_that_runs_too_long_is_stopped_with_the_reason_as_its_secondary_st
     world.advance(500 - UNTIL_TRAINING_SECONDS)
     assert world.secondary("job") == "Training"
     world.advance(UNTIL_TRAINING_SECONDS)
-    world.wait_until("job", "Uploading")
-    world.advance(WAIT_SECONDS)
 
     assert end(world) == ("Stopped", "MaxRuntimeExceeded")
     assert world.archive("output/job/output/model.tar.gz") == {"t": b"saved\n"}
@@ -210,9 +210,7 @@ def test_run_time_is_summed_over_interruptions(world: World):
     world.wait_until("job", "Interrupted")
     world.advance(UNTIL_TRAINING_SECONDS)
     world.wait_until("job", "Training")
-    world.advance(100)
-    world.wait_until("job", "Uploading")
-    world.advance(WAIT_SECONDS)
+    world.advance(100 + WAIT_SECONDS)
 
     assert end(world) == ("Stopped", "MaxRuntimeExceeded")
 
@@ -244,7 +242,7 @@ def test_a_job_fails_on_demand_in_every_phase(world: World, phase):
     if phase == "Starting":
         world.create("job", SLEEPS)
     else:
-        world.train("job", ["true"] if phase == "Uploading" else IGNORES_SIGTERM)
+        world.train("job", ENDS_SOON if phase == "Uploading" else IGNORES_SIGTERM)
     if phase == "Stopping":
         world.stop("job")
     world.wait_until("job", phase)
