@@ -21,7 +21,7 @@ Handler = Callable[[Request], Response]
 
 
 class FrontDoor:
-    """Bound to its port when made; serves from ``start`` to ``close``. Mount everything before ``start``."""
+    """Bound to its port when made; serves from ``start`` to ``close``; mounting works at any time."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class FrontDoor:
 
     def mount(self, prefix: str, handler: Handler) -> None:
         """For the twin's own parts: no authentication, no journal."""
-        self._mounts[prefix] = handler
+        self._mounts = {**self._mounts, prefix: handler}
 
     def mount_service(self, service: str, handler: ServiceHandler) -> None:
         """A JSON service that is answered by the twin; only calls that may be made reach the handler."""
@@ -61,7 +61,7 @@ class FrontDoor:
 
     def mount_rest_api(self, prefix: str, handler: RestHandler) -> None:
         """An API behind IAM authorization under ``/<api id>/<stage>``."""
-        self._apis[prefix] = RestApi(prefix=prefix, handler=handler)
+        self._apis = {**self._apis, prefix: RestApi(prefix=prefix, handler=handler)}
 
     def add_listener(self, service: str, operation: str, listener: Listener) -> None:
         """Tell ``listener`` the parameters after each call that succeeded, before its answer is sent."""

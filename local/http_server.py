@@ -105,10 +105,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _chunk(self) -> bytes:
         size = int(self.rfile.readline().split(b";")[0], 16)
         chunk = self.rfile.read(size)
-        self.rfile.readline()
-        if not size:
-            while self.rfile.readline().strip():  # trailers
-                pass
+        while self.rfile.readline().strip():  # the end of the chunk; after the last one trailers
+            pass
         return chunk
 
     def _head(self, response: Response) -> bytes:

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,18 +22,23 @@ _ONE_ATTEMPT = Config(retries={"total_max_attempts": 1}, s3={"addressing_style":
 def in_process_client(
     service: str, *, region: str, endpoint_url: str, serve: Callable[[AwsCall, Request], Response]
 ) -> Any:  # noqa: ANN401  boto3's clients are typed by their service
-    session = boto3.session.Session(
-        aws_access_key_id=_KEY_ID,
-        aws_secret_access_key="unused",  # noqa: S106
-        region_name=region,
-    )
-    client = session.client(service, endpoint_url=endpoint_url, config=_ONE_ATTEMPT)  # type: ignore[call-overload]
+    client = _session(region).client(service, endpoint_url=endpoint_url, config=_ONE_ATTEMPT)  # type: ignore[call-overload]
 
     def send(request: AWSPreparedRequest, **_: object) -> AWSResponse:
         return _as_botocore(request, answered(_received(request), serve))
 
     client.meta.events.register_first("before-send", send)
     return client
+
+
+@cache
+def _session(region: str) -> boto3.session.Session:
+    """One for all clients: each session reads botocore's endpoints anew."""
+    return boto3.session.Session(
+        aws_access_key_id=_KEY_ID,
+        aws_secret_access_key="unused",  # noqa: S106
+        region_name=region,
+    )
 
 
 def answered(request: Request, serve: Callable[[AwsCall, Request], Response]) -> Response:

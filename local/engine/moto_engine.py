@@ -19,7 +19,7 @@ from moto.moto_api._internal.models import moto_api_backend
 from moto.moto_server.werkzeug_app import create_backend_app
 
 from local.clock import TwinClock
-from local.engine import moto_iam, moto_time, wsgi
+from local.engine import moto_iam, moto_light, moto_time, wsgi
 from local.engine.calls import AwsCall
 from local.engine.client import in_process_client
 from local.engine.dynamodb.data_plane import DataPlane
@@ -131,6 +131,7 @@ class MotoEngine:
     def _ask_moto(self, call: AwsCall, request: Request) -> Response:
         app = self._apps.get(call.service)
         if app is None:
+            moto_light.load(call.service)
             app = self._apps[call.service] = create_backend_app(call.service)
         try:
             return wsgi.call(app, request)

@@ -67,8 +67,8 @@ def encryption_key_of(operation: Operation) -> str | None:
 
 def _is_managed_by_aws(operation: Operation, key: str) -> bool:
     """AWS's own keys ask no permission of the caller."""
-    backend = kms_backends[operation.account_id][operation.region]
-    aliases = {key, *backend.key_to_aliases.get(key.rpartition("/")[2], ())}
+    known = kms_backends[operation.account_id][operation.region].keys.get(key.rpartition("/")[2])
+    aliases = {key, *(known.aliases if known is not None else ())}
     return any(alias.startswith("alias/aws/") for alias in aliases)
 
 

@@ -47,9 +47,11 @@ def read_claim(request: Request) -> Claim | None:
     if match := _AUTHORIZATION.fullmatch(request.headers.get("authorization", "")):
         token = request.headers.get("x-amz-security-token")
         return _claim(match["scope"], token, match["headers"].split(";"), match["signature"])
-    query = parse_qs(request.query)
+    query = {name: values[0] for name, values in parse_qs(request.query).items()}
     if scope := query.get("X-Amz-Credential"):
-        return _claim(scope[0], query.get("X-Amz-Security-Token", [None])[0])
+        return _claim(scope, query.get("X-Amz-Security-Token"))
+    if key := query.get("AWSAccessKeyId"):  # boto3 still presigns S3 with version 2
+        return _claim(f"{key}//us-east-1/s3/aws4_request", query.get("x-amz-security-token"))
     return None
 
 
