@@ -1,0 +1,65 @@
+"""What a cold start of the API function costs beyond its DynamoDB client.
+
+CPU time (user and system) of fresh processes, both kinds in turn, the best of each: the best is what the
+code needs, the rest is what else the machine was doing.
+"""
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from local.report import Report
+
+ROOT = Path(__file__).resolve().parents[1]
+RUNS = 7
+MAX_RATIO = 1.3
+BASE = "import boto3; boto3.client('dynamodb')"
+FUNCTION = "import functions.api.app"
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.api_import", description=__doc__)
+    parser.add_argument("--json", type=Path, default=ROOT / "build" / "api_import.json", metavar="PATH")
+    arguments = parser.parse_args(argv)
+    report = Report("api_import")
+    seconds = measure(RUNS)
+    base, function = min(seconds[BASE]), min(seconds[FUNCTION])
+    ratio = round(function / base, 3)
+    report.facts["cpu_seconds"] = seconds
+    report.check("ratio", expected=f"at most {MAX_RATIO}", actual=ratio, ok=ratio <= MAX_RATIO)
+    print(f"{base * 1000:6.0f} ms CPU  {BASE}")
+    print(f"{function * 1000:6.0f} ms CPU  {FUNCTION}")
+    return report.finish(arguments.json)
+
+
+def measure(runs: int) -> dict[str, list[float]]:
+    """CPU seconds of each run, by what it ran; once before, unmeasured, so that byte code is cached."""
+    env = _environment()
+    seconds: dict[str, list[float]] = {BASE: [], FUNCTION: []}
+    for run in range(runs + 1):
+        for code, measured in seconds.items():
+            spent = cpu_seconds(code, env)
+            if run:
+                measured.append(round(spent, 4))
+    return seconds
+
+
+def cpu_seconds(code: str, env: Mapping[str, str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", code], env=env, cwd=ROOT, check=True)  # noqa: S603  our own code
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _environment() -> dict[str, str]:
+    paths = os.pathsep.join(str(path) for path in (ROOT, ROOT / "layers" / "trainmaster"))
+    aws = {"AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none"}
+    return {**os.environ, **aws, "PYTHONPATH": paths}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
