@@ -182,7 +182,7 @@ def _serve(stage: Stage, wiring: Wiring, platform: Platform, served: _Served) ->
         arn=f"arn:aws:execute-api:{platform.region}:{platform.account_id}:{stage.api_id}",
         routes=Routes(api.routes),
         policy=() if api.policy is None else parse_resource_policy(api.policy),
-        callers=platform.identities,
+        callers=platform.door.authorizer,
         invoke=served.functions.invoke,
         clock=platform.clock,
         answered=served.answered,

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from local.clock import TwinClock
 from local.deployment.background import Background
 from local.deployment.events.faults import DeliveryFaults
+from local.deployment.gateway.rest_api import Callers
 from local.identity.identities import Identities
 from local.wire import Principal, Request, Response
 
@@ -17,6 +18,9 @@ class Door(Protocol):
 
     @property
     def endpoint_url(self) -> str: ...
+
+    @property
+    def authorizer(self) -> Callers: ...
 
     def mount(self, prefix: str, handler: Callable[[Request], Response]) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Calls of a REST API with IAM authorization: the signature is verified in full before anybody sees them."""
+"""Calls of a REST API with IAM authorization: the signature is verified in full before the API sees them."""
 
 import json
 import logging
@@ -10,7 +10,6 @@ from urllib.parse import parse_qs
 
 from local.doors.callers import Callers
 from local.doors.surroundings import Surroundings
-from local.identity.checks import Operation
 from local.identity.sigv4 import read_claim, verify
 from local.wire import AwsError, Principal, Request, Response
 
@@ -25,13 +24,9 @@ _SERVER_FAULTS = {"InternalFailure": 500, "InternalServerError": 500, "ServiceUn
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestApi:
     prefix: str
-    """Path up to and including the stage: ``/<api id>/<stage>``."""
+    """Path up to and including the stage."""
     handler: RestHandler
-
-    def arn_part(self, request: Request) -> str:
-        """The method as a policy names it: ``<api id>/<stage>/<METHOD>/<path>``."""
-        api_id, _, stage = self.prefix.strip("/").rpartition("/")
-        return f"{api_id}/{stage}/{request.method}{self.path(request)}"
+    """Decides whether the caller may; only the API knows its resource policy."""
 
     def path(self, request: Request) -> str:
         return request.raw_path.removeprefix(self.prefix) or "/"
@@ -48,7 +43,7 @@ class RestDoor:
         label = f"{request.method} {api.path(request)}"
         try:
             principal = self._authenticated(request)
-            self._authorize(api, request, principal, label)
+            self._fail_on_demand(label)
             response = _handled(api, request, principal)
         except AwsError as error:
             code = error.code
@@ -68,16 +63,7 @@ class RestDoor:
         verify(request, claim, credentials, service=_SERVICE, region=self._around.engine.region, now=clocks)
         return credentials.principal
 
-    def _authorize(self, api: RestApi, request: Request, principal: Principal, label: str) -> None:
-        operation = Operation(
-            service=_SERVICE,
-            name=label,
-            params={},
-            region=self._around.engine.region,
-            account_id=principal.account_id,
-        )
-        resource = operation.arn(_SERVICE, api.arn_part(request))
-        self._around.authorizer.check_invoke(principal, operation, resource)
+    def _fail_on_demand(self, label: str) -> None:
         if (code := self._around.faults.take(label)) is not None:
             raise AwsError(code, f"{code} on demand", status=_SERVER_FAULTS.get(code, 400))
 
@@ -85,6 +71,8 @@ class RestDoor:
 def _handled(api: RestApi, request: Request, principal: Principal) -> Response:
     try:
         return api.handler(request, principal)
+    except AwsError:
+        raise
     except Exception:  # the bulkhead around the handler, as API Gateway has one around an integration
         logger.exception("a REST handler failed")
         return _json_response(500, "Internal server error")

@@ -50,7 +50,7 @@ class Authorizer:
 
     def check_call(self, principal: Principal, operation: Operation) -> None:
         """Raises AwsError when the caller lacks any permission that the call needs."""
-        statements = self._statements(principal)
+        statements = self.statements_of(principal)
         if statements is None:
             return
         try:
@@ -61,15 +61,8 @@ class Authorizer:
         for question in (*questions, *(encryption_checks(operation, key) if key else ())):
             self._ask(principal, statements, operation, question)
 
-    def check_invoke(self, principal: Principal, operation: Operation, resource: str) -> None:
-        """The same for ``execute-api:Invoke`` on a method of an API."""
-        statements = self._statements(principal)
-        if statements is not None:
-            question = Check(action="execute-api:Invoke", resource=resource)
-            self._ask(principal, statements, operation, question)
-
-    def _statements(self, principal: Principal) -> tuple[Statement, ...] | None:
-        """None: no limits."""
+    def statements_of(self, principal: Principal) -> tuple[Statement, ...] | None:
+        """What the policies of the caller say; None: no limits."""
         if principal.role_arn is not None:
             limits = self._identities.statements_of(principal.role_arn)
             if limits is not None:

@@ -13,7 +13,7 @@ from local.deployment.gateway.resource_policy import ResourceStatement, combined
 from local.deployment.gateway.routes import Routes
 from local.deployment.lambda_runtime.invocation import Outcome
 from local.identity.evaluator import Decision, Statement, normalized
-from local.wire import Principal, Request, Response
+from local.wire import AwsError, Principal, Request, Response
 
 logger = logging.getLogger(__name__)
 
@@ -27,9 +27,9 @@ LOCAL_VPC_ENDPOINT = "vpce-local"
 
 
 class Callers(Protocol):
-    """What the caller's own policies say."""
-
-    def statements_of(self, role_arn: str) -> tuple[Statement, ...] | None: ...
+    def statements_of(self, principal: Principal) -> tuple[Statement, ...] | None:
+        """What the caller's own policies say; None: nothing limits him."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,15 +49,15 @@ class RestApi:
     """Told of each answer of a function: (request, path, response)."""
 
     def handle(self, request: Request, principal: Principal) -> Response:
+        """Serve a call whose signature is verified; raises AwsError for what the gateway itself refuses."""
         path = request.raw_path.removeprefix(self.prefix)
         if len(request.body) > MAX_BODY_BYTES:
-            return _refusal(413, "RequestTooLargeException", "Request Too Long")
+            raise _too_large()
         route = self.routes.find(request.method, path)
         if route is None:
-            return _refusal(403, "MissingAuthenticationTokenException", "Missing Authentication Token")
+            raise AwsError("MissingAuthenticationTokenException", "Missing Authentication Token", status=403)
         endpoint = request.headers.get(VPC_ENDPOINT_HEADER, LOCAL_VPC_ENDPOINT)
-        if refusal := self._refusal_of(request, path, principal, endpoint):
-            return refusal
+        self._authorize(f"{self.arn}/{self.stage}/{request.method}{path}", principal, endpoint)
         call = Call(
             request=request,
             path=path,
@@ -73,39 +73,34 @@ class RestApi:
         self.answered(request, path, response)
         return response
 
-    def _refusal_of(
-        self, request: Request, path: str, principal: Principal, endpoint: str
-    ) -> Response | None:
-        method_arn = f"{self.arn}/{self.stage}/{request.method}{path}"
+    def _authorize(self, method_arn: str, principal: Principal, endpoint: str) -> None:
         facts = {
             "aws:SourceVpce": endpoint,
             "aws:PrincipalAccount": principal.account_id,
             "aws:PrincipalArn": principal.role_arn or principal.arn,
         }
-        own = self.callers.statements_of(principal.role_arn) if principal.role_arn else None
+        own = self.callers.statements_of(principal)
         decision = combined(self.policy, own, principal, call=(method_arn, normalized(facts)))
-        if decision is Decision.ALLOWED:
-            return None
-        suffix = " with an explicit deny" if decision is Decision.DENIED else ""
-        message = (
-            f"User: {principal.arn} is not authorized to perform: execute-api:Invoke"
-            f" on resource: {method_arn}{suffix}"
-        )
-        return _refusal(403, "AccessDeniedException", message, key="Message")
+        if decision is not Decision.ALLOWED:
+            suffix = " with an explicit deny" if decision is Decision.DENIED else ""
+            message = (
+                f"User: {principal.arn} is not authorized to perform: execute-api:Invoke"
+                f" on resource: {method_arn}{suffix}"
+            )
+            raise AwsError("AccessDeniedException", message, status=403)
 
     def _answer(self, call: Call) -> Response:
         event = json.dumps(proxy_event(call)).encode()
         if len(event) > MAX_EVENT_BYTES:
-            return _refusal(413, "RequestTooLargeException", "Request Too Long")
+            raise _too_large()
         outcome = self.invoke(call.route.function_arn, event)
         response = None if outcome.failed else response_of(outcome.payload)
         if response is None:
             logger.warning("the function behind %s failed: %s", call.path, outcome.payload[:1000])
-            return _refusal(502, "InternalServerErrorException", "Internal server error")
+            raise AwsError("InternalServerErrorException", "Internal server error", status=502)
         headers = {"x-amzn-requestid": call.request_id, "x-amz-apigw-id": call.request_id}
         return Response(status=response.status, body=response.body, headers=headers | dict(response.headers))
 
 
-def _refusal(status: int, error_type: str, message: str, *, key: str = "message") -> Response:
-    headers = {"content-type": "application/json", "x-amzn-errortype": error_type}
-    return Response(status=status, body=json.dumps({key: message}).encode(), headers=headers)
+def _too_large() -> AwsError:
+    return AwsError("RequestTooLargeException", "Request Too Long", status=413)
