@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from trainmaster.api import build_api
 from trainmaster.jobs import JobState
 
 from tests.integration.api.conftest import ADA, ADMIN, BOB, BOTH, DOCUMENT, G5, P5, STRANGER, Api
@@ -164,6 +165,30 @@ def test_G8_a_filter_that_matches_little_gives_short_pages_but_all_of_them(
     found = pages(busy, 5, team="speech")
     assert [name for page in found for name in page] == ["g5-run", "g5-wait"]
     assert [] in found
+
+
+@pytest.mark.parametrize("query", [{}, {"state": "pending"}])
+def test_a_job_that_moved_on_while_the_list_was_made_is_shown_as_it_is_now_or_not_at_all(
+    api: Api, query: dict[str, str]
+) -> None:
+    class Slow:
+        """Between reading the queue and the jobs, one ends and one starts."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(api.reader, name)
+
+        def jobs(self, names: Any) -> Any:
+            wanted = list(names)
+            api.end("ends")
+            api.start("starts")
+            return api.reader.jobs(wanted)
+
+    api.submit("ends")
+    api.submit("starts")
+    api.handle = build_api(api.outside(reader=Slow()))
+    views = api.get("/jobs", **query).json["jobs"]
+    expected = [] if query else [("starts", "running", None)]
+    assert [(view["name"], view["state"], view["position"]) for view in views] == expected
 
 
 def test_more_entries_than_are_read_at_a_time(busy: Api, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from trainmaster.api.stretches import Entry, Stretch, finished, unfinished
 from trainmaster.api.visit import Answer, Visit
 from trainmaster.errors import FieldError, InvalidRequestError
 from trainmaster.identity import DEFAULT_TEAM
-from trainmaster.jobs import FINAL, JobState
+from trainmaster.jobs import FINAL, Job, JobState
 from trainmaster.request_errors import invalid, quoted
 from trainmaster.views import NOWHERE, Place, Surroundings, job_view, masked_view
 
@@ -36,6 +36,11 @@ class Wish:
     pool: str | None
     limit: int
     token: str | None
+
+    def still_fits(self, job: Job) -> bool:
+        """Jobs move on between the read of the queue and that of the job."""
+        right_state = job.state is self.state if self.state else not job.is_final
+        return right_state and self.pool in {None, job.spec.pool}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +151,7 @@ def _views(visit: Visit, wish: Wish, page: list[Found]) -> list[dict[str, Any]]:
     views: list[dict[str, Any]] = []
     for found in page:
         job = jobs.get(found.entry.name)
-        if job is None or wish.pool not in {None, job.spec.pool}:
+        if job is None or not wish.still_fits(job):
             continue
         place = found.place if job.is_waiting else NOWHERE
         if visit.sees(job.spec.team):
