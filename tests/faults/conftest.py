@@ -12,13 +12,17 @@ from tests.integration.world import Cloud, World
 __all__ = ["aws", "dynamodb"]
 
 
+@pytest.fixture(scope="session")
+def cloud() -> Cloud:
+    return Cloud()
+
+
 @pytest.fixture
-def new_world(dynamodb: Any) -> Callable[[], World]:
+def new_world(dynamodb: Any, cloud: Cloud) -> Callable[[], World]:
     """Makes worlds one after the other; each starts empty."""
     schema = dynamodb.describe_table(TableName=TABLE)["Table"]
     index = schema["GlobalSecondaryIndexes"][0]
     sqs = boto3.client("sqs")
-    cloud = Cloud()
 
     def make() -> World:
         dynamodb.delete_table(TableName=TABLE)

@@ -17,6 +17,8 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "AWS_ACCESS_KEY_ID": "testing",
         "AWS_SECRET_ACCESS_KEY": "testing",
         "AWS_DEFAULT_REGION": "us-east-1",
+        "POWERTOOLS_METRICS_NAMESPACE": "trainmaster",
+        "POWERTOOLS_SERVICE_NAME": "trainmaster",
     }.items():
         monkeypatch.setenv(name, value)
     with mock_aws():

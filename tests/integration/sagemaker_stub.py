@@ -41,6 +41,8 @@ class SageMakerStub:
     """Names of accepted CreateTrainingJob calls, in order."""
     refuse: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     """(error code, HTTP status) for the next calls of an operation."""
+    intercept: dict[str, Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
+    """Answers the next call of an operation instead of us."""
     lose_answers: int = 0
     """The next creates happen, but nobody hears of it."""
 
@@ -48,14 +50,15 @@ class SageMakerStub:
         body = json.loads(params["body"])
         if self.refuse.get(model.name):
             code, status = self.refuse[model.name].pop(0)
-            return _error(code, f"{model.name} was told to fail", status)
-        operation: Callable[[dict[str, Any]], tuple[_Http, dict[str, Any]]] = getattr(self, f"_{model.name}")
-        return operation(body)
+            return error(code, f"{model.name} was told to fail", status)
+        own: Callable[[dict[str, Any]], tuple[_Http, dict[str, Any]]] = getattr(self, f"_{model.name}")
+        answer: tuple[_Http, dict[str, Any]] = self.intercept.pop(model.name, own)(body)
+        return answer
 
     def _CreateTrainingJob(self, body: dict[str, Any]) -> tuple[_Http, dict[str, Any]]:
         name = body["TrainingJobName"]
         if name in self.jobs:
-            return _error("ResourceInUse", "Training job names must be unique")
+            return error("ResourceInUse", "Training job names must be unique")
         self.jobs[name] = TrainingJob(request=body, created=self.clock())
         self.creates.append(name)
         if self.lose_answers:
@@ -66,7 +69,7 @@ class SageMakerStub:
     def _DescribeTrainingJob(self, body: dict[str, Any]) -> tuple[_Http, dict[str, Any]]:
         job = self.jobs.get(body["TrainingJobName"])
         if job is None:
-            return _error("ValidationException", "Requested resource not found.")
+            return error("ValidationException", "Requested resource not found.")
         transitions = [{"Status": "Training", "StartTime": job.training_since}] if job.training_since else []
         described = {
             "TrainingJobName": body["TrainingJobName"],
@@ -88,7 +91,7 @@ class SageMakerStub:
     def _StopTrainingJob(self, body: dict[str, Any]) -> tuple[_Http, dict[str, Any]]:
         job = self.jobs.get(body["TrainingJobName"])
         if job is None or job.status in TERMINAL:
-            return _error("ValidationException", "The request was rejected because the training job is over.")
+            return error("ValidationException", "The request was rejected because the training job is over.")
         job.status = job.secondary = "Stopping"
         job.stops += 1
         return _ok({})
@@ -111,6 +114,6 @@ def _ok(parsed: dict[str, Any]) -> tuple[_Http, dict[str, Any]]:
     return _Http(200), {**parsed, "ResponseMetadata": {"HTTPStatusCode": 200}}
 
 
-def _error(code: str, message: str, status: int = 400) -> tuple[_Http, dict[str, Any]]:
+def error(code: str, message: str, status: int = 400) -> tuple[_Http, dict[str, Any]]:
     answer = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
     return _Http(status), answer

@@ -46,6 +46,8 @@ class Cloud:
         self.world: World | None = None
         self._clients: dict[str, Any] = {}
         self._session = botocore.session.get_session()
+        self._session.set_credentials("testing", "testing")
+        self._session.set_config_variable("region", "us-east-1")
         self._session.register("before-call", self._before)  # type: ignore[arg-type]
         self._session.register("after-call", self._after)  # type: ignore[arg-type]
 

@@ -43,8 +43,7 @@ def encode(record: Any) -> dict[str, Any]:
     """A dataclass as plain values that ``to_attributes`` takes."""
     hints = _hints(type(record))
     encoded = {
-        field.name: _encode(getattr(record, field.name), hints[field.name])
-        for field in fields(record)
+        field.name: _encode(getattr(record, field.name), hints[field.name]) for field in fields(record)
     }
     return {name: content for name, content in encoded.items() if content is not None}
 
