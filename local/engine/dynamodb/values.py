@@ -91,10 +91,9 @@ def item_to_wire(item: Item) -> Wire:
 
 
 def make_item(hash_key: DynamoType, range_key: DynamoType | None, attributes: Mapping[str, Any]) -> Item:
-    """An item of moto's. Its own constructor measures the whole item once an attribute; we do it once."""
+    """An item of moto's, its attributes in a plain dictionary (moto's measures all at each change)."""
     item = Item(hash_key, range_key, attrs={})
-    for name, value in attributes.items():
-        dict.__setitem__(item.attrs, name, DynamoType(value))
+    item.attrs = {name: DynamoType(value) for name, value in attributes.items()}
     return item
 
 

@@ -1,6 +1,5 @@
 """Writes of one item, alone or as a part of a transaction: first checked, then decided, then applied."""
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -72,7 +71,7 @@ class Write:
                 too_large = "Item size has exceeded the maximum allowed size"
                 return self.table.make(self._attributes, too_large=too_large)
             case "Update":
-                item = self._bare_item() if old is None else copy.deepcopy(old)
+                item = self._bare_item() if old is None else _copied(old)
                 self.update.apply(item, self.table.moto)
                 return self.table.updated(item)
             case "Delete":
@@ -84,6 +83,10 @@ class Write:
         key = self._params["Key"]
         parts = [DynamoType(key[name]) for name in self.table.key_names]
         return make_item(parts[0], parts[1] if len(parts) > 1 else None, key)
+
+
+def _copied(item: Item) -> Item:
+    return make_item(item.hash_key, item.range_key, item_to_wire(item))
 
 
 def put_item(tables: Tables, region: str, params: Params) -> Wire:

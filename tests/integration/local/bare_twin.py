@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,7 @@ class BareTwin:
         return self.engine.account_id
 
     def client(self, service: str, who: Credentials | None = None, **settings: Any) -> Any:
-        keys = who or self.admin
-        session = boto3.session.Session(
-            aws_access_key_id=keys.access_key_id,
-            aws_secret_access_key=keys.secret_access_key,
-            aws_session_token=keys.session_token,
-            region_name=REGION,
-        )
+        session = _session(who or self.admin)
         config = Config(retries={"total_max_attempts": 1}, **settings)
         return session.client(service, endpoint_url=self.door.endpoint_url, config=config)  # type: ignore[call-overload]
 
@@ -54,6 +49,17 @@ class BareTwin:
 
     def calls(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.journal_path.read_text().splitlines()]
+
+
+@cache
+def _session(keys: Credentials) -> boto3.session.Session:
+    """One a caller: a session loads the services' models anew."""
+    return boto3.session.Session(
+        aws_access_key_id=keys.access_key_id,
+        aws_secret_access_key=keys.secret_access_key,
+        aws_session_token=keys.session_token,
+        region_name=REGION,
+    )
 
 
 @contextmanager
