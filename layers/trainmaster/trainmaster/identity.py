@@ -92,12 +92,23 @@ def team_for(caller: Caller, policy: Policy, requested_team: str | None, *, own_
     """
     teams = teams_of(caller, policy, own_account)
     if not teams:
-        raise ForbiddenError("no team of the policy lists this caller", errors=[_no_team(caller)])
+        raise stranger(caller)
     if requested_team is None and len(teams) > 1:
         raise InvalidRequestError("the tag 'team' is needed", errors=[_which_team(teams)])
     if requested_team is not None and requested_team not in teams:
         raise ForbiddenError("the caller is not in this team", errors=[_other_team(teams)])
     return requested_team or teams[0]
+
+
+def stranger(caller: Caller) -> ForbiddenError:
+    """What a caller of no team is told."""
+    principal = f"arn:{caller.partition}:iam::{caller.account_id}:{caller.kind}/{caller.name}"
+    error = FieldError(
+        field="principal",
+        message=f"{principal} is in no team",
+        hint="ask an admin to add it to the principals of a team",
+    )
+    return ForbiddenError("no team of the policy lists this caller", errors=[error])
 
 
 def _matches_any(caller: Caller, patterns: Iterable[PrincipalPattern]) -> bool:
@@ -117,15 +128,6 @@ def _matches(caller: Caller, pattern: PrincipalPattern) -> bool:
 def _path_matches(path: str | None, written: str) -> bool:
     """Compare a path only where both are known: names are unique in an account whatever the path."""
     return path is None or not written or path == written
-
-
-def _no_team(caller: Caller) -> FieldError:
-    principal = f"arn:{caller.partition}:iam::{caller.account_id}:{caller.kind}/{caller.name}"
-    return FieldError(
-        field="Tags.team",
-        message=f"{principal} is in no team",
-        hint="ask an admin to add it to the principals of a team",
-    )
 
 
 def _which_team(teams: tuple[str, ...]) -> FieldError:

@@ -8,7 +8,7 @@ from trainmaster import lifecycle
 from trainmaster.jobs import JobState
 
 from tests.bodies import body, resources, tag_list, tags
-from tests.integration.api.conftest import ADA, BOB, BOTH, G5, P5, STRANGER, Api
+from tests.integration.api.conftest import ADA, ADMIN, BOB, BOTH, G5, P5, STRANGER, Api
 
 NAME = "job1-2026-01-01"
 
@@ -73,7 +73,8 @@ def test_the_same_request_is_accepted_again_although_the_policy_no_longer_allows
 @pytest.mark.parametrize(
     ("user", "options", "status", "fields"),
     [
-        pytest.param(STRANGER, {}, 403, [], id="G2 nobody's team"),
+        pytest.param(ADMIN, {}, 403, ["principal"], id="an admin of no team"),
+        pytest.param(STRANGER, {}, 403, ["principal"], id="G2 nobody's team"),
         pytest.param(ADA, {"team": "speech"}, 403, ["Tags.team"], id="F3 somebody else's team"),
         pytest.param(BOTH, {}, 400, ["Tags.team"], id="two teams and none named"),
     ],

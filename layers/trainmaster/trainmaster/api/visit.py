@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Any, Protocol
 
 from trainmaster.errors import FieldError, ForbiddenError
-from trainmaster.identity import Caller, caller_of, is_admin, teams_of
+from trainmaster.identity import Caller, caller_of, is_admin, stranger, teams_of
 from trainmaster.policy import Policy, parse_policy
 from trainmaster.ports import (
     Clock,
@@ -108,7 +108,7 @@ def enter(call: Call, outside: Outside) -> Visit:
         policy=policy,
     )
     if not visit.teams and not visit.is_admin:
-        raise ForbiddenError("no team of the policy lists this caller")
+        raise stranger(caller)
     return visit
 
 
