@@ -115,6 +115,7 @@ class Twin:
         return Platform(
             door=base.door,
             client=base.engine.client,
+            logs=CloudWatchLogSink(base.engine.client("logs")),
             identities=base.identities,
             clock=base.clock,
             background=background,

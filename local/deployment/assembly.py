@@ -93,7 +93,7 @@ def _functions(wiring: Wiring, platform: Platform, rights: Rights) -> Functions:
         surroundings=surroundings,
         clock=platform.clock,
         clock_file=platform.clock_file,
-        logs=platform.client("logs"),
+        logs=platform.logs,
         log_folder=platform.log_folder,
         rights=rights,
     )

@@ -10,6 +10,7 @@ from local.deployment.background import Background
 from local.deployment.events.faults import DeliveryFaults
 from local.deployment.gateway.rest_api import Callers
 from local.identity.identities import Identities
+from local.sagemaker.ports import LogSink
 from local.wire import Principal, Request, Response
 
 
@@ -40,6 +41,7 @@ class Platform:
     door: Door
     client: Callable[[str], Any]
     """service -> a boto3 client that bypasses rights and journal."""
+    logs: LogSink
     identities: Identities
     clock: TwinClock
     background: Background

@@ -5,11 +5,13 @@ the twin. Arguments: the file in which the twin shares its clock, then the handl
 """
 
 import datetime as dt
+import functools
 import mmap
 import runpy
 import struct
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +81,15 @@ def _shift(twin: _TwinTime) -> None:
         setattr(dt, shifted.__name__, shifted)
     time.time = twin.now
     time.time_ns = twin.now_ns
-    time.gmtime = lambda seconds=None: _real_gmtime(twin.now() if seconds is None else seconds)
-    time.localtime = lambda seconds=None: _real_localtime(twin.now() if seconds is None else seconds)
+    # Partials, because logging keeps ``gmtime`` in a class, where a plain function would become a method.
+    time.gmtime = functools.partial(_converted, twin, _real_gmtime)
+    time.localtime = functools.partial(_converted, twin, _real_localtime)
+
+
+def _converted(
+    twin: _TwinTime, convert: Callable[[float], time.struct_time], seconds: float | None = None
+) -> time.struct_time:
+    return convert(twin.now() if seconds is None else seconds)
 
 
 def main() -> None:

@@ -4,7 +4,6 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from local.clock import TwinClock
 from local.deployment.lambda_runtime.environment import Keys, Surroundings, function_environment
@@ -15,6 +14,7 @@ from local.deployment.lambda_runtime.process import Launch
 from local.deployment.lambda_runtime.runtime_api import PREFIX, RuntimeApi
 from local.deployment.rights import Rights
 from local.deployment.wiring import Function
+from local.sagemaker.ports import LogSink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +24,7 @@ class Host:
     surroundings: Surroundings
     clock: TwinClock
     clock_file: Path
-    logs: Any
-    """A boto3 client of CloudWatch Logs."""
+    logs: LogSink
     log_folder: Path
     rights: Rights
 
@@ -67,7 +66,7 @@ def _starter(function: Function, keys: Keys, host: Host) -> Start:
         log = FunctionLog(
             group=function.log_group,
             stream=stream,
-            client=host.logs if host.rights.may_write_logs(function, stream) else None,
+            sink=host.logs if host.rights.may_write_logs(function, stream) else None,
             clock=host.clock,
             file=host.log_folder / f"{function.session_name}.log",
         )

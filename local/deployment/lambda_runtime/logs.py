@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from local.clock import TwinClock
+from local.sagemaker.ports import LogLine, LogSink
 
 
 @dataclass(slots=True, kw_only=True)
@@ -13,12 +13,11 @@ class FunctionLog:
 
     group: str
     stream: str
-    client: Any
-    """CloudWatch Logs; None when the function's role may not write there: then AWS keeps nothing either."""
+    sink: LogSink | None
+    """None when the function's role may not write there: then AWS keeps nothing either."""
     clock: TwinClock
     file: Path
     _rest: bytes = b""
-    _has_stream: bool = False
 
     def write(self, output: bytes) -> None:
         """Take output as it comes; a line is kept when its end has come."""
@@ -36,13 +35,6 @@ class FunctionLog:
             return
         with self.file.open("a", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in lines)
-        if self.client is not None:
-            self._put(lines)
-
-    def _put(self, lines: list[str]) -> None:
-        if not self._has_stream:
-            self.client.create_log_stream(logGroupName=self.group, logStreamName=self.stream)
-            self._has_stream = True
-        at = int(self.clock.now().timestamp() * 1000)
-        events = [{"timestamp": at, "message": line} for line in lines]
-        self.client.put_log_events(logGroupName=self.group, logStreamName=self.stream, logEvents=events)
+        if self.sink is not None:
+            at = int(self.clock.now().timestamp() * 1000)
+            self.sink.put(self.group, self.stream, [LogLine(timestamp_ms=at, message=line) for line in lines])

@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +19,8 @@ from local.deployment.wiring import QueueTrigger
 
 _RECEIVE_MOST = 10
 """SQS API reference, ReceiveMessage, MaxNumberOfMessages."""
+_AFTERWARDS = timedelta(milliseconds=1)
+"""A message is seen after the instant at which it becomes visible; a manual clock stands still in it."""
 
 
 class QueueReader:
@@ -129,10 +132,11 @@ class QueueReader:
     def _show_again(self, receipt_handles: list[str]) -> None:
         """The visibility timeout of failed messages has passed on the twin's clock."""
         for handle in receipt_handles:
-            self._sqs.change_message_visibility(
-                QueueUrl=self._queue_url, ReceiptHandle=handle, VisibilityTimeout=0
-            )
-        self.wake()
+            with suppress(self._sqs.exceptions.ReceiptHandleIsInvalid):  # it was visible earlier, and is done
+                self._sqs.change_message_visibility(
+                    QueueUrl=self._queue_url, ReceiptHandle=handle, VisibilityTimeout=0
+                )
+        self._clock.call_later(_AFTERWARDS, self.wake)
 
 
 def _reported_failures(payload: bytes) -> set[str] | None:

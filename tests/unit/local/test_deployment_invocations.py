@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -124,8 +125,14 @@ def test_without_a_destination_a_failed_event_is_gone(clock: TwinClock, backgrou
     assert dead == []
 
 
+class InvalidHandleError(Exception):
+    pass
+
+
 class Queue:
     """SQS as the reader calls it: one queue, visibility set by hand."""
+
+    exceptions = SimpleNamespace(ReceiptHandleIsInvalid=InvalidHandleError)
 
     def __init__(self, *bodies: str) -> None:
         self.messages = {f"m{number}": body for number, body in enumerate(bodies)}
@@ -200,7 +207,7 @@ def test_messages_that_the_function_reports_come_back_after_the_visibility_timeo
     clock.advance(timedelta(seconds=719))
     assert queue.messages == {"m1": "b"}
     assert len(function.payloads) == 1
-    clock.advance(timedelta(seconds=1))
+    clock.advance(timedelta(seconds=2))
     assert queue.messages == {}
     assert [bodies(each) for each in function.payloads] == [["a", "b"], ["b"]]
 
@@ -218,7 +225,7 @@ def test_otherwise_all_messages_come_back(clock: TwinClock, background: Backgrou
     reader(clock, background, queue, function.invoke).wake()
     clock.advance(timedelta())
     assert set(queue.messages) == {"m0", "m1"}
-    clock.advance(timedelta(minutes=12))
+    clock.advance(timedelta(minutes=13))
     assert queue.messages == {}
 
 
