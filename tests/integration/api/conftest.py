@@ -75,6 +75,13 @@ class Rings:
         self.pools += pools
 
 
+class Untouchable:
+    """Any use of it fails the test."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"used {name}")
+
+
 class Api:
     def __init__(self, client: Any, document: dict[str, Any]) -> None:
         self.client = client

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from trainmaster.api import build_api
 
-from tests.integration.api.conftest import ADA, Api
+from tests.integration.api.conftest import ADA, Api, Untouchable
 
 ROUTES = [
     ("POST", "/add-job"),
@@ -17,13 +17,6 @@ ROUTES = [
     ("PUT", "/policy"),
     ("PUT", "/policy/paused"),
 ]
-
-
-class Untouchable:
-    """Any use of it fails the test."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise AssertionError(f"used {name}")
 
 
 @pytest.mark.parametrize("context", [{}, {"identity": {}}, {"identity": {"userArn": None}}])

@@ -8,7 +8,7 @@ from trainmaster.api import build_api
 from trainmaster.errors import LostRaceError
 from trainmaster.jobs import JobState
 
-from tests.integration.api.conftest import ADA, ADMIN, BOB, Api
+from tests.integration.api.conftest import ADA, ADMIN, BOB, Api, Untouchable
 
 
 def test_a_job_tells_its_story(api: Api) -> None:
@@ -47,7 +47,6 @@ def test_a_finished_job_keeps_its_last_attempt(api: Api) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param("none", id="unknown"),
         pytest.param("%2e%2e", id="G11 an encoded path"),
         pytest.param("..", id="G11 a path"),
         pytest.param("a%2fb", id="G11 an encoded slash"),
@@ -57,10 +56,22 @@ def test_a_finished_job_keeps_its_last_attempt(api: Api) -> None:
         pytest.param("é", id="G11 another script"),
     ],
 )
-def test_a_name_that_is_no_jobs_is_404(api: Api, method: str, name: str) -> None:
+def test_what_cannot_be_a_name_is_404_without_a_look(api: Api, method: str, name: str) -> None:
+    api.handle = build_api(api.outside(reader=Untouchable()))
     answer = api.call(method, f"/jobs/{name}")
     assert answer.status == 404
     assert answer.fields == []
+
+
+def test_an_attempt_of_a_job_that_was_forgotten_is_not_one_of_its_namesakes(api: Api) -> None:
+    api.submit("a")
+    again = api.end("a", JobState.PREEMPTED)
+    api.change("a", lifecycle.claim(again, training_job_name="a-r1-0a1b2c", now=api.now))
+    for key in ({"pk": {"S": "J#a"}, "sk": {"S": "job"}}, {"pk": {"S": "N#a"}, "sk": {"S": "alias"}}):
+        api.client.delete_item(TableName=api.table, Key=key)  # retention is over
+    api.submit("a")
+    assert api.get("/jobs/a").status == 200
+    assert api.get("/jobs/a-r1-0a1b2c").status == 404
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])

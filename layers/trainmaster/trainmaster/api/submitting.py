@@ -84,7 +84,7 @@ def _existing(visit: Visit, submission: Submission) -> Job | None:
     job = reader.job(alias.job) if alias else None
     if job is None:
         return None
-    if job.name == submission.ask.name and is_same_submission(job, submission):
+    if is_same_submission(job, submission):
         return job
     raise _name_in_use(job, visit)
 
