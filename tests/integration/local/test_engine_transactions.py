@@ -195,9 +195,7 @@ def test_a_conflict_on_demand_is_a_reason_of_the_first_item(twin: BareTwin, tabl
             "unused in expressions: keys: {#x}",
             id="a name that is not used",
         ),
-        pytest.param(
-            [add("a", 1, UpdateExpression="ADD used")], "Invalid UpdateExpression", id="no expression"
-        ),
+        pytest.param([add("a", 1, UpdateExpression="SET used :n")], "Syntax error", id="no expression"),
         pytest.param(
             [{"Delete": {"TableName": JOBS, "Key": {"sk": {"S": "a"}}}}], "does not match", id="no key"
         ),
