@@ -191,6 +191,30 @@ def test_B11_failed_while_preempting_is_failed(preempting: World) -> None:
 # ---- C: concurrency
 
 
+def test_C1_two_passes_at_once_start_each_job_once_and_never_too_many(world: World) -> None:
+    for name in ("job1", "job2", "job3"):
+        world.submit(name)
+    create = world.sagemaker._CreateTrainingJob
+
+    def another_pass_meanwhile(body: dict[str, Any]) -> Any:
+        world.ring()
+        return create(body)
+
+    world.sagemaker.intercept["CreateTrainingJob"] = another_pass_meanwhile
+    world.schedule()
+    assert world.states("job1", "job2", "job3") == ["running", "running", "pending"]
+    assert sorted(world.sagemaker.creates) == ["job1", "job2"]
+    world.check("job1", "job2", "job3")
+
+
+def test_C2_news_of_a_claim_whose_create_is_still_under_way_takes_nothing_back(world: World) -> None:
+    world.submit("job1")
+    assert world.dies(world.ring, Crash("CreateTrainingJob", "before"))
+    tags = {"trainmaster:stack": "trainmaster"}
+    world.call("on_training_job_event", {"detail": {"TrainingJobName": "job1", "Tags": tags}})
+    assert world.states("job1") == ["starting"]
+
+
 def test_C2_the_reconciler_leaves_a_claim_alone_while_its_worker_may_live(world: World) -> None:
     world.submit("job1")
     assert world.dies(world.ring, Crash("CreateTrainingJob", "before"))
