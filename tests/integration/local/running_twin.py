@@ -83,7 +83,8 @@ class RunningTwin:
     ) -> Answer:
         """A signed call of the API; ``body`` as JSON unless it is bytes."""
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        request = AWSRequest(method, f"{self.ready.api_url}{path}", data=data, headers=dict(headers or {}))
+        sent = {"content-type": "application/json", **(headers or {})}
+        request = AWSRequest(method, f"{self.ready.api_url}{path}", data=data, headers=sent)
         SigV4Auth(keys or self.keys, "execute-api", self.ready.region).add_auth(request)
         return self.send(method, f"{self.ready.api_url}{path}", data, dict(request.headers.items()))
 

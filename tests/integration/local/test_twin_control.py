@@ -1,0 +1,94 @@
+"""The control API: clock, errors, event faults, training jobs; and what it says against bad bodies."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.integration.local.running_twin import FIXTURE, RunningTwin, running_twin
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTwin]:
+    folder = tmp_path_factory.mktemp("twin")
+    with running_twin(folder, template=FIXTURE, manual=True) as twin:
+        yield twin
+
+
+def test_the_clock_moves_by_what_it_is_told(twin: RunningTwin) -> None:
+    before = datetime.fromisoformat(twin.advance(0))
+    after = datetime.fromisoformat(twin.advance(90.5))
+    assert after - before == timedelta(seconds=90.5)
+
+
+def test_an_error_on_demand_meets_the_next_calls_alone(twin: RunningTwin) -> None:
+    answer = twin.control(
+        "POST", "/errors", {"operation": "ListTables", "error_code": "ThrottlingException", "times": 2}
+    )
+    assert answer.status == 200
+    dynamodb = twin.client("dynamodb")
+    for _ in range(2):
+        with pytest.raises(ClientError) as caught:
+            dynamodb.list_tables()
+        assert caught.value.response["Error"]["Code"] == "ThrottlingException"
+    assert dynamodb.list_tables()["TableNames"]
+
+
+def test_dropped_events_reach_nobody(twin: RunningTwin) -> None:
+    assert twin.control("POST", "/events", {"drop": 1}).status == 200
+    entry = {"Source": "tests", "DetailType": "t", "Detail": '{"mark": "dropped"}'}
+    twin.client("events").put_events(Entries=[entry])
+    assert twin.control("POST", "/events", {}).json == {"drop": 0, "duplicate": 0, "reorder": 0, "seed": 0}
+    twin.client("events").put_events(Entries=[entry | {"Detail": '{"mark": "delivered"}'}])
+    twin.advance(0)
+    assert "dropped" not in twin.log_of("recorder")
+
+
+def test_gpu_metrics_are_plainly_refused(twin: RunningTwin) -> None:
+    answer = twin.control("POST", "/gpu", {"training_job": "j", "host": "algo-1", "percent": 1})
+    assert answer.status == 501
+    assert "not available" in answer.json["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        pytest.param("/clock", b"", "body", id="no body"),
+        pytest.param("/clock", b"[]", "body", id="no object"),
+        pytest.param("/clock", {}, "advance_seconds", id="a field is missing"),
+        pytest.param("/clock", {"advance_seconds": "1"}, "advance_seconds", id="a text for a number"),
+        pytest.param("/clock", {"advance_seconds": True}, "advance_seconds", id="a boolean for a number"),
+        pytest.param("/clock", {"advance_seconds": -1}, "advance_seconds", id="back in time"),
+        pytest.param("/clock", b'{"advance_seconds": NaN}', "advance_seconds", id="not a number at all"),
+        pytest.param("/clock", {"advance_seconds": 1, "by": 2}, "by", id="a field too many"),
+        pytest.param("/errors", {"operation": "X"}, "error_code", id="no code"),
+        pytest.param("/errors", {"operation": "X", "error_code": "Y", "times": 0}, "times", id="no times"),
+        pytest.param("/events", {"drop": 1.5}, "drop", id="neither share nor count"),
+        pytest.param("/events", {"drop": -0.1}, "drop", id="a negative share"),
+        pytest.param("/events", {"seed": "x"}, "seed", id="a text for a seed"),
+        pytest.param("/fail", {"reason": "r"}, "training_job", id="no job"),
+        pytest.param("/fail", {"training_job": "j", "exit_code": "1"}, "exit_code", id="a text for a code"),
+        pytest.param("/spot", {"training_job": "j"}, "action", id="no action"),
+    ],
+)
+def test_a_bad_body_is_refused_with_the_field(twin: RunningTwin, path: str, body: Any, field: str) -> None:
+    answer = twin.control("POST", path, body)
+    assert (answer.status, answer.json["field"]) == (400, field)
+
+
+def test_an_unknown_job_is_an_error(twin: RunningTwin) -> None:
+    assert twin.control("POST", "/fail", {"training_job": "nobody", "reason": "r"}).status == 400
+    assert twin.control("POST", "/spot", {"training_job": "nobody", "action": "interrupt"}).status == 400
+
+
+def test_there_are_no_training_jobs_yet(twin: RunningTwin) -> None:
+    answer = twin.control("GET", "/training-jobs")
+    assert (answer.status, answer.json) == (200, {"training_jobs": []})
+
+
+def test_an_unknown_path_says_which_there_are(twin: RunningTwin) -> None:
+    answer = twin.control("GET", "/clock")
+    assert answer.status == 404
+    assert "POST /clock" in answer.json["message"]

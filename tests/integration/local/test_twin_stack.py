@@ -1,0 +1,169 @@
+"""The stack of template.yaml on the twin: who gets in, what is deployed, and one job from end to end."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.integration.local.running_twin import POLICY, RunningTwin, eventually, running_twin
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTwin]:
+    with running_twin(tmp_path_factory.mktemp("twin"), policy=POLICY, speed=600.0) as twin:
+        yield twin
+
+
+def submission(twin: RunningTwin, name: str, *command: str) -> dict[str, Any]:
+    ready = twin.ready
+    return {
+        "TrainingJobName": name,
+        "RoleArn": ready.role_arn,
+        "AlgorithmSpecification": {
+            "TrainingInputMode": "File",
+            "TrainingImage": f"{ready.account_id}.dkr.ecr.{ready.region}.amazonaws.com/any:1",
+            "ContainerEntrypoint": list(command or ("true",)),
+        },
+        "OutputDataConfig": {"S3OutputPath": f"s3://{ready.bucket}/out"},
+        "ResourceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 1},
+        "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
+    }
+
+
+def calls_of(twin: RunningTwin, session: str) -> list[dict[str, Any]]:
+    return [line for line in twin.journal() if (line.get("principal") or "").endswith(f"/{session}")]
+
+
+def state_of(twin: RunningTwin, name: str) -> str:
+    return str(twin.api("GET", f"/jobs/{name}").json["state"])
+
+
+def test_a_job_is_queued_started_by_schedule_run_and_completed(twin: RunningTwin) -> None:
+    answer = twin.api("POST", "/add-job", submission(twin, "end-to-end"))
+    assert answer.status == 201, answer.body
+    assert eventually(lambda: state_of(twin, "end-to-end") == "completed")
+    (created,) = [
+        line
+        for line in twin.journal()
+        if line.get("operation") == "CreateTrainingJob" and line["params"]["TrainingJobName"] == "end-to-end"
+    ]
+    account = twin.ready.account_id
+    role = "trainmaster-ScheduleFunctionRole"
+    assert created["principal"] == f"arn:aws:sts::{account}:assumed-role/{role}/schedule"
+    assert created["error_code"] is None
+    listed = twin.control("GET", "/training-jobs").json["training_jobs"]
+    assert "end-to-end" in json.dumps(listed)
+
+
+def test_jobs_that_come_at_once_are_all_taken_and_never_more_run_than_fit(twin: RunningTwin) -> None:
+    names = [f"many-{number}" for number in range(8)]
+
+    def submit(name: str) -> int:
+        return twin.api("POST", "/add-job", submission(twin, name, "sleep", "0.5")).status
+
+    with ThreadPoolExecutor(8) as threads:
+        statuses = list(threads.map(submit, names))
+    assert statuses == [201] * 8
+    assert eventually(lambda: all(state_of(twin, name) == "completed" for name in names))
+    running, most = 0, 0
+    for line in twin.journal():
+        if line["kind"] == "process" and line["training_job"].startswith("many-"):
+            running += {"start": 1, "exit": -1}.get(line["event"], 0)
+            most = max(most, running)
+    assert most == 2
+
+
+def test_the_caller_is_the_one_who_signed(twin: RunningTwin) -> None:
+    twin.api("GET", "/pools")
+    last = [line for line in twin.journal() if line.get("service") == "execute-api"][-1]
+    assert last["operation"] == "GET /pools"
+    assert last["principal"] == f"arn:aws:iam::{twin.ready.account_id}:user/local-admin"
+
+
+def test_g2b_a_role_made_without_the_right_to_invoke_is_refused(twin: RunningTwin) -> None:
+    iam = twin.client("iam")
+    trust = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "sts:*"}]}
+    iam.create_role(RoleName="nobody", AssumeRolePolicyDocument=json.dumps(trust))
+    keys = twin.session_of("nobody")
+    before = len(calls_of(twin, "api"))
+    answer = twin.api("GET", "/pools", keys=keys)
+    assert answer.status == 403
+    assert "is not authorized to perform: execute-api:Invoke" in answer.json["message"]
+    allow = {
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": "*"}],
+    }
+    assert len(calls_of(twin, "api")) == before
+    iam.put_role_policy(RoleName="nobody", PolicyName="p", PolicyDocument=json.dumps(allow))
+    assert twin.api("GET", "/pools", keys=keys).status != 403
+
+
+def test_the_functions_own_roles_may_not_call_the_api(twin: RunningTwin) -> None:
+    keys = twin.session_of("trainmaster-ApiFunctionRole")
+    assert twin.api("GET", "/pools", keys=keys).status == 403
+
+
+def test_any_other_role_counts_as_allowed(twin: RunningTwin) -> None:
+    keys = twin.session_of("data-scientist")
+    assert twin.api("GET", "/pools", keys=keys).status == 200
+
+
+def test_g3_another_vpc_endpoint_is_refused(twin: RunningTwin) -> None:
+    answer = twin.api("GET", "/pools", headers={"x-twin-vpce": "vpce-other"})
+    assert answer.status == 403
+    assert answer.json["message"].endswith("with an explicit deny")
+
+
+@pytest.mark.parametrize("path", ["/", "/nothing", "/jobs/", "//jobs", "/jobs/a/b", "/policy/other"])
+def test_an_unknown_route_is_refused_as_aws_does(twin: RunningTwin, path: str) -> None:
+    answer = twin.api("GET", path)
+    assert (answer.status, answer.json) == (403, {"message": "Missing Authentication Token"})
+
+
+def test_g1_without_a_signature_nobody_gets_in(twin: RunningTwin) -> None:
+    before = len(calls_of(twin, "api"))
+    body = json.dumps(submission(twin, "unsigned")).encode()
+    answer = twin.send("POST", f"{twin.ready.api_url}/add-job", body, {})
+    assert answer.status == 403
+    assert twin.journal()[-1]["principal"] is None
+    assert len(calls_of(twin, "api")) == before
+
+
+def test_a_body_over_ten_megabytes_is_refused_by_the_gateway(twin: RunningTwin) -> None:
+    answer = twin.api("POST", "/add-job", b"x" * (10 * 1024 * 1024 + 1))
+    assert answer.status == 413
+
+
+def test_the_api_is_found_by_the_parameter_of_the_stack(twin: RunningTwin) -> None:
+    value = twin.client("ssm").get_parameter(Name="/trainmaster/api-url")["Parameter"]["Value"]
+    assert value == twin.ready.api_url
+
+
+def test_every_queue_topic_key_and_alarm_of_the_template_is_there(twin: RunningTwin) -> None:
+    queues = twin.client("sqs").list_queues()["QueueUrls"]
+    assert len(queues) == 5
+    doorbell = next(url for url in queues if url.endswith("trainmaster-DoorbellQueue"))
+    attributes = twin.client("sqs").get_queue_attributes(QueueUrl=doorbell, AttributeNames=["All"])
+    redrive = json.loads(attributes["Attributes"]["RedrivePolicy"])
+    assert redrive["deadLetterTargetArn"].endswith(":trainmaster-DoorbellDeadLetterQueue")
+    assert redrive["maxReceiveCount"] == 5
+    assert attributes["Attributes"]["VisibilityTimeout"] == "720"
+    assert len(twin.client("sns").list_topics()["Topics"]) == 2
+    alarms = twin.client("cloudwatch").describe_alarms()["MetricAlarms"]
+    assert {alarm["AlarmName"] for alarm in alarms} >= {"operator-trainmaster-api-errors"}
+    groups = twin.client("logs").describe_log_groups(logGroupNamePrefix="/aws/lambda/")["logGroups"]
+    assert len(groups) == 5
+    table = twin.client("dynamodb").describe_table(TableName="trainmaster-Table")["Table"]
+    assert [index["IndexName"] for index in table["GlobalSecondaryIndexes"]] == ["by_team"]
+    assert table["SSEDescription"]["SSEType"] == "KMS"
+
+
+def test_an_accepted_policy_is_remembered_for_the_next_twin(twin: RunningTwin) -> None:
+    changed = {"version": 1, "pools": [{"name": "cpu", "capacity": {"ml.m5.large": 2, "ml.c5.large": 1}}]}
+    assert twin.api("PUT", "/policy", {"version": 9}).status == 422
+    remembered = twin.folder / "state" / "policy.json"
+    assert json.loads(remembered.read_text()) == POLICY
+    assert twin.api("PUT", "/policy", changed).status == 200
+    assert json.loads(remembered.read_text()) == changed
