@@ -57,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--ready", type=Path, help="file to write when everything is deployed")
     parser.add_argument("--journal", type=Path, help="file for one line a call and process event")
+    parser.add_argument("--json", action="store_true", help="print the ready file's JSON instead of the text")
     return parser
 
 
@@ -93,8 +94,11 @@ def _run(arguments: argparse.Namespace, reaper: int) -> int:
         if arguments.policy is not None:
             config = replace(config, policy=read_policy(arguments.policy))
         began = time.monotonic()
-        with Twin(config) as ready:
-            _announce(replace(ready, pid=reaper), arguments.ready, time.monotonic() - began)
+        with Twin(config) as twin:
+            seconds, ready = time.monotonic() - began, replace(twin, pid=reaper)
+            if arguments.ready is not None:
+                _write(ready, arguments.ready)
+            _say(_in_json(ready) if arguments.json else _in_words(ready, seconds))
             stop.wait()
     except DeploymentError as error:
         return _refuse(str(error))
@@ -135,15 +139,24 @@ def _give_up() -> None:
     os._exit(1)
 
 
-def _announce(ready: ReadyInfo, file: Path | None, seconds: float) -> None:
-    fields = dataclasses.asdict(ready)
-    if file is not None:
-        draft = file.with_name(f"{file.name}.{os.getpid()}")
-        draft.touch(mode=0o600)  # it holds a key
-        draft.write_text(json.dumps(fields))
-        draft.replace(file)
+def _write(ready: ReadyInfo, file: Path) -> None:
+    draft = file.with_name(f"{file.name}.{os.getpid()}")
+    draft.touch(mode=0o600)  # it holds a key
+    draft.write_text(_in_json(ready))
+    draft.replace(file)
+
+
+def _in_json(ready: ReadyInfo) -> str:
+    return json.dumps(dataclasses.asdict(ready))
+
+
+def _in_words(ready: ReadyInfo, seconds: float) -> str:
+    return _TEXT.format(seconds=seconds, **dataclasses.asdict(ready))
+
+
+def _say(text: str) -> None:
     with suppress(OSError):  # nobody may be listening
-        print(_TEXT.format(seconds=seconds, **fields), flush=True)
+        print(text, flush=True)
 
 
 def _explained(error: OSError, port: int) -> str:

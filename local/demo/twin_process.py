@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,12 +36,15 @@ class TwinProcess:
 
 
 @contextmanager
-def running_twin(folder: Path, *, policy: dict[str, Any]) -> Iterator[TwinProcess]:
-    """A twin on a free port; ended with the block."""
+def running_twin(
+    folder: Path, *, policy: dict[str, Any], options: Sequence[str] = ()
+) -> Iterator[TwinProcess]:
+    """A twin on a free port with further options of ``local up``; ended with the block."""
     files = {name: folder / name for name in ("policy.json", "ready.json", "journal.jsonl", "twin.log")}
     files["policy.json"].write_text(json.dumps(policy), encoding="utf-8")
-    options = ["--port", "0", "--policy", str(files["policy.json"]), "--ready", str(files["ready.json"])]
-    command = [sys.executable, "-m", "local", "up", *options, "--journal", str(files["journal.jsonl"])]
+    own = ["--port", "0", "--policy", str(files["policy.json"]), "--ready", str(files["ready.json"])]
+    own += ["--journal", str(files["journal.jsonl"])]
+    command = [sys.executable, "-m", "local", "up", *own, *options]
     with files["twin.log"].open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
     try:
