@@ -6,6 +6,7 @@ from typing import Any
 import boto3
 import pytest
 
+from tests.faults.scenes import trains
 from tests.integration.conftest import TABLE, aws, dynamodb
 from tests.integration.world import Cloud, World
 
@@ -44,3 +45,22 @@ def new_world(dynamodb: Any, cloud: Cloud) -> Callable[[], World]:
 @pytest.fixture
 def world(new_world: Callable[[], World]) -> World:
     return new_world()
+
+
+@pytest.fixture
+def busy(world: World) -> World:
+    """job1 (p=1) and job2 (p=2) train on both instances."""
+    world.submit("job1", priority=1)
+    world.submit("job2", priority=2)
+    world.schedule()
+    trains(world, "job1", "job2")
+    return world
+
+
+@pytest.fixture
+def preempting(busy: World) -> World:
+    """job4 (p=3) came and waits for job1 to stop."""
+    busy.submit("job4", priority=3)
+    busy.schedule()
+    assert busy.states("job1", "job4") == ["preempting", "pending"]
+    return busy

@@ -1,0 +1,109 @@
+"""Group B as far as the queue goes: events late, lost, doubled, foreign."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.builders import minutes
+from tests.faults.scenes import ends
+from tests.integration.world import World
+
+
+def test_B1_an_end_delivered_five_times_is_one_end(busy: World) -> None:
+    busy.sagemaker.end("job1", "Completed")
+    for _ in range(5):
+        busy.tell("job1")
+    lines = busy.api("GET", "/jobs/job1")["history"]
+    assert [line["to"] for line in lines].count("completed") == 1
+    busy.check("job1", "job2")
+
+
+def test_B2_completed_before_in_progress_stays_completed(busy: World) -> None:
+    ends(busy, "job1")
+    job = busy.sagemaker.jobs["job1"]
+    job.status, job.secondary = "InProgress", "Training"
+    busy.tell("job1")
+    assert busy.states("job1") == ["completed"]
+
+
+def test_B3_news_of_an_earlier_attempt_is_ignored(preempting: World) -> None:
+    ends(preempting, "job1", "Stopped")
+    ends(preempting, "job2")
+    preempting.tell("job1")
+    assert preempting.states("job1") == ["running"]
+    assert preempting.job("job1").attempt == 1
+
+
+def test_B4_an_event_a_day_late_does_what_is_still_due_and_no_more(busy: World) -> None:
+    busy.sagemaker.end("job1", "Completed")
+    busy.now += timedelta(hours=24)
+    busy.tell("job1")
+    busy.tell("job1")
+    assert busy.states("job1") == ["completed"]
+
+
+def test_B5_a_lost_event_is_made_good_within_two_periods(busy: World) -> None:
+    busy.sagemaker.end("job1", "Completed")
+    for _ in range(2):
+        busy.now += minutes(1)
+        busy.reconcile()
+    assert busy.states("job1") == ["completed"]
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        pytest.param({}, id="no tags: nobody's queue"),
+        pytest.param({"trainmaster:stack": "trainmaster-b"}, id="another stack, whose name begins like ours"),
+    ],
+)
+def test_B6_B13_news_of_jobs_that_are_not_ours_changes_nothing(tags: dict[str, str], busy: World) -> None:
+    calls = busy.count(
+        lambda: busy.call("on_training_job_event", {"detail": {"TrainingJobName": "x", "Tags": tags}})
+    )
+    assert calls == 0
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param({}, id="no detail"),
+        pytest.param({"detail": None}, id="null detail"),
+        pytest.param({"detail": {"Tags": {"trainmaster:stack": "trainmaster"}}}, id="no name"),
+        pytest.param(
+            {"detail": {"TrainingJobName": "gone", "Tags": {"trainmaster:stack": "trainmaster"}}},
+            id="unknown name",
+        ),
+    ],
+)
+def test_B7_an_event_that_says_too_little_is_no_crash(event: dict[str, Any], busy: World) -> None:
+    busy.call("on_training_job_event", event)
+
+
+@pytest.mark.parametrize("secondary", ["Restarting", "Interrupted", "Updating", "SomethingOfNextYear"])
+def test_B7_B12_an_unknown_or_interrupted_status_keeps_the_slot(secondary: str, busy: World) -> None:
+    busy.sagemaker.jobs["job1"].secondary = secondary
+    busy.tell("job1")
+    assert busy.states("job1") == ["running"]
+    busy.check("job1", "job2")
+
+
+def test_B8_a_failure_reason_that_wants_to_write_on_the_terminal_is_tamed(busy: World) -> None:
+    reason = "AlgorithmError: \x1b[2J\u202e oops \N{COLLISION SYMBOL}" + "x" * 5000
+    ends(busy, "job1", "Failed", reason=reason)
+    message = busy.api("GET", "/jobs/job1")["reason"]["message"]
+    assert "\x1b" not in message
+    assert "\u202e" not in message
+    assert "\N{COLLISION SYMBOL}" in message
+    assert len(message) == 1024
+
+
+def test_B10_C6_a_job_that_completes_in_its_grace_time_does_not_come_back(preempting: World) -> None:
+    ends(preempting, "job1", "Completed")
+    assert preempting.states("job1", "job4") == ["completed", "running"]
+
+
+def test_B11_failed_while_preempting_is_failed(preempting: World) -> None:
+    ends(preempting, "job1", "Failed", reason="AlgorithmError: ValueError")
+    assert preempting.states("job1", "job4") == ["failed", "running"]
