@@ -45,7 +45,7 @@ def test_a_user_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("user_arn", [None, ""])
-def test_G4_no_caller_is_our_own_misconfiguration(user_arn: str | None) -> None:  # noqa: N802
+def test_G4_no_caller_is_our_own_misconfiguration(user_arn: str | None) -> None:
     with pytest.raises(MissingIdentityError):
         caller_of(user_arn)
 
@@ -155,14 +155,14 @@ def test_two_teams_need_the_tag() -> None:
 
 
 @pytest.mark.parametrize("tag", ["speech", "", "Vision", "vision "])
-def test_F3_somebody_elses_team_is_forbidden(tag: str) -> None:  # noqa: N802
+def test_F3_somebody_elses_team_is_forbidden(tag: str) -> None:
     policy = teams(vision=role("vision"), speech=role("speech"))
     with pytest.raises(ForbiddenError):
         team_for(caller_of(role_session("vision")), policy, tag, own_account=OWN)
 
 
 @pytest.mark.parametrize("tag", [None, "vision"])
-def test_G2_a_stranger_is_forbidden(tag: str | None) -> None:  # noqa: N802
+def test_G2_a_stranger_is_forbidden(tag: str | None) -> None:
     with pytest.raises(ForbiddenError):
         team_for(caller_of(role_session("who")), teams(vision=role("vision")), tag, own_account=OWN)
 
