@@ -1,6 +1,7 @@
 """TransactWriteItems: all or nothing, reasons, tokens, conflicts on demand, and many at once."""
 
 import itertools
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -253,7 +254,18 @@ class Gate:
         return True
 
 
-def test_a_gate_of_three_holds_under_eight_threads_and_ends_empty(twin: BareTwin, table: Any) -> None:
+@pytest.fixture
+def restless_threads() -> Iterator[None]:
+    """Threads that take turns as often as they can, so that what is not locked goes wrong."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_a_gate_of_three_holds_under_eight_threads_and_ends_empty(
+    twin: BareTwin, table: Any, restless_threads: None
+) -> None:
     """What moto's own transactions fail: they lose what others wrote while a condition failed."""
     gate = Gate(twin)
     threads = [threading.Thread(target=gate.run, args=(number,)) for number in range(8)]

@@ -88,6 +88,7 @@ def test_statements(statements: list[dict[str, Any]], *, allowed: bool) -> None:
             {"StringNotEquals": {"k": ["a", "b"]}}, {"k": "b"}, False, id="not equal to any of them"
         ),
         pytest.param({"StringNotEquals": {"k": "a"}}, {}, True, id="not equal: a missing key is a yes"),
+        pytest.param({"StringNotEquals": {"k": "a"}}, {"k": ["a", "b"]}, False, id="not equal: none may be"),
         pytest.param({"StringEqualsIgnoreCase": {"k": "A"}}, {"k": "a"}, True, id="equal but for case"),
         pytest.param({"StringLike": {"k": "a*"}}, {"k": "abc"}, True, id="like"),
         pytest.param({"StringNotLike": {"k": "a*"}}, {"k": "abc"}, False, id="not like"),
