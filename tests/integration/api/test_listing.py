@@ -211,6 +211,14 @@ def test_G7_a_token_is_good_for_the_same_filters(busy: Api, query: dict[str, str
     assert busy.get("/jobs", next_token=token, **query).fields == ["query.next_token"]
 
 
+def test_a_token_outlives_a_new_policy(api: Api) -> None:
+    filled(api)
+    token = api.get("/jobs", limit="1").json["next_token"]
+    current = api.policies.current()
+    api.policies.put(current.document, pools=["p5", "g5"], replaces=current)
+    assert api.get("/jobs", next_token=token).status == 200
+
+
 def test_a_token_of_a_pool_that_is_gone_says_to_start_again(api: Api) -> None:
     filled(api)
     token = api.get("/jobs", limit="6").json["next_token"]
@@ -261,6 +269,13 @@ def test_pools(busy: Api) -> None:
 def test_an_idle_pool(api: Api) -> None:
     (p5, _) = api.get("/pools").json["pools"]
     assert (p5["free"]["on-demand"], p5["waiting"], p5["oldest_waiting_since"]) == ({P5: 2}, 0, None)
+
+
+def test_a_job_that_backs_off_counts_as_waiting(api: Api) -> None:
+    api.submit("a")
+    api.put_back("a")
+    (p5, _) = api.get("/pools").json["pools"]
+    assert (p5["waiting"], p5["oldest_waiting_since"]) == (1, "2026-11-02T12:00:00.000Z")
 
 
 def test_a_preempted_job_waits_in_its_turn(api: Api) -> None:

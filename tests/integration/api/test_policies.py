@@ -1,5 +1,6 @@
 """GET and PUT /policy, PUT /policy/paused."""
 
+import json
 from typing import Any
 
 import pytest
@@ -118,6 +119,17 @@ def test_a_pool_whose_jobs_have_ended_may_go(api: Api) -> None:
     api.submit("a")
     api.end("a")
     assert put(api, {}).status == 200
+
+
+def test_a_pool_that_goes_is_told_too(api: Api) -> None:
+    put(api, with_pools(POOLS[1]))
+    assert api.doorbell.pools == ["g5", "p5"]
+
+
+def test_the_largest_document_is_stored_whatever_its_script(api: Api) -> None:
+    document = {**DOCUMENT, "rules": {"note": "\N{LATIN SMALL LETTER E WITH ACUTE}" * 125_000}}
+    assert put(api, json.dumps(document, ensure_ascii=False)).status == 200
+    assert api.get("/policy", user=ADMIN).json["policy"] == document
 
 
 def test_pausing_and_going_on(api: Api) -> None:

@@ -36,6 +36,13 @@ def test_a_job_is_found_by_the_name_of_any_attempt(api: Api) -> None:
     assert api.call("DELETE", "/jobs/a-r1-0a1b2c").status == 202
 
 
+def test_a_job_that_backs_off_has_no_position(api: Api) -> None:
+    api.submit("a")
+    api.put_back("a")
+    view = api.get("/jobs/a").json
+    assert (view["position"], view["waiting"]["code"]) == (None, "backoff")
+
+
 def test_a_finished_job_keeps_its_last_attempt(api: Api) -> None:
     api.submit("a")
     api.end("a")

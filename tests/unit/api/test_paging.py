@@ -31,7 +31,8 @@ def test_tokens_of_neighbours_have_nothing_in_common() -> None:
     other = base64.urlsafe_b64decode(
         SEAL.token(Mark(stretch="waiting:p5", order=(-12, "secret-joc"), counted=3))
     )
-    assert one[:32] != other[:32]
+    equal = sum(left == right for left, right in zip(one, other, strict=True))
+    assert equal < len(one) / 4
 
 
 @pytest.mark.parametrize(
