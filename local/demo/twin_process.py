@@ -37,16 +37,19 @@ class TwinProcess:
 
 @contextmanager
 def running_twin(
-    folder: Path, *, policy: dict[str, Any], options: Sequence[str] = ()
+    folder: Path, *, policy: dict[str, Any], options: Sequence[str] = (), checkout: Path | None = None
 ) -> Iterator[TwinProcess]:
-    """A twin on a free port with further options of ``local up``; ended with the block."""
+    """A twin on a free port with further options of ``local up``; ended with the block.
+
+    ``checkout`` is where the project lies whose template is deployed; None: here.
+    """
     files = {name: folder / name for name in ("policy.json", "ready.json", "journal.jsonl", "twin.log")}
     files["policy.json"].write_text(json.dumps(policy), encoding="utf-8")
     own = ["--port", "0", "--policy", str(files["policy.json"]), "--ready", str(files["ready.json"])]
     own += ["--journal", str(files["journal.jsonl"])]
     command = [sys.executable, "-m", "local", "up", *own, *options]
     with files["twin.log"].open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=checkout)
     try:
         ready = _wait_for(files["ready.json"], process, files["twin.log"])
         yield TwinProcess(ready=ready, journal=files["journal.jsonl"])

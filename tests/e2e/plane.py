@@ -158,9 +158,11 @@ class Plane:
 
 
 @contextmanager
-def running_plane(folder: Path, *options: str, policy: Mapping[str, Any] | None = None) -> Iterator[Plane]:
+def running_plane(
+    folder: Path, *options: str, policy: Mapping[str, Any] | None = None, checkout: Path | None = None
+) -> Iterator[Plane]:
     """A twin with these options of ``local up``; when it ends, none of its processes may be left."""
-    with running_twin(folder, policy=dict(policy or pool(3)), options=options) as twin:
+    with running_twin(folder, policy=dict(policy or pool(3)), options=options, checkout=checkout) as twin:
         plane = Plane(twin=twin)
         yield plane
         processes = tree_of(twin.ready["pid"])
