@@ -45,6 +45,9 @@ SERVICES = (
 
 MAX_LONG_POLL_SECONDS = 20
 """Source: SQS API reference, ReceiveMessage, WaitTimeSeconds."""
+_AWS_POLICIES = "arn:aws:iam::aws:policy/"
+_MESSAGES = (b'"Messages"', b"<Message>")
+"""What an answer to ReceiveMessage holds when there is something in it."""
 _POLL_SECONDS = 0.2
 """How long a message that becomes visible by itself may go unseen by a long poll."""
 
@@ -105,6 +108,8 @@ class MotoEngine:
         return response
 
     def _answer(self, call: AwsCall, request: Request) -> Response:
+        if call.service == "iam" and str(call.params.get("PolicyArn")).startswith(_AWS_POLICIES):
+            moto_iam.know_aws_policies(self.account_id)
         if call.service != "dynamodb":
             return self._ask_moto(call, request)
         answer = self._data_plane.answer(call.operation, call.region, call.params)
@@ -123,7 +128,7 @@ class MotoEngine:
             with self._lock:
                 response = self._ask_moto(call, at_once)
             left = deadline - time.monotonic()
-            if left <= 0 or b"Message" in response.body:
+            if left <= 0 or any(mark in response.body for mark in _MESSAGES):
                 return response
             with self._queues_changed:
                 self._queues_changed.wait(min(left, _POLL_SECONDS))

@@ -258,6 +258,14 @@ def test_a_role_that_iam_made_may_do_what_its_own_policies_say(twin: BareTwin) -
     table.get_item(**get())
 
 
+def test_a_managed_policy_of_aws_can_be_attached(twin: BareTwin) -> None:
+    iam = twin.client("iam")
+    role = iam.create_role(RoleName="dba", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
+    iam.attach_role_policy(RoleName="dba", PolicyArn="arn:aws:iam::aws:policy/AmazonDynamoDBFullAccess")
+    table = twin.client("dynamodb", twin.identities.assume(role, "anna"))
+    table.put_item(TableName="jobs", Item={"pk": {"S": "a"}})
+
+
 def test_a_role_that_nobody_limited_may_do_everything(twin: BareTwin) -> None:
     keys = twin.identities.assume("arn:aws:iam::123456789012:role/engineer", "anna")
     twin.client("dynamodb", keys).put_item(TableName="jobs", Item={"pk": {"S": "a"}})
