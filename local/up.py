@@ -83,12 +83,12 @@ def _parameter(text: str) -> tuple[str, str]:
 
 
 def _run(arguments: argparse.Namespace, reaper: int) -> int:
+    stop = _stop_on_signals()
     # Here, not at the top: half a second that the arguments' errors should not cost.
     from local.deployment.errors import DeploymentError  # noqa: PLC0415
     from local.policy_file import read_policy  # noqa: PLC0415
     from local.twin import Twin  # noqa: PLC0415
 
-    stop = _stop_on_signals()
     try:
         config = _config(arguments)
         if arguments.policy is not None:
