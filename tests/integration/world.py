@@ -198,8 +198,14 @@ class World:
         assert sum(snapshot.used.values()) == used, "counters drifted"
         assert used <= 2, "over capacity"
         assert {job.name for job in snapshot.running} == {job.name for job in live}
-        assert {job.name for job in snapshot.waiting} == {job.name for job in jobs if job.is_waiting}
-        expected = {job.live.training_job_name for job in live if job.live and job.live.training_job_arn}
+        reader = self.wiring.reader
+        waiting = (
+            reader.waiting("main", after=None, limit=1000),
+            reader.parked("main", after=None, limit=1000),
+        )
+        found = sorted(entry.name for entries in waiting for entry in entries)
+        assert found == sorted(job.name for job in jobs if job.is_waiting), "the queue lost or doubled a job"
+        expected = {job.live.training_job_name for job in live if job.live}
         assert set(self.sagemaker.live()) <= expected, "a training job without a job"
         assert len(set(self.sagemaker.creates)) == len(self.sagemaker.creates), "created twice"
 
