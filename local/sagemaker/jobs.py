@@ -52,7 +52,7 @@ class TrainingJob:
     created_at: datetime
     modified_at: datetime
     request: Mapping[str, Any]
-    """As accepted, without its tags."""
+    """As accepted."""
     spec: TrainingSpec
     tags: Mapping[str, str]
     transitions: tuple[Transition, ...]

@@ -51,7 +51,7 @@ _INTERNAL_ERROR = "InternalServerError: We encountered an internal error. Please
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
     root: Path
-    """Folder of the container, of this run alone."""
+    """Folder of the container; a job that has ended leaves nothing in it."""
     seed: int
     """For the length of the waits."""
     on_end: "Callable[[JobRun], None]"
@@ -92,7 +92,9 @@ class JobRun:
         self._thread.join()
 
     def _run(self) -> None:
-        deadline = self._wait_deadline()
+        spec = self._job.spec
+        if spec.max_wait is not None:  # from the creation, through all interruptions
+            self._stop_later(spec.max_wait, _S.MAX_WAIT_TIME_EXCEEDED)
         try:
             self._finish(self._walk())
         except ClosedError:
@@ -102,19 +104,13 @@ class JobRun:
             self._failure_reason = _INTERNAL_ERROR
             self._finish(_S.FAILED)
         finally:
-            if deadline is not None:
-                deadline.cancel()
             if self._container is not None:
                 self._container.reclaim()
             self._mailbox.leave()
             self._plan.on_end(self)
 
-    def _wait_deadline(self) -> Timer | None:
-        """MaxWaitTimeInSeconds runs from the creation, through all interruptions."""
-        max_wait = self._job.spec.max_wait
-        return None if max_wait is None else self._stop_later(max_wait, _S.MAX_WAIT_TIME_EXCEEDED)
-
     def _stop_later(self, wait: timedelta, end: Secondary) -> Timer:
+        """When the job has ended by then, nobody hears of it."""
         post = self._mailbox.post
         return self._outside.clock.call_later(wait, lambda: post(Stop(end=end)))
 

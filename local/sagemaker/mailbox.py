@@ -37,7 +37,7 @@ Kinds: TypeAlias = tuple[type[Message], ...]
 
 
 class _Tick:
-    """A wait is over; of several waits each has its own."""
+    """A wait is over; each wait has its own, and one that comes too late is dropped."""
 
 
 class _Close:
@@ -76,17 +76,14 @@ class Mailbox:
             ClosedError: the mailbox was closed.
         """
         tick = _Tick()
-        timer = self._clock.call_later(wait, lambda: self._put(tick)) if wait is not None else None
-        try:
-            while (heard := self._next(settle_seconds)) is not tick:
-                if isinstance(heard, _Close):
-                    raise ClosedError
-                if isinstance(heard, heeded):
-                    return heard
-            return None
-        finally:
-            if timer is not None:
-                timer.cancel()
+        if wait is not None:
+            self._clock.call_later(wait, lambda: self._put(tick))
+        while (heard := self._next(settle_seconds)) is not tick:
+            if isinstance(heard, _Close):
+                raise ClosedError
+            if isinstance(heard, heeded):
+                return heard
+        return None
 
     def leave(self) -> None:
         """Nobody waits here any more: what is posted from now on is dropped."""

@@ -55,7 +55,7 @@ class Operations:
             created_by=caller.arn,
             created_at=now,
             modified_at=now,
-            request={name: value for name, value in params.items() if name != "Tags"},
+            request=params,
             spec=TrainingSpec.from_request(params),
             tags=tags.as_map(params.get("Tags", ())),
             transitions=(Transition(status=Secondary.STARTING, start=now),),

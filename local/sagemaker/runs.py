@@ -1,6 +1,5 @@
 """The jobs that are under way."""
 
-import itertools
 import threading
 
 from local.sagemaker.container import Outside
@@ -17,12 +16,9 @@ class Runs:
         self._seed = seed
         self._lock = threading.Lock()
         self._runs: dict[str, JobRun] = {}
-        self._numbers = itertools.count(1)
 
     def start(self, job: TrainingJob) -> None:
-        """The folder is numbered: a name may come again after its job was deleted."""
-        root = self._outside.work_dir / f"{job.name}.{next(self._numbers)}"
-        plan = RunPlan(root=root, seed=self._seed, on_end=self._forget)
+        plan = RunPlan(root=self._outside.work_dir / job.name, seed=self._seed, on_end=self._forget)
         run = JobRun(job, table=self._table, outside=self._outside, plan=plan)
         with self._lock:
             self._runs[job.name] = run

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ class SageMakerTwin:
         answer = self._operations.by_name().get(operation)
         if answer is None:
             raise AwsError("UnknownOperationException", f"The twin does not emulate {operation}.")
-        shape = self._model.operation_model(operation).input_shape
+        shape = _service_model().operation_model(operation).input_shape
         assert shape is not None
         return answer(checked(shape, params), principal)
 
@@ -92,7 +92,8 @@ class SageMakerTwin:
         except Exception:  # the bulkhead to the event bus: a job goes on without it
             logger.exception("no event for %s", job.name)
 
-    @cached_property
-    def _model(self) -> ServiceModel:
-        """Read at the first call: it takes a while."""
-        return ServiceModel(Loader().load_service_model("sagemaker", "service-2"))
+
+@cache
+def _service_model() -> ServiceModel:
+    """Read at the first call: it takes a while."""
+    return ServiceModel(Loader().load_service_model("sagemaker", "service-2"))

@@ -48,6 +48,7 @@ def checked(shape: StructureShape, params: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         AwsError: SerializationException for a value of the wrong type, else ValidationException.
     """
+    _check_type(shape, params, "")
     report = _Report()
     clean: dict[str, Any] = _structure(shape, params, "", report)
     report.raise_problems()

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -314,8 +315,17 @@ def test_at_the_end_of_the_twin_no_process_is_left_and_no_status_changes(tmp_pat
         assert list(world.work_dir.iterdir()) == []
 
 
+def test_a_folder_given_relative_to_the_twin_is_absolute_for_the_container(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with open_world(Path(), fast_clock()) as world:
+        world.create("job", SAVES_TOKEN)
+        world.finished("job")
+
+        assert world.archive("output/job/output/model.tar.gz") == {"t": b"token\n"}
+
+
 def test_what_a_killed_twin_left_is_no_part_of_a_new_job(quick: World):
-    old = quick.work_dir / "job.1" / "opt" / "ml" / "model"
+    old = quick.work_dir / "job" / "opt" / "ml" / "model"
     old.mkdir(parents=True)
     (old / "stale").write_text("", encoding="utf-8")
     quick.create("job")

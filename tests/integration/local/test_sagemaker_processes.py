@@ -95,7 +95,9 @@ def test_a_child_that_has_ended_gets_no_signal(run):
 
 @pytest.mark.parametrize("ending", ["exit 0", "sleep 60"])
 def test_what_a_child_started_ends_with_it_even_in_a_session_of_its_own(run, ending):
-    parent = run("sh", "-c", f"sleep 60 & echo $!; setsid sh -c 'echo $$; sleep 60' & sleep 0.2; {ending}")
+    parent = run(
+        "sh", "-c", f"sleep 60 & echo $!; setsid sh -c 'echo $$; exec sleep 60' & sleep 0.2; {ending}"
+    )
     wait_for(lambda: len(parent.lines()) == 2, "two pids")
     if ending != "exit 0":
         parent.child.kill()

@@ -1,5 +1,7 @@
 """Everything that ends a job before its time: stop, limits, failures on demand, lost spot instances."""
 
+import threading
+
 import pytest
 
 from local.wire import AwsError
@@ -122,6 +124,16 @@ def test_stopping_twice_is_no_error_and_gives_one_event(world: World):
     assert world.events.statuses("job").count(("Stopping", "Stopping")) == 1
 
 
+def test_stopping_a_job_that_uploads_what_a_stop_left_changes_nothing(world: World):
+    world.train("job", SAVES_ON_SIGTERM)
+    world.wait_for_line("job", "ready")
+    world.stop("job")
+    world.wait_until("job", "Uploading")
+    world.stop("job")
+
+    assert transitions(world, "job")[-2:] == ["Stopping", "Uploading"]
+
+
 @pytest.mark.parametrize("status", ["Completed", "Stopped", "Failed"])
 def test_a_job_that_has_ended_cannot_be_stopped(world: World, status):
     world.train("job", ENDS_SOON if status == "Completed" else SLEEPS)
@@ -200,6 +212,9 @@ def test_a_lost_spot_instance_restarts_the_job_with_its_checkpoints(world: World
     kinds = [event for event, _, _ in world.process_events("job")]
     assert kinds == ["start", "signal", "exit", "start"]
     assert len(world.twin.training_jobs()[0]["pids"]) == 1
+    assert all(kind == "write" for kind, _ in world.store.history)
+    mirrors = [thread for thread in threading.enumerate() if thread.name == "checkpoint-mirror"]
+    assert len(mirrors) == 1, "one that still looks at the lost folder would delete in S3 what is not there"
 
 
 def test_run_time_is_summed_over_interruptions(world: World):

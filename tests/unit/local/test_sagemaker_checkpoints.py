@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from local.sagemaker.checkpoints import CheckpointMirror
+from local.sagemaker.checkpoints import CheckpointMirror, _State
 from local.sagemaker.s3_uri import S3Location
 from tests.integration.local.sagemaker_world import BUCKET, Buckets
 
@@ -115,6 +115,24 @@ def test_at_the_end_everything_goes_up_at_once(mirror, folder, store):
     mirror.finish()
 
     assert stored(store) == {"ckpt/job/a": "1"}
+
+
+def test_a_file_that_changed_while_it_was_read_waits(mirror, folder, store):
+    put(folder / "a", "1", changed_at=1)
+    before = _State.of(folder / "a")
+    put(folder / "a", "22", changed_at=2)
+    mirror._upload(folder / "a", before)
+
+    assert stored(store) == {}
+
+
+def test_a_file_that_is_gone_before_it_is_read_is_no_error(mirror, folder, store):
+    put(folder / "a", "1", changed_at=1)
+    before = _State.of(folder / "a")
+    (folder / "a").unlink()
+    mirror._upload(folder / "a", before)
+
+    assert stored(store) == {}
 
 
 def test_an_unchanged_file_goes_up_once(mirror, folder, store):

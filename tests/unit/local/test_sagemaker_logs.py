@@ -1,5 +1,7 @@
 """A container's output becomes log lines."""
 
+import threading
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
@@ -18,6 +20,18 @@ class Broken:
     def put(self, *_: object) -> None:
         self.tries += 1
         raise ConnectionError
+
+
+class Slow(Lines):
+    """Keeps nothing until it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let = threading.Event()
+
+    def put(self, group: str, stream: str, lines: Sequence[LogLine]) -> None:
+        self.let.wait(10)
+        super().put(group, stream, lines)
 
 
 @pytest.fixture
@@ -87,6 +101,26 @@ def test_a_log_that_is_down_loses_lines_and_stops_nobody(caplog):
 
     assert broken.tries == 1
     assert "are lost" in caplog.text
+
+
+def test_a_container_that_prints_faster_than_it_can_be_kept_waits():
+    slow = Slow()
+    stream = LogStream("job/algo-1-1", slow, lambda: NOON)
+
+    def write() -> None:
+        for _ in range(8):
+            stream.write(b"x\n" * 15_000)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    writer.join(0.5)
+    has_waited = writer.is_alive()
+    slow.let.set()
+    writer.join(10)
+    stream.close()
+
+    assert has_waited
+    assert len(slow.messages("job")) == 120_000
 
 
 def test_what_comes_after_the_end_is_dropped(lines):
