@@ -1,5 +1,6 @@
 """What a pass decides, as cases and as properties."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -202,6 +203,7 @@ def test_who_is_stopped(victims: tuple[RunningJob, ...], expected: tuple[str, ..
     assert decided(world, in_use) == [("preempt for", "new", *expected)]
 
 
+HELD_FOR_SECOND = Hold(preemptor="second", vector=of(1), victims=("r",))
 HELD_FOR_NEW = Hold(preemptor="new", vector=of(1), victims=("old",))
 
 
@@ -258,6 +260,20 @@ def test_every_waiting_job_has_a_reason_with_a_number_or_a_name() -> None:
         "first": ("capacity", f"needs {A}=1, free {A}=0"),
         "second": ("ahead", "first is ahead and waits for the same instances"),
     }
+
+
+def test_the_names_of_other_teams_jobs_are_not_told() -> None:
+    world = snapshot(
+        running("r", n=2, team="vision"),
+        waiting("first", priority=3, n=2, team="vision"),
+        waiting("second", team="speech"),
+    )
+    told = [plan(one, pool(2), now=NOON).reasons for one in (world, replace(world, holds=(HELD_FOR_SECOND,)))]
+    assert [reasons["second"].message for reasons in told] == [
+        "a job of team vision is ahead and waits for the same instances",
+        "a job of team vision is stopping to make room",
+    ]
+    assert told[0]["first"].message == "r is stopping to make room"
 
 
 priorities, ages, widths = st.integers(0, 5), st.integers(0, 5000), st.integers(1, 4)

@@ -11,7 +11,7 @@ from trainmaster.ports import Change, Guard
 from trainmaster.scheduling import starting
 from trainmaster.scheduling.actions import Action, DropHold, LimitHold, Plan, Preempt, Start, Stop, Unpark
 from trainmaster.scheduling.context import Pass
-from trainmaster.scheduling.snapshot import Hold, RunningJob, WaitingJob
+from trainmaster.scheduling.snapshot import Hold, RunningJob, WaitingJob, known_as
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,7 +94,10 @@ def _preempt(action: Preempt, now: Pass) -> None:
         preemptor=action.job.name, vector=action.job.vector, victims=tuple(job.name for job in victims)
     )
     changes = [
-        Change(before=victim, after=lifecycle.preempted_for(victim, action.job.name)) for victim in victims
+        Change(
+            before=victim, after=lifecycle.preempted_for(victim, known_as(action.job, to=victim.spec.team))
+        )
+        for victim in victims
     ]
     guard = Guard(
         policy_version=now.policy_version,

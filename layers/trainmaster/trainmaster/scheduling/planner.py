@@ -9,7 +9,7 @@ from trainmaster.policy import PoolPolicy
 from trainmaster.scheduling.actions import Action, DropHold, LimitHold, Plan, Preempt, Start, Stop, Unpark
 from trainmaster.scheduling.capacity import kept_from, minus, on_its_way, pool_vector
 from trainmaster.scheduling.preemption import victims_for
-from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob, total
+from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob, known_as, total
 
 HOLD_LIFE = timedelta(minutes=15)
 """A preemptor that has not started this long after its last victim ended loses its room."""
@@ -73,7 +73,7 @@ class _Turn:
     holds: tuple[Hold, ...]
     used: dict[Capacity, int]
     preempting: set[str] = field(default_factory=set)
-    waits_for: dict[Capacity, str] = field(default_factory=dict)
+    waits_for: dict[Capacity, WaitingJob] = field(default_factory=dict)
     """Capacity that a job ahead waits for, and the first such job."""
     actions: list[Action] = field(default_factory=list)
     reasons: dict[str, Reason] = field(default_factory=dict)
@@ -88,12 +88,15 @@ class _Turn:
             self.reasons[job.name] = _too_big(job, capacity)
         elif ahead is not None and held is None:
             self.reasons[job.name] = Reason(
-                code="ahead", message=f"{ahead} is ahead and waits for the same instances"
+                code="ahead",
+                message=f"{known_as(ahead, to=job.team)} is ahead and waits for the same instances",
             )
         elif fits(job.vector, free):
             self._start(job, room=minus(ceiling, job.vector), ends_hold=held is not None)
         elif held is not None:
-            self._wait(job, _making_room(held.victims))
+            victims = tuple(one for one in self.snapshot.running if one.name in held.victims)
+            short = Reason(code="capacity", message=_short(job, free))
+            self._wait(job, _making_room(victims, to=job.team) if victims else short)
         else:
             self._preempt_or_wait(job, free)
 
@@ -123,12 +126,12 @@ class _Turn:
             *self.holds,
             Hold(preemptor=job.name, vector=job.vector, victims=tuple(v.name for v in victims)),
         )
-        self._wait(job, _making_room(tuple(one.name for one in victims)))
+        self._wait(job, _making_room(victims, to=job.team))
 
     def _wait(self, job: WaitingJob, reason: Reason) -> None:
         self.reasons[job.name] = reason
         for capacity in job.vector:
-            self.waits_for.setdefault(capacity, job.name)
+            self.waits_for.setdefault(capacity, job)
 
 
 _PAUSED = Reason(code="paused", message="an admin paused starts and preemptions")
@@ -148,6 +151,7 @@ def _too_big(job: WaitingJob, capacity: Vector) -> Reason:
     return Reason(code="capacity", message=f"needs {vector_text(job.vector)}, the pool has {have} in all")
 
 
-def _making_room(victims: tuple[str, ...]) -> Reason:
-    verb = "is" if len(victims) == 1 else "are"
-    return Reason(code="capacity", message=f"{', '.join(victims)} {verb} stopping to make room")
+def _making_room(victims: tuple[RunningJob, ...], *, to: str) -> Reason:
+    names = ", ".join(known_as(victim, to=to) for victim in victims)
+    verb = "are" if len(victims) > 1 else "is"
+    return Reason(code="capacity", message=f"{names} {verb} stopping to make room")

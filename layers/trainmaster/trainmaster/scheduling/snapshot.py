@@ -97,6 +97,11 @@ class Snapshot:
     """Owners of holds that are no longer waiting."""
 
 
+def known_as(job: WaitingJob | RunningJob, *, to: str) -> str:
+    """A job as team ``to`` may hear of it: names stay within their team."""
+    return job.name if job.team == to else f"a job of team {job.team}"
+
+
 def total(vectors: Iterable[Vector]) -> dict[Capacity, int]:
     """Sum of vectors."""
     counted: Counter[Capacity] = Counter()
