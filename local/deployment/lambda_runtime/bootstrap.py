@@ -21,7 +21,6 @@ _SHARED = struct.Struct(
 _MICROSECONDS = 1_000_000
 _NANOSECONDS = 1_000
 
-_real_time_ns = time.time_ns
 _real_gmtime = time.gmtime
 _real_localtime = time.localtime
 _RealDate = dt.date
@@ -35,35 +34,47 @@ class _TwinTime:
         with path.open("rb") as file:
             self._memory = mmap.mmap(file.fileno(), _SHARED.size, access=mmap.ACCESS_READ)
 
+    def is_the_machines(self) -> bool:
+        """For ever: a twin does not change the kind of its clock."""
+        return not any(_SHARED.unpack_from(self._memory))
+
     def now_ns(self) -> int:
         while True:
             first, second = _SHARED.unpack_from(self._memory)
             if first == second:
-                return first * _NANOSECONDS if first else _real_time_ns()
+                return int(first) * _NANOSECONDS
 
     def now(self) -> float:
         return self.now_ns() / (_MICROSECONDS * _NANOSECONDS)
 
 
 class _LikeTheRealOne(type):
-    """Values made before the change, or by C code, count as instances too."""
+    """Values made before the change, or by C code, count as instances too; a subclass is on its own."""
+
+    stands_for: type | None
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, cls.__mro__[1])
+        real = cls.__dict__.get("stands_for")
+        return super().__instancecheck__(instance) if real is None else isinstance(instance, real)
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, cls.__mro__[1])
+        real = cls.__dict__.get("stands_for")
+        return super().__subclasscheck__(subclass) if real is None else issubclass(subclass, real)
 
 
 def _shift(twin: _TwinTime) -> None:
     """Let everything that asks Python for the time get the twin's."""
 
     class date(_RealDate, metaclass=_LikeTheRealOne):  # noqa: N801  it takes the place of datetime.date
+        stands_for = _RealDate
+
         @classmethod
         def today(cls) -> Any:  # noqa: ANN401
             return cls.fromtimestamp(twin.now())
 
     class datetime(_RealDatetime, metaclass=_LikeTheRealOne):  # noqa: N801
+        stands_for = _RealDatetime
+
         @classmethod
         def now(cls, tz: dt.tzinfo | None = None) -> Any:  # noqa: ANN401
             return cls.fromtimestamp(twin.now(), tz)
@@ -94,7 +105,9 @@ def _converted(
 
 def main() -> None:
     clock, handler = sys.argv[1:]
-    _shift(_TwinTime(Path(clock)))
+    twin = _TwinTime(Path(clock))
+    if not twin.is_the_machines():
+        _shift(twin)
     sys.argv[1:] = [handler]
     runpy.run_module("awslambdaric", run_name="__main__", alter_sys=True)
 

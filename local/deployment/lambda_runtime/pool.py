@@ -43,10 +43,18 @@ class _Instance:
 class FunctionPool:
     """Hands invocations to processes and their answers back."""
 
-    def __init__(self, *, timeout_s: float, start: Start, max_processes: int = MAX_PROCESSES) -> None:
+    def __init__(
+        self,
+        *,
+        timeout_s: float,
+        start: Start,
+        max_processes: int = MAX_PROCESSES,
+        init_s: float = INIT_SECONDS,
+    ) -> None:
         self._timeout_s = timeout_s
         self._start = start
         self._max_processes = max_processes
+        self._init_s = init_s
         self._changed = threading.Condition()
         self._queue: deque[Invocation] = deque()
         self._instances: dict[str, _Instance] = {}
@@ -62,7 +70,7 @@ class FunctionPool:
             self._queue.append(invocation)
             self._grow()
             self._changed.notify_all()
-        while not invocation.started.wait(INIT_SECONDS):
+        while not invocation.started.wait(self._init_s):
             self._end_stuck()
         if not invocation.done.wait(self._timeout_s):
             self._time_out(invocation)
@@ -75,7 +83,7 @@ class FunctionPool:
             if self._instances or self._closed:
                 return
             self._launch()
-            self._changed.wait_for(self._all_ready, INIT_SECONDS)
+            self._changed.wait_for(self._all_ready, self._init_s)
 
     def _all_ready(self) -> bool:
         return all(each.ready for each in self._instances.values())
@@ -173,7 +181,7 @@ class FunctionPool:
             stuck = [
                 each
                 for each in self._instances.values()
-                if not each.ready and now - each.launched > INIT_SECONDS
+                if not each.ready and now - each.launched > self._init_s
             ]
         for instance in stuck:
             instance.process.kill()

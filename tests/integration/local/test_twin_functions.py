@@ -80,7 +80,7 @@ def test_its_process_keeps_the_time_of_the_twin(twin: RunningTwin) -> None:
     assert abs(seen["time"] - instant.timestamp()) < 1
     assert abs(seen["time_ns"] / 1e9 - instant.timestamp()) < 1
     assert seen["gmtime"] == f"{instant:%Y-%m-%dT%H:%M:%S}"
-    assert (seen["is_datetime"], seen["is_date"]) == (True, True)
+    assert (seen["is_datetime"], seen["is_date"], seen["is_own"]) == (True, True, False)
 
 
 def test_time_left_is_counted_on_the_same_clock(twin: RunningTwin) -> None:

@@ -16,10 +16,13 @@ OK = Outcome(payload=b'"ok"')
 @dataclass
 class FakeProcess:
     on_exit: Callable[[int], None]
+    changed: threading.Condition
     killed: bool = False
 
     def kill(self) -> None:
-        self.killed = True
+        with self.changed:
+            self.killed = True
+            self.changed.notify_all()
 
     def join(self) -> None:
         pass
@@ -30,15 +33,18 @@ class World:
     """A pool, and threads that call it as processes and callers would."""
 
     timeout_s: float = 30.0
+    init_s: float = 30.0
     started: list[FakeProcess] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(16))
 
     def __post_init__(self) -> None:
-        self.pool = FunctionPool(timeout_s=self.timeout_s, start=self._start, max_processes=2)
+        self.pool = FunctionPool(
+            timeout_s=self.timeout_s, start=self._start, max_processes=2, init_s=self.init_s
+        )
 
     def _start(self, _: str, on_exit: Callable[[int], None]) -> FakeProcess:
-        process = FakeProcess(on_exit)
+        process = FakeProcess(on_exit, self.changed)
         with self.changed:
             self.started.append(process)
             self.changed.notify_all()
@@ -124,6 +130,17 @@ def test_a_call_past_its_time_is_ended_with_its_process() -> None:
     world.close()
 
 
+def test_a_process_that_never_asks_for_work_is_ended() -> None:
+    world = World(init_s=0.02)
+    outcome = world.invoke()
+    world.await_processes(1)
+    with world.changed:
+        assert world.changed.wait_for(lambda: world.started[0].killed, 5)
+    world.started[0].on_exit(137)
+    assert b"exit status 137" in outcome.result(5).payload
+    world.close()
+
+
 def test_an_answer_to_another_call_is_refused(world: World) -> None:
     outcome = world.invoke()
     world.await_processes(1)
@@ -156,6 +173,8 @@ def test_closing_ends_processes_and_calls(world: World) -> None:
 def test_warming_starts_one_process_and_waits_until_it_is_ready(world: World) -> None:
     warm = world.threads.submit(world.pool.warm)
     world.await_processes(1)
+    with pytest.raises(TimeoutError):
+        warm.result(0.05)
     asking = world.next(0)
     warm.result(5)
     world.pool.warm()
