@@ -95,8 +95,7 @@ class _Turn:
             self._start(job, room=minus(ceiling, job.vector), ends_hold=held is not None)
         elif held is not None:
             victims = tuple(one for one in self.snapshot.running if one.name in held.victims)
-            short = Reason(code="capacity", message=_short(job, free))
-            self._wait(job, _making_room(victims, to=job.team) if victims else short)
+            self._wait(job, _making_room(victims, to=job.team) if victims else _short(job, free))
         else:
             self._preempt_or_wait(job, free)
 
@@ -112,13 +111,11 @@ class _Turn:
         running = tuple(one for one in self.snapshot.running if one.name not in self.preempting)
         soon = total((free, on_its_way(running), *victims_so_far))
         if fits(job.vector, soon):
-            self._wait(
-                job, Reason(code="capacity", message=f"{_short(job, free)}; jobs that make room are stopping")
-            )
+            self._wait(job, _short(job, free, note="; jobs that make room are stopping"))
             return
         victims = victims_for(job, free=soon, running=running, rules=self.pool.preemption, now=self.now)
         if not victims:
-            self._wait(job, Reason(code="capacity", message=_short(job, free)))
+            self._wait(job, _short(job, free))
             return
         self.actions.append(Preempt(job=job, victims=victims, used=_of(job.vector, self.snapshot.used)))
         self.preempting |= {one.name for one in victims}
@@ -141,9 +138,10 @@ def _of(asked: Iterable[Capacity], vector: Vector) -> dict[Capacity, int]:
     return {capacity: vector.get(capacity, 0) for capacity in asked}
 
 
-def _short(job: WaitingJob, free: Vector) -> str:
+def _short(job: WaitingJob, free: Vector, *, note: str = "") -> Reason:
     have = {capacity: max(free.get(capacity, 0), 0) for capacity in job.vector}
-    return f"needs {vector_text(job.vector)}, free {vector_text(have)}"
+    message = f"needs {vector_text(job.vector)}, free {vector_text(have)}{note}"
+    return Reason(code="capacity", message=message)
 
 
 def _too_big(job: WaitingJob, capacity: Vector) -> Reason:
