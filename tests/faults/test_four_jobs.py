@@ -39,3 +39,13 @@ def test_a_resumed_attempt_asks_for_what_was_submitted_under_a_name_of_its_own(p
     assert tags[0]["trainmaster:job"] == tags[1]["trainmaster:job"]
     view = preempting.api("GET", f"/jobs/{live.training_job_name}")
     assert (view["name"], view["attempt"]) == ("job1", 1), "any attempt's name finds the job"
+
+
+def test_a_reason_names_who_is_ahead_now_not_who_was(preempting: World) -> None:
+    preempting.submit("job3", priority=1)
+    preempting.schedule()
+    assert "job4 is ahead" in preempting.api("GET", "/jobs/job3")["waiting"]["message"]
+    ends(preempting, "job1", "Stopped")
+    listed = {job["name"]: job["waiting"] for job in preempting.api("GET", "/jobs")["jobs"]}
+    assert "job1 is ahead" in listed["job3"]["message"]
+    assert listed["job3"] == preempting.api("GET", "/jobs/job3")["waiting"]

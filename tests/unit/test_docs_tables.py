@@ -181,10 +181,11 @@ def test_the_keys_that_are_kept_for_later_are_those_that_get_a_warning() -> None
     assert warned({"teams": [team]}) == {*document._LATER_TEAM_MAPPINGS, *lists} == set(rows["a team"])
 
 
-def test_two_keys_do_nothing_and_get_no_warning_as_the_guide_says() -> None:
-    order = {"backfill": False, "shortest_first": True}
+def test_an_order_that_is_asked_for_and_not_acted_on_gets_a_warning_as_the_guide_says() -> None:
+    order = {"backfill": True, "shortest_first": True}
     assert all(f"`order.{key}`" in POLICY for key in order)
-    assert warned({"pools": [{"name": "p", "capacity": {}, "order": order}]}) == set()
+    assert warned({"pools": [{"name": "p", "capacity": {}, "order": order}]}) == set(order)
+    assert warned({"pools": [{"name": "p", "capacity": {}, "order": dict.fromkeys(order, False)}]}) == set()
 
 
 def test_the_tags_in_the_readme_are_those_that_do_something() -> None:

@@ -40,6 +40,8 @@ class Surroundings:
     now: datetime
     pool: PoolPolicy | None
     place: Place = NOWHERE
+    why: Reason | None = None
+    """Why it waits, as the planner says it now; None when no pass would look at it yet."""
     latest: Attempt | None = None
     """The last attempt where the job has no live one, if it was read."""
 
@@ -62,7 +64,7 @@ def job_view(job: Job, around: Surroundings) -> View:
         "started_at": instant_text(job.started_at),
         "ended_at": instant_text(job.ended_at),
         **_place_view(around.place),
-        "waiting": reason_view(_why_it_waits(job, around.place)),
+        "waiting": reason_view(_why_it_waits(job, around)),
         "attempt": job.attempt,
         "training_job_name": attempt.training_job_name if attempt else None,
         "training_job_arn": attempt.training_job_arn if attempt else None,
@@ -166,13 +168,11 @@ def _place_view(place: Place) -> View:
     return {"position": None, "ahead_at_least": place.ahead_at_least}
 
 
-def _why_it_waits(job: Job, place: Place) -> Reason | None:
-    """A pass writes reasons only for the candidates it looks at; everybody else is behind those."""
+def _why_it_waits(job: Job, around: Surroundings) -> Reason | None:
+    """The planner's word, else what was written to the job; everybody else is behind those."""
     if job.is_live or job.is_final:
         return None
-    if job.waiting is not None:
-        return job.waiting
-    return Reason(code="ahead", message=_ahead(place))
+    return around.why or job.waiting or Reason(code="ahead", message=_ahead(around.place))
 
 
 def _ahead(place: Place) -> str:

@@ -5,17 +5,18 @@ once, whatever the others do; one that is started or preempted between two pages
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 
 from trainmaster.api.paging import Mark, Seal
+from trainmaster.api.reasons import reasons_now
 from trainmaster.api.stretches import Entry, Stretch, finished, unfinished
 from trainmaster.api.visit import Answer, Visit
 from trainmaster.errors import FieldError, InvalidRequestError
 from trainmaster.identity import DEFAULT_TEAM
-from trainmaster.jobs import FINAL, Job, JobState
+from trainmaster.jobs import FINAL, Job, JobState, Reason
 from trainmaster.request_errors import invalid, quoted
 from trainmaster.views import NOWHERE, Place, Surroundings, job_view, masked_view
 
@@ -147,16 +148,25 @@ def _matches(entry: Entry, wish: Wish) -> bool:
 
 def _views(visit: Visit, wish: Wish, page: list[Found]) -> list[dict[str, Any]]:
     jobs = visit.outside.reader.jobs(found.entry.name for found in page)
-    now = visit.outside.clock()
-    views: list[dict[str, Any]] = []
-    for found in page:
-        job = jobs.get(found.entry.name)
-        if job is None or not wish.still_fits(job):
-            continue
-        place = found.place if job.is_waiting else NOWHERE
-        if visit.sees(job.spec.team):
-            around = Surroundings(now=now, pool=visit.policy.pool(job.spec.pool), place=place)
-            views.append(job_view(job, around))
-        else:
-            views.append(masked_view(job, place))
-    return views
+    shown = [(found, job) for found in page if (job := jobs.get(found.entry.name)) and wish.still_fits(job)]
+    reasons = _reasons(visit, (job for _, job in shown))
+    return [_view(visit, job, found.place if job.is_waiting else NOWHERE, reasons) for found, job in shown]
+
+
+def _reasons(visit: Visit, jobs: Iterable[Job]) -> dict[str, Reason]:
+    """Of the jobs of the page that wait; each pool is asked once."""
+    pools = {job.spec.pool for job in jobs if job.is_waiting and visit.sees(job.spec.team)}
+    asked = (reasons_now(visit.policy.pool(pool), visit) for pool in sorted(pools))
+    return {name: reason for reasons in asked for name, reason in reasons.items()}
+
+
+def _view(visit: Visit, job: Job, place: Place, reasons: dict[str, Reason]) -> dict[str, Any]:
+    if not visit.sees(job.spec.team):
+        return masked_view(job, place)
+    around = Surroundings(
+        now=visit.outside.clock(),
+        pool=visit.policy.pool(job.spec.pool),
+        place=place,
+        why=reasons.get(job.name) if job.is_waiting else None,
+    )
+    return job_view(job, around)

@@ -5,6 +5,7 @@ from http import HTTPStatus
 
 from trainmaster import lifecycle
 from trainmaster.api.places import place_in_queue
+from trainmaster.api.reasons import reasons_now
 from trainmaster.api.ringing import ring
 from trainmaster.api.visit import Answer, Visit
 from trainmaster.errors import FieldError, JobConflictError, LostRaceError, NotFoundError
@@ -22,10 +23,12 @@ def show_job(visit: Visit, name: str) -> Answer:
     visit.call.parameters()
     job = _find(visit, name)
     attempts, history = visit.outside.reader.story(job)
+    pool = visit.policy.pool(job.spec.pool)
     around = Surroundings(
         now=visit.outside.clock(),
-        pool=visit.policy.pool(job.spec.pool),
+        pool=pool,
         place=place_in_queue(job, visit.outside.reader),
+        why=reasons_now(pool, visit).get(job.name) if job.is_waiting else None,
         latest=attempts[-1] if attempts else None,
     )
     return Answer(status=HTTPStatus.OK, body=job_view(job, around) | story_view(attempts, history))

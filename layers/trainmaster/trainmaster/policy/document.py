@@ -23,6 +23,7 @@ _CAPACITY_WAIT_MOST = timedelta(days=28)
 MAX_POOLS = 48
 
 _LATER_POOL_MAPPINGS = ("quotas", "warm_pool", "limits")
+_LATER_ORDERS = ("backfill", "shortest_first")
 _LATER_TEAM_MAPPINGS = ("budget", "rules")
 _LATER_TEAM_LISTS = ("roles", "images", "s3_prefixes")
 _LATER_MAPPINGS = (
@@ -129,6 +130,9 @@ def _order(section: Section) -> Order:
         backfill=section.boolean("backfill", default=True),
         shortest_first=section.boolean("shortest_first", default=False),
     )
+    for key in _LATER_ORDERS:
+        if section.value(key) is True:
+            section.warn_kept(key)
     section.refuse_unknown()
     return order
 

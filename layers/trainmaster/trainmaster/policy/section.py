@@ -130,12 +130,15 @@ class Section:
         for key in keys:
             found = self.value(key)
             if isinstance(found, kind):
-                self.findings.warn(self.at(key), "kept, but this version does not act on it", _KEPT_HINT)
+                self.warn_kept(key)
             elif found is not None:
                 wanted = "mapping" if kind is dict else "list"
                 self.findings.refuse(
                     self.at(key), f"must be a {wanted}, not {shown(found)}", f"write a {wanted}"
                 )
+
+    def warn_kept(self, key: str) -> None:
+        self.findings.warn(self.at(key), "kept, but this version does not act on it", _KEPT_HINT)
 
     def refuse_unknown(self) -> None:
         """Call last: every key that nobody asked for is a mistake of the author's."""
