@@ -1,7 +1,8 @@
 """The whole twin in one process: composes its parts, deploys the stack, answers what a user needs to know."""
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from functools import partial
 from types import TracebackType
 
 from botocore.credentials import Credentials
@@ -21,6 +22,7 @@ from local.deployment.wiring import Wiring
 from local.foundation import Foundation
 from local.sagemaker import SageMakerTwin
 from local.sagemaker.adapters import CloudWatchLogSink, S3Store
+from local.wire import AwsError
 
 STACK = "trainmaster"
 _TRAINING_ROLE = "trainmaster-local-training"
@@ -138,7 +140,7 @@ class Twin:
             region=self._config.region,
             account_id=base.account_id,
             work_dir=work,
-            environment={},
+            environment=partial(_reach, base),
             seed=self._config.seed,
         )
         self._resources.callback(training.close)
@@ -160,6 +162,19 @@ class Twin:
             role_arn=_role_arn(base),
             bucket=_bucket(base, self._config),
         )
+
+
+def _reach(base: Foundation, role_arn: str) -> dict[str, str]:
+    """A container has the keys of its own role, as on SageMaker; roles of other accounts have none here."""
+    reach = {"AWS_ENDPOINT_URL": base.door.endpoint_url}
+    with suppress(AwsError):
+        keys = base.identities.assume(role_arn, "SageMaker")
+        reach |= {
+            "AWS_ACCESS_KEY_ID": keys.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": keys.secret_access_key,
+            "AWS_SESSION_TOKEN": keys.session_token or "",
+        }
+    return reach
 
 
 def _bucket(base: Foundation, config: TwinConfig) -> str:

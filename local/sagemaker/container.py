@@ -37,8 +37,8 @@ class Outside:
     logs: LogSink
     region: str
     work_dir: Path
-    environment: Mapping[str, str]
-    """How a container reaches AWS: endpoint and credentials."""
+    environment: Callable[[str], Mapping[str, str]]
+    """How a container of a role reaches AWS: endpoint and credentials, by role ARN."""
 
 
 class Container:
@@ -155,7 +155,10 @@ class Container:
             values = script_mode.user_hyperparameters(layout.localized_map(spec.hyperparameters))
             argv, folder = script_mode.command(spec, values, processes=gpu_count() or 1), layout.code
         environment = container_environment(
-            self._job, layout, region=self._outside.region, given=self._outside.environment
+            self._job,
+            layout,
+            region=self._outside.region,
+            given=self._outside.environment(self._job.spec.role_arn),
         )
         return Command(argv=argv, env=environment, cwd=folder, mark=MARK)
 

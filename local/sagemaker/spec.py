@@ -37,6 +37,7 @@ class InstanceGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingSpec:
+    role_arn: str
     hyperparameters: Mapping[str, str]
     environment: Mapping[str, str]
     entrypoint: tuple[str, ...]
@@ -62,6 +63,7 @@ class TrainingSpec:
         stopping = request.get("StoppingCondition", {})
         output = request["OutputDataConfig"]
         return cls(
+            role_arn=request["RoleArn"],
             hyperparameters=request.get("HyperParameters", {}),
             environment=request.get("Environment", {}),
             entrypoint=(

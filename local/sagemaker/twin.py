@@ -1,7 +1,7 @@
 """Puts the rooms of the training twin together."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,10 +40,10 @@ class SageMakerTwin:
         region: str,
         account_id: str,
         work_dir: Path,
-        environment: Mapping[str, str],
+        environment: Callable[[str], Mapping[str, str]],
         seed: int,
     ) -> None:
-        """``work_dir`` holds the folders of running jobs; ``environment`` is given to their containers."""
+        """``work_dir`` holds the folders of running jobs; ``environment`` says how a role reaches AWS."""
         self._events = events
         self._table = JobTable(on_step=self._publish)
         outside = Outside(

@@ -179,3 +179,11 @@ def refusal(call) -> str | None:
     except ClientError as error:
         return error.response["Error"]["Code"]
     return None
+
+
+def test_a_container_calls_aws_with_the_keys_of_its_own_role(plane):
+    code = "import boto3; print('I am', boto3.client('sts').get_caller_identity()['Arn'])"
+    plane.client("sagemaker").create_training_job(**plane.request("who", python(code)))
+    plane.await_status("who", "Completed")
+    role = plane.twin.ready["role_arn"].rpartition("/")[2]
+    assert f"assumed-role/{role}/SageMaker" in plane.log("who")

@@ -116,7 +116,7 @@ class World:
             region=REGION,
             account_id=ACCOUNT,
             work_dir=self.work_dir,
-            environment={"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "AKIAJOB"},
+            environment=lambda _: {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "AKIAJOB"},
             seed=0,
         )
 
