@@ -22,6 +22,7 @@ DEFAULT_PORT = 4599
 _REFUSED = 2
 """Exit code for what the user can cure: arguments, port, policy, template."""
 _CLOSE_SECONDS = 10.0
+_LOOK_SECONDS = 0.5
 _TEXT = """\
   The twin is up after {seconds:.1f} s: {endpoint_url}
   Use it from another shell:
@@ -99,7 +100,7 @@ def _run(arguments: argparse.Namespace, reaper: int) -> int:
             if arguments.ready is not None:
                 _write(ready, arguments.ready)
             _say(_in_json(ready) if arguments.json else _in_words(ready, seconds))
-            stop.wait()
+            wait_for(stop)
     except DeploymentError as error:
         return _refuse(str(error))
     except OSError as error:
@@ -131,6 +132,16 @@ def _stop_on_signals() -> threading.Event:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, told)
     return stop
+
+
+def wait_for(stop: threading.Event) -> None:
+    """Look up from the wait now and then.
+
+    A signal that arrives just before the main thread blocks, or in another thread, does not end the wait,
+    and its handler runs only after it.
+    """
+    while not stop.wait(_LOOK_SECONDS):
+        pass
 
 
 def _give_up() -> None:
