@@ -14,8 +14,8 @@ help: ## this list
 
 setup: .venv/.ready ## make .venv with everything in it
 
-.venv/.ready: requirements.lock pyproject.toml
-	$(PYTHON) -m venv .venv
+.venv/.ready: requirements.lock
+	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements.lock torch==2.13.0 --editable .
 	$(BIN)/python -m pip check
 	touch $@
