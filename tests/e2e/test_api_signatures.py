@@ -127,10 +127,11 @@ def test_a_call_without_a_good_signature_is_403_and_never_reaches_the_function(p
 
 def test_the_same_call_with_a_good_signature_reaches_the_function(plane, vision):
     """So it is the signature that the others fail by. Presented twice it counts once."""
+    before = plane.twin.records()[-1]["seq"]
     request = plane.request("signed-well", ["true"])
     call = signed(plane.unsigned("POST", "/add-job?dry_run=false", request), vision, plane.scope)
     assert [send(call).status, send(call).status] == [201, 200]
-    assert is_api_function(plane.calls("TransactWriteItems")[-1])
+    assert [one for one in plane.calls("TransactWriteItems", after=before) if is_api_function(one)]
 
 
 def test_a_temporary_key_is_worth_nothing_without_its_token(plane, vision):
