@@ -101,7 +101,6 @@ class FunctionPool:
                 return None
             instance.current = self._queue.popleft()
             instance.current.started.set()
-            self._grow()
             return instance.current
 
     def answer(self, instance_id: str, request_id: str, outcome: Outcome) -> bool:

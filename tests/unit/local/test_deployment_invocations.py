@@ -1,6 +1,7 @@
 """Asynchronous invocations and the reading of queues, on a manual clock and without processes."""
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -167,12 +168,17 @@ class Queue:
 
 
 def reader(
-    clock: TwinClock, background: Background, queue: Queue, invoke: Callable[[str, bytes], Outcome]
+    clock: TwinClock,
+    background: Background,
+    queue: Queue,
+    invoke: Callable[[str, bytes], Outcome],
+    *,
+    batch_size: int = 1000,
 ) -> QueueReader:
     trigger = QueueTrigger(
         function_arn=FUNCTION,
         queue_arn=QUEUE,
-        batch_size=1000,
+        batch_size=batch_size,
         window=timedelta(seconds=1),
         max_concurrency=2,
         reports_item_failures=True,
@@ -195,6 +201,7 @@ def test_all_messages_go_to_the_function_in_one_batch_and_are_deleted(
     (payload,) = function.payloads
     assert bodies(payload) == [str(number) for number in range(25)]
     assert payload["Records"][0]["eventSourceARN"] == QUEUE
+    assert payload["Records"][0]["awsRegion"] == "us-east-1"
     assert queue.messages == {}
 
 
@@ -255,3 +262,54 @@ def test_a_message_that_comes_during_an_invocation_is_not_forgotten(
     clock.advance(timedelta())
     assert sorted(seen) == [["a"], ["b"]]
     assert queue.messages == {}
+
+
+def test_a_batch_is_never_larger_than_the_trigger_says(clock: TwinClock, background: Background) -> None:
+    queue, function = Queue(*(str(number) for number in range(25))), Function([OK])
+    reader(clock, background, queue, function.invoke, batch_size=12).wake()
+    clock.advance(timedelta())
+    assert [len(each["Records"]) for each in function.payloads] == [12, 12, 1]
+
+
+def test_each_wake_is_heard_and_at_most_two_invocations_run_at_once(
+    clock: TwinClock, background: Background
+) -> None:
+    queue, entered, leave = Queue(), threading.Semaphore(0), threading.Event()
+    running: list[int] = [0, 0]
+    lock = threading.Lock()
+
+    def invoke(_: str, __: bytes) -> Outcome:
+        with lock:
+            running[0] += 1
+            running[1] = max(running)
+        entered.release()
+        leave.wait(5)
+        with lock:
+            running[0] -= 1
+        return OK
+
+    woken = reader(clock, background, queue, invoke, batch_size=1)
+    for round_number in range(2):
+        leave.clear()
+        for number in range(4):
+            queue.messages[f"{round_number}-{number}"] = "x"
+            woken.wake()
+        assert entered.acquire(timeout=5)
+        assert entered.acquire(timeout=5)
+        leave.set()
+        clock.advance(timedelta())
+        assert queue.messages == {}
+    assert running == [0, 2]
+
+
+def test_a_real_clock_waits_for_the_window_so_that_messages_travel_together() -> None:
+    clock = TwinClock(manual=False, speed=5.0)
+    background = Background(clock.activity)
+    queue, function = Queue("a"), Function([OK])
+    woken = reader(clock, background, queue, function.invoke)
+    woken.wake()
+    queue.messages["soon"] = "b"
+    assert clock.activity.wait_idle(5)
+    assert [bodies(each) for each in function.payloads] == [["a", "b"]]
+    background.close()
+    clock.close()

@@ -1,8 +1,9 @@
 """The pool of a function's processes, driven by hand instead of by processes."""
 
+import itertools
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 
 import pytest
@@ -103,6 +104,31 @@ def test_a_process_that_dies_during_a_call_fails_this_call_alone(world: World) -
     world.started[0].on_exit(1)
     assert outcome.result(5).failed
     assert b"Runtime.ExitError" in outcome.result().payload
+    after = world.invoke()
+    world.await_processes(2)
+    world.answer(1)
+    assert after.result(5) == OK
+
+
+def test_another_process_takes_the_place_of_one_that_died_while_calls_wait(world: World) -> None:
+    outcomes = [world.invoke() for _ in range(3)]
+    world.await_processes(2)
+    assert all(world.next(number).result(5) is not None for number in range(2))
+    world.started[0].on_exit(1)
+    world.await_processes(3)
+    world.answer(2)
+    first_two = itertools.islice(as_completed(outcomes, 5), 2)
+    assert sorted(outcome.result().failed for outcome in first_two) == [False, True]
+
+
+def test_an_idle_process_that_dies_is_forgotten(world: World) -> None:
+    outcome = world.invoke()
+    world.await_processes(1)
+    world.answer(0)
+    assert outcome.result(5) == OK
+    asking = world.next(0)
+    world.started[0].on_exit(137)
+    assert asking.result(5) is None
     after = world.invoke()
     world.await_processes(2)
     world.answer(1)
