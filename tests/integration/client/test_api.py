@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 from collections.abc import Callable
 
 import boto3
@@ -30,6 +31,22 @@ def test_a_job_is_sent_exactly_as_given_and_signed(client: ApiClient, api: FakeA
     assert client.add_job(REQUEST) == answer
     assert json.loads(api.received[0].body) == REQUEST
     assert api.received[0].headers["content-type"] == "application/json"
+
+
+def test_a_body_does_not_wait_until_its_headers_are_acknowledged(
+    client: ApiClient, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connected: list[int] = []
+    connect = socket.socket.connect
+
+    def noting(one: socket.socket, address: tuple[str, int]) -> None:
+        connected.append(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        connect(one, address)
+
+    monkeypatch.setattr(socket.socket, "connect", noting)
+    api.script("POST", "/add-job", Scripted(status=201, document={"job": {}}))
+    client.add_job(REQUEST)
+    assert connected == [1]
 
 
 def test_filters_arrive_as_written_whatever_characters_they_hold(client: ApiClient, api: FakeApi) -> None:
