@@ -87,6 +87,19 @@ def test_the_first_call_starts_a_process_and_the_second_finds_it_warm(world: Wor
     assert len(world.started) == 1
 
 
+def test_a_call_goes_to_a_process_that_waits_for_work(world: World) -> None:
+    world.invoke()
+    world.await_processes(1)
+    world.answer(0)
+    asking = world.next(0)
+    with pytest.raises(TimeoutError):
+        asking.result(0.05)
+    world.invoke(b"[1]")
+    invocation = asking.result(5)
+    assert invocation is not None
+    assert invocation.payload == b"[1]"
+
+
 def test_a_second_process_starts_while_the_first_is_busy_and_a_third_never(world: World) -> None:
     outcomes = [world.invoke() for _ in range(6)]
     world.await_processes(2)
