@@ -1,0 +1,181 @@
+"""What a user waits for: a warm ``POST /add-job`` beside few and many items, and the twin's start.
+
+Two twins run side by side, one with few items in its table and one with many. A client of each, on a
+kept-alive connection, submits to both in turn, so that both see the same machine. The pool is full: what is
+submitted waits, and the scheduler looks at the queue all the while.
+"""
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median, quantiles
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import boto3
+from trainmaster_client.api import ApiClient
+
+from benchmarks.crowd import Table, names, wait_until
+from local.demo.twin_process import TwinProcess, running_twin
+from local.report import Report
+
+ROOT = Path(__file__).resolve().parents[1]
+FEW, MANY = 100, 20_000
+WARM_UP, RUNS = 10, 100
+MAX_MS = 30.0
+MAX_RATIO = 2.0
+"""Many items against few; a cost that does not depend on the size is 1."""
+STARTS = 5
+MAX_START_SECONDS = 3.0
+INSTANCE_TYPE = "ml.m5.xlarge"
+POLICY = {"version": 1, "pools": [{"name": "bench", "capacity": {INSTANCE_TYPE: 1}}]}
+
+
+class Bench:
+    """A twin whose one instance is taken, with a chosen number of items in its table."""
+
+    def __init__(self, twin: TwinProcess) -> None:
+        keys = {
+            "aws_access_key_id": twin.ready["access_key_id"],
+            "aws_secret_access_key": twin.ready["secret_access_key"],
+            "region_name": twin.ready["region"],
+        }
+        session = boto3.Session(**keys)
+        self._ready = twin.ready
+        self._api = ApiClient(twin.ready["api_url"], session)
+        self.table = Table(session.client("dynamodb", endpoint_url=twin.ready["endpoint_url"]))
+        self._names = names("measured")
+
+    def prepare(self, items: int) -> None:
+        """One job that has ended, one that runs for good, one that waits; then copies of the outer two."""
+        self.submit("ended-000000", "true")
+        wait_until(lambda: self._state("ended-000000") == "completed")
+        self.submit("running-000000", "sleep 100000")
+        wait_until(lambda: self._state("running-000000") == "running")
+        self.submit("waiting-000000", "true")
+        wait_until(lambda: (self._api.job("waiting-000000")["waiting"] or {}).get("code") == "capacity")
+        waiting, ended = self.table.model("waiting-000000"), self.table.model("ended-000000")
+        self.table.fill(to=items, waiting=waiting, ended=ended)
+
+    def measure(self) -> float:
+        """Seconds of one submission, signing included."""
+        name = next(self._names)
+        began = time.perf_counter()
+        self.submit(name, "true")
+        return round(time.perf_counter() - began, 6)
+
+    def submit(self, name: str, command: str) -> None:
+        self._api.add_job(
+            {
+                "TrainingJobName": name,
+                "RoleArn": self._ready["role_arn"],
+                "AlgorithmSpecification": {
+                    "TrainingImage": "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0",
+                    "TrainingInputMode": "File",
+                    "ContainerEntrypoint": command.split(),
+                },
+                "OutputDataConfig": {"S3OutputPath": f"s3://{self._ready['bucket']}/output"},
+                "ResourceConfig": {"InstanceType": INSTANCE_TYPE, "InstanceCount": 1, "VolumeSizeInGB": 10},
+                "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
+                "HyperParameters": {"epochs": "3", "learning_rate": "0.001"},
+            }
+        )
+
+    def _state(self, name: str) -> str:
+        state: str = self._api.job(name)["state"]
+        return state
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.add_job", description=__doc__)
+    parser.add_argument("--json", type=Path, default=ROOT / "build" / "add_job.json", metavar="PATH")
+    arguments = parser.parse_args(argv)
+    report = Report("add_job")
+    report.facts["starts"] = [measure_start() for _ in range(STARTS)]
+    report.facts["load_average"] = [os.getloadavg()[0]]
+    report.facts["items"], report.facts["seconds"] = measure_submissions()
+    report.facts["load_average"].append(os.getloadavg()[0])
+    report.facts["milliseconds"] = {size: figures(runs) for size, runs in report.facts["seconds"].items()}
+    check(report)
+    return report.finish(arguments.json)
+
+
+def measure_start() -> dict[str, float]:
+    """Seconds from the command to the ready file, and the CPU time of all its processes, end included."""
+    with TemporaryDirectory() as name:
+        ready = Path(name) / "ready.json"
+        command = [sys.executable, "-m", "local", "up", "--port", "0", "--ready", str(ready)]
+        before, began = _cpu_of_children(), time.perf_counter()
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)  # noqa: S603  our own code
+        try:
+            wait_until(ready.exists)
+            seconds = time.perf_counter() - began
+        finally:
+            process.terminate()
+            process.wait()
+        return {"seconds": round(seconds, 3), "cpu_seconds": round(_cpu_of_children() - before, 3)}
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def measure_submissions() -> tuple[dict[int, list[int]], dict[int, list[float]]]:
+    """By size: how many items the table held before and after, and seconds of each submission."""
+    with ExitStack() as stack:
+        benches = {size: Bench(_twin(stack)) for size in (FEW, MANY)}
+        for size, bench in benches.items():
+            bench.prepare(size)
+        items = {size: [len(bench.table.items())] for size, bench in benches.items()}
+        seconds: dict[int, list[float]] = {size: [] for size in benches}
+        for run in range(WARM_UP + RUNS):
+            for size, bench in benches.items():
+                spent = bench.measure()
+                if run >= WARM_UP:
+                    seconds[size].append(spent)
+        for size, bench in benches.items():
+            items[size].append(len(bench.table.items()))
+        return items, seconds
+
+
+def _twin(stack: ExitStack) -> TwinProcess:
+    folder = Path(stack.enter_context(TemporaryDirectory(prefix="trainmaster-bench-")))
+    return stack.enter_context(running_twin(folder, policy=POLICY))
+
+
+def figures(seconds: list[float]) -> dict[str, float]:
+    return {
+        "p50": round(median(seconds) * 1000, 2),
+        "p95": round(quantiles(seconds, n=20)[-1] * 1000, 2),
+        "best": round(min(seconds) * 1000, 2),
+    }
+
+
+def check(report: Report) -> None:
+    facts: Mapping[str, Any] = report.facts
+    few, many = facts["milliseconds"][FEW], facts["milliseconds"][MANY]
+    limit = f"at most {MAX_MS} ms"
+    for size, found in ((FEW, few), (MANY, many)):
+        report.check(f"p50-{size}-items", expected=limit, actual=found["p50"], ok=found["p50"] <= MAX_MS)
+    ratio = round(many["p50"] / few["p50"], 2)
+    report.check("flat", expected=f"at most {MAX_RATIO}", actual=ratio, ok=ratio <= MAX_RATIO)
+    started = median(start["seconds"] for start in facts["starts"])
+    limit = f"at most {MAX_START_SECONDS} s"
+    report.check("start", expected=limit, actual=started, ok=started <= MAX_START_SECONDS)
+    for size, found in ((FEW, few), (MANY, many)):
+        print(f"{size:6,} items: p50 {found['p50']} ms, p95 {found['p95']} ms, best {found['best']} ms")
+    cpu = median(start["cpu_seconds"] for start in facts["starts"])
+    print(
+        f"start: {started} s, of which {cpu} s of CPU in all processes; load average {facts['load_average']}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
