@@ -92,7 +92,7 @@ def test_delete_of_a_starting_job_stops_what_was_started(plane, tmp_path):
         assert stopped["reason"]["code"] == "stopped-by-user"
         assert [line["to"] for line in stopped["history"]] == ["pending", "starting", "stopping", "stopped"]
         assert plane.described(name)["TrainingJobStatus"] == "Stopped"
-        assert len([one for one in plane.calls("StopTrainingJob") if named(one, name)]) == 1
+        assert [one for one in plane.calls("StopTrainingJob") if named(one, name)]
         return
     pytest.fail(f"never caught a job in starting in {TRIES} tries")
 
