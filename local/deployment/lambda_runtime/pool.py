@@ -125,7 +125,6 @@ class FunctionPool:
             instances = list(self._instances.values())
             self._instances.clear()
             waiting = [*self._queue, *(each.current for each in instances if each.current)]
-            self._queue.clear()
             self._changed.notify_all()
         for instance in instances:
             instance.process.kill()
@@ -167,7 +166,6 @@ class FunctionPool:
             for instance in late:
                 del self._instances[instance.instance_id]
             self._grow()
-            self._changed.notify_all()
         for instance in late:
             message = f"{invocation.request_id} Task timed out after {self._timeout_s:.2f} seconds"
             invocation.finish(Outcome.of_fault(Fault.TIMED_OUT, message))

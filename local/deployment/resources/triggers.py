@@ -22,7 +22,7 @@ def _rule(site: Site, logical_id: str, properties: Properties) -> Made:
     for target in properties["Targets"]:
         check_keys(f"{logical_id}.Targets", target, required=names("Arn Id"), optional=_UNREACHABLE)
     targets = tuple(_function_target(logical_id, target) for target in properties["Targets"])
-    if properties.get("State", "ENABLED") == "ENABLED":
+    if _is_enabled(logical_id, properties):
         site.wiring.rules.append(Rule(arn=arn, pattern=properties["EventPattern"], function_arns=targets))
     return Made(ref=name, attributes={"Arn": arn})
 
@@ -49,9 +49,16 @@ def _schedule(site: Site, logical_id: str, properties: Properties) -> Made:
         role_arn=target["RoleArn"],
         payload=target.get("Input"),
     )
-    if properties.get("State", "ENABLED") == "ENABLED":
+    if _is_enabled(logical_id, properties):
         site.wiring.schedules.append(schedule)
     return Made(ref=name, attributes={"Arn": arn})
+
+
+def _is_enabled(logical_id: str, properties: Properties) -> bool:
+    state = properties.get("State", "ENABLED")
+    if state not in {"ENABLED", "DISABLED"}:
+        raise TemplateError(logical_id, f"the twin does not know state {state}")
+    return bool(state == "ENABLED")
 
 
 def _rate(logical_id: str, expression: str) -> timedelta:

@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -191,6 +192,29 @@ def event_of(name: str, event: str, **properties: Any) -> Change:
             id="a method without IAM",
         ),
         pytest.param(
+            properties_of("ProbeFunction", LoggingConfig={"SystemLogLevel": "DEBUG"}),
+            "ProbeFunction.LoggingConfig",
+            id="a setting of a function's log",
+        ),
+        pytest.param(
+            properties_of(
+                "RecorderFunction",
+                EventInvokeConfig={"DestinationConfig": {"OnSuccess": {"Type": "SQS"}}},
+            ),
+            "RecorderFunctionEventInvokeConfig.DestinationConfig",
+            id="a destination of successes",
+        ),
+        pytest.param(
+            event_of("RecorderFunction", "EveryMinute", State="PAUSED"),
+            "RecorderFunctionEveryMinute",
+            id="a state of a schedule",
+        ),
+        pytest.param(
+            event_of("RecorderFunction", "Queue", ScalingConfig={"MaximumPollers": 2}),
+            "RecorderFunctionQueue.ScalingConfig",
+            id="a way to scale",
+        ),
+        pytest.param(
             properties_of("ProbeFunction", CodeUri="s3://b/k"), "ProbeFunction", id="code elsewhere"
         ),
         pytest.param(
@@ -295,14 +319,35 @@ def test_a_trigger_without_permission_to_invoke_is_refused(cloud: Cloud, princip
         cloud.rights(wiring).check()
 
 
-def test_a_role_that_does_not_trust_its_service_is_refused(cloud: Cloud) -> None:
+@pytest.mark.parametrize("principal", ["apigateway", "events", "sns"])
+def test_a_permission_for_another_source_is_none(cloud: Cloud, principal: str) -> None:
     wiring, _ = cloud.deploy()
-    wiring.trusts["arn:aws:iam::123456789012:role/s-ProbeFunctionRole"] = {
+    wiring.permissions[:] = [
+        replace(each, source_arn="arn:aws:x:::other") if each.principal.startswith(principal) else each
+        for each in wiring.permissions
+    ]
+    with pytest.raises(TemplateError, match=f"no permission lets {principal}"):
+        cloud.rights(wiring).check()
+
+
+def test_a_permission_without_a_source_is_one_for_all(cloud: Cloud) -> None:
+    wiring, _ = cloud.deploy()
+    wiring.permissions[:] = [replace(each, source_arn=None) for each in wiring.permissions]
+    cloud.rights(wiring).check()
+
+
+@pytest.mark.parametrize(
+    ("role", "service"),
+    [("s-ProbeFunctionRole", "lambda"), ("s-RecorderFunctionEveryMinuteRole", "scheduler")],
+)
+def test_a_role_that_does_not_trust_its_service_is_refused(cloud: Cloud, role: str, service: str) -> None:
+    wiring, _ = cloud.deploy()
+    wiring.trusts[f"arn:aws:iam::123456789012:role/{role}"] = {
         "Statement": [
             {"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}
         ]
     }
-    with pytest.raises(TemplateError, match=r"does not trust lambda\.amazonaws\.com"):
+    with pytest.raises(TemplateError, match=rf"does not trust {service}\.amazonaws\.com"):
         cloud.rights(wiring).check()
 
 

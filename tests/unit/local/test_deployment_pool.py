@@ -140,6 +140,8 @@ def test_an_idle_process_that_dies_is_forgotten(world: World) -> None:
     world.answer(0)
     assert outcome.result(5) == OK
     asking = world.next(0)
+    with pytest.raises(TimeoutError):
+        asking.result(0.05)
     world.started[0].on_exit(137)
     assert asking.result(5) is None
     after = world.invoke()
@@ -166,6 +168,19 @@ def test_a_call_past_its_time_is_ended_with_its_process() -> None:
     assert b"Task timed out after 0.05 seconds" in outcome.result(5).payload
     assert world.started[0].killed
     assert not world.pool.answer("0", invocation.request_id, OK)
+    world.close()
+
+
+def test_a_call_that_waits_behind_late_ones_gets_a_new_process() -> None:
+    world = World(timeout_s=0.5)
+    late = [world.invoke() for _ in range(2)]
+    world.await_processes(2)
+    assert all(world.next(number).result(5) is not None for number in range(2))
+    waiting = world.invoke()
+    world.await_processes(3)
+    world.answer(2)
+    assert waiting.result(5) == OK
+    assert all(outcome.result(5).failed for outcome in late)
     world.close()
 
 
