@@ -23,7 +23,7 @@ BODY: dict[str, Any] = {"openapi": "3.0.1", "paths": {"/jobs/{name}": {"get": ME
 
 class NoRoles:
     def add_role(self, arn: str, policies: Any) -> None:
-        raise AssertionError(arn)
+        raise AssertionError(arn, policies)
 
 
 def make(body: Any) -> tuple[Made, Wiring]:
@@ -33,7 +33,7 @@ def make(body: Any) -> tuple[Made, Wiring]:
         region="us-east-1",
         account_id="123456789012",
         folder=Path(),
-        client=lambda service: pytest.fail(service),
+        client=pytest.fail,
         roles=NoRoles(),
         wiring=wiring,
     )
