@@ -21,7 +21,7 @@ Document = dict[str, Any]
 INSTANCE_TYPE = "ml.m5.xlarge"
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-cpu-py312"
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
-PATIENCE_SECONDS = 45.0
+PATIENCE_SECONDS = 90.0
 """For what should take a second or two; machines that build software can be slow."""
 GONE_SECONDS = 30.0
 _POLL_SECONDS = 0.03

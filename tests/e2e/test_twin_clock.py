@@ -63,6 +63,7 @@ def test_a_refused_start_fails_that_job_and_the_next_one_starts(plane, tmp_path)
 
 
 def test_a_limit_of_the_account_puts_the_job_back_without_charge(plane, tmp_path):
+    await_reconciler(plane)
     with busy_pool(plane, tmp_path):
         plane.add(plane.request("limited", ["true"]))
         error = {"operation": "CreateTrainingJob", "error_code": "ResourceLimitExceeded", "times": 1}
@@ -81,6 +82,7 @@ def test_a_limit_of_the_account_puts_the_job_back_without_charge(plane, tmp_path
 
 
 def test_a_lost_event_costs_at_most_two_periods_of_the_reconciler(plane):
+    await_reconciler(plane)
     plane.control("/events", {"drop": 1.0})
     plane.add(plane.request("unheard", ["true"]))
     plane.clock(LONG_SECONDS / 2)
@@ -146,11 +148,18 @@ def test_the_control_api_lists_the_training_jobs_with_their_processes(plane, tmp
 def busy_pool(plane: Plane, folder: Path) -> Iterator[None]:
     """Keeps the one slot of the pool taken; after the block it is free again and everything has settled."""
     name, file = f"blocker-{uuid.uuid4()}", folder / "blocker-may-end"
-    plane.add(plane.request(name, until_exists(file)))
+    plane.add(plane.request(name, until_exists(file), Tags=tags(priority="9")))
     plane.clock(LONG_SECONDS / 2)
     assert plane.job(name)["state"] == "running"
     yield
     end(plane, name, file)
+
+
+def await_reconciler(plane: Plane) -> None:
+    """Move the clock to just after a run of the reconciler: most of a period is left until the next."""
+    before = plane.twin.records()[-1]["seq"]
+    while not any(one["principal"].endswith("/reconcile") for one in plane.calls("Query", after=before)):
+        plane.clock(PERIOD_SECONDS / 12)
 
 
 def end(plane: Plane, name: str, file: Path) -> None:
