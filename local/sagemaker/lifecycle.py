@@ -29,7 +29,8 @@ _HEEDED: Mapping[Secondary, Kinds] = {
     _S.RESTARTING: _WITHOUT_CONTAINER,
     _S.DOWNLOADING: (Stop, Fail, Interrupt),
     _S.TRAINING: (Stop, Fail, Interrupt, Exited),
-    _S.STOPPING: (Fail, Exited),
+    # Without a container; the last words of one that was taken away mean nothing any more.
+    _S.STOPPING: (Fail,),
     _S.UPLOADING: (Fail,),
 }
 """What a job hears in each status."""
@@ -179,7 +180,7 @@ class JobRun:
             return self._end if message is None else self._turn(message)
         self._container.terminate()
         grace = self._outside.clock.scaled(STOP_GRACE)
-        message = self._mailbox.wait(_HEEDED[_S.STOPPING], grace, settle_seconds=_SETTLE_SECONDS)
+        message = self._mailbox.wait((Fail, Exited), grace, settle_seconds=_SETTLE_SECONDS)
         if isinstance(message, Fail):
             return self._turn(message)
         self._container.kill()

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from local.sagemaker.mailbox import Exited
 from local.wire import AwsError
 from tests.integration.local.sagemaker_world import (
     BUCKET,
@@ -293,3 +294,17 @@ def test_a_bucket_that_is_gone_at_the_end_fails_the_job(world: World):
 
     assert end(world) == ("Failed", "Failed")
     assert world.describe("job")["FailureReason"].startswith("ClientError: Artifact upload failed")
+
+
+def test_the_end_of_a_container_that_was_taken_away_is_not_the_end_of_the_stop(world: World):
+    """The exit of the killed process may be heard only after the stop."""
+    world.train("job", SLEEPS, **SPOT)
+    run = world.twin._runs._runs["job"]
+    world.twin.spot("job", "interrupt")
+    world.wait_until("job", "Interrupted")
+    world.stop("job")
+    world.wait_until("job", "Stopping")
+    run.post(Exited(code=-9))
+    world.advance(WAIT_SECONDS)
+
+    assert end(world) == ("Stopped", "Stopped")
