@@ -24,7 +24,7 @@ demo: setup ## four real training jobs queue, preempt, resume and finish on the 
 	$(BIN)/python -m local.demo
 
 test: setup ## the tests, in a few minutes; ends with pytest's summary
-	$(PYTEST) -n 2
+	$(PYTEST) -n 2 --dist loadscope
 
 test-long: setup ## what takes longer: builds, whole demos, many schedules
 	$(PYTEST) -m long
