@@ -100,6 +100,20 @@ def test_D7_a_create_that_never_answers_is_not_sent_under_a_second_name(world: W
     assert world.states("job1") == ["running"]
 
 
+def test_D7_a_create_nobody_can_look_up_keeps_its_slot_until_somebody_can(world: World) -> None:
+    """The training job may run: giving its instances to another would be one too many."""
+    world.submit("job1")
+    world.sagemaker.lose_answers = 1
+    world.sagemaker.refuse["DescribeTrainingJob"] = [("ThrottlingException", 400)] * 9
+    world.ring()
+    assert world.states("job1") == ["starting"]
+    world.check("job1")
+    world.sagemaker.refuse.clear()
+    world.a_minute_passes()
+    assert world.states("job1") == ["running"]
+    assert world.sagemaker.creates == ["job1"]
+
+
 @pytest.mark.parametrize("code", ["ThrottlingException", "ServiceUnavailable"])
 def test_D1_a_stop_that_was_refused_is_sent_again(code: str, busy: World) -> None:
     busy.sagemaker.refuse["StopTrainingJob"] = [(code, 503)] * 3

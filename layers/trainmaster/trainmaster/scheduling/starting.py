@@ -77,12 +77,20 @@ def _create(job: Job, request: Mapping[str, Any], training: TrainingApi) -> str:
     try:
         return training.create(request)
     except (NameTakenError, ServerFaultError, OutcomeUnknownError) as error:
-        arn = adoptable(job, training)
+        arn = _looked_up(job, training)
         if arn is not None:
             return arn
         if not isinstance(error, NameTakenError):
             raise
     return training.create(request)  # the name was in use a moment ago and is free now: deleted
+
+
+def _looked_up(job: Job, training: TrainingApi) -> str | None:
+    """As ``adoptable``; while nobody can look, the slot must stay taken."""
+    try:
+        return adoptable(job, training)
+    except UnavailableError as error:
+        raise OutcomeUnknownError(f"{_live_name(job)} may or may not have been created: {error}") from error
 
 
 def adoptable(job: Job, training: TrainingApi) -> str | None:
