@@ -40,10 +40,10 @@ class DemoJob:
 
 
 # job2 is over soon after job1 was stopped, job4 before job1 is over: so each resumes where the story says.
-JOB1 = DemoJob(label="job1", priority=1, steps=120)
-JOB2 = DemoJob(label="job2", priority=2, steps=70)
+JOB1 = DemoJob(label="job1", priority=1, steps=150)
+JOB2 = DemoJob(label="job2", priority=2, steps=90)
 JOB3 = DemoJob(label="job3", priority=1, steps=15)
-JOB4 = DemoJob(label="job4", priority=3, steps=50)
+JOB4 = DemoJob(label="job4", priority=3, steps=60)
 JOBS = (JOB1, JOB2, JOB3, JOB4)
 
 
