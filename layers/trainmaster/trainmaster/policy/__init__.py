@@ -1,18 +1,35 @@
 """The policy document as typed data: pools, teams and admins, and who matches a principal."""
 
 from trainmaster.policy.document import parse_policy
-from trainmaster.policy.model import Aging, Order, Policy, PoolPolicy, Preemption, TeamPolicy
+from trainmaster.policy.model import (
+    Aging,
+    AtLimit,
+    Budget,
+    Limits,
+    Order,
+    Policy,
+    PoolPolicy,
+    Preemption,
+    Quota,
+    TeamPolicy,
+    WarmPool,
+)
 from trainmaster.policy.principals import PrincipalKind, PrincipalPattern, parse_principal
 
 __all__ = [
     "Aging",
+    "AtLimit",
+    "Budget",
+    "Limits",
     "Order",
     "Policy",
     "PoolPolicy",
     "Preemption",
     "PrincipalKind",
     "PrincipalPattern",
+    "Quota",
     "TeamPolicy",
+    "WarmPool",
     "parse_policy",
     "parse_principal",
 ]

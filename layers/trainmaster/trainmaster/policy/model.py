@@ -4,6 +4,9 @@ import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
 from typing import Any
 
 from trainmaster.errors import FieldError
@@ -43,6 +46,34 @@ class Preemption:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """What one team may count on in a pool. It counts on-demand instances; spot runs outside of it."""
+
+    nominal: Mapping[str, int] = field(default_factory=dict)
+    """Instances by type that are the team's own. A type left out: none."""
+    borrowing_limit: Mapping[str, int] | None = None
+    """Instances by type beyond nominal. None, or a type left out: whatever others leave idle."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmPool:
+    keep_alive: timedelta = timedelta()
+    """KeepAlivePeriodInSeconds of on-demand attempts. Zero: no warm pools."""
+    retain: timedelta = timedelta()
+    """How long a warm pool is kept that no waiting job can use."""
+    max_idle: timedelta = timedelta(minutes=30)
+    """How long a warm pool is kept in all, whoever waits for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Of each team in the pool."""
+
+    max_waiting: int = 5000
+    max_submissions_per_minute: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PoolPolicy:
     name: str
     capacity: Mapping[str, int]
@@ -53,6 +84,10 @@ class PoolPolicy:
     preemption: Preemption = field(default_factory=Preemption)
     capacity_wait: timedelta = timedelta(minutes=30)
     """MaxPendingTimeInSeconds on accelerated types."""
+    quotas: Mapping[str, Quota] = field(default_factory=dict)
+    """By team. Empty: nobody borrows. Otherwise a team that is not named has a nominal quota of nothing."""
+    warm_pool: WarmPool = field(default_factory=WarmPool)
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def instance_types(self) -> frozenset[str]:
@@ -60,8 +95,33 @@ class PoolPolicy:
 
     def boost_ms(self, priority: int) -> int:
         """How much earlier than it did a job of this priority counts as having entered."""
+        per_ms, add = self._step
+        return priority * per_ms // add
+
+    @property
+    def order_key(self) -> str:
+        """Differs between two orders exactly when some job would have another score in them."""
+        by = "length" if self.order.shortest_first else "age"
+        return f"{by}-{Fraction(*self._step)}"
+
+    @property
+    def _step(self) -> tuple[int, int]:
+        """Milliseconds of age, and the points of priority that they are worth."""
         aging = self.order.aging or Aging(per=NO_AGING_STEP, add=1)
-        return priority * (aging.per // timedelta(milliseconds=1)) // aging.add
+        return aging.per // timedelta(milliseconds=1), aging.add
+
+
+class AtLimit(StrEnum):
+    """What becomes of a job that the month's budget does not cover."""
+
+    WAIT = "wait"
+    SPOT = "spot"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    usd_per_month: Decimal
+    at_limit: AtLimit = AtLimit.WAIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +129,7 @@ class TeamPolicy:
     name: str
     principals: tuple[PrincipalPattern, ...] = ()
     max_priority: int = MAX_PRIORITY
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +143,10 @@ class Policy:
     """What is legal, but not what its author may think."""
     source: Mapping[str, Any]
     """As written: people read back what they wrote, with the keys that only later versions act on."""
+    prices: Mapping[str, Decimal] = field(default_factory=dict)
+    """USD per instance-hour by type; goes before the shipped table."""
+    spot_max_wait: timedelta = timedelta(hours=6)
+    """Where the planner makes a job a spot job: how much longer than its run time it may take."""
 
     def pool(self, name: str) -> PoolPolicy | None:
         return next((pool for pool in self.pools if pool.name == name), None)
