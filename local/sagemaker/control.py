@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from local.clock import TwinClock
 from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.mailbox import Fail, Interrupt
 from local.sagemaker.runs import Runs
@@ -19,6 +20,7 @@ _HAS_INSTANCES = frozenset({Secondary.DOWNLOADING, Secondary.TRAINING})
 class Control:
     table: JobTable
     runs: Runs
+    clock: TwinClock
 
     def fail(self, training_job: str, reason: str | None = None, exit_code: int | None = None) -> None:
         """The job ends as Failed with this reason, or without one as after a container's exit code."""
@@ -35,7 +37,8 @@ class Control:
 
     def training_jobs(self) -> list[dict[str, Any]]:
         """In the order of their creation."""
-        return [record(job, self.runs.pids(job.name)) for job in self.table.all()]
+        now = self.clock.now()
+        return [record(job, self.runs.pids(job.name), now=now) for job in self.table.all()]
 
     def _interrupt(self, job: TrainingJob) -> None:
         if not job.spec.is_spot:

@@ -15,6 +15,15 @@ from local.sagemaker.statuses import (
     Secondary,
     primary_of,
 )
+from local.sagemaker.warm_pools import (
+    IN_USE,
+    TERMINATED,
+    WarmKey,
+    WarmPool,
+    keeps_hosts,
+    left_behind,
+    warm_key,
+)
 
 _SPOT_BILLABLE_SHARE = 0.3
 """What managed spot training is billed of its time; AWS speaks of savings of up to 90 percent."""
@@ -61,6 +70,8 @@ class TrainingJob:
     """When it got its instances."""
     ended_at: datetime | None = None
     failure_reason: str | None = None
+    warm_pool: WarmPool | None = None
+    """Taken from another job, or left behind."""
 
     @property
     def secondary(self) -> Secondary:
@@ -87,11 +98,31 @@ class TrainingJob:
             transitions=(*before, replace(last, end=now), step),
             started_at=now if has_instances else self.started_at,
             ended_at=now if is_end else None,
+            warm_pool=self._pool_left(now) if is_end else self.warm_pool,
         )
 
     def failed(self, reason: str, now: datetime) -> "TrainingJob":
         reason = reason[:_FAILURE_REASON_LIMIT_CHARACTERS]
-        return replace(self.moved_to(Secondary.FAILED, now), failure_reason=reason)
+        return replace(self, failure_reason=reason).moved_to(Secondary.FAILED, now)
+
+    def on_pool(self) -> "TrainingJob":
+        """Started on the instances of another job."""
+        return replace(self, warm_pool=IN_USE)
+
+    @property
+    def warm_key(self) -> WarmKey | None:
+        """Equal for jobs that can take each other's instances; None: it neither takes nor leaves any."""
+        if not self.spec.keep_alive:
+            return None
+        group = self.spec.groups[0]
+        return warm_key(self.request, instance_type=group.instance_type, instance_count=group.count)
+
+    def _pool_left(self, now: datetime) -> WarmPool | None:
+        """What becomes of its instances at the end."""
+        had_instances = self.started_at is not None or self.warm_pool is not None
+        if self.spec.keep_alive and had_instances and keeps_hosts(self.failure_reason):
+            return left_behind(self.spec.keep_alive, now)
+        return None if self.warm_pool is None else TERMINATED
 
     @property
     def model_artifacts(self) -> S3Location:

@@ -13,7 +13,7 @@ from local.sagemaker.container import Container, Outside
 from local.sagemaker.inputs import PrepareError
 from local.sagemaker.jobs import IllegalStepError, TrainingJob
 from local.sagemaker.mailbox import ClosedError, Exited, Fail, Interrupt, Kinds, Mailbox, Message, Stop
-from local.sagemaker.statuses import FINAL, STOP_GRACE, WAIT_SPREAD, WAITS, Secondary
+from local.sagemaker.statuses import FINAL, STOP_GRACE, Secondary, drawn_wait
 from local.sagemaker.table import JobTable
 
 logger = logging.getLogger(__name__)
@@ -223,7 +223,7 @@ class JobRun:
     def _wait_in(self, status: Secondary) -> Message | None:
         """The wait of a status; drawn for job and status, so that no other thread has a say in it."""
         draw = random.Random(f"{self._plan.seed}/{self._job.name}/{status}")  # noqa: S311  not a secret
-        wait = WAITS[status] * draw.uniform(1 - WAIT_SPREAD, 1 + WAIT_SPREAD)
+        wait = drawn_wait(status, draw, is_warm=self._job.warm_pool is not None)
         return self._mailbox.wait(_HEEDED[status], self._outside.clock.scaled(wait))
 
     def _finish(self, end: Secondary) -> None:

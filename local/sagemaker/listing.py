@@ -28,10 +28,10 @@ _TIME_FILTERS: Mapping[str, Callable[[TrainingJob, datetime], bool]] = {
 }
 
 
-def page(jobs: Iterable[TrainingJob], params: Mapping[str, Any]) -> dict[str, Any]:
+def page(jobs: Iterable[TrainingJob], params: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
     """One page; jobs that come and go between two pages are neither repeated nor do they hide others.
 
-    StatusEquals is applied to the page after it was cut, so that a page can be empty and have a successor.
+    Statuses are asked for after the page was cut, so that a page can be empty and have a successor.
     Without an order the newest come first. Source: SageMaker API reference, ListTrainingJobs, its note.
     """
     order = params.get("SortBy", "CreationTime")
@@ -44,7 +44,7 @@ def page(jobs: Iterable[TrainingJob], params: Mapping[str, Any]) -> dict[str, An
     size = params.get("MaxResults", _DEFAULT_PAGE)
     shown = found[:size]
     answer: dict[str, Any] = {
-        "TrainingJobSummaries": [summary(job) for job in shown if _has_status(job, params)]
+        "TrainingJobSummaries": [one for job in shown if _has_status(one := summary(job, now=now), params)]
     }
     if len(found) > size:
         answer["NextToken"] = _token(key(shown[-1]), order)
@@ -57,11 +57,15 @@ def _matches(job: TrainingJob, params: Mapping[str, Any]) -> bool:
     )
 
 
-def _has_status(job: TrainingJob, params: Mapping[str, Any]) -> bool:
-    """No job has a warm pool or a training plan here, so asking for one finds nothing."""
-    if "WarmPoolStatusEquals" in params or "TrainingPlanArnEquals" in params:
+def _has_status(shown: Mapping[str, Any], params: Mapping[str, Any]) -> bool:
+    """No job has a training plan here, so asking for one finds nothing."""
+    if "TrainingPlanArnEquals" in params:
         return False
-    return bool(params.get("StatusEquals", job.primary) == job.primary)
+    pool = shown.get("WarmPoolStatus", {}).get("Status")
+    return bool(
+        params.get("StatusEquals", shown["TrainingJobStatus"]) == shown["TrainingJobStatus"]
+        and params.get("WarmPoolStatusEquals", pool) == pool
+    )
 
 
 def _token(last: tuple[Any, ...], order: str) -> str:

@@ -9,6 +9,7 @@ from local.sagemaker import listing, tags
 from local.sagemaker.admission import Admission
 from local.sagemaker.jobs import TrainingJob, Transition
 from local.sagemaker.mailbox import Stop
+from local.sagemaker.pool_keeper import PoolKeeper, has_pool
 from local.sagemaker.runs import Runs
 from local.sagemaker.spec import TrainingSpec
 from local.sagemaker.statuses import Primary, Secondary
@@ -28,6 +29,7 @@ class Operations:
 
     table: JobTable
     runs: Runs
+    pools: PoolKeeper
     admission: Admission
     clock: TwinClock
     arn_prefix: str
@@ -36,8 +38,10 @@ class Operations:
     def by_name(self) -> Mapping[str, Callable[[Params, Principal], Result]]:
         return {
             "CreateTrainingJob": self.create,
-            "DescribeTrainingJob": lambda params, _: description(self._named(params)),
-            "ListTrainingJobs": lambda params, _: listing.page(self.table.all(), params),
+            "DescribeTrainingJob": lambda params, _: description(self._named(params), now=self.clock.now()),
+            "ListTrainingJobs": lambda params, _: listing.page(
+                self.table.all(), params, now=self.clock.now()
+            ),
             "StopTrainingJob": lambda params, _: self.stop(params),
             "UpdateTrainingJob": lambda params, _: self.update(params),
             "DeleteTrainingJob": lambda params, _: self.delete(params),
@@ -60,8 +64,7 @@ class Operations:
             tags=tags.as_map(params.get("Tags", ())),
             transitions=(Transition(status=Secondary.STARTING, start=now),),
         )
-        self.table.add(job)
-        self.runs.start(job)
+        self.runs.start(self.pools.add(job))
         return {"TrainingJobArn": job.arn}
 
     def stop(self, params: Params) -> Result:
@@ -82,15 +85,12 @@ class Operations:
         return {}
 
     def update(self, params: Params) -> Result:
-        """No job has a warm pool here, so there is none whose time could be changed."""
+        """The retention of a warm pool, after the end; the rest, before it."""
+        name = params["TrainingJobName"]
+        if "ResourceConfig" in params:
+            return {"TrainingJobArn": self.pools.keep(name, params["ResourceConfig"]).arn}
 
         def updated(job: TrainingJob) -> TrainingJob:
-            if "ResourceConfig" in params:
-                raise AwsError(
-                    "ValidationException",
-                    f"Training job {job.name} has no warm pool with status Available, so its "
-                    "KeepAlivePeriodInSeconds cannot be updated.",
-                )
             if job.primary is not Primary.IN_PROGRESS:
                 raise AwsError(
                     "ValidationException",
@@ -99,7 +99,7 @@ class Operations:
             changes = {name: params[name] for name in _UPDATABLE if name in params}
             return replace(job, request={**job.request, **changes}, modified_at=self.clock.now())
 
-        return {"TrainingJobArn": self.table.update(params["TrainingJobName"], updated).arn}
+        return {"TrainingJobArn": self.table.update(name, updated).arn}
 
     def delete(self, params: Params) -> Result:
         def check(job: TrainingJob) -> None:
@@ -108,6 +108,12 @@ class Operations:
                     "ResourceInUse",
                     f"Training job {job.name} is in status {job.primary.value}; only a training job in a "
                     "terminal state can be deleted.",
+                )
+            if has_pool(job, self.clock.now()):
+                raise AwsError(
+                    "ResourceInUse",
+                    f"Training job {job.name} retains a warm pool with status Available. Terminate it first, "
+                    "by an update of its KeepAlivePeriodInSeconds to 0.",
                 )
 
         self.table.remove(params["TrainingJobName"], check)

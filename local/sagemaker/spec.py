@@ -48,6 +48,8 @@ class TrainingSpec:
     output_is_compressed: bool
     groups: tuple[InstanceGroup, ...]
     is_spot: bool
+    keep_alive: timedelta
+    """How long its instances are kept when it has ended; zero: not at all."""
     max_runtime: timedelta
     max_wait: timedelta | None
 
@@ -76,6 +78,7 @@ class TrainingSpec:
             output_is_compressed=output.get("CompressionType", "GZIP") == "GZIP",
             groups=_groups(request["ResourceConfig"]),
             is_spot=request.get("EnableManagedSpotTraining", False),
+            keep_alive=timedelta(seconds=request["ResourceConfig"].get("KeepAlivePeriodInSeconds", 0)),
             max_runtime=_seconds(stopping.get("MaxRuntimeInSeconds")) or _DEFAULT_MAX_RUNTIME,
             max_wait=_seconds(stopping.get("MaxWaitTimeInSeconds")),
         )

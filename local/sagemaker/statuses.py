@@ -7,6 +7,7 @@ the order Starting, Pending, Downloading and Stopping, Uploading, Stopped: job l
 from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
+from random import Random
 
 
 class Primary(StrEnum):
@@ -76,7 +77,7 @@ MESSAGES: Mapping[Secondary, str] = {
 
 # How long a job stays in a status beside the real work there, in AWS's time: a speed factor of 60 makes
 # a second of a minute. AWS promises none of these; they are of the order that users report.
-WAITS: Mapping[Secondary, timedelta] = {
+_WAITS: Mapping[Secondary, timedelta] = {
     _S.STARTING: timedelta(seconds=15),
     _S.PENDING: timedelta(seconds=30),
     _S.DOWNLOADING: timedelta(seconds=30),
@@ -85,7 +86,12 @@ WAITS: Mapping[Secondary, timedelta] = {
     _S.RESTARTING: timedelta(seconds=30),
     _S.STOPPING: timedelta(seconds=10),
 }
-WAIT_SPREAD = 0.2
+_WARM_SHARE = 0.1
+"""Of the waits before Training, for a job on a warm pool: a cold start takes minutes, AWS aims at less than
+20 seconds for a warm one."""
+_WARM_STATUSES = frozenset({_S.STARTING, _S.PENDING, _S.DOWNLOADING})
+
+_WAIT_SPREAD = 0.2
 """A wait is drawn from this share around the mean."""
 
 STOP_GRACE = timedelta(seconds=120)
@@ -95,3 +101,9 @@ STOP_GRACE = timedelta(seconds=120)
 def primary_of(secondary: Secondary, *, before: Primary) -> Primary:
     """The status that goes with a secondary one; uploading what a stopped job left is still Stopping."""
     return _PRIMARY.get(secondary, before)
+
+
+def drawn_wait(status: Secondary, draw: Random, *, is_warm: bool) -> timedelta:
+    """How long one job stays in a status; ``is_warm``: its instances were there before it."""
+    wait = _WAITS[status] * draw.uniform(1 - _WAIT_SPREAD, 1 + _WAIT_SPREAD)
+    return wait * _WARM_SHARE if is_warm and status in _WARM_STATUSES else wait

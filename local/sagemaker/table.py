@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from local.sagemaker.jobs import TrainingJob
 from local.wire import AwsError
@@ -16,6 +17,10 @@ class JobTable:
         self._on_step = on_step
         self._lock = threading.RLock()
         self._jobs: dict[str, TrainingJob] = {}
+
+    def changing(self) -> AbstractContextManager[object]:
+        """Keeps others from changing any job meanwhile."""
+        return self._lock
 
     def add(self, job: TrainingJob) -> None:
         with self._lock:

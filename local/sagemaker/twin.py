@@ -16,6 +16,7 @@ from local.sagemaker.container import Outside
 from local.sagemaker.control import Control
 from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.operations import Operations
+from local.sagemaker.pool_keeper import PoolKeeper
 from local.sagemaker.ports import EventSink, LogSink, ObjectStore
 from local.sagemaker.runs import Runs
 from local.sagemaker.table import JobTable
@@ -59,11 +60,12 @@ class SageMakerTwin:
         self._operations = Operations(
             table=self._table,
             runs=self._runs,
+            pools=PoolKeeper(table=self._table, clock=clock),
             admission=Admission(store=storage, account_id=account_id, region=region),
             clock=clock,
             arn_prefix=f"arn:aws:sagemaker:{region}:{account_id}:training-job/",
         )
-        control = Control(table=self._table, runs=self._runs)
+        control = Control(table=self._table, runs=self._runs, clock=clock)
         self.fail = control.fail
         self.spot = control.spot
         self.training_jobs = control.training_jobs

@@ -47,7 +47,7 @@ _IN_EVENTS = (
 """An event has neither Environment nor FailureReason, billable time or WarmPoolStatus: describe for them."""
 
 
-def description(job: TrainingJob) -> dict[str, Any]:
+def description(job: TrainingJob, *, now: datetime) -> dict[str, Any]:
     """The answer of DescribeTrainingJob; never the tags. Times are epoch seconds, as on the wire."""
     shown = _identity(job) | {name: job.request[name] for name in _DESCRIBED if name in job.request}
     shown |= {flag: job.request.get(flag, False) for flag in _FLAGS}
@@ -57,14 +57,15 @@ def description(job: TrainingJob) -> dict[str, Any]:
         FailureReason=job.failure_reason,
         TrainingTimeInSeconds=job.training_seconds,
         BillableTimeInSeconds=job.billable_seconds,
+        WarmPoolStatus=_warm_pool(job, now),
     )
 
 
-def summary(job: TrainingJob) -> dict[str, Any]:
+def summary(job: TrainingJob, *, now: datetime) -> dict[str, Any]:
     """One entry of ListTrainingJobs."""
     times = _times(job, _epoch_seconds)
     times.pop("TrainingStartTime", None)
-    return _identity(job) | times
+    return _identity(job) | times | _present(WarmPoolStatus=_warm_pool(job, now))
 
 
 def event_detail(job: TrainingJob) -> dict[str, Any]:
@@ -76,7 +77,7 @@ def event_detail(job: TrainingJob) -> dict[str, Any]:
     return shown
 
 
-def record(job: TrainingJob, pids: list[int]) -> dict[str, Any]:
+def record(job: TrainingJob, pids: list[int], *, now: datetime) -> dict[str, Any]:
     """What the control interface tells; times are ISO 8601."""
     return {
         "name": job.name,
@@ -87,6 +88,7 @@ def record(job: TrainingJob, pids: list[int]) -> dict[str, Any]:
         "instance_type": job.spec.groups[0].instance_type,
         "instance_count": sum(group.count for group in job.spec.groups),
         "spot": job.spec.is_spot,
+        "warm_pool": _warm_pool(job, now),
         "tags": dict(job.tags),
         "created_by": job.created_by,
         "created_at": _iso(job.created_at),
@@ -141,6 +143,15 @@ def _transitions(job: TrainingJob, show: _Show) -> list[dict[str, Any]]:
         }
         for one in job.transitions
     ]
+
+
+def _warm_pool(job: TrainingJob, now: datetime) -> dict[str, Any] | None:
+    if job.warm_pool is None:
+        return None
+    pool = job.warm_pool.at(now)
+    return {"Status": pool.status.value} | _present(
+        ResourceRetainedBillableTimeInSeconds=pool.retained_seconds(now), ReusedByJob=pool.reused_by
+    )
 
 
 def _present(**members: object) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.listing import page
 from local.sagemaker.statuses import Secondary
+from local.sagemaker.warm_pools import IN_USE, PoolStatus, WarmPool
 from local.wire import AwsError
 from tests.unit.local.test_sagemaker_jobs import NOON, a_job
 
@@ -30,9 +31,9 @@ def names(answer) -> list[str]:
 
 
 def pages(jobs, **params) -> list[list[str]]:
-    found = [page(jobs, params)]
+    found = [page(jobs, params, now=NOON)]
     while "NextToken" in found[-1]:
-        found.append(page(jobs, params | {"NextToken": found[-1]["NextToken"]}))
+        found.append(page(jobs, params | {"NextToken": found[-1]["NextToken"]}, now=NOON))
     return [names(one) for one in found]
 
 
@@ -66,22 +67,41 @@ def test_name_and_time_are_asked_for_before():
     assert pages(jobs, LastModifiedTimeAfter=NOON + timedelta(seconds=10)) == [["job-11"]]
 
 
-def test_nothing_has_a_warm_pool():
-    assert pages([a_job_of(1)], WarmPoolStatusEquals="Available") == [[]]
+def test_the_status_of_the_warm_pool_is_asked_for_after_the_page_was_cut_too():
+    kept = WarmPool(status=PoolStatus.AVAILABLE, kept_since=NOON, kept_for=timedelta(hours=1))
+    jobs = [a_job_of(1), replace(a_job_of(2), warm_pool=kept), replace(a_job_of(3), warm_pool=IN_USE)]
+
+    assert pages(jobs, WarmPoolStatusEquals="Available") == [["job-02"]]
+    assert pages(jobs, WarmPoolStatusEquals="InUse") == [["job-03"]]
+    assert pages(jobs, WarmPoolStatusEquals="Reused") == [[]]
+    assert pages(jobs, WarmPoolStatusEquals="Available", MaxResults=1) == [[], ["job-02"], []]
+    assert pages(jobs, TrainingPlanArnEquals="arn") == [[]]
+
+
+def test_a_summary_shows_the_warm_pool():
+    kept = WarmPool(status=PoolStatus.AVAILABLE, kept_since=NOON, kept_for=timedelta(hours=1))
+    jobs = [a_job_of(1), replace(a_job_of(2), warm_pool=kept)]
+
+    shown = page(jobs, {}, now=NOON + timedelta(minutes=2))["TrainingJobSummaries"]
+
+    assert [one.get("WarmPoolStatus") for one in shown] == [
+        {"Status": "Available", "ResourceRetainedBillableTimeInSeconds": 120},
+        None,
+    ]
 
 
 @pytest.mark.parametrize("token", ["x", "bm8=", "WyJOYW1lIiwgMSwgIngiXQ=="])
 def test_a_token_of_nowhere_is_refused(token):
     with pytest.raises(AwsError):
-        page([a_job_of(1)], {"NextToken": token})
+        page([a_job_of(1)], {"NextToken": token}, now=NOON)
 
 
 def test_a_token_of_another_order_is_refused():
     jobs = [a_job_of(number) for number in range(3)]
-    token = page(jobs, {"MaxResults": 1})["NextToken"]
+    token = page(jobs, {"MaxResults": 1}, now=NOON)["NextToken"]
 
     with pytest.raises(AwsError):
-        page(jobs, {"SortBy": "Name", "NextToken": token})
+        page(jobs, {"SortBy": "Name", "NextToken": token}, now=NOON)
 
 
 @given(
@@ -102,8 +122,8 @@ def test_all_pages_together_hold_every_job_once_in_order(numbers, size, by, orde
 
 def test_a_job_that_comes_between_two_pages_repeats_none():
     jobs = [a_job_of(number) for number in range(4)]
-    first = page(jobs, {"MaxResults": 2})
+    first = page(jobs, {"MaxResults": 2}, now=NOON)
 
-    second = page([*jobs, a_job_of(9)], {"MaxResults": 2, "NextToken": first["NextToken"]})
+    second = page([*jobs, a_job_of(9)], {"MaxResults": 2, "NextToken": first["NextToken"]}, now=NOON)
 
     assert names(second) == ["job-01", "job-00"]

@@ -1,0 +1,76 @@
+"""Hands warm pools on to jobs that match, and keeps them for as long as is asked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from local.clock import TwinClock
+from local.sagemaker.jobs import TrainingJob
+from local.sagemaker.table import JobTable
+from local.sagemaker.warm_pools import PoolStatus, WarmPool
+from local.wire import AwsError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolKeeper:
+    table: JobTable
+    clock: TwinClock
+
+    def add(self, job: TrainingJob) -> TrainingJob:
+        """Put a new job into the table, on a pool that matches if there is one.
+
+        Raises:
+            AwsError: the name is taken.
+        """
+        with self.table.changing():
+            found = self._match(job)
+            added = job if found is None else job.on_pool()
+            self.table.add(added)
+            if found is not None:
+                donor, pool = found
+                taken = pool.taken(job.name, job.created_at)
+                self.table.update(donor, lambda old: replace(old, warm_pool=taken))
+        return added
+
+    def keep(self, name: str, config: Mapping[str, Any]) -> TrainingJob:
+        """UpdateTrainingJob with a ResourceConfig. Raises ``AwsError`` when there is no pool to keep."""
+        now = self.clock.now()
+
+        def kept(job: TrainingJob) -> TrainingJob:
+            pool = _available(job, now)
+            if pool is None:
+                raise AwsError(
+                    "ValidationException",
+                    f"Training job {job.name} has no warm pool with status Available, so its "
+                    "KeepAlivePeriodInSeconds cannot be updated.",
+                )
+            wait = timedelta(seconds=config["KeepAlivePeriodInSeconds"])
+            request = {**job.request, "ResourceConfig": {**job.request["ResourceConfig"], **config}}
+            return replace(job, request=request, warm_pool=pool.kept(wait, now), modified_at=now)
+
+        return self.table.update(name, kept)
+
+    def _match(self, job: TrainingJob) -> tuple[str, WarmPool] | None:
+        """Of the pools that fit, the one that would end first, with the name of its job."""
+        if job.warm_key is None:
+            return None
+        fitting = [
+            (other.name, pool)
+            for other in self.table.all()
+            if (pool := _available(other, job.created_at)) is not None and other.warm_key == job.warm_key
+        ]
+        return min(fitting, key=lambda one: (one[1].due, one[0]), default=None)
+
+
+def has_pool(job: TrainingJob, now: datetime) -> bool:
+    """Instances are kept for it, and billed."""
+    return _available(job, now) is not None
+
+
+def _available(job: TrainingJob, now: datetime) -> WarmPool | None:
+    """The pool another job can take; None when its time is over."""
+    if job.warm_pool is None:
+        return None
+    pool = job.warm_pool.at(now)
+    return pool if pool.status is PoolStatus.AVAILABLE else None
