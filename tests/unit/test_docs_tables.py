@@ -4,13 +4,10 @@ import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.jobs import FINAL, LIVE, TRANSITIONS, End, JobState, Reason, end_of
-from trainmaster.policy import PoolPolicy, TeamPolicy, document, parse_policy
 from trainmaster.user_options import READERS
 from trainmaster.validation import kept
 from trainmaster_client.cli.app import ExitCode
@@ -25,7 +22,6 @@ from tests.template.rights import RIGHTS
 from tests.template.stack import source
 
 ARCHITECTURE = text_of("docs/ARCHITECTURE.md")
-POLICY = text_of("docs/policy.md")
 CLI = text_of("docs/cli.md")
 TWIN = text_of("docs/twin.md")
 README = text_of("README.md")
@@ -135,57 +131,6 @@ def test_every_room_of_the_layer_is_named() -> None:
     package = ROOT / "layers/trainmaster/trainmaster"
     there = {path.name if path.is_file() else f"{path.name}/" for path in package.iterdir()}
     assert there - rooms - {"__init__.py", "__pycache__/"} == set()
-
-
-def policy_with(key: str, value: object) -> PoolPolicy:
-    """The one pool of a document in which it has this key, dots and all."""
-    pool: dict[str, Any] = {"name": "p", "capacity": {"ml.m5.xlarge": 1}}
-    inner = pool
-    *outer, last = key.split(".")
-    for part in outer:
-        inner = inner.setdefault(part, {})
-    inner[last] = value
-    return parse_policy({"pools": [pool]}).pools[0]
-
-
-def test_every_key_of_a_pool_is_shown_with_its_default() -> None:
-    rows = table(POLICY, "key of a pool", "default", "")[1:]
-    keys = {codes(row[0])[0]: yaml.safe_load(codes(row[1])[0]) for row in rows}
-    del keys["capacity"]  # needed for a type to be there at all
-    plain = parse_policy({"pools": [{"name": "p", "capacity": {"ml.m5.xlarge": 1}}]}).pools[0]
-    for key, default in keys.items():
-        assert policy_with(key, default) == plain, key
-    read = {field.name for field in dataclasses.fields(PoolPolicy)} - {"name", "capacity"}
-    assert {key.partition(".")[0] for key in keys} == read
-
-
-def test_every_key_of_a_team_is_shown_with_its_default() -> None:
-    rows = {codes(row[0])[0]: row[1].strip("`") for row in table(POLICY, "key", "default", "")}
-    named = {key.removeprefix("teams[].") for key in rows if key.startswith("teams")}
-    assert named == {field.name for field in dataclasses.fields(TeamPolicy)}
-    assert rows["teams[].max_priority"] == str(TeamPolicy(name="t").max_priority)
-
-
-def warned(document_: dict[str, Any]) -> set[str]:
-    return {re.split(r"[.\]]", warning.field)[-1] for warning in parse_policy(document_).warnings}
-
-
-def test_the_keys_that_are_kept_for_later_are_those_that_get_a_warning() -> None:
-    rows = {row[0]: codes(row[1]) for row in table(POLICY, "where", "keys")}
-    lists = document._LATER_TEAM_LISTS
-    top: dict[str, Any] = {key: {} for key in rows["top"]}
-    pool = {"name": "p", "capacity": {}} | {key: {} for key in rows["a pool"]}
-    team: dict[str, Any] = {"name": "t"} | {key: [] if key in lists else {} for key in rows["a team"]}
-    assert warned(top) == set(document._LATER_MAPPINGS) == set(rows["top"])
-    assert warned({"pools": [pool]}) == set(document._LATER_POOL_MAPPINGS) == set(rows["a pool"])
-    assert warned({"teams": [team]}) == {*document._LATER_TEAM_MAPPINGS, *lists} == set(rows["a team"])
-
-
-def test_an_order_that_is_asked_for_and_not_acted_on_gets_a_warning_as_the_guide_says() -> None:
-    order = {"backfill": True, "shortest_first": True}
-    assert all(f"`order.{key}`" in POLICY for key in order)
-    assert warned({"pools": [{"name": "p", "capacity": {}, "order": order}]}) == set(order)
-    assert warned({"pools": [{"name": "p", "capacity": {}, "order": dict.fromkeys(order, False)}]}) == set()
 
 
 def test_the_tags_in_the_readme_are_those_that_do_something() -> None:

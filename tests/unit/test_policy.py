@@ -4,10 +4,19 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from trainmaster.errors import FieldError, PolicyViolationError
-from trainmaster.policy import Aging, Order, PoolPolicy, Preemption, TeamPolicy, parse_policy
+from trainmaster.policy import (
+    Aging,
+    Limits,
+    Order,
+    PoolPolicy,
+    Preemption,
+    TeamPolicy,
+    WarmPool,
+    parse_policy,
+)
 
 P5 = "ml.p5.48xlarge"
 G5 = "ml.g5.12xlarge"
@@ -48,6 +57,9 @@ def test_a_pool_with_capacity_alone_is_the_plain_queue() -> None:
             needs_checkpoint=False,
         ),
         capacity_wait=timedelta(minutes=30),
+        quotas={},
+        warm_pool=WarmPool(keep_alive=timedelta(), retain=timedelta(), max_idle=timedelta(minutes=30)),
+        limits=Limits(max_waiting=5000, max_submissions_per_minute=100),
     )
 
 
@@ -154,7 +166,7 @@ def test_ageing_can_be_off(off: object) -> None:
         ),
         pytest.param(pool(capacity_wait="29m"), "pools[0].capacity_wait", id="less than SageMaker takes"),
         pytest.param(pool(capacity_wait="29d"), "pools[0].capacity_wait", id="more than SageMaker takes"),
-        pytest.param(pool(quotas=[]), "pools[0].quotas", id="a kept key has its kind"),
+        pytest.param(pool(quotas=[]), "pools[0].quotas", id="quotas are by team"),
         pytest.param(
             {"teams": [{"name": "a", "roles": {}}]}, "teams[0].roles", id="a kept list is a list"
         ),
@@ -170,6 +182,9 @@ def test_ageing_can_be_off(off: object) -> None:
         ),
         pytest.param({"admins": [7]}, "admins[0]", id="a principal is text"),
         pytest.param({"recovery": []}, "recovery", id="a kept mapping is a mapping"),
+        pytest.param({"spot": {"max_interruptions": "3"}}, "spot.max_interruptions", id="a kept number"),
+        pytest.param({"spot": {"min_progress_ratio": True}}, "spot.min_progress_ratio", id="true is none"),
+        pytest.param({"spot": {"fallback": 1}}, "spot.fallback", id="a kept text is a text"),
     ],
 )  # fmt: skip
 def test_values(document: object, field: str | None) -> None:
@@ -291,9 +306,9 @@ def test_a_type_belongs_to_exactly_one_pool(key: str) -> None:
 
 
 def test_keys_of_later_versions_are_kept_and_said_to_do_nothing() -> None:
-    document = pool(quotas={"vision": {}}, limits={}, warm_pool={"keep_alive": "10m"}) | {
+    document = {
         "teams": [
-            {"name": "a", "roles": [], "images": [], "s3_prefixes": [], "budget": {}, "rules": {}},
+            {"name": "a", "roles": [], "images": [], "s3_prefixes": [], "rules": {}},
         ],
         "rules": {"max_instances": 16},
         "unmanaged_jobs": {},
@@ -301,9 +316,8 @@ def test_keys_of_later_versions_are_kept_and_said_to_do_nothing() -> None:
         "utilization": {},
         "checkpoints": {},
         "recovery": {},
-        "spot": {},
+        "spot": {"max_interruptions": 3, "min_progress_ratio": 0.5, "fallback": "on-demand"},
         "notifications": {},
-        "prices": {},
     }
     policy = parse_policy(document)
     assert policy.to_document() == document
@@ -312,14 +326,11 @@ def test_keys_of_later_versions_are_kept_and_said_to_do_nothing() -> None:
         "checkpoints",
         "idle",
         "notifications",
-        "pools[0].limits",
-        "pools[0].quotas",
-        "pools[0].warm_pool",
-        "prices",
         "recovery",
         "rules",
-        "spot",
-        "teams[0].budget",
+        "spot.fallback",
+        "spot.max_interruptions",
+        "spot.min_progress_ratio",
         "teams[0].images",
         "teams[0].roles",
         "teams[0].rules",
@@ -391,6 +402,48 @@ def test_pools_and_teams_are_found_by_name() -> None:
 )
 def test_boost(aging: object, priority: int, boost_ms: int) -> None:
     assert parse_policy(pool(order={"aging": aging})).pools[0].boost_ms(priority) == boost_ms
+
+
+@pytest.mark.parametrize(
+    ("order", "key"),
+    [
+        pytest.param({}, "age-86400000", id="the default"),
+        pytest.param(
+            {"aging": {"per": "48h", "add": 2}}, "age-86400000", id="the same rate, written otherwise"
+        ),
+        pytest.param({"aging": {"per": "24h", "add": 7}}, "age-86400000/7", id="a rate of its own"),
+        pytest.param({"aging": "off"}, "age-3155760000000", id="no ageing"),
+        pytest.param({"shortest_first": True}, "length-86400000", id="by length"),
+        pytest.param({"backfill": False}, "age-86400000", id="backfill scores nobody anew"),
+    ],
+)
+def test_the_key_of_an_order_changes_with_the_scores(order: dict[str, Any], key: str) -> None:
+    assert parse_policy(pool(order=order)).pools[0].order_key == key
+
+
+RATES = st.builds(
+    Aging, per=st.integers(1, 10**6).map(lambda s: timedelta(seconds=s)), add=st.integers(1, 1000)
+)
+
+
+@given(RATES, RATES)
+@example(Aging(per=timedelta(seconds=2), add=999), Aging(per=timedelta(seconds=2), add=1000))
+@example(Aging(per=timedelta(seconds=2), add=500), Aging(per=timedelta(seconds=4), add=1000))
+def test_two_orders_have_one_key_exactly_when_they_score_every_priority_alike(
+    one: Aging, other: Aging
+) -> None:
+    first, second = (PoolPolicy(name="p", capacity={}, order=Order(aging=aging)) for aging in (one, other))
+    alike = all(first.boost_ms(priority) == second.boost_ms(priority) for priority in range(1001))
+    assert (first.order_key == second.order_key) is alike
+
+
+def test_a_pool_without_instance_types_gets_a_warning() -> None:
+    (warning,) = parse_policy({"pools": [{"name": "p5"}]}).warnings
+    assert (warning.field, warning.message) == ("pools[0]", "has no instance types: no job can wait in it")
+
+
+def test_the_orders_that_were_kept_for_later_are_acted_on_without_a_warning() -> None:
+    assert parse_policy(pool(order={"backfill": True, "shortest_first": True})).warnings == ()
 
 
 JSON = st.recursive(

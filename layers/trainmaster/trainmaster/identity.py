@@ -5,10 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from trainmaster.errors import FieldError, ForbiddenError, InvalidRequestError, MissingIdentityError
-from trainmaster.policy import Policy, PrincipalKind, PrincipalPattern, parse_principal
-
-DEFAULT_TEAM = "default"
-"""Everybody's team as long as the policy has no teams."""
+from trainmaster.policy import DEFAULT_TEAM, Policy, PrincipalKind, PrincipalPattern, parse_principal
 
 _NAME = r"(?P<name>[A-Za-z0-9_+=,.@-]{1,64})"
 # The two forms we serve: IAM user guide, "IAM identifiers". A session shows its role without the path,

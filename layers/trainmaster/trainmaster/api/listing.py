@@ -15,8 +15,8 @@ from trainmaster.api.reasons import reasons_now
 from trainmaster.api.stretches import Entry, Stretch, finished, unfinished
 from trainmaster.api.visit import Answer, Visit
 from trainmaster.errors import FieldError, InvalidRequestError
-from trainmaster.identity import DEFAULT_TEAM
 from trainmaster.jobs import FINAL, Job, JobState, Reason
+from trainmaster.policy import DEFAULT_TEAM
 from trainmaster.request_errors import invalid, quoted
 from trainmaster.views import NOWHERE, Place, Surroundings, job_view, masked_view
 

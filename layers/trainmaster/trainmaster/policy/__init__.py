@@ -2,6 +2,7 @@
 
 from trainmaster.policy.document import parse_policy
 from trainmaster.policy.model import (
+    DEFAULT_TEAM,
     Aging,
     AtLimit,
     Budget,
@@ -17,6 +18,7 @@ from trainmaster.policy.model import (
 from trainmaster.policy.principals import PrincipalKind, PrincipalPattern, parse_principal
 
 __all__ = [
+    "DEFAULT_TEAM",
     "Aging",
     "AtLimit",
     "Budget",

@@ -1,31 +1,31 @@
 """From the policy document to ``Policy``: every mistake in it is found in one go."""
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from decimal import Decimal
 
 from trainmaster.errors import FieldError, PolicyViolationError
-from trainmaster.policy.model import Aging, Order, Policy, PoolPolicy, Preemption, TeamPolicy
+from trainmaster.policy.model import DEFAULT_TEAM, AtLimit, Budget, Policy, PoolPolicy, TeamPolicy
+from trainmaster.policy.names import entries_by_type, name_of
+from trainmaster.policy.pools import pool_of
 from trainmaster.policy.principals import PrincipalPattern, parse_principal
-from trainmaster.policy.section import MAX_COUNT, Findings, Section, shown, whole_number
+from trainmaster.policy.section import Findings, Section, nearest, path_of, shown, usd
 from trainmaster.user_options import MAX_PRIORITY
 
-# Names become parts of table keys (where `#` separates) and of tags; a pool called `-` is nobody's.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/=+@-]{0,62}")
-_NAME_HINT = "1 to 63 letters, digits and _ . : / = + @ -, beginning with a letter or digit"
-_INSTANCE_TYPE = re.compile(r"ml\.[a-z0-9-]+\.[a-z0-9-]+")
-_INSTANCE_TYPE_HINT = "write it as SageMaker does, e.g. ml.g5.12xlarge"
 _PRINCIPAL_HINT = "write arn:aws:iam::111122223333:role/NAME (or :user/NAME); * may stand only inside NAME"
-# Bounds of MaxPendingTimeInSeconds: SageMaker API reference, StoppingCondition.
-_CAPACITY_WAIT_LEAST = timedelta(minutes=30)
-_CAPACITY_WAIT_MOST = timedelta(days=28)
 # A new policy and what it replaces tell every pool in one transaction: DynamoDB limits, 100 items.
 MAX_POOLS = 48
+# Wider than any price or budget there is: they only catch a slip of the finger.
+_LEAST_PRICE, _MOST_PRICE = Decimal("0.0001"), Decimal(1_000_000)
+_LEAST_BUDGET, _MOST_BUDGET = Decimal("0.01"), Decimal(1_000_000_000)
+_SPOT_MAX_WAIT = timedelta(hours=6)
+# As long as a job may run at most: SageMaker API reference, StoppingCondition.
+_SPOT_MAX_WAIT_MOST = timedelta(days=28)
 
-_LATER_POOL_MAPPINGS = ("quotas", "warm_pool", "limits")
-_LATER_ORDERS = ("backfill", "shortest_first")
-_LATER_TEAM_MAPPINGS = ("budget", "rules")
+_LATER_TEAM_MAPPINGS = ("rules",)
 _LATER_TEAM_LISTS = ("roles", "images", "s3_prefixes")
+_LATER_SPOT_NUMBERS = ("max_interruptions", "min_progress_ratio")
+_LATER_SPOT_TEXTS = ("fallback",)
 _LATER_MAPPINGS = (
     "rules",
     "unmanaged_jobs",
@@ -33,9 +33,7 @@ _LATER_MAPPINGS = (
     "utilization",
     "checkpoints",
     "recovery",
-    "spot",
     "notifications",
-    "prices",
 )
 
 
@@ -53,19 +51,35 @@ def parse_policy(document: object) -> Policy:
     findings = Findings()
     root = Section(document, "", findings)
     root.integer("version", default=1, least=1, most=1)
-    pools = tuple(_pool(section) for section in _sections(root, "pools", "write a list of pools"))
+    pools = tuple(pool_of(section) for section in _sections(root, "pools", "write a list of pools"))
     teams = tuple(_team(section) for section in _sections(root, "teams", "write a list of teams"))
     admins = _principals(root, "admins")
+    prices = _prices(root.section("prices"))
+    spot_max_wait = _spot_max_wait(root.section("spot"))
     root.keep(dict, *_LATER_MAPPINGS)
     root.refuse_unknown()
+    _compare(pools, teams, findings)
+    if findings.errors:
+        raise PolicyViolationError(_summary(findings.errors), errors=findings.errors)
+    return Policy(
+        pools=pools,
+        teams=teams,
+        admins=admins,
+        warnings=tuple(findings.warnings),
+        source=document,
+        prices=prices,
+        spot_max_wait=spot_max_wait,
+    )
+
+
+def _compare(pools: tuple[PoolPolicy, ...], teams: tuple[TeamPolicy, ...], findings: Findings) -> None:
+    """What only several parts of the document show together."""
     if len(pools) > MAX_POOLS:
         findings.refuse("pools", f"has {len(pools)} pools", f"write at most {MAX_POOLS}")
     _refuse_repeated_names("pools", (pool.name for pool in pools), findings)
     _refuse_repeated_names("teams", (team.name for team in teams), findings)
     _refuse_shared_types(pools, findings)
-    if findings.errors:
-        raise PolicyViolationError(_summary(findings.errors), errors=findings.errors)
-    return Policy(pools=pools, teams=teams, admins=admins, warnings=tuple(findings.warnings), source=document)
+    _check_teams_of_quotas(pools, [team.name for team in teams], findings)
 
 
 def _not_a_mapping(document: object) -> FieldError:
@@ -83,101 +97,59 @@ def _sections(parent: Section, key: str, hint: str) -> Iterator[Section]:
         yield Section({} if item is None else item, path, parent.findings)
 
 
-def _pool(section: Section) -> PoolPolicy:
-    pool = PoolPolicy(
-        name=_name(section),
-        capacity=_capacity(section.section("capacity")),
-        spot_capacity=_capacity(section.section("spot_capacity")),
-        order=_order(section.section("order")),
-        preemption=_preemption(section.section("preemption")),
-        capacity_wait=section.duration(
-            "capacity_wait",
-            default=_CAPACITY_WAIT_LEAST,
-            least=_CAPACITY_WAIT_LEAST,
-            most=_CAPACITY_WAIT_MOST,
-        ),
-    )
-    section.keep(dict, *_LATER_POOL_MAPPINGS)
-    section.refuse_unknown()
-    return pool
-
-
-def _name(section: Section) -> str:
-    name = section.value("name")
-    if isinstance(name, str) and _NAME.fullmatch(name):
-        return name
-    message = "is missing" if name is None else f"is not a name: {shown(name)}"
-    section.findings.refuse(section.at("name"), message, _NAME_HINT)
-    return ""
-
-
-def _capacity(section: Section) -> dict[str, int]:
-    """Instances by type. A type with 0 still belongs to the pool: that is how one is drained."""
-    counts: dict[str, int] = {}
-    for instance_type, count in section.entries():
-        path = section.at(instance_type)
-        if not _INSTANCE_TYPE.fullmatch(instance_type):
-            message = f"is not an instance type: {shown(instance_type)}"
-            section.findings.refuse(path, message, _INSTANCE_TYPE_HINT)
-            continue
-        counts[instance_type] = whole_number(count, path, section.findings, range(MAX_COUNT + 1))
-    return counts
-
-
-def _order(section: Section) -> Order:
-    order = Order(
-        aging=_aging(section),
-        backfill=section.boolean("backfill", default=True),
-        shortest_first=section.boolean("shortest_first", default=False),
-    )
-    for key in _LATER_ORDERS:
-        if section.value(key) is True:
-            section.warn_kept(key)
-    section.refuse_unknown()
-    return order
-
-
-def _aging(parent: Section) -> Aging | None:
-    written = parent.has("aging")
-    value = parent.value("aging")
-    # YAML 1.1 reads a bare `off` as false.
-    if written and (value is None or value is False or value == "off"):
-        return None
-    section = Section(value, parent.at("aging"), parent.findings)
-    aging = Aging(
-        per=section.duration("per", default=Aging().per, least=timedelta(seconds=1)),
-        add=section.integer("add", default=Aging().add, least=1, most=MAX_PRIORITY),
-    )
-    section.refuse_unknown()
-    return aging
-
-
-def _preemption(section: Section) -> Preemption:
-    default = Preemption()
-    preemption = Preemption(
-        enabled=section.boolean("enabled", default=default.enabled),
-        min_priority_gap=section.integer(
-            "min_priority_gap", default=default.min_priority_gap, least=1, most=MAX_PRIORITY
-        ),
-        min_runtime=section.duration("min_runtime", default=default.min_runtime),
-        preempt_delay=section.duration("preempt_delay", default=default.preempt_delay),
-        max_per_job=section.integer("max_per_job", default=default.max_per_job),
-        needs_checkpoint=section.boolean("needs_checkpoint", default=default.needs_checkpoint),
-    )
-    section.refuse_unknown()
-    return preemption
-
-
 def _team(section: Section) -> TeamPolicy:
     team = TeamPolicy(
-        name=_name(section),
+        name=name_of(section),
         principals=_principals(section, "principals"),
         max_priority=section.integer("max_priority", default=MAX_PRIORITY, most=MAX_PRIORITY),
+        budget=_budget(section),
     )
     section.keep(dict, *_LATER_TEAM_MAPPINGS)
     section.keep(list, *_LATER_TEAM_LISTS)
     section.refuse_unknown()
     return team
+
+
+def _budget(team: Section) -> Budget | None:
+    written = team.value("budget")
+    if written is None:
+        return None
+    section = Section(written, team.at("budget"), team.findings)
+    amount = section.amount("usd_per_month", least=_LEAST_BUDGET, most=_MOST_BUDGET)
+    if section.value("usd_per_month") is None:
+        section.findings.refuse(section.at("usd_per_month"), "is missing", "write the USD of one month")
+    budget = Budget(usd_per_month=amount or _LEAST_BUDGET, at_limit=_at_limit(section))
+    section.refuse_unknown()
+    return budget
+
+
+def _at_limit(section: Section) -> AtLimit:
+    found = section.value("at_limit")
+    if found is None:
+        return AtLimit.WAIT
+    if isinstance(found, str) and found in list(AtLimit):
+        return AtLimit(found)
+    message = f"must be {' or '.join(AtLimit)}, not {shown(found)}"
+    section.findings.refuse(section.at("at_limit"), message, "spot lets jobs that can run on spot go on")
+    return AtLimit.WAIT
+
+
+def _prices(section: Section) -> dict[str, Decimal]:
+    prices = {
+        instance_type: usd(
+            value, section.at(instance_type), section.findings, least=_LEAST_PRICE, most=_MOST_PRICE
+        )
+        for instance_type, value in entries_by_type(section)
+    }
+    return {instance_type: price for instance_type, price in prices.items() if price is not None}
+
+
+def _spot_max_wait(section: Section) -> timedelta:
+    wait = section.duration("max_wait", default=_SPOT_MAX_WAIT, most=_SPOT_MAX_WAIT_MOST)
+    section.keep(float, *_LATER_SPOT_NUMBERS)
+    section.keep(str, *_LATER_SPOT_TEXTS)
+    section.refuse_unknown()
+    return wait
 
 
 def _principals(section: Section, key: str) -> tuple[PrincipalPattern, ...]:
@@ -222,3 +194,16 @@ def _refuse_shared_types(pools: tuple[PoolPolicy, ...], findings: Findings) -> N
                         f"belongs to pools[{first}] already",
                         "leave the type in one pool",
                     )
+
+
+def _check_teams_of_quotas(pools: tuple[PoolPolicy, ...], teams: list[str], findings: Findings) -> None:
+    """A quota of a team that nobody is in keeps instances for nobody."""
+    for index, pool in enumerate(pools):
+        for team in pool.quotas:
+            path = path_of(f"pools[{index}].quotas", team)
+            if teams and team not in teams:
+                known = f"teams of the policy: {', '.join(teams)}"
+                findings.refuse(path, f"there is no team {shown(team)}", nearest(team, teams) or known)
+            elif not teams and team != DEFAULT_TEAM:
+                message = f"nobody is in team {shown(team)}: without teams every caller is in {DEFAULT_TEAM}"
+                findings.warn(path, message, "write the teams")

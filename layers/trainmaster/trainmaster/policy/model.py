@@ -13,6 +13,9 @@ from trainmaster.errors import FieldError
 from trainmaster.policy.principals import PrincipalPattern
 from trainmaster.user_options import MAX_PRIORITY
 
+DEFAULT_TEAM = "default"
+"""Everybody's team as long as the policy has no teams."""
+
 # Without ageing a step of priority must outweigh any wait.
 NO_AGING_STEP = timedelta(days=36_525)  # 100 years
 

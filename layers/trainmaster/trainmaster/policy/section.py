@@ -2,10 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from decimal import Decimal
 from difflib import get_close_matches
+from typing import TypeGuard
 
 from trainmaster.errors import FieldError
 from trainmaster.request_errors import quoted
@@ -16,6 +18,12 @@ _SHOWN_NUMBER = 10**18
 _DURATION = re.compile(r"([0-9]{1,9})([smhd])")
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_.*-]{1,64}")
 _KEPT_HINT = "do not rely on it yet"
+_KINDS: Mapping[type, tuple[tuple[type, ...], str]] = {
+    dict: ((dict,), "mapping"),
+    list: ((list,), "list"),
+    str: ((str,), "text"),
+    float: ((int, float), "number"),
+}
 _UNITS = {
     "s": timedelta(seconds=1),
     "m": timedelta(minutes=1),
@@ -54,12 +62,11 @@ class Section:
 
     def at(self, key: str) -> str:
         """The path of a key, for a message."""
-        if not _PLAIN_KEY.fullmatch(key):
-            return f"{self.path}[{quoted(key)}]"
-        return f"{self.path}.{key}" if self.path else key
+        return path_of(self.path, key)
 
     def value(self, key: str) -> object:
-        self._known.append(key)
+        if key not in self._known:
+            self._known.append(key)
         return self._values.get(key)
 
     def has(self, key: str) -> bool:
@@ -96,6 +103,11 @@ class Section:
             return default
         return whole_number(found, self.at(key), self.findings, range(least, most + 1))
 
+    def amount(self, key: str, *, least: Decimal, most: Decimal) -> Decimal | None:
+        """None where there is none, or none that is acceptable."""
+        found = self.value(key)
+        return None if found is None else usd(found, self.at(key), self.findings, least=least, most=most)
+
     def duration(
         self,
         key: str,
@@ -116,7 +128,7 @@ class Section:
         return wait
 
     def _duration(self, found: object, path: str) -> timedelta | None:
-        if isinstance(found, int | float) and not isinstance(found, bool):
+        if is_number(found):
             self.findings.refuse(path, "durations need a unit", _DURATION_HINT)
             return None
         match = _DURATION.fullmatch(found) if isinstance(found, str) else None
@@ -129,24 +141,38 @@ class Section:
         """Keys that are part of the document, of this kind, but that this version does not act on."""
         for key in keys:
             found = self.value(key)
-            if isinstance(found, kind):
-                self.warn_kept(key)
+            kinds, wanted = _KINDS[kind]
+            if isinstance(found, kinds) and not isinstance(found, bool):
+                self.findings.warn(self.at(key), "kept, but this version does not act on it", _KEPT_HINT)
             elif found is not None:
-                wanted = "mapping" if kind is dict else "list"
                 self.findings.refuse(
                     self.at(key), f"must be a {wanted}, not {shown(found)}", f"write a {wanted}"
                 )
-
-    def warn_kept(self, key: str) -> None:
-        self.findings.warn(self.at(key), "kept, but this version does not act on it", _KEPT_HINT)
 
     def refuse_unknown(self) -> None:
         """Call last: every key that nobody asked for is a mistake of the author's."""
         for key in self._values:
             if key not in self._known:
-                near = get_close_matches(key, self._known, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(self._known)}"
-                self.findings.refuse(self.at(key), "unknown key", hint)
+                known = f"known keys: {', '.join(self._known)}"
+                self.findings.refuse(self.at(key), "unknown key", nearest(key, self._known) or known)
+
+
+def path_of(parent: str, key: str) -> str:
+    """The path of a key below a path."""
+    if not _PLAIN_KEY.fullmatch(key):
+        return f"{parent}[{quoted(key)}]"
+    return f"{parent}.{key}" if parent else key
+
+
+def nearest(written: str, known: Iterable[str]) -> str | None:
+    """A hint: what may have been meant."""
+    near = get_close_matches(written, list(known), n=1)
+    return f"did you mean {near[0]}?" if near else None
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Python takes True for 1; an author does not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def whole_number(found: object, path: str, findings: Findings, allowed: range) -> int:
@@ -156,6 +182,19 @@ def whole_number(found: object, path: str, findings: Findings, allowed: range) -
     bounds = f"{allowed.start} to {allowed.stop - 1}"
     findings.refuse(path, f"must be a whole number, {bounds}, not {shown(found)}", f"write a number {bounds}")
     return allowed.start
+
+
+def usd(found: object, path: str, findings: Findings, *, least: Decimal, most: Decimal) -> Decimal | None:
+    """The amount, exactly as it is written; None where it is not acceptable."""
+    if is_number(found) and float(least) <= found <= float(
+        most
+    ):  # as floats: a Decimal does not compare with NaN
+        return Decimal(str(found))
+    bounds = f"{least} to {most}"
+    findings.refuse(
+        path, f"must be an amount in USD, {bounds}, not {shown(found)}", f"write a number {bounds}"
+    )
+    return None
 
 
 def duration_text(wait: timedelta) -> str:

@@ -1,0 +1,84 @@
+"""The guide to the policy and the policy of the code are the same."""
+
+import dataclasses
+import re
+from decimal import Decimal
+from typing import Any
+
+import yaml
+from trainmaster.policy import Policy, PoolPolicy, TeamPolicy, document, parse_policy
+
+from tests.markdown import codes, table, text_of
+
+POLICY = text_of("docs/policy.md")
+
+
+def policy_with(key: str, value: object) -> PoolPolicy:
+    """The one pool of a document in which it has this key, dots and all."""
+    pool: dict[str, Any] = {"name": "p", "capacity": {"ml.m5.xlarge": 1}}
+    inner = pool
+    *outer, last = key.split(".")
+    for part in outer:
+        inner = inner.setdefault(part, {})
+    inner[last] = value
+    return parse_policy({"pools": [pool]}).pools[0]
+
+
+def leaves(value: Any, path: str = "") -> set[str]:
+    """The paths of everything in a dataclass that is not one itself."""
+    if not dataclasses.is_dataclass(value):
+        return {path}
+    inner = ((one.name, getattr(value, one.name)) for one in dataclasses.fields(value))
+    return {leaf for name, found in inner for leaf in leaves(found, f"{path}.{name}".lstrip("."))}
+
+
+def test_every_key_of_a_pool_is_shown_with_its_default() -> None:
+    rows = table(POLICY, "key of a pool", "default", "")[1:]
+    keys = {codes(row[0])[0]: yaml.safe_load(codes(row[1])[0]) for row in rows}
+    plain = parse_policy({"pools": [{"name": "p", "capacity": {"ml.m5.xlarge": 1}}]}).pools[0]
+    assert set(keys) == leaves(plain) - {"name"}
+    del keys["capacity"]  # needed for a type to be there at all
+    for key, default in keys.items():
+        assert policy_with(key, default) == plain, key
+
+
+def test_every_key_of_a_team_is_shown_with_its_default() -> None:
+    rows = {codes(row[0])[0]: row[1].strip("`") for row in table(POLICY, "key", "default", "")}
+    named = {key.removeprefix("teams[].") for key in rows if key.startswith("teams")}
+    assert named == {field.name for field in dataclasses.fields(TeamPolicy)}
+    assert rows["teams[].max_priority"] == str(TeamPolicy(name="t").max_priority)
+    assert (rows["teams[].budget"], TeamPolicy(name="t").budget) == ("none", None)
+
+
+def test_every_other_key_that_is_acted_on_is_shown_with_its_default() -> None:
+    rows = {codes(row[0])[0]: row for row in table(POLICY, "key of the document", "default", "")}
+    defaults = {key: yaml.safe_load(codes(row[1])[0]) for key, row in rows.items()}
+    assert defaults == {"prices": {}, "spot.max_wait": "6h"}
+    plain = parse_policy({})
+    assert (
+        parse_policy({"spot": {"max_wait": defaults["spot.max_wait"]}}).spot_max_wait == plain.spot_max_wait
+    )
+    assert plain.prices == {}
+    shown = yaml.safe_load(codes(rows["prices"][2])[0])
+    assert parse_policy({"prices": shown}).prices == {"ml.p5.48xlarge": Decimal("60.5")}
+    own_rows = {"pools", "teams", "admins"}
+    said_elsewhere = {"warnings", "source"}
+    assert {field.name for field in dataclasses.fields(Policy)} - own_rows - said_elsewhere == {
+        key.replace(".", "_") for key in rows
+    }
+
+
+def warned(document_: dict[str, Any]) -> set[str]:
+    return {re.split(r"[.\]]", warning.field)[-1] for warning in parse_policy(document_).warnings}
+
+
+def test_the_keys_that_are_kept_for_later_are_those_that_get_a_warning() -> None:
+    rows = {row[0].strip("`"): codes(row[1]) for row in table(POLICY, "where", "keys")}
+    lists, texts = document._LATER_TEAM_LISTS, document._LATER_SPOT_TEXTS
+    top: dict[str, Any] = {key: {} for key in rows["top"]}
+    team: dict[str, Any] = {"name": "t"} | {key: [] if key in lists else {} for key in rows["a team"]}
+    spot: dict[str, Any] = {key: "x" if key in texts else 1 for key in rows["spot"]}
+    assert set(rows) == {"top", "spot", "a team"}
+    assert warned(top) == set(document._LATER_MAPPINGS) == set(rows["top"])
+    assert warned({"spot": spot}) == {*document._LATER_SPOT_NUMBERS, *texts} == set(rows["spot"])
+    assert warned({"teams": [team]}) == {*document._LATER_TEAM_MAPPINGS, *lists} == set(rows["a team"])
