@@ -15,6 +15,7 @@ from trainmaster.ledger import (
     PreemptionEntry,
     UsageLine,
     admits,
+    budget_cents,
     budget_reason,
     line_of,
     lost_to,
@@ -97,6 +98,12 @@ def spent(line: UsageLine) -> dict[str, int]:
             1800,
             {"startup": 300, "productive": 1500},
             id="the discount of spot is shared by all causes",
+        ),
+        pytest.param(
+            ended(billable=timedelta(seconds=1)),
+            2,
+            {"productive": 1, "startup": 1},
+            id="cents are not divided",
         ),
         pytest.param(
             ended(training_since=None),
@@ -184,7 +191,7 @@ attempts = st.builds(
 def test_the_causes_add_up_to_the_cost_and_none_is_negative(attempt: EndedAttempt) -> None:
     line = line_of(attempt)
     assert line.instance_seconds >= 0
-    assert all(cents >= 0 for cents in line.by.values())
+    assert all(isinstance(cents, int) and cents >= 0 for cents in line.by.values())
     assert (line.cents is None) == (attempt.usd_per_hour is None)
     assert sum(line.by.values()) == (line.cents or 0)
 
@@ -226,6 +233,13 @@ def cents(usd: float) -> int:
 )
 def test_the_month_of_an_instant(instant: datetime, month: str) -> None:
     assert month_of(instant) == month
+
+
+@pytest.mark.parametrize(
+    ("usd", "cents"), [("50000", 5_000_000), ("0.29", 29), ("10.999", 1099), ("0", 0), ("1E+3", 100_000)]
+)
+def test_a_budget_in_usd_is_whole_cents(usd: str, cents: int) -> None:
+    assert budget_cents(Decimal(usd)) == cents
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ month in which it was claimed, even if it runs into the next: so reservation and
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import Any
@@ -171,6 +171,11 @@ class MonthAccount:
     def settle(self, *, reserved: int, cents: int) -> "MonthAccount":
         """Its end: the reservation goes, the bill stays. One that was never started costs nothing."""
         return MonthAccount(spent=self.spent + cents, reserved=self.reserved - reserved)
+
+
+def budget_cents(usd_per_month: Decimal) -> int:
+    """What the policy writes in USD; a part of a cent is nobody's."""
+    return int(usd_per_month.scaleb(2).to_integral_value(rounding=ROUND_DOWN))
 
 
 def admits(budget: int, account: MonthAccount, worst_case: int | None) -> bool:
