@@ -70,11 +70,20 @@ class ApiClient:
     def cancel(self, name: str) -> Document:
         return self._call("DELETE", f"/jobs/{_path_name(name)}")
 
-    def policy(self) -> Document:
-        return self._read("/policy")
+    def policy(self, revision: int | None = None) -> Document:
+        """The policy in force, or what an earlier revision of it said."""
+        return self._read("/policy" if revision is None else f"/policy?revision={revision}")
 
     def put_policy(self, policy: Mapping[str, Any]) -> Document:
         return self._call("PUT", "/policy", policy)
+
+    def try_policy(self, policy: Mapping[str, Any]) -> Document:
+        """What a put would answer, and in ``changes`` what it would do to jobs. Changes nothing."""
+        return self._call("PUT", "/policy?dry_run=true", policy, attempts=ATTEMPTS)
+
+    def set_paused(self, paused: bool) -> Document:  # noqa: FBT001  as in the API
+        """Said twice it is the same, so a lost answer is asked for again."""
+        return self._call("PUT", "/policy/paused", {"paused": paused}, attempts=ATTEMPTS)
 
     def _read(self, path: str) -> Document:
         return self._call("GET", path, attempts=ATTEMPTS)

@@ -29,7 +29,7 @@ class ExitCode(IntEnum):
     UNREACHABLE = 3
     """No API found, no answer, or its own failure: the same command may work later."""
     NOT_FOUND = 4
-    """No such job, or another team's."""
+    """No such job, or another team's; no such revision."""
 
 
 _EXIT_CODES: dict[type[TrainmasterClientError], ExitCode] = {
@@ -42,7 +42,9 @@ _EXIT_CODES: dict[type[TrainmasterClientError], ExitCode] = {
     NotFoundError: ExitCode.NOT_FOUND,
 }
 
-_EPILOG = "Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 API not reached, 4 no such job."
+_EPILOG = (
+    "Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 API not reached, 4 no such job or revision."
+)
 
 app = typer.Typer(
     help="Queue, watch and govern SageMaker training jobs.",

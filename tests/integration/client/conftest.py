@@ -1,11 +1,14 @@
 """A fake API and the environment of a user who has credentials for it."""
 
 import os
+import sys
 from collections.abc import Iterator
 
 import boto3
 import pytest
+from trainmaster_client.cli import main
 
+from tests.integration.client.command import Ran, Trainmaster
 from tests.integration.client.fake_api import ACCESS_KEY, REGION, SECRET_KEY, FakeApi, running_fake_api
 
 # The SDK's documented way to silence its notice; it is read when the SDK is imported.
@@ -33,3 +36,21 @@ def aws_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def boto_session(aws_environment: None) -> boto3.Session:
     return boto3.Session()
+
+
+@pytest.fixture
+def trainmaster(
+    api: FakeApi, aws_environment: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Trainmaster:
+    monkeypatch.setenv("TRAINMASTER_API_URL", api.url)
+    monkeypatch.setattr("trainmaster_client.api.FIRST_PAUSE_SECONDS", 0)
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def run(*arguments: str) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["trainmaster", *arguments])
+        with pytest.raises(SystemExit) as exited:
+            main()
+        captured = capsys.readouterr()
+        return Ran(int(exited.value.code or 0), captured.out, captured.err)
+
+    return run

@@ -66,7 +66,10 @@ def test_a_session_token_is_signed_and_sent(api: FakeApi, aws_environment: None)
     "call",
     [
         pytest.param(lambda client: client.policy(), id="GET is repeated"),
+        pytest.param(lambda client: client.policy(revision=3), id="GET with a parameter too"),
         pytest.param(lambda client: client.add_job(REQUEST), id="add-job is repeated, it is idempotent"),
+        pytest.param(lambda client: client.try_policy({}), id="a dry run is repeated, it changes nothing"),
+        pytest.param(lambda client: client.set_paused(True), id="a pause is repeated, twice is once"),
     ],
 )
 def test_a_failing_server_is_asked_again(
@@ -75,6 +78,8 @@ def test_a_failing_server_is_asked_again(
     busy = problem(503, "Try again", "DynamoDB is throttled")
     api.script("GET", "/policy", busy, busy, Scripted(document={"job": {}}))
     api.script("POST", "/add-job", busy, busy, Scripted(document={"job": {}}))
+    api.script("PUT", "/policy", busy, busy, Scripted(document={"job": {}}))
+    api.script("PUT", "/policy/paused", busy, busy, Scripted(document={"job": {}}))
     assert call(client) == {"job": {}}
     assert len(api.received) == 3
     assert len(pauses) == 2

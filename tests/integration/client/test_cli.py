@@ -3,42 +3,14 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from trainmaster_client.cli import main
 
+from tests.integration.client.command import Ran, Trainmaster
 from tests.integration.client.fake_api import FakeApi, Scripted, history, problem, view
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Trainmaster = Callable[..., Ran]
-
-
-@pytest.fixture
-def trainmaster(
-    api: FakeApi, aws_environment: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Trainmaster:
-    monkeypatch.setenv("TRAINMASTER_API_URL", api.url)
-    monkeypatch.setattr("trainmaster_client.api.FIRST_PAUSE_SECONDS", 0)
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-    def run(*arguments: str) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["trainmaster", *arguments])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        captured = capsys.readouterr()
-        return Ran(int(exited.value.code or 0), captured.out, captured.err)
-
-    return run
 
 
 def script(api: FakeApi, method: str, path: str, document: Any, status: int = 200) -> None:
@@ -143,6 +115,8 @@ def test_cancel_says_what_became_of_the_job(trainmaster: Trainmaster, api: FakeA
         (["show", "job1"], "GET", "/jobs/job1"),
         (["cancel", "job1"], "DELETE", "/jobs/job1"),
         (["policy", "show"], "GET", "/policy"),
+        (["policy", "pause"], "PUT", "/policy/paused"),
+        (["policy", "resume"], "PUT", "/policy/paused"),
     ],
 )
 def test_json_is_exactly_what_the_api_said(
@@ -242,6 +216,10 @@ def test_a_wrong_environment_is_told_with_what_is_wrong(
         pytest.param(["show", "../policy"], id="no job name"),
         pytest.param(["queue", "--stat", "x"], id="no such option"),
         pytest.param(["policy", "apply", "/nonexistent.yaml"], id="no such file"),
+        pytest.param(["policy", "diff", "/dev/null"], id="an empty file is no policy"),
+        pytest.param(["policy", "rollback"], id="no revision"),
+        pytest.param(["policy", "rollback", "0"], id="revisions begin with 1"),
+        pytest.param(["policy", "show", "--revision", "latest"], id="a revision is a number"),
     ],
 )
 def test_wrong_usage_is_exit_code_2_and_nothing_is_sent(

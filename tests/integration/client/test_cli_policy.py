@@ -1,0 +1,198 @@
+"""``trainmaster policy`` against the fake API: what is sent, what is printed, what an exit code says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.client.command import Ran, Trainmaster
+from tests.integration.client.fake_api import FakeApi, Scripted, problem
+
+OLD = {
+    "version": 1,
+    "pools": [
+        {"name": "p5", "capacity": {"ml.p5.48xlarge": 2}, "capacity_wait": "30m"},
+        {"name": "g5", "capacity": {"ml.g5.12xlarge": 4}},
+    ],
+}
+NEW = {
+    "pools": [
+        {"capacity": {"ml.p5.48xlarge": 1}, "capacity_wait": "30m", "name": "p5"},
+        {"name": "g5", "capacity": {"ml.g5.12xlarge": 4}},
+    ],
+    "version": 1,
+}
+WARNING = {
+    "field": "rules",
+    "message": "kept, but this version does not act on it",
+    "hint": "do not rely on it",
+}
+
+
+def answer(**keys: Any) -> Scripted:
+    return Scripted(document={"revision": 4, "paused": False, "policy": OLD, "warnings": []} | keys)
+
+
+def change(job: str | None, kind: str, message: str) -> dict[str, Any]:
+    return {"job": job, "team": "vision", "pool": "p5", "change": kind, "message": message}
+
+
+@pytest.fixture
+def new_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("new.yaml").write_text(json.dumps(NEW))
+    return "new.yaml"
+
+
+def sent(api: FakeApi) -> list[tuple[str, str, dict[str, list[str]]]]:
+    return [(one.method, one.path, one.query) for one in api.received]
+
+
+def test_validate_sends_a_dry_run_and_says_so_when_all_is_well(
+    trainmaster: Trainmaster, api: FakeApi, new_policy: str
+) -> None:
+    api.script("PUT", "/policy", answer(changes=[], warnings=[WARNING]))
+    assert trainmaster("policy", "validate", new_policy) == Ran(
+        0,
+        "new.yaml is valid.\nWarning: rules: kept, but this version does not act on it; do not rely on it\n",
+        "",
+    )
+    assert sent(api) == [("PUT", "/policy", {"dry_run": ["true"]})]
+    assert json.loads(api.received[0].body) == NEW
+
+
+@pytest.mark.parametrize("command", ["validate", "diff", "apply"])
+def test_a_document_that_is_refused_is_exit_code_1_with_every_mistake(
+    command: str, trainmaster: Trainmaster, api: FakeApi, new_policy: str
+) -> None:
+    wrong = [
+        {
+            "field": "pools[0].quotas.vison",
+            "message": 'there is no team "vison"',
+            "hint": "did you mean vision?",
+        },
+        {
+            "field": "pools[0].capacity",
+            "message": "must be a mapping, not 2",
+            "hint": "write keys and values",
+        },
+    ]
+    api.script("PUT", "/policy", problem(422, "Not allowed by the policy", "2 errors", *wrong))
+    assert trainmaster("policy", command, new_policy) == Ran(
+        1,
+        "",
+        "trainmaster: Not allowed by the policy (422): 2 errors\n"
+        '  pools[0].quotas.vison: there is no team "vison"; did you mean vision?\n'
+        "  pools[0].capacity: must be a mapping, not 2; write keys and values\n",
+    )
+
+
+def test_diff_shows_the_lines_that_change_and_what_becomes_of_jobs(
+    trainmaster: Trainmaster, api: FakeApi, new_policy: str
+) -> None:
+    changes = [
+        change("small", "starts", "1 ml.p5.48xlarge is free"),
+        change("wide", "impossible", "needs 2 ml.p5.48xlarge, the pool has 1"),
+        change(None, "stops-waiting", ""),
+        change("odd", "vanishes", "as a newer server says"),
+    ]
+    api.script("PUT", "/policy", answer(changes=changes, warnings=[WARNING]))
+    api.script("GET", "/policy", answer())
+    ran = trainmaster("policy", "diff", new_policy)
+    assert ran.out.splitlines() == [
+        "--- revision 4",
+        "+++ new.yaml",
+        "@@ -1,7 +1,7 @@",
+        " pools:",
+        " - name: p5",
+        "   capacity:",
+        "-    ml.p5.48xlarge: 2",
+        "+    ml.p5.48xlarge: 1",
+        "   capacity_wait: 30m",
+        " - name: g5",
+        "   capacity:",
+        "",
+        "odd (team vision, pool p5) vanishes: as a newer server says",
+        "wide (team vision, pool p5) can never start: needs 2 ml.p5.48xlarge, the pool has 1",
+        "a job (team vision, pool p5) would wait no longer",
+        "small (team vision, pool p5) would start: 1 ml.p5.48xlarge is free",
+        "Warning: rules: kept, but this version does not act on it; do not rely on it",
+    ]
+    assert (ran.code, ran.err) == (0, "")
+    assert sent(api) == [("PUT", "/policy", {"dry_run": ["true"]}), ("GET", "/policy", {})]
+
+
+def test_diff_says_when_nothing_would_change(trainmaster: Trainmaster, api: FakeApi, new_policy: str) -> None:
+    api.script("PUT", "/policy", answer(changes=[]))
+    api.script("GET", "/policy", answer(policy=NEW))
+    assert trainmaster("policy", "diff", new_policy).out.splitlines() == [
+        "new.yaml says what revision 4 says.",
+        "",
+        "No job would start, stop or wait for it.",
+    ]
+
+
+def test_diff_as_json_is_what_the_dry_run_said(
+    trainmaster: Trainmaster, api: FakeApi, new_policy: str
+) -> None:
+    tried = answer(changes=[change("small", "starts", "1 is free")])
+    api.script("PUT", "/policy", tried)
+    assert json.loads(trainmaster("policy", "diff", new_policy, "--json").out) == tried.document
+
+
+def test_an_earlier_revision_is_shown_without_the_pause_of_today(
+    trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    api.script("GET", "/policy", answer(revision=2, paused=True))
+    ran = trainmaster("policy", "show", "--revision", "2")
+    assert ran.out.splitlines()[:3] == ["# revision 2", "version: 1", "pools:"]
+    assert sent(api) == [("GET", "/policy", {"revision": ["2"]})]
+
+
+def test_rollback_puts_the_document_of_that_revision(trainmaster: Trainmaster, api: FakeApi) -> None:
+    api.script("GET", "/policy", answer(revision=2))
+    api.script("PUT", "/policy", answer(revision=5))
+    assert trainmaster("policy", "rollback", "2") == Ran(
+        0, "Policy revision 5 is in force: the document of revision 2.\n", ""
+    )
+    assert sent(api) == [("GET", "/policy", {"revision": ["2"]}), ("PUT", "/policy", {})]
+    assert json.loads(api.received[1].body) == OLD
+
+
+def test_a_revision_that_never_was_is_exit_code_4_and_nothing_is_put(
+    trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    api.script("GET", "/policy", problem(404, "Not found", "there is no revision 9"))
+    ran = trainmaster("policy", "rollback", "9")
+    assert (ran.code, ran.out) == (4, "")
+    assert "there is no revision 9" in ran.err
+    assert len(api.received) == 1
+
+
+def test_a_revision_without_a_document_is_not_put(trainmaster: Trainmaster, api: FakeApi) -> None:
+    api.script("GET", "/policy", answer(policy=None))
+    ran = trainmaster("policy", "rollback", "3")
+    assert ran.code == 3
+    assert "no document in revision 3" in ran.err
+    assert len(api.received) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "paused", "said"),
+    [
+        ("pause", True, "Paused: nothing starts and nobody is preempted; running jobs run on.\n"),
+        ("resume", False, "Going on: jobs start in their turn.\n"),
+    ],
+)
+def test_the_pause_switch(
+    command: str,
+    said: str,
+    *,
+    paused: bool,
+    trainmaster: Trainmaster,
+    api: FakeApi,
+) -> None:
+    api.script("PUT", "/policy/paused", answer(paused=paused))
+    assert trainmaster("policy", command) == Ran(0, said, "")
+    assert json.loads(api.received[0].body) == {"paused": paused}
