@@ -1,0 +1,248 @@
+"""The published JSON Schema says what the parser of the policy says, as far as a schema can."""
+
+import copy
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # its stubs are not installed
+from trainmaster.errors import PolicyViolationError
+from trainmaster.policy import Policy, parse_policy
+
+from tests.markdown import ROOT, blocks, codes, table, text_of
+
+SCHEMA: dict[str, Any] = json.loads((ROOT / "docs/policy.schema.json").read_text())
+VALIDATOR = Draft202012Validator(SCHEMA)
+P5 = "ml.p5.48xlarge"
+ARN = "arn:aws:iam::111122223333:role/vision-*"
+Path = tuple[str | int, ...]
+
+FULL: dict[str, Any] = {
+    "version": 1,
+    "pools": [
+        {
+            "name": "p5",
+            "capacity": {P5: 4},
+            "spot_capacity": {"ml.g5.12xlarge": 8},
+            "order": {"aging": {"per": "12h", "add": 2}, "backfill": False, "shortest_first": True},
+            "preemption": {
+                "enabled": False,
+                "min_priority_gap": 10,
+                "min_runtime": "15m",
+                "preempt_delay": "5m",
+                "max_per_job": 5,
+                "needs_checkpoint": True,
+            },
+            "quotas": {"vision": {"nominal": {P5: 2}, "borrowing_limit": {P5: 1}}, "language": 1},
+            "warm_pool": {"keep_alive": "10m", "retain": "1m", "max_idle": "30m"},
+            "limits": {"max_waiting": 100, "max_submissions_per_minute": 10},
+            "capacity_wait": "1h",
+        }
+    ],
+    "teams": [
+        {
+            "name": "vision",
+            "principals": [ARN],
+            "max_priority": 500,
+            "budget": {"usd_per_month": 50000, "at_limit": "spot"},
+            "rules": {},
+            "roles": [],
+            "images": [],
+            "s3_prefixes": [],
+        },
+        {"name": "language"},
+    ],
+    "admins": [ARN],
+    "prices": {P5: 60.5},
+    "spot": {"max_wait": "2h", "max_interruptions": 3, "min_progress_ratio": 0.5, "fallback": "on-demand"},
+    "rules": {},
+    "unmanaged_jobs": {},
+    "idle": {},
+    "utilization": {},
+    "checkpoints": {},
+    "recovery": {},
+    "notifications": {},
+}
+"""Every key there is."""
+
+PROBES: tuple[Any, ...] = (
+    *(None, True, False, -1, 0, 1, 2, 999, 1000, 1001, 10**6, 10**6 + 1, 10**9, 10**9 + 1, 2.0, 0.5, 0.01),
+    *(0.009, 0.0001, 0.00009, "", "off", "on", "wait", "spot", "5", "0s", "1s", "31m", "24h", "9999999999s"),
+    *("-5m", "1.5h", P5, "p5.48xlarge", ARN, "arn:aws:iam::1:role/x", "a#b", "p" * 63, "p" * 64),
+    *([], [ARN], ["x"], [1], [None], [{}], [{"name": "x"}], {}, {P5: 1}, {P5: -1}, {P5: None}),
+    *({"p5.48xlarge": 1}, {"vision": 1}, {"vision": {}}, {"vision": {"nominal": None}}, {"a#b": 1}),
+    *({"usd_per_month": 1}, {"per": "1h"}),
+)
+
+
+def parsed(document: object) -> Policy | None:
+    try:
+        return parse_policy(document)
+    except PolicyViolationError:
+        return None
+
+
+def places(value: object, path: Path = ()) -> Iterator[Path]:
+    """Where anything stands in a document, containers too."""
+    if path:
+        yield path
+    if isinstance(value, dict | list):
+        for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(inner, (*path, step))
+
+
+def with_value(path: Path, value: object) -> dict[str, Any]:
+    document = copy.deepcopy(FULL)
+    inner: Any = document
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    return document
+
+
+def value_at(path: Path) -> Any:
+    inner: Any = FULL
+    for step in path:
+        inner = inner[step]
+    return inner
+
+
+def subschema(path: Path, node: dict[str, Any] = SCHEMA) -> dict[str, Any]:
+    """What the schema says of a place; of several ways to write it, the mapping."""
+    if "$ref" in node:
+        node = node | SCHEMA["$defs"][node["$ref"].rpartition("/")[2]]
+    if "anyOf" in node and "properties" not in node:
+        node = subschema((), max(node["anyOf"], key=lambda one: (one.get("type") == "object", "$ref" in one)))
+    if not path:
+        return node
+    step, *rest = path
+    if isinstance(step, int):
+        return subschema(tuple(rest), node["items"])
+    properties = node.get("properties", {})
+    return subschema(tuple(rest), properties.get(step) or node["additionalProperties"])
+
+
+def name_of(path: Path) -> str:
+    return ".".join(str(step) for step in path)
+
+
+def test_it_is_a_schema() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_the_example_and_the_guide_are_valid() -> None:
+    written = [
+        text_of("policy.example.yaml"),
+        *(block.text for block in blocks(text_of("docs/policy.md"), "yaml")),
+    ]
+    assert len(written) >= 3
+    for text in written:
+        VALIDATOR.validate(yaml.safe_load(text))
+
+
+def test_a_document_with_every_key_is_valid_for_both() -> None:
+    assert parsed(FULL) is not None
+    VALIDATOR.validate(FULL)
+
+
+def is_section(path: Path) -> bool:
+    return isinstance(value_at(path), dict) and subschema(path).get("additionalProperties") is False
+
+
+SECTIONS = [(), *(path for path in places(FULL) if is_section(path) and path != ("teams", 1))]
+
+
+@pytest.mark.parametrize("path", SECTIONS, ids=name_of)
+def test_the_keys_of_a_section_are_those_of_the_parser(path: Path) -> None:
+    with pytest.raises(PolicyViolationError) as caught:
+        parse_policy(with_value((*path, "zzzzzzzz"), 1))
+    (error,) = caught.value.errors
+    known = error.hint.removeprefix("known keys: ").split(", ")
+    assert set(subschema(path)["properties"]) == set(known) == set(value_at(path))
+
+
+def test_every_mapping_of_the_schema_is_compared() -> None:
+    closed = json.dumps(SCHEMA).count('"additionalProperties": false')
+    assert len(SECTIONS) == closed == 11
+
+
+@pytest.mark.parametrize("path", list(places(FULL)), ids=name_of)
+def test_whatever_the_parser_accepts_is_valid(path: Path) -> None:
+    """And the other way round, but for what a schema does not know: bounds of durations, sums, other keys."""
+    for probe in PROBES:
+        document = with_value(path, probe)
+        is_accepted, is_valid = parsed(document) is not None, VALIDATOR.is_valid(document)
+        if is_accepted:
+            assert is_valid, probe
+        elif is_valid:
+            assert knows_more(path, probe), probe
+
+
+def knows_more(path: Path, probe: object) -> bool:
+    """Where the parser is right to refuse what the schema lets pass."""
+    is_duration = subschema(path).get("pattern", "").endswith("[smhd]$")
+    is_compared = {"name", "quotas", "capacity", "spot_capacity"} & set(path) or path[-1] in {
+        "pools",
+        "teams",
+        0,
+    }
+    is_whole_as_real = isinstance(probe, float) and probe == int(probe)
+    return is_duration or bool(is_compared) or is_whole_as_real
+
+
+def defaults(node: dict[str, Any], path: Path) -> Iterator[tuple[Path, object]]:
+    for key, inner in node.get("properties", {}).items():
+        found = subschema((), inner)
+        if "default" in inner:
+            yield (*path, key), inner["default"]
+        yield from defaults(found, (*path, key))
+
+
+POOL = ("pools", 0)
+TEAM = ("teams", 0)
+DEFAULTS = [
+    *defaults(SCHEMA, ()),
+    *defaults(subschema(POOL), POOL),
+    *defaults(subschema(TEAM), TEAM),
+]
+
+
+@pytest.mark.parametrize(("path", "default"), [pytest.param(*one, id=name_of(one[0])) for one in DEFAULTS])
+def test_a_default_of_the_schema_is_that_of_the_parser(path: Path, default: object) -> None:
+    documents = with_value(path, None), with_value(path, default)
+    for document in documents:
+        for pool in document["pools"] or ():
+            pool["quotas"] = None  # they need the capacity
+    without, written = (parse_policy(document) for document in documents)
+    assert replace(written, source={}) == replace(without, source={})
+
+
+def test_the_defaults_in_the_guide_are_those_of_the_schema() -> None:
+    guide = text_of("docs/policy.md")
+    rows = [
+        *((POOL, row) for row in table(guide, "key of a pool", "default", "")[1:]),
+        *(((), row) for row in table(guide, "key of the document", "default", "")),
+    ]
+    shown = {(*top, *codes(row[0])[0].split(".")): yaml.safe_load(codes(row[1])[0]) for top, row in rows}
+    assert len(shown) == 21
+    assert {path: subschema(path)["default"] for path in shown} == shown
+
+
+@given(st.data())
+def test_a_document_that_the_parser_accepts_is_valid(data: st.DataObject) -> None:
+    document = copy.deepcopy(FULL)
+    for path in data.draw(st.lists(st.sampled_from(list(places(FULL))), max_size=4)):
+        inner: Any = document
+        try:
+            for step in path[:-1]:
+                inner = inner[step]
+            inner[path[-1]] = copy.deepcopy(data.draw(st.sampled_from(PROBES)))
+        except (KeyError, IndexError, TypeError):
+            continue  # an earlier change took the place away
+    if parsed(document) is not None:
+        VALIDATOR.validate(document)
