@@ -1,7 +1,8 @@
-"""What a container leaves: the model and other output in S3, and the reason it gives for its failure."""
+"""What the containers of a job leave: model and other output in S3, and the reason for a failure."""
 
 import io
 import tarfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from local.sagemaker.jobs import TrainingJob
@@ -13,18 +14,19 @@ _FAILURE_LIMIT_CHARACTERS = 1024
 """Source: SageMaker developer guide, "How Amazon SageMaker Processes Training Output"."""
 
 
-def upload(job: TrainingJob, layout: Layout, store: ObjectStore) -> None:
-    """Model and output data. An empty folder leaves nothing in S3.
+def upload(job: TrainingJob, layouts: Sequence[Layout], store: ObjectStore) -> None:
+    """Model and output data of all hosts together. Empty folders leave nothing in S3.
 
     Raises:
         FileNotFoundError: the bucket is gone.
     """
+    model = _together([layout.model for layout in layouts])
     if job.spec.output_is_compressed:
-        _upload_archive(layout.model, job.model_artifacts, store)
+        _upload_archive(model, job.model_artifacts, store)
     else:
-        _upload_files(layout.model, job.model_artifacts, store)
+        _upload_files(model, job.model_artifacts, store)
     output = job.spec.output.child(job.name, "output", "output.tar.gz")
-    _upload_archive(layout.output_data, output, store)
+    _upload_archive(_together([layout.output_data for layout in layouts]), output, store)
 
 
 def failure_text(layout: Layout) -> str:
@@ -36,18 +38,27 @@ def failure_text(layout: Layout) -> str:
         return ""
 
 
-def _upload_archive(folder: Path, target: S3Location, store: ObjectStore) -> None:
-    if not any(folder.iterdir()):
+def _together(folders: Sequence[Path]) -> dict[str, Path]:
+    """All that is in them by name; what several hosts call the same is the first one's."""
+    found: dict[str, Path] = {}
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            found.setdefault(path.relative_to(folder).as_posix(), path)
+    return found
+
+
+def _upload_archive(content: Mapping[str, Path], target: S3Location, store: ObjectStore) -> None:
+    if not content:
         return
     body = io.BytesIO()
     with tarfile.open(fileobj=body, mode="w:gz") as tar:
-        for path in sorted(folder.iterdir()):
-            tar.add(path, arcname=path.name)
+        for name, path in content.items():
+            tar.add(path, arcname=name, recursive=False)
     store.write(target.bucket, target.key, body.getvalue())
 
 
-def _upload_files(folder: Path, target: S3Location, store: ObjectStore) -> None:
-    for path in sorted(folder.rglob("*")):
+def _upload_files(content: Mapping[str, Path], target: S3Location, store: ObjectStore) -> None:
+    for name, path in content.items():
         if path.is_file():
-            location = target.child(*path.relative_to(folder).parts)
+            location = target.child(name)
             store.write(location.bucket, location.key, path.read_bytes())

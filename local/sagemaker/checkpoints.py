@@ -12,7 +12,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from local.sagemaker.inputs import PrepareError, place
+from local.sagemaker.inputs import PrepareError, path_in
 from local.sagemaker.ports import ObjectStore
 from local.sagemaker.s3_uri import S3Location
 
@@ -55,7 +55,7 @@ class CheckpointMirror:
         """Bring down what is in S3. Raises ``PrepareError``."""
         bucket, prefix = self._location.bucket, self._location.folder
         for key in self._store.keys(bucket, prefix):
-            target = place(self._folder, key.removeprefix(prefix))
+            target = path_in(self._folder, key.removeprefix(prefix))
             if target is None:
                 continue
             try:

@@ -1,7 +1,6 @@
-"""One run of a job's container: a local process with a folder for /opt/ml, its log and its checkpoints."""
+"""The container of one host: a local process with a folder for /opt/ml, its log and its checkpoints."""
 
 import logging
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +8,11 @@ from pathlib import Path
 from local.clock import TwinClock
 from local.journal import Journal
 from local.processes import Child, Command
-from local.sagemaker import artifacts, inputs, script_mode
+from local.sagemaker import inputs, script_mode
 from local.sagemaker.checkpoints import CheckpointMirror
 from local.sagemaker.environment import MARK, container_environment, gpu_count
-from local.sagemaker.inputs import HOST, PrepareError
+from local.sagemaker.hosts import Place, Ports
+from local.sagemaker.inputs import PrepareError
 from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.layout import Layout
 from local.sagemaker.logs import LogStream
@@ -23,8 +23,6 @@ logger = logging.getLogger(__name__)
 
 _NOT_STARTED_EXIT_CODE = 127
 """What Docker says of a container whose command does not exist."""
-
-_REASON_LIMIT_CHARACTERS = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,19 +35,21 @@ class Outside:
     logs: LogSink
     region: str
     work_dir: Path
+    ports: Ports
     environment: Callable[[str], Mapping[str, str]]
     """How a container of a role reaches AWS: endpoint and credentials, by role ARN."""
 
 
 class Container:
-    def __init__(self, job: TrainingJob, outside: Outside, root: Path) -> None:
+    def __init__(self, job: TrainingJob, place: Place, outside: Outside, root: Path) -> None:
         self._job = job
+        self._place = place
         self._outside = outside
         checkpoints = job.spec.checkpoints
         path = checkpoints.local_path if checkpoints else DEFAULT_CHECKPOINT_PATH
-        self._layout = Layout(root=root, checkpoint_path=path)
+        self.layout = Layout(root=root, checkpoint_path=path)
         self._mirror = (
-            CheckpointMirror(self._layout.checkpoints, checkpoints.location, outside.store)
+            CheckpointMirror(self.layout.checkpoints, checkpoints.location, outside.store)
             if checkpoints
             else None
         )
@@ -63,15 +63,14 @@ class Container:
                 "No images run here: give the job a ContainerEntrypoint, or a script by the hyperparameters "
                 "sagemaker_program and sagemaker_submit_directory"
             )
-        self.remove()  # what a twin that was killed may have left under this name
-        inputs.fill(self._layout, spec, self._outside.store)
+        inputs.fill(self.layout, spec, self._place, self._outside.store)
         if self._mirror is not None:
             self._mirror.restore()
 
     def start(self, on_exit: Callable[[int], None]) -> None:
         """``on_exit`` gets the exit code when the process is gone and its log is kept."""
         now = self._outside.clock.now
-        stream = f"{self._job.name}/{HOST}-{round(now().timestamp())}"
+        stream = f"{self._job.name}/{self._place.host.name}-{round(now().timestamp())}"
         logs = LogStream(stream, self._outside.logs, now)
 
         def ended(code: int) -> None:
@@ -92,10 +91,6 @@ class Container:
             self._mirror.start()
 
     @property
-    def has_started(self) -> bool:
-        return self._child is not None
-
-    @property
     def pids(self) -> list[int]:
         return [self._child.pid] if self._child is not None and self._child.is_running else []
 
@@ -105,58 +100,44 @@ class Container:
             self._note("signal", signal="SIGTERM")
 
     def kill(self) -> None:
-        """End all processes; returns after ``on_exit``."""
-        if self._child is None:
-            return
-        if self._child.is_running:
+        """Begin to end all processes."""
+        if self._child is not None and self._child.is_running:
             self._note("signal", signal="SIGKILL")
             self._child.kill()
-        self._child.join()
 
-    def failure_reason(self, exit_code: int) -> str:
-        """As SageMaker says it; the toolkit of script mode adds the kind of error."""
-        toolkit = f"ExecuteUserScriptError:\nExitCode {exit_code}"
-        default = "" if self._job.spec.entrypoint else toolkit
-        head, tail = "AlgorithmError: ", f", exit code: {exit_code}"
-        text = artifacts.failure_text(self._layout) or default
-        return head + text[: _REASON_LIMIT_CHARACTERS - len(head) - len(tail)] + tail
+    def join(self) -> None:
+        """Returns after ``on_exit``."""
+        if self._child is not None:
+            self._child.join()
 
-    def upload(self) -> None:
-        """Last checkpoints, model and output. Raises ``FileNotFoundError`` when a bucket is gone."""
-        if self._mirror is not None:
-            self._mirror.finish()
-        artifacts.upload(self._job, self._layout, self._outside.store)
-
-    def reclaim(self) -> None:
-        """As when a spot instance is taken away: only what is in S3 by now is left."""
+    def stop_mirror(self) -> None:
+        """Only the checkpoints that are in S3 by now are left."""
         if self._mirror is not None:
             self._mirror.stop()
-        self.kill()
-        self.remove()
 
-    def abandon(self) -> None:
-        """After a failure: kill, and keep the checkpoints that can be kept."""
-        self.kill()
-        try:
-            if self._mirror is not None:
-                self._mirror.finish()
-        except FileNotFoundError:
-            logger.exception("the last checkpoints of %s are lost", self._job.name)
-        self.remove()
+    def finish_mirror(self) -> None:
+        """The last checkpoints, of a container that has ended.
 
-    def remove(self) -> None:
-        shutil.rmtree(self._layout.root, ignore_errors=True)
+        Raises:
+            FileNotFoundError: the bucket is gone.
+        """
+        if self._mirror is not None:
+            self._mirror.finish()
 
     def _command(self) -> Command:
-        spec, layout = self._job.spec, self._layout
+        spec, layout = self._job.spec, self.layout
         if spec.entrypoint:
             argv, folder = [layout.localized(part) for part in spec.entrypoint], layout.root
         else:
             values = script_mode.user_hyperparameters(layout.localized_map(spec.hyperparameters))
-            argv, folder = script_mode.command(spec, values, processes=gpu_count() or 1), layout.code
+            argv, folder = (
+                script_mode.command(spec, values, self._place, processes=gpu_count() or 1),
+                layout.code,
+            )
         environment = container_environment(
             self._job,
             layout,
+            self._place,
             region=self._outside.region,
             given=self._outside.environment(self._job.spec.role_arn),
         )
@@ -165,5 +146,5 @@ class Container:
     def _note(self, event: str, *, signal: str | None = None, exit_code: int | None = None) -> None:
         assert self._child is not None
         self._outside.journal.process(
-            self._job.name, HOST, event, self._child.pid, signal=signal, exit_code=exit_code
+            self._job.name, self._place.host.name, event, self._child.pid, signal=signal, exit_code=exit_code
         )

@@ -2,21 +2,24 @@
 
 Code in the container should take its paths from here or from its hyperparameters, with /opt/ml as the
 default. ``SM_CHECKPOINT_DIR`` is the twin's own: no such variable exists on SageMaker, where the default
-/opt/ml/checkpoints is right; here it stands for that path.
+/opt/ml/checkpoints is right; here it stands for that path. ``SM_MASTER_ADDR`` and ``SM_MASTER_PORT`` are
+where the hosts of a job can meet. SageMaker itself sets neither: where they are missing, the first host's
+name is the address and any port will do.
 """
 
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from local.sagemaker import script_mode
-from local.sagemaker.inputs import HOST, NETWORK_INTERFACE, resource_config
+from local.sagemaker.hosts import ADDRESS, NETWORK_INTERFACE, Place
+from local.sagemaker.inputs import channels_of, resource_config
 from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.layout import Layout
-from local.sagemaker.spec import TrainingSpec
+from local.sagemaker.spec import Channel, TrainingSpec
 
 _INHERITED = ("LD_LIBRARY_PATH", "TMPDIR")
 """Without these the interpreter may not start here, or find no place for temporary files."""
@@ -26,7 +29,7 @@ MARK = "SM_MODEL_DIR"
 
 
 def container_environment(
-    job: TrainingJob, layout: Layout, *, region: str, given: Mapping[str, str]
+    job: TrainingJob, layout: Layout, place: Place, *, region: str, given: Mapping[str, str]
 ) -> dict[str, str]:
     """``given`` is how to reach AWS; what the request says wins over it, SageMaker's own names over both."""
     return {
@@ -42,10 +45,10 @@ def container_environment(
         "TRAINING_JOB_NAME": job.name,
         "TRAINING_JOB_ARN": job.arn,
         **_folders(layout),
-        **_cluster(job.spec),
-        **_channels(job.spec, layout),
+        **_cluster(place),
+        **_channels(channels_of(job.spec, place), layout),
         **_hyperparameters(job.spec, layout),
-        **_script(job.spec),
+        **_script(job.spec, place),
     }
 
 
@@ -64,27 +67,34 @@ def _folders(layout: Layout) -> dict[str, str]:
     }
 
 
-def _cluster(spec: TrainingSpec) -> dict[str, str]:
-    """What is there: one host, and the accelerators and processors of this machine."""
-    group = spec.groups[0]
+def _cluster(place: Place) -> dict[str, str]:
+    """Each host has the accelerators and processors of this machine."""
+    group, groups = place.host.group, place.groups
     return {
-        "SM_HOSTS": json.dumps([HOST]),
-        "SM_CURRENT_HOST": HOST,
-        "SM_HOST_COUNT": "1",
+        "SM_HOSTS": json.dumps(place.names),
+        "SM_CURRENT_HOST": place.host.name,
+        "SM_CURRENT_HOST_RANK": str(place.rank),
+        "SM_HOST_COUNT": str(len(place.hosts)),
+        "SM_MASTER_ADDR": ADDRESS,
+        "SM_MASTER_PORT": str(place.master_port),
         "SM_CURRENT_INSTANCE_TYPE": group.instance_type,
         "SM_CURRENT_INSTANCE_GROUP": group.name,
+        "SM_CURRENT_INSTANCE_GROUP_HOSTS": json.dumps(groups[group.name]["hosts"]),
+        "SM_INSTANCE_GROUPS": json.dumps(list(groups)),
+        "SM_INSTANCE_GROUPS_DICT": json.dumps(groups),
+        "SM_IS_HETERO": json.dumps(len(groups) > 1),
         "SM_NETWORK_INTERFACE_NAME": NETWORK_INTERFACE,
         "SM_NUM_GPUS": str(gpu_count()),
         "SM_NUM_CPUS": str(os.cpu_count() or 1),
-        "SM_RESOURCE_CONFIG": json.dumps(resource_config(group)),
+        "SM_RESOURCE_CONFIG": json.dumps(resource_config(place)),
     }
 
 
-def _channels(spec: TrainingSpec, layout: Layout) -> dict[str, str]:
-    names = sorted(channel.name for channel in spec.channels)
+def _channels(channels: Sequence[Channel], layout: Layout) -> dict[str, str]:
+    names = sorted(channel.name for channel in channels)
     return {
         "SM_CHANNELS": json.dumps(names),
-        "SM_INPUT_DATA_CONFIG": json.dumps({one.name: dict(one.settings) for one in spec.channels}),
+        "SM_INPUT_DATA_CONFIG": json.dumps({one.name: dict(one.settings) for one in channels}),
         **{f"SM_CHANNEL_{_upper(name)}": str(layout.channel(name)) for name in names},
     }
 
@@ -98,7 +108,7 @@ def _hyperparameters(spec: TrainingSpec, layout: Layout) -> dict[str, str]:
     }
 
 
-def _script(spec: TrainingSpec) -> dict[str, str]:
+def _script(spec: TrainingSpec, place: Place) -> dict[str, str]:
     variables = {
         "SM_LOG_LEVEL": str(script_mode.log_level(spec)),
         "SM_FRAMEWORK_MODULE": "sagemaker_pytorch_container.training:main",
@@ -108,6 +118,8 @@ def _script(spec: TrainingSpec) -> dict[str, str]:
         return variables
     script = script_mode.program(spec)
     return variables | {
+        "MASTER_ADDR": ADDRESS,
+        "MASTER_PORT": str(place.master_port),
         "SM_MODULE_DIR": archive.uri,
         "SM_MODULE_NAME": script.removesuffix(".py"),
         "SM_USER_ENTRY_POINT": script,

@@ -6,64 +6,73 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
+from local.sagemaker.hosts import NETWORK_INTERFACE, Place
 from local.sagemaker.layout import Layout
 from local.sagemaker.ports import ObjectStore
 from local.sagemaker.s3_uri import S3Location
 from local.sagemaker.script_mode import source_archive
-from local.sagemaker.spec import InstanceGroup, TrainingSpec
-
-HOST = "algo-1"
-NETWORK_INTERFACE = "lo"
+from local.sagemaker.spec import Channel, TrainingSpec
 
 
 class PrepareError(Exception):
     """The container cannot be made ready, through a fault of the request."""
 
 
-def fill(layout: Layout, spec: TrainingSpec, store: ObjectStore) -> None:
+def fill(layout: Layout, spec: TrainingSpec, place: Place, store: ObjectStore) -> None:
     """Raises ``PrepareError``."""
     layout.make()
-    write_config(layout, spec)
-    for channel in spec.channels:
-        _download_channel(layout.channel(channel.name), channel.source, store)
+    write_config(layout, spec, place)
+    for channel in channels_of(spec, place):
+        _download_channel(layout.channel(channel.name), channel, place, store)
     archive = source_archive(spec)
     if archive is not None:
         _unpack(layout.code, archive, store)
 
 
-def write_config(layout: Layout, spec: TrainingSpec) -> None:
+def channels_of(spec: TrainingSpec, place: Place) -> list[Channel]:
+    """What this host gets: a channel may be for some groups only."""
+    return [one for one in spec.channels if not one.groups or place.host.group.name in one.groups]
+
+
+def write_config(layout: Layout, spec: TrainingSpec, place: Place) -> None:
     """The files of /opt/ml/input/config. All hyperparameters are strings there."""
     files: Mapping[str, object] = {
         "hyperparameters.json": layout.localized_map(spec.hyperparameters),
-        "inputdataconfig.json": {channel.name: dict(channel.settings) for channel in spec.channels},
-        "resourceconfig.json": resource_config(spec.groups[0]),
+        "inputdataconfig.json": {one.name: dict(one.settings) for one in channels_of(spec, place)},
+        "resourceconfig.json": resource_config(place),
         "checkpointconfig.json": {"LocalPath": str(layout.checkpoints)} if spec.checkpoints else {},
     }
     for name, content in files.items():
         (layout.config / name).write_text(json.dumps(content), encoding="utf-8")
 
 
-def resource_config(group: InstanceGroup) -> dict[str, object]:
-    """One host, whatever the request counts: that is what runs here."""
+def resource_config(place: Place) -> dict[str, object]:
     return {
-        "current_host": HOST,
-        "current_instance_type": group.instance_type,
-        "current_group_name": group.name,
-        "hosts": [HOST],
-        "instance_groups": [
-            {"instance_group_name": group.name, "instance_type": group.instance_type, "hosts": [HOST]}
-        ],
+        "current_host": place.host.name,
+        "current_instance_type": place.host.group.instance_type,
+        "current_group_name": place.host.group.name,
+        "hosts": place.names,
+        "instance_groups": list(place.groups.values()),
         "network_interface_name": NETWORK_INTERFACE,
     }
 
 
-def _download_channel(folder: Path, source: S3Location, store: ObjectStore) -> None:
-    """All objects under the prefix. With a single host ShardedByS3Key gives it all of them too."""
+def _download_channel(folder: Path, channel: Channel, place: Place, store: ObjectStore) -> None:
+    """All objects under the prefix, or this host's share of them."""
     folder.mkdir(parents=True, exist_ok=True)
-    for key in store.keys(source.bucket, source.key):
-        target = place(folder, _name_in_channel(key, source.key))
+    source = channel.source
+    for key in _share(channel, place, store.keys(source.bucket, source.key)):
+        target = path_in(folder, _name_in_channel(key, source.key))
         if target is not None:
             _download(target, source.bucket, key, store)
+
+
+def _share(channel: Channel, place: Place, keys: list[str]) -> list[str]:
+    """With ShardedByS3Key every host that gets the channel has other objects of it."""
+    if channel.settings["S3DistributionType"] != "ShardedByS3Key":
+        return keys
+    sharing = [host for host in place.hosts if not channel.groups or host.group.name in channel.groups]
+    return keys[sharing.index(place.host) :: len(sharing)]
 
 
 def _name_in_channel(key: str, prefix: str) -> str:
@@ -78,7 +87,7 @@ def _name_in_channel(key: str, prefix: str) -> str:
     return key[prefix.rfind("/") + 1 :]
 
 
-def place(folder: Path, name: str) -> Path | None:
+def path_in(folder: Path, name: str) -> Path | None:
     """Where the object belongs; None for the mark of a folder and for a name that leads out of it."""
     parts = PurePosixPath(name).parts
     if not parts or name.endswith("/") or ".." in parts or name.startswith("/"):
@@ -109,7 +118,7 @@ def _extract(folder: Path, tar: tarfile.TarFile, member: tarfile.TarInfo) -> Non
     """A file, or a link to one as a copy of it; ``extractall`` is safe only from Python 3.11.4 on."""
     if member.isdir():
         return
-    target = place(folder, member.name)
+    target = path_in(folder, member.name)
     if target is None:
         raise PrepareError(f"Data download failed: the archive holds {member.name}, which leads out of it")
     content = tar.extractfile(member)

@@ -13,7 +13,7 @@ ML_ROOT = "/opt/ml"
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Paths under ``root``, which stands for the root of the container's file system."""
+    """Paths under ``root``, which stands for the root of a host's file system."""
 
     root: Path
     checkpoint_path: str = DEFAULT_CHECKPOINT_PATH

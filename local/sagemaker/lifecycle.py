@@ -9,10 +9,21 @@ from datetime import timedelta
 from pathlib import Path
 
 from local.clock import Timer
-from local.sagemaker.container import Container, Outside
+from local.sagemaker.cluster import Cluster
+from local.sagemaker.container import Outside
 from local.sagemaker.inputs import PrepareError
 from local.sagemaker.jobs import IllegalStepError, TrainingJob
-from local.sagemaker.mailbox import ClosedError, Exited, Fail, Interrupt, Kinds, Mailbox, Message, Stop
+from local.sagemaker.mailbox import (
+    ClosedError,
+    Exited,
+    Fail,
+    HostFailed,
+    Interrupt,
+    Kinds,
+    Mailbox,
+    Message,
+    Stop,
+)
 from local.sagemaker.statuses import FINAL, STOP_GRACE, Secondary, drawn_wait
 from local.sagemaker.table import JobTable
 
@@ -20,16 +31,16 @@ logger = logging.getLogger(__name__)
 
 _S = Secondary
 
-_WITHOUT_CONTAINER: Kinds = (Stop, Fail)
+_WITHOUT_CONTAINERS: Kinds = (Stop, Fail)
 
 _HEEDED: Mapping[Secondary, Kinds] = {
-    _S.STARTING: _WITHOUT_CONTAINER,
-    _S.PENDING: _WITHOUT_CONTAINER,
-    _S.INTERRUPTED: _WITHOUT_CONTAINER,
-    _S.RESTARTING: _WITHOUT_CONTAINER,
+    _S.STARTING: _WITHOUT_CONTAINERS,
+    _S.PENDING: _WITHOUT_CONTAINERS,
+    _S.INTERRUPTED: _WITHOUT_CONTAINERS,
+    _S.RESTARTING: _WITHOUT_CONTAINERS,
     _S.DOWNLOADING: (Stop, Fail, Interrupt),
-    _S.TRAINING: (Stop, Fail, Interrupt, Exited),
-    # Without a container; the last words of one that was taken away mean nothing any more.
+    _S.TRAINING: (Stop, Fail, Interrupt, HostFailed, Exited),
+    # Without containers; the last words of those that were taken away mean nothing any more.
     _S.STOPPING: (Fail,),
     _S.UPLOADING: (Fail,),
 }
@@ -52,7 +63,7 @@ _INTERNAL_ERROR = "InternalServerError: We encountered an internal error. Please
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
     root: Path
-    """Folder of the container; a job that has ended leaves nothing in it."""
+    """Folder of its containers; a job that has ended leaves nothing in it."""
     seed: int
     """For the length of the waits."""
     on_end: "Callable[[JobRun], None]"
@@ -60,7 +71,7 @@ class RunPlan:
 
 
 class JobRun:
-    """The walk of one job. Others post to it; only its own thread touches the container."""
+    """The walk of one job. Others post to it; only its own thread touches the containers."""
 
     def __init__(self, job: TrainingJob, *, table: JobTable, outside: Outside, plan: RunPlan) -> None:
         self._job = job
@@ -68,7 +79,7 @@ class JobRun:
         self._outside = outside
         self._plan = plan
         self._mailbox = Mailbox(outside.clock)
-        self._container: Container | None = None
+        self._cluster: Cluster | None = None
         self._end = _S.COMPLETED
         self._failure_reason = ""
         self._trained = timedelta()
@@ -82,11 +93,11 @@ class JobRun:
 
     @property
     def pids(self) -> list[int]:
-        container = self._container
-        return container.pids if container is not None else []
+        cluster = self._cluster
+        return cluster.pids if cluster is not None else []
 
     def close(self) -> None:
-        """Begin to end the container and the thread, whatever the job's status."""
+        """Begin to end the containers and the thread, whatever the job's status."""
         self._mailbox.close()
 
     def join(self) -> None:
@@ -105,8 +116,8 @@ class JobRun:
             self._failure_reason = _INTERNAL_ERROR
             self._finish(_S.FAILED)
         finally:
-            if self._container is not None:
-                self._container.reclaim()
+            if self._cluster is not None:
+                self._cluster.reclaim()
             self._mailbox.leave()
             self._plan.on_end(self)
 
@@ -149,47 +160,50 @@ class JobRun:
         return _AFTER_WAIT[status] if message is None else self._turn(message)
 
     def _download(self) -> Secondary:
-        self._container = Container(self._job, self._outside, self._plan.root)
+        self._cluster = Cluster(self._job, self._outside, self._plan.root)
         try:
-            self._container.fill()
+            self._cluster.fill()
         except PrepareError as error:
             return self._fail(f"ClientError: {error}")
         return self._pass(_S.DOWNLOADING)
 
     def _train(self) -> Secondary:
-        assert self._container is not None
+        assert self._cluster is not None
         begin = self._outside.clock.now()
         left = max(self._job.spec.max_runtime - self._trained, timedelta())
         deadline = self._stop_later(left, _S.MAX_RUNTIME_EXCEEDED)
-        self._container.start(on_exit=lambda code: self._mailbox.post(Exited(code=code)))
+        self._cluster.start(
+            on_failure=lambda: self._mailbox.post(HostFailed()),
+            on_end=lambda code: self._mailbox.post(Exited(code=code)),
+        )
         message = self._hear(_S.TRAINING, settle_seconds=_SETTLE_SECONDS)
         deadline.cancel()
         self._trained += self._outside.clock.now() - begin
         return self._turn(message)
 
     def _lose_instances(self) -> Secondary:
-        assert self._container is not None
-        self._container.reclaim()
-        self._container = None
+        assert self._cluster is not None
+        self._cluster.reclaim()
+        self._cluster = None
         return self._pass(_S.INTERRUPTED)
 
     def _stop(self) -> Secondary:
-        """SIGTERM, grace, SIGKILL; how the container ends makes no difference to how the job ends."""
-        if self._container is None or not self._container.has_started:
+        """SIGTERM, grace, SIGKILL; how the containers end makes no difference to how the job ends."""
+        if self._cluster is None or not self._cluster.has_started:
             message = self._wait_in(_S.STOPPING)
             return self._end if message is None else self._turn(message)
-        self._container.terminate()
+        self._cluster.terminate()
         grace = self._outside.clock.scaled(STOP_GRACE)
         message = self._mailbox.wait((Fail, Exited), grace, settle_seconds=_SETTLE_SECONDS)
         if isinstance(message, Fail):
             return self._turn(message)
-        self._container.kill()
+        self._cluster.kill()
         return _S.UPLOADING
 
     def _upload(self) -> Secondary:
-        assert self._container is not None
+        assert self._cluster is not None
         try:
-            self._container.upload()
+            self._cluster.upload()
         except FileNotFoundError as error:
             return self._fail(f"ClientError: Artifact upload failed: {error}")
         message = self._wait_in(_S.UPLOADING)
@@ -205,9 +219,9 @@ class JobRun:
                 return _S.INTERRUPTED
             case Exited(code=0):
                 return _S.UPLOADING
-            case Exited(code=code):
-                assert self._container is not None
-                return self._fail(self._container.failure_reason(code))
+            case HostFailed() | Exited():
+                assert self._cluster is not None
+                return self._fail(self._cluster.failure_reason())
             case Fail(reason=reason):
                 return self._fail(reason)
 
@@ -228,11 +242,11 @@ class JobRun:
 
     def _finish(self, end: Secondary) -> None:
         """The end is visible only when nothing of the job is left to do."""
-        if self._container is not None:
+        if self._cluster is not None:
             if end is _S.FAILED:
-                self._container.abandon()
-            self._container.remove()
-            self._container = None
+                self._cluster.abandon()
+            self._cluster.remove()
+            self._cluster = None
         now = self._outside.clock.now()
         if end is _S.FAILED:
             self._table.update(self._job.name, lambda job: job.failed(self._failure_reason, now))

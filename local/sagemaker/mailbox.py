@@ -27,12 +27,20 @@ class Interrupt:
     """The spot instances are taken away."""
 
 
+@dataclass(frozen=True, slots=True)
+class HostFailed:
+    """The first host has failed, and others still run."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exited:
+    """No host runs any more."""
+
     code: int
+    """0 when none has failed."""
 
 
-Message: TypeAlias = Stop | Fail | Interrupt | Exited
+Message: TypeAlias = Stop | Fail | Interrupt | HostFailed | Exited
 Kinds: TypeAlias = tuple[type[Message], ...]
 
 

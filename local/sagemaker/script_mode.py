@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from local.sagemaker.hosts import ADDRESS, Place
 from local.sagemaker.s3_uri import S3Location
 from local.sagemaker.spec import TrainingSpec
 
@@ -45,16 +46,28 @@ def log_level(spec: TrainingSpec) -> int:
     return level if isinstance(level, int) else 20
 
 
-def command(spec: TrainingSpec, hyperparameters: Mapping[str, Any], processes: int) -> list[str]:
+def command(
+    spec: TrainingSpec, hyperparameters: Mapping[str, Any], place: Place, *, processes: int
+) -> list[str]:
     """What runs the script. ``processes``: how many torchrun starts where the job asks for torchrun."""
     script = program(spec)
     if _toolkit_values(spec.hyperparameters).get("torch_distributed_enabled") is True:
-        runner = ["torchrun", "--standalone", "--nnodes", "1", "--nproc_per_node", str(processes), script]
+        runner = ["torchrun", *_meeting(place), "--nproc_per_node", str(processes), script]
     elif PurePosixPath(script).suffix == ".py":
         runner = ["python", script]
     else:
         runner = ["/bin/sh", f"./{script}"]
     return [*_KEEPS_SIGTERM, *runner, *arguments(hyperparameters)]
+
+
+def _meeting(place: Place) -> list[str]:
+    """How torchrun finds the other hosts."""
+    if len(place.hosts) == 1:
+        return ["--standalone", "--nnodes", "1"]
+    return [
+        *("--nnodes", str(len(place.hosts)), "--node_rank", str(place.rank)),
+        *("--master_addr", ADDRESS, "--master_port", str(place.master_port)),
+    ]
 
 
 def user_hyperparameters(hyperparameters: Mapping[str, str]) -> dict[str, Any]:

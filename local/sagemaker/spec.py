@@ -20,6 +20,8 @@ class Channel:
     source: S3Location
     settings: Mapping[str, str]
     """What the container reads about it in inputdataconfig.json."""
+    groups: frozenset[str]
+    """Names of the instance groups it is for; empty: for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +99,12 @@ def _channel(channel: Mapping[str, Any], algorithm: Mapping[str, Any]) -> Channe
     }
     if "ContentType" in channel:
         settings["ContentType"] = channel["ContentType"]
-    return Channel(name=channel["ChannelName"], source=S3Location.parse(source["S3Uri"]), settings=settings)
+    return Channel(
+        name=channel["ChannelName"],
+        source=S3Location.parse(source["S3Uri"]),
+        settings=settings,
+        groups=frozenset(source.get("InstanceGroupNames", ())),
+    )
 
 
 def _checkpoints(config: Mapping[str, Any] | None) -> Checkpoints | None:

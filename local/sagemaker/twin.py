@@ -14,6 +14,7 @@ from local.journal import Journal
 from local.sagemaker.admission import Admission
 from local.sagemaker.container import Outside
 from local.sagemaker.control import Control
+from local.sagemaker.hosts import Ports
 from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.operations import Operations
 from local.sagemaker.pool_keeper import PoolKeeper
@@ -54,6 +55,7 @@ class SageMakerTwin:
             logs=logs,
             region=region,
             work_dir=work_dir.resolve(),
+            ports=Ports(),
             environment=environment,
         )
         self._runs = Runs(table=self._table, outside=outside, seed=seed)

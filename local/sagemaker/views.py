@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from local.sagemaker.hosts import hosts_of
 from local.sagemaker.jobs import TrainingJob
 
 _Show = Callable[[datetime], float]
@@ -87,6 +88,7 @@ def record(job: TrainingJob, pids: list[int], *, now: datetime) -> dict[str, Any
         "failure_reason": job.failure_reason,
         "instance_type": job.spec.groups[0].instance_type,
         "instance_count": sum(group.count for group in job.spec.groups),
+        "hosts": [host.name for host in hosts_of(job.spec.groups)],
         "spot": job.spec.is_spot,
         "warm_pool": _warm_pool(job, now),
         "tags": dict(job.tags),

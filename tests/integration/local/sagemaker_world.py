@@ -14,6 +14,8 @@ from typing import Any
 from local.clock import TwinClock
 from local.journal import Journal
 from local.sagemaker import SageMakerTwin
+from local.sagemaker.container import Outside
+from local.sagemaker.hosts import Ports
 from local.sagemaker.ports import LogLine
 from local.wire import Principal
 
@@ -120,6 +122,19 @@ class World:
             seed=0,
         )
 
+    def outside(self) -> Outside:
+        """What a part of the twin that is tried by itself has around it."""
+        return Outside(
+            clock=self.clock,
+            journal=self.journal,
+            store=self.store,
+            logs=self.logs,
+            region=REGION,
+            work_dir=self.work_dir,
+            ports=Ports(),
+            environment=lambda _: {},
+        )
+
     def call(self, operation: str, **params: Any) -> dict[str, Any]:
         return self.twin.call(operation, params, CALLER)
 
@@ -219,9 +234,9 @@ def python(code: str) -> list[str]:
     return ["python", "-c", code]
 
 
-def wait_for(condition: Callable[[], bool], what: str) -> None:
+def wait_for(condition: Callable[[], bool], what: str, *, patience_seconds: float = PATIENCE_SECONDS) -> None:
     """Wait until it holds; real processes are involved."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + patience_seconds
     while not condition():
         assert time.monotonic() < deadline, f"waited too long: {what}"
         time.sleep(0.01)

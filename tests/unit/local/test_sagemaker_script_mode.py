@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from local.sagemaker.environment import container_environment
-from local.sagemaker.inputs import _name_in_channel, place
+from local.sagemaker.hosts import Place, hosts_of
+from local.sagemaker.inputs import _name_in_channel, path_in
 from local.sagemaker.layout import Layout
 from local.sagemaker.s3_uri import S3Location
 from local.sagemaker.script_mode import arguments, command, is_script_mode, user_hyperparameters
@@ -56,6 +57,26 @@ def test_a_mapping_is_given_as_pairs():
     assert arguments({"map": {"b": 2, "a": 1}}) == ["--map", "a=1,b=2"]
 
 
+def alone() -> Place:
+    """The only host of its job."""
+    (host,) = hosts_of(spec().groups)
+    return Place(host=host, hosts=(host,), master_port=20001)
+
+
+def test_torchrun_on_the_second_of_two_hosts_goes_to_the_first():
+    hosts = hosts_of([replace(spec().groups[0], count=2)])
+    place = Place(host=hosts[1], hosts=hosts, master_port=20001)
+    wanted = QUOTED | {"sagemaker_torch_distributed_enabled": "true"}
+
+    argv = command(spec(**wanted), {}, place, processes=4)
+
+    assert argv[4:] == [
+        *("torchrun", "--nnodes", "2", "--node_rank", "1"),
+        *("--master_addr", "127.0.0.1", "--master_port", "20001"),
+        *("--nproc_per_node", "4", "train.py"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("changes", "runner"),
     [
@@ -79,7 +100,7 @@ def test_a_mapping_is_given_as_pairs():
     ],
 )
 def test_the_command_runs_the_script_under_a_shell(changes, runner):
-    argv = command(spec(**(QUOTED | changes)), {"epochs": 3}, processes=4)
+    argv = command(spec(**(QUOTED | changes)), {"epochs": 3}, alone(), processes=4)
 
     assert argv[:2] == ["/bin/sh", "-c"]
     assert argv[4:] == runner
@@ -120,7 +141,7 @@ def test_objects_keep_their_names_below_the_prefix(key, prefix, name):
 
 @pytest.mark.parametrize("name", ["", "folder/", "../x", "a/../../x", "/etc/passwd"])
 def test_no_object_gets_out_of_its_folder(name):
-    assert place(Path("/r"), name) is None
+    assert path_in(Path("/r"), name) is None
 
 
 def test_the_environment_tells_the_container_what_the_toolkit_tells(tmp_path):
@@ -140,6 +161,7 @@ def test_the_environment_tells_the_container_what_the_toolkit_tells(tmp_path):
     env = container_environment(
         job,
         Layout(root=tmp_path),
+        alone(),
         region="us-east-1",
         given={"AWS_ENDPOINT_URL": "http://twin", "AWS_X": "1"},
     )
@@ -162,6 +184,15 @@ def test_the_environment_tells_the_container_what_the_toolkit_tells(tmp_path):
         "SM_CHANNEL_MY_DATA": f"{ml}/input/data/my-data",
         "SM_HOSTS": '["algo-1"]',
         "SM_CURRENT_HOST": "algo-1",
+        "SM_CURRENT_HOST_RANK": "0",
+        "SM_HOST_COUNT": "1",
+        "SM_MASTER_ADDR": "127.0.0.1",
+        "SM_MASTER_PORT": "20001",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "20001",
+        "SM_CURRENT_INSTANCE_GROUP": "homogeneousCluster",
+        "SM_CURRENT_INSTANCE_GROUP_HOSTS": '["algo-1"]',
+        "SM_IS_HETERO": "false",
         "SM_LOG_LEVEL": "10",
         "SM_MODULE_NAME": "train",
         "SM_MODULE_DIR": f"s3://{BUCKET}/code/sourcedir.tar.gz",
