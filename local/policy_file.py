@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import yaml
 from botocore.auth import SigV4Auth
@@ -49,8 +49,9 @@ class PolicyMemory:
         return read_policy(self.path) if self.path.exists() else None
 
     def answered(self, request: Request, path: str, response: Response) -> None:
-        """Look at a call of the API: an accepted policy is remembered."""
-        if (request.method, path, response.status) == ("PUT", "/policy", HTTPStatus.OK):
+        """Look at a call of the API: an accepted policy is remembered, one that was only tried is not."""
+        is_tried = parse_qs(request.query).get("dry_run") == ["true"]
+        if (request.method, path, response.status) == ("PUT", "/policy", HTTPStatus.OK) and not is_tried:
             draft = self.path.with_suffix(".draft")
             draft.write_bytes(request.body)
             draft.replace(self.path)
