@@ -23,6 +23,8 @@ class TrainingJobs(Protocol):
 
     def spot(self, training_job: str, action: str) -> None: ...
 
+    def withhold_capacity(self, instance_type: str, times: int) -> None: ...
+
     def training_jobs(self) -> list[dict[str, Any]]: ...
 
 
@@ -109,6 +111,7 @@ class Control:
     def _routes(self) -> Mapping[tuple[str, str], Callable[[Request], Response]]:
         return {
             ("POST", "/clock"): self._advance,
+            ("POST", "/capacity"): self._withhold_capacity,
             ("POST", "/errors"): self._inject_errors,
             ("POST", "/events"): self._disturb_events,
             ("POST", "/fail"): self._fail,
@@ -126,6 +129,13 @@ class Control:
             return _answer(409, {"message": message})
         now = self.clock.advance(timedelta(seconds=seconds))
         return _answer(200, {"clock": now.isoformat(timespec="milliseconds").replace("+00:00", "Z")})
+
+    def _withhold_capacity(self, request: Request) -> Response:
+        body = Body(request.body)
+        instance_type, times = body.text("instance_type"), body.whole("times", default=1, least=1)
+        body.end()
+        self.training.withhold_capacity(instance_type, times)
+        return _answer(200, {"instance_type": instance_type, "times": times})
 
     def _inject_errors(self, request: Request) -> Response:
         body = Body(request.body)

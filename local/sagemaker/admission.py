@@ -110,8 +110,10 @@ def _instances(request: Request) -> Complaint:
     resources = request.get("ResourceConfig")
     if resources is None:
         return "ResourceConfig is required"
+    if "SelectedInstanceType" in resources or "SelectedInstanceCount" in resources:
+        return "SelectedInstanceType and SelectedInstanceCount are read-only"
     if "InstancePreferences" in resources:
-        return "InstancePreferences is not emulated"
+        return _preferences(request)
     has_groups = bool(resources.get("InstanceGroups"))
     if has_groups and ("InstanceType" in resources or "InstanceCount" in resources):
         return "Specify either InstanceGroups or InstanceType and InstanceCount, and not both"
@@ -120,6 +122,28 @@ def _instances(request: Request) -> Complaint:
     counts = [group["InstanceCount"] for group in resources.get("InstanceGroups") or [resources]]
     if min(counts) < 1:
         return "InstanceCount must be at least 1"
+    return None
+
+
+def _preferences(request: Request) -> Complaint:
+    """Source: SageMaker service model, ResourceConfig and InstancePreference."""
+    resources = request["ResourceConfig"]
+    for name in ("InstanceType", "InstanceGroups", "InstancePlacementConfig"):
+        if name in resources:
+            return f"Specify either InstancePreferences or {name}, and not both"
+    if request.get("EnableManagedSpotTraining"):
+        return "InstancePreferences is not for managed spot training"
+    preferences = resources["InstancePreferences"]
+    types = [one["InstanceType"] for one in preferences]
+    if len(set(types)) < len(types):
+        return "An instance type can appear only once in InstancePreferences"
+    counts = [one["InstanceCount"] for one in preferences if "InstanceCount" in one]
+    if len(counts) != (0 if "InstanceCount" in resources else len(preferences)):
+        return "Specify InstanceCount either in every preference or in ResourceConfig, and not in both"
+    if min(counts or [resources["InstanceCount"]]) < 1:
+        return "InstanceCount must be at least 1"
+    if any("TrainingPlanArns" in one for one in preferences):
+        return "TrainingPlanArns is not emulated"
     return None
 
 

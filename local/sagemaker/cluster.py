@@ -22,7 +22,7 @@ class Cluster:
         self._job = job
         self._outside = outside
         self._root = root
-        hosts, port = hosts_of(job.spec.groups), outside.ports.take()
+        hosts, port = hosts_of(job.groups), outside.ports.take()
         self._containers = [
             Container(job, Place(host=host, hosts=hosts, master_port=port), outside, root / host.name)
             for host in hosts

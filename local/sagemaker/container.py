@@ -9,6 +9,7 @@ from local.clock import TwinClock
 from local.journal import Journal
 from local.processes import Child, Command
 from local.sagemaker import inputs, script_mode
+from local.sagemaker.capacity import Capacity
 from local.sagemaker.checkpoints import CheckpointMirror
 from local.sagemaker.environment import MARK, container_environment, gpu_count
 from local.sagemaker.hosts import Place, Ports
@@ -36,6 +37,7 @@ class Outside:
     region: str
     work_dir: Path
     ports: Ports
+    capacity: Capacity
     environment: Callable[[str], Mapping[str, str]]
     """How a container of a role reaches AWS: endpoint and credentials, by role ARN."""
 

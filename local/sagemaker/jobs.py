@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from local.sagemaker.s3_uri import S3Location
-from local.sagemaker.spec import TrainingSpec
+from local.sagemaker.spec import InstanceGroup, TrainingSpec
 from local.sagemaker.statuses import (
     FINAL,
     MESSAGES,
@@ -70,6 +70,8 @@ class TrainingJob:
     """When it got its instances."""
     ended_at: datetime | None = None
     failure_reason: str | None = None
+    allotted: tuple[InstanceGroup, ...] = ()
+    """The instances it launches on, of those it may run on; empty before that."""
     warm_pool: WarmPool | None = None
     """Taken from another job, or left behind."""
 
@@ -110,11 +112,22 @@ class TrainingJob:
         return replace(self, warm_pool=IN_USE)
 
     @property
+    def groups(self) -> tuple[InstanceGroup, ...]:
+        """Its instances; empty as long as it is open which of several choices it will get."""
+        return self.spec.clusters[0] if len(self.spec.clusters) == 1 else self.allotted
+
+    @property
+    def selected(self) -> InstanceGroup | None:
+        """What came of its InstancePreferences; known when the instances are there."""
+        is_choice = "InstancePreferences" in self.request["ResourceConfig"]
+        return self.groups[0] if is_choice and self.started_at is not None else None
+
+    @property
     def warm_key(self) -> WarmKey | None:
         """Equal for jobs that can take each other's instances; None: it neither takes nor leaves any."""
-        if not self.spec.keep_alive:
+        if not self.spec.keep_alive or not self.groups:
             return None
-        group = self.spec.groups[0]
+        group = self.groups[0]
         return warm_key(self.request, instance_type=group.instance_type, instance_count=group.count)
 
     def _pool_left(self, now: datetime) -> WarmPool | None:

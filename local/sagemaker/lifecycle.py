@@ -4,11 +4,12 @@ import logging
 import random
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
 from local.clock import Timer
+from local.sagemaker.capacity import NO_CAPACITY
 from local.sagemaker.cluster import Cluster
 from local.sagemaker.container import Outside
 from local.sagemaker.inputs import PrepareError
@@ -48,7 +49,6 @@ _HEEDED: Mapping[Secondary, Kinds] = {
 
 _AFTER_WAIT: Mapping[Secondary, Secondary] = {
     _S.STARTING: _S.PENDING,
-    _S.PENDING: _S.DOWNLOADING,
     _S.DOWNLOADING: _S.TRAINING,
     _S.INTERRUPTED: _S.RESTARTING,
     _S.RESTARTING: _S.DOWNLOADING,
@@ -130,7 +130,7 @@ class JobRun:
         """From status to status; returns the last one, not yet taken."""
         steps: Mapping[Secondary, Callable[[], Secondary]] = {
             _S.STARTING: lambda: self._pass(_S.STARTING),
-            _S.PENDING: lambda: self._pass(_S.PENDING),
+            _S.PENDING: self._launch,
             _S.DOWNLOADING: self._download,
             _S.TRAINING: self._train,
             _S.INTERRUPTED: self._lose_instances,
@@ -158,6 +158,17 @@ class JobRun:
         """A status in which nothing but time passes."""
         message = self._wait_in(status)
         return _AFTER_WAIT[status] if message is None else self._turn(message)
+
+    def _launch(self) -> Secondary:
+        message = self._wait_in(_S.PENDING)
+        if message is not None:
+            return self._turn(message)
+        is_warm, choices = self._job.warm_pool is not None, self._job.spec.clusters
+        allotted = choices[0] if is_warm else self._outside.capacity.allot(choices)
+        if allotted is None:
+            return self._fail(NO_CAPACITY)
+        self._job = self._table.update(self._job.name, lambda job: replace(job, allotted=allotted))
+        return _S.DOWNLOADING
 
     def _download(self) -> Secondary:
         self._cluster = Cluster(self._job, self._outside, self._plan.root)

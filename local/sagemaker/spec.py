@@ -14,6 +14,10 @@ _DEFAULT_MAX_RUNTIME = timedelta(days=1)
 """Source: SageMaker API reference, StoppingCondition."""
 
 
+_HOMOGENEOUS = "homogeneousCluster"
+"""What SageMaker calls the group of a cluster of one type in resourceconfig.json."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channel:
     name: str
@@ -48,7 +52,8 @@ class TrainingSpec:
     checkpoints: Checkpoints | None
     output: S3Location
     output_is_compressed: bool
-    groups: tuple[InstanceGroup, ...]
+    clusters: tuple[tuple[InstanceGroup, ...], ...]
+    """What it may run on, in the order of preference; several only with InstancePreferences."""
     is_spot: bool
     keep_alive: timedelta
     """How long its instances are kept when it has ended; zero: not at all."""
@@ -78,7 +83,7 @@ class TrainingSpec:
             checkpoints=_checkpoints(request.get("CheckpointConfig")),
             output=S3Location.parse(output["S3OutputPath"]),
             output_is_compressed=output.get("CompressionType", "GZIP") == "GZIP",
-            groups=_groups(request["ResourceConfig"]),
+            clusters=_clusters(request["ResourceConfig"]),
             is_spot=request.get("EnableManagedSpotTraining", False),
             keep_alive=timedelta(seconds=request["ResourceConfig"].get("KeepAlivePeriodInSeconds", 0)),
             max_runtime=_seconds(stopping.get("MaxRuntimeInSeconds")) or _DEFAULT_MAX_RUNTIME,
@@ -116,14 +121,12 @@ def _checkpoints(config: Mapping[str, Any] | None) -> Checkpoints | None:
     )
 
 
-def _groups(config: Mapping[str, Any]) -> tuple[InstanceGroup, ...]:
-    """A cluster of one type is one group, named as SageMaker names it in resourceconfig.json."""
-    groups = config.get("InstanceGroups") or [{**config, "InstanceGroupName": "homogeneousCluster"}]
-    return tuple(
-        InstanceGroup(
-            name=group["InstanceGroupName"],
-            instance_type=group["InstanceType"],
-            count=group["InstanceCount"],
-        )
-        for group in groups
-    )
+def _clusters(config: Mapping[str, Any]) -> tuple[tuple[InstanceGroup, ...], ...]:
+    if config.get("InstanceGroups"):
+        return (tuple(_group(one, one["InstanceGroupName"]) for one in config["InstanceGroups"]),)
+    choices = config.get("InstancePreferences") or [{}]
+    return tuple((_group({**config, **choice}, _HOMOGENEOUS),) for choice in choices)
+
+
+def _group(config: Mapping[str, Any], name: str) -> InstanceGroup:
+    return InstanceGroup(name=name, instance_type=config["InstanceType"], count=config["InstanceCount"])

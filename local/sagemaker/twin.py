@@ -12,6 +12,7 @@ from botocore.model import ServiceModel
 from local.clock import TwinClock
 from local.journal import Journal
 from local.sagemaker.admission import Admission
+from local.sagemaker.capacity import Capacity
 from local.sagemaker.container import Outside
 from local.sagemaker.control import Control
 from local.sagemaker.hosts import Ports
@@ -29,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 class SageMakerTwin:
-    """``call`` is the API; ``fail``, ``spot`` and ``training_jobs`` are the twin's own controls."""
+    """``call`` is the API; what else is public, but ``resource_tags``, are the twin's own controls."""
 
     def __init__(  # noqa: PLR0913  the composition root of this part
         self,
@@ -48,6 +49,7 @@ class SageMakerTwin:
         """``work_dir`` holds the folders of running jobs; ``environment`` says how a role reaches AWS."""
         self._events = events
         self._table = JobTable(on_step=self._publish)
+        capacity = Capacity()
         outside = Outside(
             clock=clock,
             journal=journal,
@@ -56,6 +58,7 @@ class SageMakerTwin:
             region=region,
             work_dir=work_dir.resolve(),
             ports=Ports(),
+            capacity=capacity,
             environment=environment,
         )
         self._runs = Runs(table=self._table, outside=outside, seed=seed)
@@ -70,6 +73,7 @@ class SageMakerTwin:
         control = Control(table=self._table, runs=self._runs, clock=clock)
         self.fail = control.fail
         self.spot = control.spot
+        self.withhold_capacity = capacity.withhold
         self.training_jobs = control.training_jobs
 
     def call(self, operation: str, params: dict[str, Any], principal: Principal) -> dict[str, Any]:

@@ -14,7 +14,6 @@ _DESCRIBED = (
     "AlgorithmSpecification",
     "RoleArn",
     "InputDataConfig",
-    "ResourceConfig",
     "VpcConfig",
     "CheckpointConfig",
     "DebugHookConfig",
@@ -43,7 +42,6 @@ _IN_EVENTS = (
     "AlgorithmSpecification",
     "RoleArn",
     "InputDataConfig",
-    "ResourceConfig",
 )
 """An event has neither Environment nor FailureReason, billable time or WarmPoolStatus: describe for them."""
 
@@ -86,9 +84,9 @@ def record(job: TrainingJob, pids: list[int], *, now: datetime) -> dict[str, Any
         "status": job.primary.value,
         "secondary_status": job.secondary.value,
         "failure_reason": job.failure_reason,
-        "instance_type": job.spec.groups[0].instance_type,
-        "instance_count": sum(group.count for group in job.spec.groups),
-        "hosts": [host.name for host in hosts_of(job.spec.groups)],
+        "instance_type": job.groups[0].instance_type if job.groups else None,
+        "instance_count": sum(group.count for group in job.groups),
+        "hosts": [host.name for host in hosts_of(job.groups)],
         "spot": job.spec.is_spot,
         "warm_pool": _warm_pool(job, now),
         "tags": dict(job.tags),
@@ -117,11 +115,21 @@ def _common(job: TrainingJob) -> dict[str, Any]:
     """The SDK reads KmsKeyId without a default."""
     return {
         "OutputDataConfig": {"KmsKeyId": "", **job.request["OutputDataConfig"]},
+        "ResourceConfig": job.request["ResourceConfig"] | _selected(job),
         "StoppingCondition": {
             "MaxRuntimeInSeconds": round(job.spec.max_runtime.total_seconds()),
             **job.request.get("StoppingCondition", {}),
         },
         "ModelArtifacts": {"S3ModelArtifacts": job.model_artifacts.uri},
+    }
+
+
+def _selected(job: TrainingJob) -> dict[str, Any]:
+    if job.selected is None:
+        return {}
+    return {
+        "SelectedInstanceType": job.selected.instance_type,
+        "SelectedInstanceCount": job.selected.count,
     }
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from local.clock import TwinClock
 from local.journal import Journal
 from local.sagemaker import SageMakerTwin
+from local.sagemaker.capacity import Capacity
 from local.sagemaker.container import Outside
 from local.sagemaker.hosts import Ports
 from local.sagemaker.ports import LogLine
@@ -132,6 +133,7 @@ class World:
             region=REGION,
             work_dir=self.work_dir,
             ports=Ports(),
+            capacity=Capacity(),
             environment=lambda _: {},
         )
 

@@ -46,6 +46,11 @@ def test_dropped_events_reach_nobody(twin: RunningTwin) -> None:
     assert "dropped" not in twin.log_of("recorder")
 
 
+def test_capacity_of_a_type_can_be_withheld(twin: RunningTwin) -> None:
+    answer = twin.control("POST", "/capacity", {"instance_type": "ml.none.large"})
+    assert (answer.status, answer.json) == (200, {"instance_type": "ml.none.large", "times": 1})
+
+
 def test_gpu_metrics_are_plainly_refused(twin: RunningTwin) -> None:
     answer = twin.control("POST", "/gpu", {"training_job": "j", "host": "algo-1", "percent": 1})
     assert answer.status == 501
@@ -63,6 +68,8 @@ def test_gpu_metrics_are_plainly_refused(twin: RunningTwin) -> None:
         pytest.param("/clock", {"advance_seconds": -1}, "advance_seconds", id="back in time"),
         pytest.param("/clock", b'{"advance_seconds": NaN}', "advance_seconds", id="not a number at all"),
         pytest.param("/clock", {"advance_seconds": 1, "by": 2}, "by", id="a field too many"),
+        pytest.param("/capacity", {"times": 1}, "instance_type", id="no type"),
+        pytest.param("/capacity", {"instance_type": "ml.g5.xlarge", "times": 0}, "times", id="no launch"),
         pytest.param("/errors", {"operation": "X"}, "error_code", id="no code"),
         pytest.param("/errors", {"operation": "X", "error_code": "Y", "times": 0}, "times", id="no times"),
         pytest.param("/events", {"drop": 1.5}, "drop", id="neither share nor count"),

@@ -38,7 +38,12 @@ def resources(**changes: Any) -> dict[str, Any]:
     return {"ResourceConfig": request("job")["ResourceConfig"] | changes}
 
 
+def preferring(*preferences: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"ResourceConfig": {"InstancePreferences": list(preferences), "VolumeSizeInGB": 30} | more}
+
+
 GROUP = {"InstanceType": "ml.m5.large", "InstanceCount": 1, "InstanceGroupName": "a"}
+P5, P4 = {"InstanceType": "ml.p5.48xlarge"}, {"InstanceType": "ml.p4d.24xlarge"}
 SPOT = {"EnableManagedSpotTraining": True}
 
 
@@ -52,6 +57,10 @@ SPOT = {"EnableManagedSpotTraining": True}
             SPOT | {"StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 60}}, id="spot"
         ),
         pytest.param(resources(KeepAlivePeriodInSeconds=60), id="a warm pool on demand"),
+        pytest.param(preferring(P5, P4, InstanceCount=2), id="preferences with one count"),
+        pytest.param(
+            preferring(P5 | {"InstanceCount": 1}, P4 | {"InstanceCount": 2}), id="a count a preference"
+        ),
         pytest.param(
             {"CheckpointConfig": {"S3Uri": f"s3://{BUCKET}/c", "LocalPath": "/ckpt"}}, id="local path"
         ),
@@ -96,7 +105,28 @@ def test_it_admits(admission, changes):
         pytest.param(resources(InstanceCount=0), "InstanceCount must be at least 1", id="count 0"),
         pytest.param(resources(VolumeSizeInGB=0), "VolumeSizeInGB must be at least 1", id="volume 0"),
         pytest.param(resources(InstanceGroups=[GROUP]), "not both", id="groups and a type"),
-        pytest.param(resources(InstancePreferences=[{}]), "not emulated", id="instance preferences"),
+        pytest.param(resources(InstancePreferences=[P5]), "and not both", id="preferences and a type"),
+        pytest.param(preferring(P5, P4, InstanceGroups=[GROUP]), "and not both", id="preferences and groups"),
+        pytest.param(preferring(P5, P4, P5, InstanceCount=1), "only once", id="a type preferred twice"),
+        pytest.param(preferring(P5, P4), "either in every preference", id="preferences without a count"),
+        pytest.param(
+            preferring(P5 | {"InstanceCount": 1}, P4), "either in every", id="a count in one preference"
+        ),
+        pytest.param(
+            preferring(P5 | {"InstanceCount": 1}, InstanceCount=1), "not in both", id="counts in both places"
+        ),
+        pytest.param(preferring(P5, InstanceCount=0), "at least 1", id="preferences with count 0"),
+        pytest.param(
+            preferring(P5 | {"TrainingPlanArns": ["a"]}, InstanceCount=1),
+            "not emulated",
+            id="a training plan",
+        ),
+        pytest.param(
+            SPOT | preferring(P5, InstanceCount=1), "not for managed spot", id="preferences on spot"
+        ),
+        pytest.param(
+            preferring(P5, InstanceCount=1, SelectedInstanceType="x"), "read-only", id="a selected type"
+        ),
         pytest.param(SPOT, "Invalid MaxWaitTimeInSeconds", id="spot without a wait"),
         pytest.param(
             SPOT | {"StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 59}},

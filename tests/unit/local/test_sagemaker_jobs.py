@@ -177,3 +177,18 @@ def test_a_job_may_run_for_a_day_unless_it_says_otherwise():
     del body["StoppingCondition"]
 
     assert TrainingSpec.from_request(body).max_runtime == timedelta(days=1)
+
+
+def test_the_selected_type_is_known_when_the_instances_are_there_and_not_before():
+    preferences = [{"InstanceType": "ml.p5.48xlarge"}, {"InstanceType": "ml.p4d.24xlarge"}]
+    resources = {"InstancePreferences": preferences, "InstanceCount": 2, "VolumeSizeInGB": 1}
+    job = walked(a_job(ResourceConfig=resources), S.PENDING)
+    job = replace(job, allotted=job.spec.clusters[1])
+
+    assert job.selected is None
+    assert description(job, now=NOON)["ResourceConfig"] == resources
+    launched = job.moved_to(S.DOWNLOADING, NOON)
+    assert description(launched, now=NOON)["ResourceConfig"] == resources | {
+        "SelectedInstanceType": "ml.p4d.24xlarge",
+        "SelectedInstanceCount": 2,
+    }

@@ -59,12 +59,12 @@ def test_a_mapping_is_given_as_pairs():
 
 def alone() -> Place:
     """The only host of its job."""
-    (host,) = hosts_of(spec().groups)
+    (host,) = hosts_of(spec().clusters[0])
     return Place(host=host, hosts=(host,), master_port=20001)
 
 
 def test_torchrun_on_the_second_of_two_hosts_goes_to_the_first():
-    hosts = hosts_of([replace(spec().groups[0], count=2)])
+    hosts = hosts_of([replace(spec().clusters[0][0], count=2)])
     place = Place(host=hosts[1], hosts=hosts, master_port=20001)
     wanted = QUOTED | {"sagemaker_torch_distributed_enabled": "true"}
 
