@@ -19,7 +19,7 @@ from moto.moto_api._internal.models import moto_api_backend
 from moto.moto_server.werkzeug_app import create_backend_app
 
 from local.clock import TwinClock
-from local.engine import moto_iam, moto_light, moto_time, wsgi
+from local.engine import moto_iam, moto_light, moto_logs, moto_time, wsgi
 from local.engine.calls import AwsCall
 from local.engine.client import in_process_client
 from local.engine.dynamodb.data_plane import DataPlane
@@ -110,6 +110,8 @@ class MotoEngine:
     def _answer(self, call: AwsCall, request: Request) -> Response:
         if call.service == "iam" and str(call.params.get("PolicyArn")).startswith(_AWS_POLICIES):
             moto_iam.know_aws_policies(self.account_id)
+        if call.service == "logs" and call.operation == "FilterLogEvents":
+            request = moto_logs.with_streams_named(request, call, self.account_id)
         if call.service != "dynamodb":
             return self._ask_moto(call, request)
         answer = self._data_plane.answer(call.operation, call.region, call.params)

@@ -72,6 +72,34 @@ def test_every_service_that_the_product_uses_answers_boto3(twin: BareTwin) -> No
     assert ("logs", "GetLogEvents", 200) in names
 
 
+def test_log_events_are_found_by_the_prefix_of_their_stream(twin: BareTwin) -> None:
+    logs = twin.client("logs")
+    logs.create_log_group(logGroupName="/jobs")
+    now = int(time.time() * 1000)
+    for stream in ("one/algo-1", "one/algo-2", "two/algo-1"):
+        logs.create_log_stream(logGroupName="/jobs", logStreamName=stream)
+        events = [{"timestamp": now, "message": f"{stream} says {word}"} for word in ("hello", "bye")]
+        logs.put_log_events(logGroupName="/jobs", logStreamName=stream, logEvents=events)
+
+    def messages(**filters: Any) -> list[str]:
+        found = logs.filter_log_events(logGroupName="/jobs", **filters)["events"]
+        return [event["message"] for event in found]
+
+    assert messages(logStreamNamePrefix="one/", filterPattern="bye") == [
+        "one/algo-1 says bye",
+        "one/algo-2 says bye",
+    ]
+    assert messages(logStreamNamePrefix="one/algo-2") == ["one/algo-2 says hello", "one/algo-2 says bye"]
+    assert messages(logStreamNamePrefix="three/") == []
+    assert len(messages()) == 6
+    with pytest.raises(ClientError) as caught:
+        messages(logStreamNamePrefix="one/", logStreamNames=["two/algo-1"])
+    assert caught.value.response["Error"]["Code"] == "InvalidParameterException"
+    with pytest.raises(ClientError) as caught:
+        logs.filter_log_events(logGroupName="/none", logStreamNamePrefix="one/")
+    assert caught.value.response["Error"]["Code"] == "ResourceNotFoundException"
+
+
 def test_an_object_keeps_its_key_its_metadata_and_its_body(twin: BareTwin) -> None:
     storage = twin.client("s3")
     storage.create_bucket(Bucket="objects")
