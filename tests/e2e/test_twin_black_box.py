@@ -5,6 +5,7 @@ import json
 import secrets
 import tarfile
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
@@ -139,6 +140,64 @@ def test_a_container_that_fails_gives_its_exit_code_and_its_own_words(plane):
     failed = plane.await_status("failing", "Failed")
     assert "no such data set" in failed["FailureReason"]
     assert "exit code: 3" in failed["FailureReason"]
+
+
+def test_a_job_takes_the_warm_pool_of_one_that_asked_for_the_same(plane):
+    sagemaker = plane.client("sagemaker")
+    kept = resources(plane, KeepAlivePeriodInSeconds=600)
+    for name in ("pool-first", "pool-second"):
+        sagemaker.create_training_job(**plane.request(name, ["true"], ResourceConfig=kept))
+        plane.await_status(name, "Completed")
+    first, second = plane.described("pool-first"), plane.described("pool-second")
+    assert first["WarmPoolStatus"]["Status"] == "Reused"
+    assert first["WarmPoolStatus"]["ReusedByJob"] == "pool-second"
+    assert second["WarmPoolStatus"]["Status"] == "Available"
+    assert seconds_before_training(second) < seconds_before_training(first) / 2
+    assert refusal(lambda: sagemaker.delete_training_job(TrainingJobName="pool-second")) == "ResourceInUse"
+    release = {"KeepAlivePeriodInSeconds": 0}
+    sagemaker.update_training_job(TrainingJobName="pool-second", ResourceConfig=release)
+    assert plane.described("pool-second")["WarmPoolStatus"]["Status"] == "Terminated"
+    listed = sagemaker.list_training_jobs(NameContains="pool-", WarmPoolStatusEquals="Reused")
+    assert [one["TrainingJobName"] for one in listed["TrainingJobSummaries"]] == ["pool-first"]
+
+
+def test_every_host_of_a_job_is_a_process_and_one_that_fails_ends_all(plane):
+    sagemaker = plane.client("sagemaker")
+    fails = [
+        "sh",
+        "-c",
+        'echo "I am $SM_CURRENT_HOST"; if [ "$SM_CURRENT_HOST" = algo-2 ]; then exit 4; fi; sleep 60',
+    ]
+    sagemaker.create_training_job(
+        **plane.request("two-hosts", fails, ResourceConfig=resources(plane, InstanceCount=2))
+    )
+    assert "exit code: 4" in plane.await_status("two-hosts", "Failed")["FailureReason"]
+    ends = {one["host"]: one["exit_code"] for one in plane.processes("two-hosts") if one["event"] == "exit"}
+    assert ends == {"algo-1": 137, "algo-2": 4}
+    assert sorted(plane.log("two-hosts").splitlines()) == ["I am algo-1", "I am algo-2"]
+
+
+def test_the_next_preference_is_selected_when_a_type_is_not_to_be_had(plane):
+    plane.control("/capacity", {"instance_type": "ml.p5.48xlarge", "times": 1})
+    preferences = [{"InstanceType": one} for one in ("ml.p5.48xlarge", "ml.p4d.24xlarge")]
+    config = {"InstancePreferences": preferences, "InstanceCount": 1, "VolumeSizeInGB": 10}
+    plane.client("sagemaker").create_training_job(
+        **plane.request("preferring", ["true"], ResourceConfig=config)
+    )
+    done = plane.await_status("preferring", "Completed")
+    assert done["ResourceConfig"]["SelectedInstanceType"] == "ml.p4d.24xlarge"
+    assert done["ResourceConfig"]["InstancePreferences"] == preferences
+
+
+def resources(plane: Plane, **changes: Any) -> Document:
+    whole: Document = plane.request("", [])["ResourceConfig"] | changes
+    return whole
+
+
+def seconds_before_training(described: Document) -> float:
+    begun = {one["Status"]: one["StartTime"] for one in described["SecondaryStatusTransitions"]}
+    seconds: float = (begun["Training"] - begun["Starting"]).total_seconds()
+    return seconds
 
 
 def archived(plane: Plane, described: Document, member: str) -> str:
