@@ -1,0 +1,91 @@
+"""One empty table with a policy, and short ways to what a test of the ports needs."""
+
+import json
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from trainmaster import lifecycle
+from trainmaster.adapters.dynamodb import DynamoReader
+from trainmaster.jobs import Job, Reason
+from trainmaster.policy import parse_policy
+from trainmaster.ports import Change, Guard, JobStore, PolicyStore, StoredPolicy
+from trainmaster.scheduling.entries import waiting_entry
+from trainmaster.scheduling.snapshot import Hold, Snapshot, WarmPool
+
+from tests.builders import NOON, A, B, claimed, job, minutes, of, seen
+from tests.memory.reader import MemoryReader
+
+WHY = Reason(code="stopped-by-user", message="stopped by ada")
+HALF_AN_HOUR = timedelta(minutes=30)
+DOCUMENT = {
+    "pools": [{"name": "main", "capacity": {A: 4, B: 4}}],
+    "teams": [{"name": "vision", "principals": [], "budget": {"usd_per_month": 100}}],
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plane:
+    """One empty table with a policy, and short ways to what a test needs."""
+
+    store: JobStore
+    reader: DynamoReader | MemoryReader
+    policies: PolicyStore
+    policy: StoredPolicy
+
+    def submitted(self, name: str, **fields: Any) -> Job:
+        one = job(name, **{"entry_id": f"01{name}"} | fields)
+        self.store.submit(one, json.dumps({"TrainingJobName": name}).encode())
+        return one
+
+    def change(self, before: Job, after: Job, change: dict[str, Any] | None = None, **guard: Any) -> Job:
+        limits = Guard(**{"policy_version": self.policy.version} | guard) if guard else None
+        one = Change(before=before, after=after, **change or {})
+        (written,) = self.store.commit([one], at=NOON, guard=limits)
+        return written
+
+    def running(self, name: str, **fields: Any) -> Job:
+        claim = {key: fields.pop(key) for key in ("month", "reserved_cents") if key in fields}
+        one = self.submitted(name, **fields)
+        started = self.change(one, claimed(one, **claim))
+        return self.change(started, lifecycle.recorded(started, training_job_arn="arn:x", now=NOON))
+
+    def snapshot(self, *, at: timedelta = timedelta(), paused: bool = False) -> Snapshot:
+        policy = parse_policy(self.policy.document)
+        return self.reader.snapshot(policy.pools[0], policy=policy, paused=paused, now=NOON + at)
+
+    def preempts(self, hold: Hold, victim: Job, preemptor: Job) -> Job:
+        after = lifecycle.preempted_for(victim, waiting_entry(preemptor))
+        return self.change(victim, after, places_hold=hold, still_waiting=waiting_entry(preemptor))
+
+    def job(self, name: str) -> Job:
+        found = self.reader.job(name)
+        assert found is not None
+        return found
+
+
+def ended(one: Job, status: str = "Completed", *, trained: timedelta = HALF_AN_HOUR, **fields: Any) -> Change:
+    """The news that its training job is over."""
+    assert one.live is not None
+    news: dict[str, Any] = {"training_since": NOON - trained, "ended_at": NOON, "secondary": status}
+    name = one.live.training_job_name
+    change = lifecycle.observed(one, seen(name, status=status, **news | fields), now=NOON)
+    assert change is not None
+    return change
+
+
+def billed(one: Job, status: str, **fields: Any) -> Change:
+    """Its end, with a bill."""
+    over = ended(one, status)
+    assert over.ended is not None
+    return replace(over, ended=replace(over.ended, **fields))
+
+
+def warm(name: str, **fields: Any) -> WarmPool:
+    values: dict[str, Any] = {
+        "vector": of(1),
+        "warm_key": "k",
+        "since": NOON,
+        "expires_at": NOON + minutes(9),
+    }
+    return WarmPool(training_job_name=name, team="default", **values | fields)

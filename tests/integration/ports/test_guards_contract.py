@@ -1,0 +1,146 @@
+"""What a claim depends on, and what an end gives back."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from trainmaster import lifecycle
+from trainmaster.errors import LostRaceError
+from trainmaster.jobs import Capacity, Choice, JobState, Shape
+from trainmaster.scheduling.entries import running_entry, waiting_entry
+from trainmaster.scheduling.run_times import RunTimes, bucket
+from trainmaster.scheduling.snapshot import Hold
+
+from tests.builders import NOON, A, B, claimed, minutes, of, seen, waiting
+from tests.integration.ports.plane import WHY, Plane, ended, warm
+
+S = JobState
+
+
+def test_a_claim_within_its_guard_moves_the_job_to_the_running(plane: Plane) -> None:
+    one = plane.submitted("a")
+    live = plane.change(one, claimed(one), room=of(0), warm=of(0))
+    snapshot = plane.snapshot()
+    assert (snapshot.waiting, snapshot.running, snapshot.used) == ((), (running_entry(live),), of(1))
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        pytest.param({"policy_version": 0}, id="decided on an older policy"),
+        pytest.param({"policy_version": 2}, id="decided on a policy that is not told to the pool yet"),
+        pytest.param({"room": of(0)}, id="more is in use than leaves room"),
+        pytest.param({"room": of(-1, B)}, id="no room even while nothing is in use"),
+        pytest.param({"used": of(2)}, id="less is in use than it was decided on"),
+        pytest.param({"used": of(0)}, id="more is in use than it was decided on"),
+        pytest.param({"used": of(1, B)}, id="another type is not in use"),
+        pytest.param({"warm": of(1, B)}, id="less is warm than it was decided on"),
+        pytest.param({"warm": of(1)}, id="more is warm than it was decided on"),
+        pytest.param({"still_waiting": waiting("rival", ver=7)}, id="the preemptor has changed"),
+        pytest.param({"still_waiting": waiting("ghost", ver=0)}, id="the preemptor is unknown"),
+    ],
+)
+def test_a_write_whose_guard_does_not_hold_changes_nothing(plane: Plane, guard: dict[str, Any]) -> None:
+    plane.running("busy")
+    plane.submitted("rival")
+    plane.store.change_warm("main", None, replace(warm("gone"), vector=of(2)))
+    one = plane.submitted("a")
+    before = plane.snapshot()
+    with pytest.raises(LostRaceError):
+        plane.change(one, claimed(one), **guard)
+    assert (plane.job("a"), plane.snapshot()) == (one, before)
+
+
+def test_a_write_whose_guard_holds_exactly_is_made(plane: Plane) -> None:
+    plane.running("busy")
+    rival = plane.submitted("rival")
+    plane.store.change_warm("main", None, warm("kept"))
+    one = plane.submitted("a")
+    guard: dict[str, Any] = {"room": {**of(1), **of(0, B)}, "used": {**of(1), **of(0, B)}, "warm": of(1)}
+    plane.change(one, claimed(one), **guard, still_waiting=waiting_entry(rival))
+    assert plane.snapshot().used == of(2)
+
+
+def test_a_pause_voids_every_claim_decided_before(plane: Plane) -> None:
+    one = plane.submitted("a")
+    paused = plane.policies.set_paused(True, pools=["main"], replaces=plane.policy)
+    with pytest.raises(LostRaceError):
+        plane.change(one, claimed(one), room=of(3))
+    plane.change(one, claimed(one), room=of(3), policy_version=paused.version)
+    assert plane.job("a").state is S.STARTING
+
+
+def test_an_end_gives_the_instances_back_once(plane: Plane) -> None:
+    over = ended(plane.running("a", vector={**of(2), **of(1, B)}))
+    plane.store.commit([over], at=NOON)
+    with pytest.raises(LostRaceError):
+        plane.store.commit([over], at=NOON)
+    state = plane.reader.pool_state("main")
+    assert (state.used, plane.snapshot().running) == ({}, ())
+    assert state.last_end == {Capacity(A): NOON, Capacity(B): NOON}
+
+
+def test_what_sagemaker_took_of_a_choice_is_all_that_stays_in_use(plane: Plane) -> None:
+    both = (Shape(vector=of(2)), Shape(vector=of(1, B)))
+    one = plane.submitted("a", shapes=both, choice=Choice.SAGEMAKER)
+    live = plane.change(one, claimed(one, shape=Shape(vector={**of(2), **of(1, B)})))
+    assert plane.snapshot().used == {**of(2), **of(1, B)}
+    news = lifecycle.observed(live, seen("a", selected_type=B), now=NOON)
+    assert news is not None
+    plane.store.commit([news], at=NOON)
+    assert plane.snapshot().used == of(1, B)
+
+
+def test_run_times_are_kept_of_completed_jobs_alone(plane: Plane) -> None:
+    plane.store.commit([ended(plane.running("a"), trained=minutes(10))], at=NOON)
+    plane.store.commit([ended(plane.running("b"), trained=minutes(20))], at=NOON)
+    plane.store.commit([ended(plane.running("c"), "Failed", trained=minutes(50))], at=NOON)
+    plane.store.commit([ended(plane.running("d", team="vision"), trained=minutes(40))], at=NOON)
+    counts = {bucket(minutes(10)): 1, bucket(minutes(20)): 1}
+    own = RunTimes(last=minutes(20), previous=minutes(10), counts=counts)
+    other = RunTimes(last=minutes(40), previous=minutes(40), counts={bucket(minutes(40)): 1})
+    assert plane.reader.run_times("main") == {("default", f"{A}=1"): own, ("vision", f"{A}=1"): other}
+    assert plane.reader.predicted("main", "default", f"{A}=1") == minutes(15)
+
+
+def test_a_preempted_job_goes_back_to_its_old_place_in_the_queue(plane: Plane) -> None:
+    early = plane.running("early", score=100)
+    plane.submitted("late", score=200)
+    victim = plane.change(early, lifecycle.preempted_for(early, waiting("urgent")))
+    plane.store.commit([ended(victim, "Stopped")], at=NOON)
+    assert [(one.name, one.state) for one in plane.reader.waiting("main", after=None, limit=9)] == [
+        ("early", S.PREEMPTED),
+        ("late", S.PENDING),
+    ]
+
+
+def test_one_preemptor_gets_one_hold_and_its_start_uses_it_up(plane: Plane) -> None:
+    first, second, preemptor = plane.running("v1"), plane.running("v2"), plane.submitted("p")
+    hold = Hold(preemptor="p", vector=of(1), victims=("v1",))
+    plane.preempts(hold, first, preemptor)
+    with pytest.raises(LostRaceError):
+        plane.preempts(hold, second, preemptor)
+    assert plane.snapshot().holds == (hold,)
+    plane.change(preemptor, claimed(preemptor), room=of(2), ends_hold_of="p")
+    assert plane.snapshot().holds == ()
+
+
+def test_a_hold_is_limited_and_dropped_only_as_it_was_seen(plane: Plane) -> None:
+    hold = Hold(preemptor="p", vector=of(1), victims=("v",))
+    plane.preempts(hold, plane.running("v"), plane.submitted("p"))
+    plane.store.limit_hold("main", hold, NOON + minutes(15))
+    plane.store.limit_hold("main", hold, NOON + minutes(99))
+    plane.store.drop_hold("main", hold)
+    (kept,) = plane.snapshot().holds
+    assert kept == replace(hold, until=NOON + minutes(15))
+    plane.store.drop_hold("main", kept)
+    plane.store.drop_hold("main", kept)
+    assert plane.snapshot().holds == ()
+
+
+def test_the_owner_of_a_hold_who_left_the_queue_is_named(plane: Plane) -> None:
+    preemptor = plane.submitted("p")
+    plane.preempts(Hold(preemptor="p", vector=of(1), victims=("v",)), plane.running("v"), preemptor)
+    assert plane.snapshot().gone_preemptors == frozenset()
+    plane.change(preemptor, lifecycle.cancelled(preemptor, reason=WHY, now=NOON))
+    assert plane.snapshot().gone_preemptors == {"p"}

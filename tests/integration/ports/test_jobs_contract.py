@@ -1,0 +1,189 @@
+"""Jobs, their requests, names and stories; their place in the queue and in lists."""
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from trainmaster import lifecycle
+from trainmaster.errors import LostRaceError
+from trainmaster.jobs import Choice, JobState, Reason, Shape
+from trainmaster.ledger import MonthAccount
+from trainmaster.ports import Change, TeamState
+from trainmaster.scheduling.snapshot import Snapshot
+
+from tests.builders import NOON, A, B, attempt, claimed, job, minutes, of
+from tests.integration.ports.plane import WHY, Plane, ended
+
+S = JobState
+
+
+def test_a_job_its_request_and_its_alias_are_read_back_as_written(plane: Plane) -> None:
+    two = (Shape(vector=of(2), subnet="subnet-1", warm_key="k"), Shape(vector=of(1, B, spot=True)))
+    fields: dict[str, Any] = {"shapes": two, "choice": Choice.SAGEMAKER, "predicted": minutes(7)}
+    one = plane.submitted("a", max_wait=minutes(90), preemptible=False, keep_alive=minutes(5), **fields)
+    assert plane.reader.job("a") == one
+    assert plane.reader.request("a") == {"TrainingJobName": "a"}
+    alias = plane.reader.alias("a")
+    assert alias is not None
+    assert (alias.job, alias.entry_id, alias.attempt) == ("a", "01a", 0)
+    live = replace(one, survived=minutes(3), wasted={"preemption": 7}, cents=12)
+    money: dict[str, Any] = {"usd_per_hour": Decimal("1.10"), "reserved_cents": 5, "month": "2026-11"}
+    after = replace(live, state=S.STARTING, live=attempt("a", **money, last_checkpoint=NOON))
+    assert plane.change(one, after) == replace(after, ver=1)
+    assert plane.reader.job("a") == replace(after, ver=1)
+    assert plane.reader.jobs(["a", "nobody"]) == {"a": replace(after, ver=1)}
+
+
+def test_what_nobody_wrote_is_not_there(plane: Plane) -> None:
+    assert (plane.reader.job("a"), plane.reader.alias("a")) == (None, None)
+    assert plane.reader.month("vision", "2026-11") == MonthAccount()
+    assert plane.reader.usage("vision", "2026-11") == ((), ())
+    assert plane.reader.predicted("main", "default", f"{A}=1") is None
+    assert plane.snapshot() == Snapshot(prices=plane.snapshot().prices)
+
+
+def test_a_name_is_taken_once_even_by_another_job_s_attempt(plane: Plane) -> None:
+    first = plane.submitted("a", attempt=1)
+    with pytest.raises(LostRaceError):
+        plane.submitted("a", entry_id="02")
+    assert plane.job("a") == first
+    plane.change(first, claimed(first, "a-r1-abcdef"))
+    with pytest.raises(LostRaceError):
+        plane.submitted("a-r1-abcdef")
+    alias = plane.reader.alias("a-r1-abcdef")
+    assert alias is not None
+    assert (alias.job, alias.attempt) == ("a", 1)
+
+
+def test_an_attempt_cannot_take_the_name_of_another_job(plane: Plane) -> None:
+    plane.submitted("a-r1-abcdef")
+    one = plane.submitted("a", attempt=1)
+    with pytest.raises(LostRaceError):
+        plane.change(one, claimed(one, "a-r1-abcdef"))
+    assert plane.job("a") == one
+
+
+def test_the_second_of_two_writers_loses_and_changes_nothing(plane: Plane) -> None:
+    one, other = plane.submitted("a"), plane.submitted("b")
+    plane.change(one, claimed(one))
+    stale = Change(before=one, after=lifecycle.cancelled(one, reason=WHY, now=NOON))
+    fresh = Change(before=other, after=lifecycle.cancelled(other, reason=WHY, now=NOON))
+    with pytest.raises(LostRaceError):
+        plane.store.commit([fresh, stale], at=NOON)
+    assert (plane.job("a").state, plane.job("b")) == (S.STARTING, other)
+    assert plane.snapshot().used == of(1)
+
+
+def test_a_job_that_nobody_submitted_cannot_be_changed(plane: Plane) -> None:
+    one = job("ghost")
+    with pytest.raises(LostRaceError):
+        plane.change(one, lifecycle.cancelled(one, reason=WHY, now=NOON))
+    assert plane.reader.job("ghost") is None
+
+
+def test_the_story_tells_every_step_and_attempt(plane: Plane) -> None:
+    one = plane.running("a")
+    (waits,) = plane.store.commit([ended(one, "Failed", failure_reason="CapacityError: none")], at=NOON)
+    waits = plane.change(waits, lifecycle.unparked(waits))
+    again = plane.change(waits, claimed(waits, "a-r1-abcdef"))
+    attempts, lines = plane.reader.story(again)
+    assert [(one.number, one.training_job_name, one.status) for one in attempts] == [
+        (0, "a", "Failed"),
+        (1, "a-r1-abcdef", None),
+    ]
+    assert [(line.attempt, line.to_state) for line in lines] == [
+        (0, S.PENDING),
+        (0, S.STARTING),
+        (0, S.RUNNING),
+        (0, S.PENDING),
+        (1, S.STARTING),
+    ]
+    assert lines[3].reason == Reason(code="capacity", message="CapacityError: none")
+
+
+def test_a_back_off_parks_a_job_until_it_is_due_and_a_hold_for_ever(plane: Plane) -> None:
+    one = plane.submitted("a")
+    live = plane.change(one, claimed(one))
+    parked = plane.change(live, lifecycle.put_back(live, reason=WHY, now=NOON))
+    two = plane.submitted("b")
+    held = plane.change(two, lifecycle.held(two, WHY))
+    assert (plane.snapshot().waiting, plane.snapshot().due) == ((), ())
+    assert plane.reader.queue_length("main") == 0
+    assert [entry.name for entry in plane.snapshot(at=minutes(20)).due] == ["a"]
+    first, second = plane.reader.parked("main", after=None, limit=9)
+    assert (first.name, second.name) == ("a", "b")
+    assert plane.reader.parked("main", after=(first.parked_until_ms, "a"), limit=9) == (second,)
+    plane.change(parked, lifecycle.unparked(parked))
+    plane.change(held, lifecycle.released(held))
+    assert [entry.name for entry in plane.reader.waiting("main", after=None, limit=9)] == ["a", "b"]
+    assert plane.reader.queue_length("main") == 2
+
+
+def test_a_pass_reads_eight_heads_of_each_lane_of_each_team(plane: Plane) -> None:
+    for number in reversed(range(10)):
+        plane.submitted(f"a{number:02d}", score=number)
+    plane.submitted("b", vector=of(1, B), score=99)
+    plane.submitted("c", team="other", score=100)
+    spot = (Shape(vector=of(1)), Shape(vector=of(1, spot=True)))
+    plane.submitted("d", shapes=spot, score=101)
+    plane.submitted("e", shapes=spot, choice=Choice.SAGEMAKER, score=102)
+    names = [entry.name for entry in sorted(plane.snapshot().waiting, key=lambda one: one.rank)]
+    assert names == [*(f"a{number:02d}" for number in range(8)), "b", "c", "d", "e"]
+
+
+def test_an_entry_follows_its_job_to_another_rank(plane: Plane) -> None:
+    one = plane.submitted("a", score=300)
+    plane.submitted("b", score=200)
+    plane.change(one, lifecycle.reranked(one, priority=9, score=-100, ranked_by="age-1"))
+    found = plane.reader.waiting("main", after=None, limit=9)
+    assert [(entry.name, entry.score, entry.priority) for entry in found] == [("a", -100, 9), ("b", 200, 0)]
+
+
+def test_the_queue_is_paged_in_turn_across_lanes_and_equal_scores(plane: Plane) -> None:
+    for number in range(7):
+        plane.submitted(f"a{number}", score=number // 2, vector=of(1, A if number % 2 else B))
+    first = plane.reader.waiting("main", after=None, limit=4)
+    rest = plane.reader.waiting("main", after=first[-1].rank, limit=4)
+    assert [one.name for one in (*first, *rest)] == [f"a{number}" for number in range(7)]
+
+
+def test_running_jobs_are_listed_by_priority_then_start(plane: Plane) -> None:
+    for name, priority in (("b", 1), ("a", 1), ("c", 5)):
+        plane.running(name, priority=priority)
+    assert [one.name for one in plane.reader.running("main")] == ["c", "a", "b"]
+
+
+def test_finished_jobs_of_a_team_and_state_are_listed_newest_first(plane: Plane) -> None:
+    for number, at in enumerate((0, 5, 5, 9)):
+        one = plane.submitted(f"a{number}")
+        plane.change(one, lifecycle.cancelled(one, reason=WHY, now=NOON + minutes(at)))
+    plane.submitted("waits")
+    plane.store.commit([ended(plane.running("done"))], at=NOON)
+    found = plane.reader.finished("default", state=S.STOPPED, after=None, limit=2)
+    rest = plane.reader.finished("default", state=S.STOPPED, after=found[-1], limit=9)
+    assert [name for _, name in (*found, *rest)] == ["a3", "a1", "a2", "a0"]
+    assert found[0][0] == "2026-11-02T12:09:00.000+00:00"
+    assert plane.reader.finished("other", state=S.STOPPED, after=None, limit=9) == ()
+
+
+def test_counts_of_the_teams_follow_their_jobs(plane: Plane) -> None:
+    plane.running("a", vector=of(2))
+    one = plane.submitted("b", team="other")
+    plane.change(one, lifecycle.held(one, WHY))
+    gone = plane.submitted("c", team="third")
+    plane.change(gone, lifecycle.cancelled(gone, reason=WHY, now=NOON))
+    assert plane.reader.pool_state("main").teams == {
+        "default": TeamState(used=of(2), waiting=0),
+        "other": TeamState(used={}, waiting=1),
+        "third": TeamState(used={}, waiting=0),
+    }
+
+
+def test_pools_do_not_see_each_other(plane: Plane) -> None:
+    one = plane.submitted("a", pool="elsewhere")
+    plane.change(one, claimed(one))
+    plane.submitted("b", pool="elsewhere")
+    assert plane.snapshot() == Snapshot(prices=plane.snapshot().prices)
+    assert plane.reader.waiting("main", after=None, limit=9) == ()
+    assert [entry.name for entry in plane.reader.running("elsewhere")] == ["a"]

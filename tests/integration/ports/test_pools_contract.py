@@ -1,0 +1,166 @@
+"""Warm pools, learned limits and money."""
+
+from dataclasses import replace
+
+import pytest
+from trainmaster import lifecycle
+from trainmaster.errors import LostRaceError
+from trainmaster.jobs import Capacity, JobState
+from trainmaster.ledger import Cause, MonthAccount, PreemptionEntry, UsageLine
+from trainmaster.scheduling.snapshot import AccountLimit
+
+from tests.builders import NOON, A, B, claimed, minutes, of, waiting
+from tests.integration.ports.plane import Plane, billed, ended, warm
+
+S = JobState
+
+
+def test_an_end_moves_what_sagemaker_kept_from_used_towarm(plane: Plane) -> None:
+    one = plane.running("a", vector=of(2))
+    over = replace(ended(one), leaves_warm=warm("a", vector=of(2)))
+    plane.store.commit([over], at=NOON)
+    snapshot = plane.snapshot()
+    assert (snapshot.used, snapshot.warm, snapshot.warm_pools) == ({}, of(2), (warm("a", vector=of(2)),))
+    state = plane.reader.pool_state("main")
+    assert (state.warm, state.warm_pools) == (of(2), (warm("a", vector=of(2)),))
+
+
+def test_a_warm_pool_is_counted_once_whoever_finds_it(plane: Plane) -> None:
+    one = plane.running("a")
+    plane.store.change_warm("main", None, warm("a"))
+    with pytest.raises(LostRaceError):
+        plane.store.change_warm("main", None, warm("a"))
+    with pytest.raises(LostRaceError):
+        plane.store.commit([replace(ended(one), leaves_warm=warm("a"))], at=NOON)
+    assert (plane.snapshot().warm, plane.job("a")) == (of(1), one)
+
+
+def test_a_warm_pool_is_changed_and_dropped_only_as_it_was_seen(plane: Plane) -> None:
+    first, longer = warm("a"), warm("a", expires_at=NOON + minutes(20))
+    plane.store.change_warm("main", None, first)
+    plane.store.change_warm("main", first, longer)
+    with pytest.raises(LostRaceError):
+        plane.store.change_warm("main", first, replace(first, releasing=True))
+    with pytest.raises(LostRaceError):
+        plane.store.change_warm("main", first, None)
+    assert (plane.snapshot().warm, plane.snapshot().warm_pools) == (of(1), (longer,))
+    plane.store.change_warm("main", longer, replace(longer, releasing=True))
+    with pytest.raises(LostRaceError):
+        plane.store.change_warm("main", longer, None)
+    plane.store.change_warm("main", replace(longer, releasing=True), None)
+    with pytest.raises(LostRaceError):
+        plane.store.change_warm("main", replace(longer, releasing=True), None)
+    assert (plane.snapshot().warm, plane.snapshot().warm_pools) == ({}, ())
+
+
+def test_a_claim_takes_its_warm_pool_once(plane: Plane) -> None:
+    plane.store.change_warm("main", None, warm("a"))
+    plane.store.change_warm("main", None, warm("b"))
+    first, second = plane.submitted("x"), plane.submitted("y")
+    plane.change(first, claimed(first), room=of(0), warm=of(2), reuses=warm("a"))
+    with pytest.raises(LostRaceError):
+        plane.change(second, claimed(second), room=of(1), warm=of(1), reuses=warm("a"))
+    snapshot = plane.snapshot()
+    assert (snapshot.used, snapshot.warm, snapshot.warm_pools) == (of(1), of(1), (warm("b"),))
+
+
+def test_a_warm_pool_that_is_being_given_up_cannot_be_claimed(plane: Plane) -> None:
+    plane.store.change_warm("main", None, warm("a"))
+    plane.store.change_warm("main", warm("a"), warm("a", releasing=True))
+    one = plane.submitted("x")
+    with pytest.raises(LostRaceError):
+        plane.change(one, claimed(one), warm=of(1), reuses=warm("a"))
+    assert plane.snapshot().warm_pools == (warm("a", releasing=True),)
+
+
+def test_a_warm_pool_that_was_lengthened_meanwhile_can_be_claimed(plane: Plane) -> None:
+    longer = warm("a", expires_at=NOON + minutes(20))
+    plane.store.change_warm("main", None, longer)
+    one = plane.submitted("x")
+    plane.change(one, claimed(one), warm=of(1), reuses=warm("a"))
+    assert (plane.snapshot().warm, plane.snapshot().warm_pools) == ({}, ())
+
+
+def test_a_learned_limit_is_replaced_and_forgotten(plane: Plane) -> None:
+    first = AccountLimit(limit=2, until=NOON + minutes(1), refusals=1)
+    second = AccountLimit(limit=1, until=NOON + minutes(2), refusals=2)
+    plane.store.learn_limit("main", Capacity(A), first)
+    plane.store.learn_limit("main", Capacity(A), second)
+    plane.store.learn_limit("main", Capacity(B), first)
+    assert plane.snapshot().account_limits == {Capacity(A): second, Capacity(B): first}
+    plane.store.learn_limit("main", Capacity(A), None)
+    plane.store.learn_limit("main", Capacity(A), None)
+    assert plane.reader.pool_state("main").account_limits == {Capacity(B): first}
+
+
+def test_a_reservation_is_made_at_the_claim_and_undone_without_an_attempt(plane: Plane) -> None:
+    one = plane.submitted("a", team="vision")
+    live = plane.change(one, claimed(one, month="2026-11", reserved_cents=700))
+    assert plane.reader.month("vision", "2026-11") == MonthAccount(spent=0, reserved=700)
+    plane.change(live, lifecycle.unclaimed(live))
+    assert plane.reader.month("vision", "2026-11") == MonthAccount(spent=0, reserved=0)
+    assert plane.reader.usage("vision", "2026-11") == ((), ())
+
+
+def test_a_claim_beyond_the_month_s_room_fails_whole(plane: Plane) -> None:
+    one, other = plane.submitted("a", team="vision"), plane.submitted("b", team="vision")
+    claim: dict[str, Any] = {"month": "2026-11", "reserved_cents": 700}
+    plane.change(one, claimed(one, **claim), committed_room=0)
+    with pytest.raises(LostRaceError):
+        plane.change(other, claimed(other, **claim), committed_room=699)
+    assert (plane.job("b"), plane.snapshot().used) == (other, of(1))
+    plane.change(other, claimed(other, **claim), committed_room=700)
+    assert plane.reader.month("vision", "2026-11") == MonthAccount(spent=0, reserved=1400)
+
+
+def test_a_month_that_was_over_before_it_began_has_no_room(plane: Plane) -> None:
+    one = plane.submitted("a", team="vision")
+    with pytest.raises(LostRaceError):
+        plane.change(one, claimed(one, month="2026-11", reserved_cents=9), committed_room=-1)
+    assert plane.job("a") == one
+
+
+def test_the_bill_takes_the_place_of_the_reservation_and_is_kept_by_job(plane: Plane) -> None:
+    one = plane.running("a", team="vision", month="2026-11", reserved_cents=700)
+    bill = {"cents": 120, "cents_by": {"productive": 100, "startup": 20}, "instance_seconds": 1800}
+    plane.store.commit([billed(one, "Completed", **bill)], at=NOON)
+    unpriced = plane.running("b", team="vision", month="2026-11")
+    plane.store.commit([billed(unpriced, "Completed", cents=None, instance_seconds=60)], at=NOON)
+    assert plane.reader.month("vision", "2026-11") == MonthAccount(spent=120, reserved=0)
+    by = {Cause.PRODUCTIVE: 100, Cause.STARTUP: 20}
+    lines, _ = plane.reader.usage("vision", "2026-11")
+    assert lines == (
+        UsageLine(job="a", instance_seconds=1800, cents=120, by=by),
+        UsageLine(job="b", instance_seconds=60, cents=None, by={}),
+    )
+    assert plane.reader.usage("vision", "2026-12") == ((), ())
+
+
+def test_who_took_what_from_whom_is_kept(plane: Plane) -> None:
+    one = plane.running("v", team="vision", month="2026-11", has_checkpoint=False, vector=of(2))
+    preemptor = waiting("urgent", team="speech")
+    victim = plane.change(one, lifecycle.preempted_for(one, preemptor))
+    bill = {"cents": 90, "cents_by": {"preemption": 80}, "instance_seconds": 3600}
+    plane.store.commit([billed(victim, "Stopped", **bill)], at=NOON)
+    _, takings = plane.reader.usage("vision", "2026-11")
+    assert takings == (
+        PreemptionEntry(
+            at=NOON,
+            preemptor="urgent",
+            preemptor_team="speech",
+            victim="v",
+            victim_team="vision",
+            instance_seconds_lost=3600,
+            cents_lost=80,
+        ),
+    )
+
+
+def test_a_team_with_a_budget_brings_its_month_into_the_snapshot(plane: Plane) -> None:
+    plane.running("a", team="vision", month="2026-11", reserved_cents=700)
+    plane.submitted("b", team="vision")
+    plane.submitted("c")
+    budgets = plane.snapshot().budgets
+    assert list(budgets) == ["vision"]
+    assert budgets["vision"].account == MonthAccount(spent=0, reserved=700)
+    assert (budgets["vision"].month, budgets["vision"].limit_cents) == ("2026-11", 10_000)

@@ -1,0 +1,38 @@
+"""PolicyStore over ``Tables``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from trainmaster.errors import LostRaceError
+from trainmaster.ports import StoredPolicy
+
+from tests.memory.tables import Tables
+
+SEAL_KEY = "00" * 32
+
+
+class MemoryPolicyStore:
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def current(self) -> StoredPolicy:
+        return self._tables.policy
+
+    def put(
+        self, document: Mapping[str, Any], *, pools: Sequence[str], replaces: StoredPolicy
+    ) -> StoredPolicy:
+        new = replace(replaces, revision=replaces.revision + 1, document=document)
+        return self._write(new, pools, replaces)
+
+    def set_paused(self, paused: bool, *, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy:  # noqa: FBT001
+        return self._write(replace(replaces, paused=paused), pools, replaces)
+
+    def _write(self, new: StoredPolicy, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy:
+        if self._tables.policy.version != replaces.version:
+            raise LostRaceError("another admin was faster")
+        written = replace(new, version=replaces.version + 1, seal_key=replaces.seal_key or SEAL_KEY)
+        self._tables.policy = written
+        for pool in pools:
+            self._tables.pools[pool].policy_version = written.version
+        return written

@@ -1,0 +1,213 @@
+"""Every read of the table over ``Tables``."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from trainmaster.jobs import Attempt, Capacity, Job, JobState, epoch_ms
+from trainmaster.ledger import Cause, MonthAccount, PreemptionEntry, UsageLine, budget_cents, month_of
+from trainmaster.policy import Policy, PoolPolicy
+from trainmaster.ports import Alias, HistoryLine, PoolState, TeamState
+from trainmaster.pricing import PriceTable
+from trainmaster.scheduling.candidates import HEADS
+from trainmaster.scheduling.entries import running_entry, waiting_entry
+from trainmaster.scheduling.run_times import RunTimes, bucket
+from trainmaster.scheduling.snapshot import (
+    BudgetState,
+    RunningJob,
+    Snapshot,
+    WaitingJob,
+    total,
+)
+
+from tests.memory.tables import Month, Tables, Usage, lane_of
+
+HISTORY_LINES = 200
+MOST_DUE = 100
+
+
+class MemoryReader:
+    """JobReader, SnapshotReader, QueueReader, LedgerReader and PoolReader."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    # ---- single jobs
+
+    def job(self, name: str) -> Job | None:
+        return self._tables.jobs.get(name)
+
+    def alias(self, training_job_name: str) -> Alias | None:
+        return self._tables.aliases.get(training_job_name)
+
+    def request(self, name: str) -> dict[str, Any]:
+        body: dict[str, Any] = json.loads(self._tables.requests[name])
+        return body
+
+    def story(self, job: Job) -> tuple[tuple[Attempt, ...], tuple[HistoryLine, ...]]:
+        entry = job.spec.entry_id
+        attempts = sorted(number for one, number in self._tables.attempts if one == entry)
+        lines = tuple(self._tables.lines[entry][-HISTORY_LINES:])
+        return tuple(self._tables.attempts[entry, number] for number in attempts), lines
+
+    # ---- a pass
+
+    def snapshot(self, pool: PoolPolicy, *, policy: Policy, paused: bool, now: datetime) -> Snapshot:
+        rows = self._tables.pools[pool.name]
+        waiting = self._heads(pool.name)
+        return Snapshot(
+            paused=paused,
+            used=_some(rows.used),
+            warm=_some(rows.warm),
+            warm_pools=tuple(rows.warm_pools[name] for name in sorted(rows.warm_pools)),
+            holds=tuple(rows.holds.values()),
+            waiting=waiting,
+            due=self._due(pool.name, now=now),
+            running=tuple(sorted(self._running(pool.name), key=lambda one: one.name)),
+            gone_preemptors=frozenset(name for name in rows.holds if not self._waits(name)),
+            account_limits=dict(rows.limits),
+            last_end=dict(rows.last_end),
+            budgets=self._budgets(policy, {entry.team for entry in waiting}, now=now),
+            prices=PriceTable(overrides=policy.prices),
+            spot_max_wait=policy.spot_max_wait,
+        )
+
+    def _heads(self, pool: str) -> tuple[WaitingJob, ...]:
+        lanes: dict[tuple[str, str], list[WaitingJob]] = {}
+        for job in self._of(pool):
+            if job.is_waiting and not job.is_parked:
+                lanes.setdefault((job.spec.team, lane_of(job)), []).append(waiting_entry(job))
+        heads = (sorted(lanes[key], key=lambda one: one.rank)[:HEADS] for key in sorted(lanes))
+        return tuple(entry for lane in heads for entry in lane)
+
+    def _due(self, pool: str, *, now: datetime) -> tuple[WaitingJob, ...]:
+        found = [entry for entry in self._parked(pool) if entry.parked_until_ms <= epoch_ms(now)]
+        return tuple(found[:MOST_DUE])
+
+    def _waits(self, name: str) -> bool:
+        job = self._tables.jobs.get(name)
+        return job is not None and job.is_waiting
+
+    def _budgets(self, policy: Policy, teams: Iterable[str], *, now: datetime) -> dict[str, BudgetState]:
+        month = month_of(now)
+        found: dict[str, BudgetState] = {}
+        for name in sorted(teams):
+            team = policy.team(name)
+            if team is not None and team.budget is not None:
+                found[name] = BudgetState(
+                    month=month,
+                    account=self.month(name, month),
+                    limit_cents=budget_cents(team.budget.usd_per_month),
+                    at_limit=team.budget.at_limit,
+                )
+        return found
+
+    # ---- money
+
+    def month(self, team: str, month: str) -> MonthAccount:
+        found = self._tables.months.get((team, month), Month())
+        return MonthAccount(spent=found.spent, reserved=found.committed - found.spent)
+
+    def usage(self, team: str, month: str) -> tuple[tuple[UsageLine, ...], tuple[PreemptionEntry, ...]]:
+        found = self._tables.months.get((team, month), Month())
+        lines = tuple(_usage_line(name, found.jobs[name]) for name in sorted(found.jobs))
+        return lines, tuple(sorted(found.takings, key=lambda one: (one.at, one.victim)))
+
+    # ---- lists for people
+
+    def queue_length(self, pool: str) -> int:
+        return sum(job.is_waiting and not job.is_parked for job in self._of(pool))
+
+    def run_times(self, pool: str) -> dict[tuple[str, str], RunTimes]:
+        return {key: _run_times(times) for key, times in self._tables.pools[pool].run_times.items() if times}
+
+    def predicted(self, pool: str, team: str, lane: str) -> timedelta | None:
+        found = self.run_times(pool).get((team, lane))
+        return None if found is None else found.predicted
+
+    def waiting(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
+        entries = [waiting_entry(job) for job in self._of(pool) if job.is_waiting and not job.is_parked]
+        behind = [entry for entry in entries if after is None or entry.rank > after]
+        return tuple(sorted(behind, key=lambda one: one.rank)[:limit])
+
+    def parked(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
+        entries = self._parked(pool)
+        behind = [one for one in entries if after is None or (one.parked_until_ms, one.name) > after]
+        return tuple(behind[:limit])
+
+    def _parked(self, pool: str) -> list[WaitingJob]:
+        entries = [waiting_entry(job) for job in self._of(pool) if job.is_parked]
+        return sorted(entries, key=lambda one: (one.parked_until_ms, one.name))
+
+    def running(self, pool: str) -> tuple[RunningJob, ...]:
+        return tuple(
+            sorted(self._running(pool), key=lambda one: (-one.priority, one.claimed_at, one.name)),
+        )
+
+    def _running(self, pool: str) -> list[RunningJob]:
+        return [running_entry(job) for job in self._of(pool) if job.is_live]
+
+    def finished(
+        self, team: str, *, state: JobState, after: tuple[str, str] | None, limit: int
+    ) -> tuple[tuple[str, str], ...]:
+        found = sorted(
+            (_iso(job.ended_at), job.name)
+            for job in self._tables.jobs.values()
+            if job.state is state and job.spec.team == team and job.ended_at is not None
+        )
+        newest = sorted(found, key=lambda one: one[0], reverse=True)  # stable: ties stay in order of names
+        return tuple(one for one in newest if after is None or _is_behind(one, after))[:limit]
+
+    # ---- pools
+
+    def jobs(self, names: Iterable[str]) -> dict[str, Job]:
+        return {name: self._tables.jobs[name] for name in names if name in self._tables.jobs}
+
+    def pool_state(self, pool: str) -> PoolState:
+        rows = self._tables.pools[pool]
+        jobs = self._of(pool)
+        teams = {
+            team: TeamState(
+                used=total(job.vector for job in jobs if job.is_live and job.spec.team == team),
+                waiting=sum(not job.is_live and not job.is_final for job in jobs if job.spec.team == team),
+            )
+            for team in sorted({job.spec.team for job in jobs})
+        }
+        return PoolState(
+            used=_some(rows.used),
+            teams=teams,
+            warm=_some(rows.warm),
+            warm_pools=tuple(rows.warm_pools[name] for name in sorted(rows.warm_pools)),
+            account_limits=dict(rows.limits),
+            last_end=dict(rows.last_end),
+        )
+
+    def _of(self, pool: str) -> list[Job]:
+        return [job for job in self._tables.jobs.values() if job.spec.pool == pool]
+
+
+def _some(counts: dict[Capacity, int]) -> dict[Capacity, int]:
+    return {capacity: count for capacity, count in counts.items() if count}
+
+
+def _run_times(times: list[timedelta]) -> RunTimes:
+    counts: dict[int, int] = {}
+    for time in times:
+        counts[bucket(time)] = counts.get(bucket(time), 0) + 1
+    return RunTimes(last=times[-1], previous=times[-2] if len(times) > 1 else times[-1], counts=counts)
+
+
+def _usage_line(name: str, usage: Usage) -> UsageLine:
+    by = {Cause(cause): cents for cause, cents in usage.by.items()}
+    cents = None if usage.unpriced else sum(by.values())
+    return replace(UsageLine(job=name), instance_seconds=usage.instance_seconds, cents=cents, by=by)
+
+
+def _iso(instant: datetime) -> str:
+    return instant.isoformat(timespec="milliseconds")
+
+
+def _is_behind(one: tuple[str, str], after: tuple[str, str]) -> bool:
+    return one[0] < after[0] or (one[0] == after[0] and one[1] > after[1])

@@ -1,0 +1,171 @@
+"""TrainingApi in memory: stands still unless a test moves it. Knows what instances are really taken."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from trainmaster.errors import NameTakenError, OutcomeUnknownError
+from trainmaster.jobs import TERMINAL_STATUSES, Capacity, CapacityType, Observation
+
+ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/"
+
+
+@dataclass(slots=True)
+class TrainingJob:
+    name: str
+    request: Mapping[str, Any]
+    created: datetime
+    status: str = "InProgress"
+    secondary: str = "Starting"
+    reason: str | None = None
+    training_since: datetime | None = None
+    ended: datetime | None = None
+    stops: int = 0
+    selected: str | None = None
+    """Of InstancePreferences the type it runs on, once it trains."""
+    warm: str | None = None
+    """WarmPoolStatus.Status as last changed; see ``warm_at``."""
+    kept_until: datetime | None = None
+
+    @property
+    def is_live(self) -> bool:
+        return self.status not in TERMINAL_STATUSES
+
+    @property
+    def vector(self) -> Counter[Capacity]:
+        """Instances it holds while it is live or kept warm."""
+        resources = self.request["ResourceConfig"]
+        preferences = resources.get("InstancePreferences", ())
+        count = resources.get("InstanceCount")
+        if preferences:
+            (chosen,) = [one for one in preferences if self.selected in (None, one["InstanceType"])][:1]
+            return Counter({self._capacity(chosen["InstanceType"]): chosen.get("InstanceCount", count)})
+        parts = resources.get("InstanceGroups", [resources])
+        return Counter({self._capacity(one["InstanceType"]): one["InstanceCount"] for one in parts})
+
+    def _capacity(self, instance_type: str) -> Capacity:
+        spot = self.request.get("EnableManagedSpotTraining", False)
+        return Capacity(instance_type, CapacityType.SPOT if spot else CapacityType.ON_DEMAND)
+
+    @property
+    def keep_alive(self) -> timedelta:
+        return timedelta(seconds=self.request["ResourceConfig"].get("KeepAlivePeriodInSeconds", 0))
+
+    @property
+    def warm_key(self) -> tuple[Any, ...]:
+        """What a job must have in common with it to run on its instances."""
+        resources = self.request["ResourceConfig"]
+        asked = (resources.get("InstanceType"), resources.get("InstanceCount"))
+        return (self.request["RoleArn"], *asked, resources.get("VolumeSizeInGB"))
+
+    def warm_at(self, now: datetime) -> str | None:
+        if self.warm == "Available" and self.kept_until is not None and self.kept_until <= now:
+            return "Terminated"
+        return self.warm
+
+
+@dataclass(slots=True)
+class MemorySageMaker:
+    clock: Callable[[], datetime]
+    jobs: dict[str, TrainingJob] = field(default_factory=dict)
+    creates: list[str] = field(default_factory=list)
+    """Names of training jobs that were created, in order."""
+    refuse: list[Exception] = field(default_factory=list)
+    """Raised by the next creates, instead of creating."""
+    lose_answers: int = 0
+    """The next creates happen, but nobody hears of it."""
+
+    # ---- the port
+
+    def create(self, request: Mapping[str, Any]) -> str:
+        name: str = request["TrainingJobName"]
+        if self.refuse:
+            raise self.refuse.pop(0)
+        if name in self.jobs:
+            raise NameTakenError("Training job names must be unique")
+        job = TrainingJob(name=name, request=request, created=self.clock())
+        self._land_in_warm_pool(job)
+        self.jobs[name] = job
+        self.creates.append(name)
+        if self.lose_answers:
+            self.lose_answers -= 1
+            raise OutcomeUnknownError("SageMaker did not answer")
+        return ARN + name
+
+    def describe(self, training_job_name: str) -> Observation | None:
+        job = self.jobs.get(training_job_name)
+        if job is None:
+            return None
+        return Observation(
+            training_job_name=job.name,
+            training_job_arn=ARN + job.name,
+            status=job.status,
+            secondary_status=job.secondary,
+            failure_reason=job.reason,
+            training_since=job.training_since,
+            ended_at=job.ended,
+            selected_type=job.selected,
+            warm_status=job.warm_at(self.clock()),
+            billable=None if job.ended is None else job.ended - (job.training_since or job.ended),
+        )
+
+    def tags(self, training_job_arn: str) -> dict[str, str]:
+        tags = self.jobs[training_job_arn.removeprefix(ARN)].request.get("Tags", [])
+        return {tag["Key"]: tag["Value"] for tag in tags}
+
+    def stop(self, training_job_name: str) -> None:
+        job = self.jobs.get(training_job_name)
+        if job is None or not job.is_live:
+            return
+        job.status = job.secondary = "Stopping"
+        job.stops += 1
+
+    def keep_alive(self, training_job_name: str, period: timedelta) -> bool:
+        job = self.jobs.get(training_job_name)
+        if job is None or job.ended is None or job.warm_at(self.clock()) != "Available":
+            return False
+        job.kept_until = job.ended + period
+        return True
+
+    # ---- what the outside does
+
+    def train(self, name: str) -> None:
+        job = self.jobs[name]
+        job.secondary, job.training_since = "Training", job.training_since or self.clock()
+        preferences = job.request["ResourceConfig"].get("InstancePreferences")
+        if preferences:
+            job.selected = preferences[-1]["InstanceType"]
+
+    def end(self, name: str, status: str, secondary: str | None = None, reason: str | None = None) -> None:
+        job = self.jobs[name]
+        job.status, job.secondary, job.reason, job.ended = status, secondary or status, reason, self.clock()
+        had_instances = job.training_since is not None and status != "Failed"
+        if job.keep_alive and had_instances:
+            job.warm, job.kept_until = "Available", job.ended + job.keep_alive
+        elif job.keep_alive:
+            job.warm = "Terminated"
+
+    def live(self) -> dict[str, TrainingJob]:
+        return {name: job for name, job in self.jobs.items() if job.is_live}
+
+    def kept_warm(self) -> dict[str, TrainingJob]:
+        now = self.clock()
+        return {name: job for name, job in self.jobs.items() if job.warm_at(now) == "Available"}
+
+    def taken(self) -> Counter[Capacity]:
+        """Instances that somebody pays for: of live jobs and of warm pools."""
+        counted: Counter[Capacity] = Counter()
+        for job in (*self.live().values(), *self.kept_warm().values()):
+            counted.update(job.vector)
+        return counted
+
+    def _land_in_warm_pool(self, job: TrainingJob) -> None:
+        """The first that matches; SageMaker asks nobody which."""
+        if not job.keep_alive:
+            return
+        for pool in self.kept_warm().values():
+            if pool.warm_key == job.warm_key:
+                pool.warm, job.warm = "Reused", "InUse"
+                return

@@ -1,0 +1,210 @@
+"""JobStore over ``Tables``: check every condition, then write everything."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from trainmaster.errors import LostRaceError
+from trainmaster.jobs import Attempt, Capacity, Job, JobState, Vector
+from trainmaster.ledger import PreemptionEntry, month_of
+from trainmaster.ports import Alias, Change, Guard, HistoryLine
+from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
+
+from tests.memory.tables import Month, PoolRows, Tables, Usage, lane_of
+
+
+class MemoryJobStore:
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def submit(self, job: Job, body: bytes) -> None:
+        tables = self._tables
+        _require(job.name not in tables.jobs and job.name not in tables.aliases, "the name is in use")
+        tables.jobs[job.name] = job
+        tables.requests[job.name] = body
+        tables.aliases[job.name] = Alias(job=job.name, entry_id=job.spec.entry_id, attempt=0)
+        line = HistoryLine(
+            at=job.spec.submitted_at, attempt=0, from_state=None, to_state=job.state, reason=None
+        )
+        tables.lines[job.spec.entry_id].append(line)
+
+    def commit(
+        self, changes: Sequence[Change], *, at: datetime, guard: Guard | None = None
+    ) -> tuple[Job, ...]:
+        pool = self._tables.pools[changes[0].after.spec.pool]
+        for change in changes:
+            self._check(change)
+        if guard is not None:
+            self._check_guard(guard, pool, changes[0].after)
+        for change in changes:
+            self._write(change, at=at)
+        if guard is not None:
+            _apply_guard(guard, pool)
+        return tuple(self._tables.jobs[change.after.name] for change in changes)
+
+    def limit_hold(self, pool: str, hold: Hold, until: datetime) -> None:
+        """Only the very hold that was seen."""
+        holds = self._tables.pools[pool].holds
+        if holds.get(hold.preemptor) == hold:
+            holds[hold.preemptor] = replace(hold, until=until)
+
+    def drop_hold(self, pool: str, hold: Hold) -> None:
+        holds = self._tables.pools[pool].holds
+        if holds.get(hold.preemptor) == hold:
+            del holds[hold.preemptor]
+
+    def change_warm(self, pool: str, before: WarmPool | None, after: WarmPool | None) -> None:
+        rows = self._tables.pools[pool]
+        known = before or after
+        assert known is not None
+        name = known.training_job_name
+        _require(rows.warm_pools.get(name) == before, f"warm pool {name} is not as it was")
+        if before is not None:
+            _add(rows.warm, before.vector, -1)
+            del rows.warm_pools[name]
+        if after is not None:
+            _add(rows.warm, after.vector, +1)
+            rows.warm_pools[name] = after
+
+    def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
+        limits = self._tables.pools[pool].limits
+        limits.pop(capacity, None)
+        if limit is not None:
+            limits[capacity] = limit
+
+    # ---- conditions
+
+    def _check(self, change: Change) -> None:
+        tables, after = self._tables, change.after
+        stored = tables.jobs.get(after.name)
+        _require(stored is not None and stored.ver == change.before.ver, f"{after.name} changed")
+        if change.leaves_warm is not None:
+            kept = tables.pools[after.spec.pool].warm_pools
+            _require(change.leaves_warm.training_job_name not in kept, "the warm pool is counted already")
+        new = after.live if change.before.live is None else None
+        if new is not None and new.number > 0:
+            alias = tables.aliases.get(new.training_job_name)
+            _require(alias is None or alias.entry_id == after.spec.entry_id, "the attempt's name is in use")
+
+    def _check_guard(self, guard: Guard, pool: PoolRows, first: Job) -> None:
+        _require(pool.policy_version == guard.policy_version, "the policy changed")
+        for capacity, room in (guard.room or {}).items():
+            _require(pool.used[capacity] <= room, f"{pool.used[capacity]} {capacity} in use, room is {room}")
+        for capacity, count in (guard.used or {}).items():
+            _require(pool.used[capacity] == count, f"not {count} {capacity} in use")
+        for capacity, count in (guard.warm or {}).items():
+            _require(pool.warm[capacity] == count, f"not {count} {capacity} warm")
+        if guard.places_hold is not None:
+            _require(guard.places_hold.preemptor not in pool.holds, "it has a hold already")
+        if guard.still_waiting is not None:
+            waiting = self._tables.jobs.get(guard.still_waiting.name)
+            _require(waiting is not None and waiting.ver == guard.still_waiting.ver, "the preemptor changed")
+        if guard.reuses is not None:
+            kept = pool.warm_pools.get(guard.reuses.training_job_name)
+            _require(kept is not None and not kept.releasing, "the warm pool is gone")
+        if guard.committed_room is not None and first.live is not None and first.live.month is not None:
+            committed = self._tables.months[first.spec.team, first.live.month].committed
+            _require(committed <= guard.committed_room, f"{committed} cents are committed")
+
+    # ---- writes
+
+    def _write(self, change: Change, *, at: datetime) -> None:
+        tables, before = self._tables, change.before
+        after = replace(change.after, ver=before.ver + 1)
+        tables.jobs[after.name] = after
+        self._keep_attempt(change)
+        self._count(change, at=at)
+        self._charge(change, at=at)
+        if before.state is not after.state:
+            reason = change.ended.reason if change.ended else after.reason or after.waiting
+            tables.lines[after.spec.entry_id].append(
+                HistoryLine(
+                    at=at,
+                    attempt=before.attempt,
+                    from_state=before.state,
+                    to_state=after.state,
+                    reason=reason,
+                ),
+            )
+
+    def _keep_attempt(self, change: Change) -> None:
+        attempt, spec = change.ended or change.after.live, change.after.spec
+        if attempt is None:
+            return
+        self._tables.attempts[spec.entry_id, attempt.number] = attempt
+        self._tables.aliases[attempt.training_job_name] = Alias(
+            job=spec.name, entry_id=spec.entry_id, attempt=attempt.number
+        )
+
+    def _count(self, change: Change, *, at: datetime) -> None:
+        """What the change says it was before and is after, as the table's counters are told."""
+        spec, ended = change.after.spec, change.ended
+        pool = self._tables.pools[spec.pool]
+        for job, sign in ((change.before, -1), (change.after, +1)):
+            if job.is_live:
+                _add(pool.used, job.vector, sign)
+        if change.leaves_warm is not None:
+            _add(pool.warm, change.leaves_warm.vector, +1)
+            pool.warm_pools[change.leaves_warm.training_job_name] = change.leaves_warm
+        if ended is None:
+            return
+        pool.last_end |= dict.fromkeys(ended.vector, at)
+        if change.after.state is JobState.COMPLETED and ended.training_since is not None:
+            trained = change.after.survived + ((ended.ended_at or at) - ended.training_since)
+            whole = timedelta(seconds=int(trained.total_seconds()))
+            pool.run_times[spec.team, lane_of(change.after)].append(whole)
+
+    def _charge(self, change: Change, *, at: datetime) -> None:
+        """Reservations and bills, in the month of the claim."""
+        for live, sign in ((change.before.live, -1), (change.after.live, +1)):
+            if live is not None and live.month is not None and live.reserved_cents:
+                self._month(change, live.month).committed += sign * live.reserved_cents
+        ended = change.ended
+        if ended is None or ended.month is None:
+            return
+        month = self._month(change, ended.month)
+        month.committed += ended.cents or 0
+        month.spent += ended.cents or 0
+        usage = month.jobs.setdefault(change.after.name, Usage())
+        usage.instance_seconds += ended.instance_seconds
+        usage.unpriced += int(ended.cents is None)
+        usage.by.update(ended.cents_by)
+        if ended.taken_by is not None and change.after.state is JobState.PREEMPTED:
+            self._month(change, ended.month or month_of(at)).takings.append(_taking(change, ended, at=at))
+
+    def _month(self, change: Change, month: str) -> Month:
+        return self._tables.months[change.after.spec.team, month]
+
+
+def _taking(change: Change, ended: Attempt, *, at: datetime) -> PreemptionEntry:
+    spec = change.after.spec
+    lost = change.after.wasted.get("preemption", 0) - change.before.wasted.get("preemption", 0)
+    return PreemptionEntry(
+        at=at,
+        preemptor=ended.taken_by or "",
+        preemptor_team=ended.taken_by_team or spec.team,
+        victim=spec.name,
+        victim_team=spec.team,
+        instance_seconds_lost=lost * ended.shape.instances,
+        cents_lost=None if ended.cents is None else ended.cents_by.get("preemption", 0),
+    )
+
+
+def _apply_guard(guard: Guard, pool: PoolRows) -> None:
+    if guard.places_hold is not None:
+        pool.holds[guard.places_hold.preemptor] = guard.places_hold
+    if guard.ends_hold_of is not None:
+        pool.holds.pop(guard.ends_hold_of, None)
+    if guard.reuses is not None:
+        del pool.warm_pools[guard.reuses.training_job_name]
+        _add(pool.warm, guard.reuses.vector, -1)
+
+
+def _add(counts: dict[Capacity, int], vector: Vector, sign: int) -> None:
+    for capacity, count in vector.items():
+        counts[capacity] = counts.get(capacity, 0) + sign * count
+
+
+def _require(holds: bool, otherwise: str) -> None:  # noqa: FBT001  a condition, not a flag
+    if not holds:
+        raise LostRaceError(otherwise)

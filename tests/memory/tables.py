@@ -1,0 +1,67 @@
+"""What the table holds, as dictionaries. Counters are kept, not computed, so that they can be wrong."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from trainmaster.adapters.dynamodb.layout import lane
+from trainmaster.jobs import Attempt, Capacity, Job
+from trainmaster.ledger import PreemptionEntry
+from trainmaster.ports import Alias, HistoryLine, StoredPolicy
+from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
+
+NO_POLICY = StoredPolicy(revision=0, version=0, paused=False, document={})
+
+
+@dataclass(slots=True)
+class PoolRows:
+    """Counters of one pool, and what hangs on them."""
+
+    policy_version: int | None = None
+    used: Counter[Capacity] = field(default_factory=Counter)
+    warm: Counter[Capacity] = field(default_factory=Counter)
+    holds: dict[str, Hold] = field(default_factory=dict)
+    """By preemptor."""
+    warm_pools: dict[str, WarmPool] = field(default_factory=dict)
+    """By training-job name."""
+    limits: dict[Capacity, AccountLimit] = field(default_factory=dict)
+    last_end: dict[Capacity, datetime] = field(default_factory=dict)
+    run_times: dict[tuple[str, str], list[timedelta]] = field(default_factory=lambda: defaultdict(list))
+    """How long each completed job trained, by (team, lane), oldest first."""
+
+
+@dataclass(slots=True)
+class Month:
+    """What one team has committed and spent, in cents."""
+
+    committed: int = 0
+    spent: int = 0
+    jobs: dict[str, "Usage"] = field(default_factory=dict)
+    takings: list[PreemptionEntry] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Usage:
+    instance_seconds: int = 0
+    unpriced: int = 0
+    by: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class Tables:
+    jobs: dict[str, Job] = field(default_factory=dict)
+    requests: dict[str, bytes] = field(default_factory=dict)
+    aliases: dict[str, Alias] = field(default_factory=dict)
+    attempts: dict[tuple[str, int], Attempt] = field(default_factory=dict)
+    """By (entry id, number)."""
+    lines: dict[str, list[HistoryLine]] = field(default_factory=lambda: defaultdict(list))
+    """By entry id."""
+    pools: dict[str, PoolRows] = field(default_factory=lambda: defaultdict(PoolRows))
+    months: dict[tuple[str, str], Month] = field(default_factory=lambda: defaultdict(Month))
+    """By (team, YYYY-MM)."""
+    policy: StoredPolicy = NO_POLICY
+
+
+def lane_of(job: Job) -> str:
+    """Jobs of a team with an equal lane wait in one line."""
+    return lane(job.spec.shapes, job.spec.choice)
