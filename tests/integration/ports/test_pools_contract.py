@@ -1,6 +1,7 @@
 """Warm pools, learned limits and money."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from trainmaster import lifecycle
