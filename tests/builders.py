@@ -3,7 +3,18 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from trainmaster.jobs import Attempt, Capacity, CapacityType, Job, JobSpec, JobState, Observation, Vector
+from trainmaster import lifecycle
+from trainmaster.jobs import (
+    Attempt,
+    Capacity,
+    CapacityType,
+    Job,
+    JobSpec,
+    JobState,
+    Observation,
+    Shape,
+    Vector,
+)
 from trainmaster.policy import Order, PoolPolicy, Preemption
 from trainmaster.scheduling.snapshot import RunningJob, Snapshot, WaitingJob
 
@@ -38,7 +49,8 @@ def waiting(name: str, *, priority: int = 0, minutes_ago: float = 0, n: int = 1,
         "ver": 1,
         "team": "default",
         "state": JobState.PENDING,
-        "vector": of(n),
+        "shapes": (Shape(vector=fields.pop("vector", of(n))),),
+        "runs_at_most": timedelta(hours=1),
         "score": score_at(priority, minutes_ago),
         "submitted_at": NOON - minutes(minutes_ago),
     }
@@ -93,15 +105,19 @@ def job(name: str = "train-1", *, state: JobState = JobState.PENDING, **fields: 
         "pool": "main",
         "submitted_by": "arn:aws:iam::111122223333:user/ada",
         "submitted_at": NOON,
-        "vector": of(),
-        "capacity_type": CapacityType.ON_DEMAND,
+        "shapes": (Shape(vector=of()),),
         "preemptible": True,
-        "has_checkpoint": True,
+        "checkpoint_uri": "s3://bucket/checkpoints",
         "max_runtime": timedelta(hours=1),
         "max_wait": None,
         "body_hash": "0" * 64,
     }
-    ours = {key: fields.pop(key) for key in list(fields) if key in spec}
+    also = {"choice", "keep_alive", "predicted"}
+    if "vector" in fields:
+        spec["shapes"] = (Shape(vector=fields.pop("vector")),)
+    if "has_checkpoint" in fields and not fields.pop("has_checkpoint"):
+        spec["checkpoint_uri"] = None
+    ours = {key: fields.pop(key) for key in list(fields) if key in spec or key in also}
     values: dict[str, Any] = {"priority": 0, "score": int(NOON.timestamp() * 1000)}
     return Job(spec=JobSpec(**spec | ours), state=state, **values | fields)
 
@@ -110,7 +126,8 @@ def attempt(name: str = "train-1", **fields: Any) -> Attempt:
     values: dict[str, Any] = {
         "number": 0,
         "training_job_name": name,
-        "capacity_type": CapacityType.ON_DEMAND,
+        "shape": Shape(vector=of()),
+        "max_runtime": timedelta(hours=1),
         "claimed_at": NOON,
         "lease_until": NOON + minutes(5),
         "training_job_arn": f"arn:aws:sagemaker:us-east-1:111122223333:training-job/{name}",
@@ -133,3 +150,17 @@ def seen(
         secondary_status=secondary,
         **fields,
     )
+
+
+def claimed(one: Job, name: str | None = None, *, now: datetime = NOON, **fields: Any) -> Job:
+    """The job with its next attempt claimed."""
+    values: dict[str, Any] = {
+        "number": one.attempt,
+        "training_job_arn": None,
+        "shape": one.spec.shapes[0],
+        "max_runtime": lifecycle.runtime_left(one)[0],
+        "max_wait": one.spec.max_wait,
+        "claimed_at": now,
+        "lease_until": now + lifecycle.LEASE,
+    }
+    return lifecycle.claim(one, attempt(name or one.name, **values | fields))

@@ -1,6 +1,7 @@
 """The table: what a commit writes, what a pass reads, and who loses a race."""
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -10,11 +11,12 @@ from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, Dyn
 from trainmaster.adapters.dynamodb.transactions import Transactions
 from trainmaster.errors import LostRaceError, UnavailableError
 from trainmaster.jobs import Job, JobState, Reason
+from trainmaster.policy import parse_policy
 from trainmaster.ports import Change, Guard
 from trainmaster.scheduling.entries import waiting_entry
 from trainmaster.scheduling.snapshot import Hold
 
-from tests.builders import NOON, A, B, attempt, job, minutes, of, seen
+from tests.builders import NOON, A, B, attempt, claimed, job, minutes, of, seen, waiting
 from tests.integration.conftest import TABLE
 
 S = JobState
@@ -42,15 +44,16 @@ class Table:
         return written
 
     def claimed(self, one: Job, *, room: int = 1) -> Job:
-        after = lifecycle.claim(one, training_job_name=one.name, now=NOON)
-        return self.change(one, after, room=dict.fromkeys(one.spec.vector, room))
+        after = claimed(one, one.name, now=NOON)
+        return self.change(one, after, room=dict.fromkeys(one.vector, room))
 
     def running(self, name: str, **fields: Any) -> Job:
         one = self.claimed(self.submitted(name, **fields), room=9)
         return self.change(one, lifecycle.recorded(one, training_job_arn="arn:x", now=NOON))
 
-    def snapshot(self) -> Any:
-        return self.reader.snapshot("main", policy=self.policy, now=NOON)
+    def snapshot(self, *, now: datetime = NOON) -> Any:
+        policy = parse_policy({"pools": [{"name": "main", "capacity": {A: 4, B: 4}}]})
+        return self.reader.snapshot(policy.pools[0], policy=policy, paused=False, now=now)
 
     def used(self) -> int:
         return sum(self.snapshot().used.values())
@@ -119,7 +122,7 @@ def test_an_end_gives_the_slot_back_once(table: Table) -> None:
 def test_a_preempted_job_goes_back_to_its_old_place_in_the_queue(table: Table) -> None:
     early = table.running("early", score=100)
     table.submitted("late", score=200)
-    victim = table.change(early, lifecycle.preempted_for(early, "urgent"))
+    victim = table.change(early, lifecycle.preempted_for(early, waiting("urgent")))
     over = lifecycle.observed(victim, seen("early", status="Stopped", secondary="Stopped"), now=NOON)
     assert over is not None
     table.store.commit([over], at=NOON)
@@ -131,8 +134,8 @@ def test_a_preempted_job_goes_back_to_its_old_place_in_the_queue(table: Table) -
 
 def test_an_attempt_after_the_first_can_be_looked_up_by_its_own_name(table: Table) -> None:
     one = table.submitted("a", attempt=1)
-    claimed = lifecycle.claim(one, training_job_name="a-r1-abcdef", now=NOON)
-    table.change(one, replace(claimed, live=attempt("a-r1-abcdef", number=1)), room=of(1))
+    started = claimed(one, "a-r1-abcdef", now=NOON)
+    table.change(one, replace(started, live=attempt("a-r1-abcdef", number=1)), room=of(1))
     alias = table.reader.alias("a-r1-abcdef")
     assert alias is not None
     assert (alias.job, alias.attempt) == ("a", 1)
@@ -141,7 +144,7 @@ def test_an_attempt_after_the_first_can_be_looked_up_by_its_own_name(table: Tabl
 def test_a_preemption_is_void_when_use_has_changed(table: Table) -> None:
     victim, preemptor = table.running("v"), table.submitted("p")
     hold = Hold(preemptor="p", vector=of(1), victims=("v",))
-    after = lifecycle.preempted_for(victim, "p")
+    after = lifecycle.preempted_for(victim, waiting("p"))
     with pytest.raises(LostRaceError):
         table.change(victim, after, used=of(2), places_hold=hold, still_waiting=waiting_entry(preemptor))
     table.change(victim, after, used=of(1), places_hold=hold, still_waiting=waiting_entry(preemptor))
@@ -152,18 +155,21 @@ def test_one_preemptor_gets_one_hold(table: Table) -> None:
     first, second, preemptor = table.running("v1"), table.running("v2"), table.submitted("p")
     hold = Hold(preemptor="p", vector=of(1), victims=("v1",))
     wanted = {"places_hold": hold, "still_waiting": waiting_entry(preemptor)}
-    table.change(first, lifecycle.preempted_for(first, "p"), **wanted)
+    table.change(first, lifecycle.preempted_for(first, waiting("p")), **wanted)
     with pytest.raises(LostRaceError):
-        table.change(second, lifecycle.preempted_for(second, "p"), **wanted)
+        table.change(second, lifecycle.preempted_for(second, waiting("p")), **wanted)
 
 
 def test_a_start_uses_its_hold_up(table: Table) -> None:
     victim, preemptor = table.running("v"), table.submitted("p")
     hold = Hold(preemptor="p", vector=of(1), victims=("v",))
     table.change(
-        victim, lifecycle.preempted_for(victim, "p"), places_hold=hold, still_waiting=waiting_entry(preemptor)
+        victim,
+        lifecycle.preempted_for(victim, waiting("p")),
+        places_hold=hold,
+        still_waiting=waiting_entry(preemptor),
     )
-    claim = lifecycle.claim(preemptor, training_job_name="p", now=NOON)
+    claim = claimed(preemptor, "p", now=NOON)
     table.change(preemptor, claim, room=of(1), ends_hold_of="p")
     assert table.snapshot().holds == ()
 
@@ -172,7 +178,10 @@ def test_a_hold_is_limited_and_dropped_only_as_it_was_seen(table: Table) -> None
     victim, preemptor = table.running("v"), table.submitted("p")
     hold = Hold(preemptor="p", vector=of(1), victims=("v",))
     table.change(
-        victim, lifecycle.preempted_for(victim, "p"), places_hold=hold, still_waiting=waiting_entry(preemptor)
+        victim,
+        lifecycle.preempted_for(victim, waiting("p")),
+        places_hold=hold,
+        still_waiting=waiting_entry(preemptor),
     )
     table.store.limit_hold("main", hold, NOON + minutes(15))
     table.store.drop_hold("main", hold)
@@ -186,7 +195,10 @@ def test_the_owner_of_a_hold_who_left_the_queue_is_named(table: Table) -> None:
     victim, preemptor = table.running("v"), table.submitted("p")
     hold = Hold(preemptor="p", vector=of(1), victims=("v",))
     table.change(
-        victim, lifecycle.preempted_for(victim, "p"), places_hold=hold, still_waiting=waiting_entry(preemptor)
+        victim,
+        lifecycle.preempted_for(victim, waiting("p")),
+        places_hold=hold,
+        still_waiting=waiting_entry(preemptor),
     )
     assert table.snapshot().gone_preemptors == frozenset()
     table.change(preemptor, lifecycle.cancelled(preemptor, reason=Reason(code="x", message="x"), now=NOON))
@@ -197,7 +209,7 @@ def test_a_back_off_parks_a_job_until_it_is_due(table: Table) -> None:
     one = table.claimed(table.submitted("a"))
     parked = table.change(one, lifecycle.put_back(one, reason=Reason(code="x", message="x"), now=NOON))
     assert (table.snapshot().waiting, table.snapshot().due) == ((), ())
-    later = table.reader.snapshot("main", policy=table.policy, now=NOON + minutes(20))
+    later = table.snapshot(now=NOON + minutes(20))
     assert [entry.name for entry in later.due] == ["a"]
     table.change(parked, lifecycle.unparked(parked))
     assert [entry.name for entry in table.snapshot().waiting] == ["a"]

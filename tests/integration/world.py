@@ -11,6 +11,7 @@ from unittest import mock
 import botocore.session
 from trainmaster.bootstrap import QUICK, Wiring
 from trainmaster.jobs import Job
+from trainmaster.policy import parse_policy
 from trainmaster.settings import Settings
 
 from tests.builders import NOON, A
@@ -192,9 +193,12 @@ class World:
     def check(self, *names: str) -> None:
         """The invariants: counters are sums, slots are bounded, one training job a live job, nothing lost."""
         jobs = [self.job(name) for name in names]
-        snapshot = self.wiring.reader.snapshot("main", policy=self.wiring.policies.current(), now=self.now)
+        policy = parse_policy(self.wiring.policies.current().document)
+        pool = policy.pool("main")
+        assert pool is not None
+        snapshot = self.wiring.reader.snapshot(pool, policy=policy, paused=False, now=self.now)
         live = [job for job in jobs if job.is_live]
-        used = sum(sum(job.spec.vector.values()) for job in live)
+        used = sum(sum(job.vector.values()) for job in live)
         assert sum(snapshot.used.values()) == used, "counters drifted"
         assert used <= 2, "over capacity"
         assert {job.name for job in snapshot.running} == {job.name for job in live}

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from trainmaster import lifecycle
 from trainmaster.jobs import Job, JobState, Reason
 
-from tests.builders import NOON, attempt, job, live_job, minutes, seen
+from tests.builders import NOON, attempt, job, live_job, minutes, seen, waiting
 
 S = JobState
 STOPPED = seen(status="Stopped", secondary="Stopped", ended_at=NOON + minutes(40))
 
 
 def test_a_preempted_job_waits_with_its_next_attempt_and_keeps_its_turn() -> None:
-    victim = lifecycle.preempted_for(live_job(score=77), "urgent")
+    victim = lifecycle.preempted_for(live_job(score=77), waiting("urgent"))
     change = lifecycle.observed(victim, STOPPED, now=NOON + minutes(41))
     assert change is not None
     after = change.after
@@ -90,12 +90,14 @@ def test_news_of_a_claimed_job_makes_it_running_once() -> None:
 
 def test_on_demand_instances_are_certain_to_be_free_once_training_began() -> None:
     assert lifecycle.ends_by(live_job()) is None
-    training = live_job(live=attempt(training_since=NOON), max_runtime=timedelta(hours=2))
+    training = live_job(live=attempt(training_since=NOON, max_runtime=timedelta(hours=2)))
     assert lifecycle.ends_by(training) == NOON + timedelta(hours=2, minutes=10)
 
 
 def test_spot_instances_are_certain_to_be_free_a_max_wait_after_creation() -> None:
-    assert lifecycle.ends_by(live_job(max_wait=timedelta(hours=5))) == NOON + timedelta(hours=5, minutes=10)
+    assert lifecycle.ends_by(live_job(live=attempt(max_wait=timedelta(hours=5)))) == NOON + timedelta(
+        hours=5, minutes=10
+    )
 
 
 @given(st.text(min_size=1, max_size=26), st.integers(0, 100))

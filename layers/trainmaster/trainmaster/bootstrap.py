@@ -89,6 +89,7 @@ class Wiring:
             snapshots=self.reader,
             store=self.store,
             reader=self.reader,
+            pools=self.reader,
             training=self.training,
             clock=self.clock,
             stack=self.settings.stack,

@@ -12,6 +12,8 @@
   + MissingIdentityError          500  the gateway gave no caller: misconfigured, nothing is written
   + UnavailableError              503  AWS refused for now (retryable)
     + LostRaceError               503  somebody else changed the item first
+    + AccountLimitError           503  the account allows no more instances of the type for now
+    + StillWarmError              503  a warm pool that was given up is not gone yet
     + ServerFaultError            503  AWS failed while it worked on the call
     + OutcomeUnknownError         503  no answer: the call may or may not have happened
   + TrainingRefusedError          the start was refused for good: the job fails with the reason
@@ -108,6 +110,14 @@ class UnavailableError(TrainmasterError):
 
 class LostRaceError(UnavailableError):
     """A conditional write lost: the item changed after it was read."""
+
+
+class AccountLimitError(UnavailableError):
+    """ResourceLimitExceeded: a quota of the account, whatever the policy says."""
+
+
+class StillWarmError(UnavailableError):
+    """SageMaker still keeps a warm pool that is to go."""
 
 
 class ServerFaultError(UnavailableError):

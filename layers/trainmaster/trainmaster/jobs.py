@@ -3,9 +3,10 @@
 A *job* is what the user submitted; an *attempt* is one SageMaker training job made for it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Self
@@ -60,23 +61,34 @@ class CapacityType(StrEnum):
     SPOT = "spot"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Capacity:
-    """What a pool counts: instances of one type, on-demand and managed spot apart."""
+class Capacity(str):
+    """What a pool counts: instances of one type, on-demand and managed spot apart.
 
-    instance_type: str
-    capacity_type: CapacityType = CapacityType.ON_DEMAND
+    A text (``ml.g5.xlarge``, ``ml.g5.xlarge:spot``), because it is the key of nearly every count of a pass
+    and texts remember their hash.
+    """
 
-    def __str__(self) -> str:
-        suffix = ":spot" if self.capacity_type is CapacityType.SPOT else ""
-        return f"{self.instance_type}{suffix}"
+    __slots__ = ()
+
+    def __new__(cls, instance_type: str, capacity_type: CapacityType = CapacityType.ON_DEMAND) -> Self:
+        suffix = _SPOT if capacity_type is CapacityType.SPOT else ""
+        return super().__new__(cls, instance_type + suffix)
+
+    @property
+    def instance_type(self) -> str:
+        return self.removesuffix(_SPOT)
+
+    @property
+    def capacity_type(self) -> CapacityType:
+        return CapacityType.SPOT if self.endswith(_SPOT) else CapacityType.ON_DEMAND
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read what ``str()`` wrote."""
-        instance_type, _, suffix = text.partition(":")
-        return cls(instance_type, CapacityType.SPOT if suffix else CapacityType.ON_DEMAND)
+        return super().__new__(cls, text)
 
+
+_SPOT = ":spot"
 
 Vector = Mapping[Capacity, int]
 """Instances asked for, used or free."""
@@ -91,6 +103,49 @@ def parse_vector(text: str) -> dict[Capacity, int]:
     """Read what ``vector_text`` wrote."""
     parts = (part.rpartition("=") for part in text.split("+") if part)
     return {Capacity.parse(capacity): int(count) for capacity, _, count in parts}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """One form a job can run in."""
+
+    vector: Vector
+    subnet: str | None = None
+    """The one subnet it is bound to; None: those of the request."""
+    warm_key: str | None = None
+    """What a warm pool must have in common with it to be reused; None where SageMaker keeps none."""
+
+    @property
+    def capacity_type(self) -> CapacityType:
+        """One shape is either on-demand or spot as a whole."""
+        return next(iter(self.vector)).capacity_type
+
+    @property
+    def instances(self) -> int:
+        return sum(self.vector.values())
+
+
+class Choice(StrEnum):
+    """Who picks one of several shapes."""
+
+    FIRST_FIT = "first-fit"
+    """The planner: the first that fits."""
+    SAGEMAKER = "sagemaker"
+    """SageMaker (InstancePreferences): all that have room are held until it says which it took."""
+
+
+def asked_for(shapes: Sequence[Shape], choice: Choice) -> Vector:
+    """What must be free at most: the best shape, or all that SageMaker may choose from."""
+    if choice is Choice.FIRST_FIT:
+        return shapes[0].vector
+    return {capacity: count for shape in shapes for capacity, count in shape.vector.items()}
+
+
+def lane_text(shapes: Sequence[Shape], choice: Choice) -> str:
+    """Equal for jobs that ask for the same thing: ``ml.g5.xlarge=2``, alternatives with ``>`` between."""
+    between = ">" if choice is Choice.FIRST_FIT else "|"
+    subnets = (f"@{shape.subnet}" if shape.subnet else "" for shape in shapes)
+    return between.join(vector_text(shape.vector) + at for shape, at in zip(shapes, subnets, strict=True))
 
 
 def fits(asked: Vector, free: Vector) -> bool:
@@ -120,21 +175,56 @@ class Attempt:
 
     number: int
     training_job_name: str
-    capacity_type: CapacityType
+    shape: Shape
+    """What it holds. With InstancePreferences every type SageMaker may take, until it has taken one."""
+    max_runtime: timedelta
+    """MaxRuntimeInSeconds of this attempt: what is left of the job's."""
     claimed_at: datetime
     lease_until: datetime
     """Until then the pass that claimed the job may still be about to create the training job."""
+    max_wait: timedelta | None = None
+    """MaxWaitTimeInSeconds, of spot attempts."""
+    keep_alive: timedelta | None = None
+    """KeepAlivePeriodInSeconds; None: it leaves no warm pool."""
+    reuses: str | None = None
+    """The training job whose warm pool it was claimed with; None once SageMaker has said so, or without."""
+    usd_per_hour: Decimal | None = None
+    """Of all its instances, as priced at the claim; None where the price is unknown."""
+    reserved_cents: int = 0
+    """Worst case, counted against the team's month until the bill is known."""
+    month: str | None = None
+    """``YYYY-MM`` (UTC) of the claim: the month it is charged to."""
     training_job_arn: str | None = None
     status: str | None = None
     secondary_status: str | None = None
     training_since: datetime | None = None
     """When it first reached Training; None before."""
+    last_checkpoint: datetime | None = None
+    """The newest checkpoint seen in S3; a lower bound."""
+    checkpoint_looked_at: datetime | None = None
+    taken_by: str | None = None
+    """The job it is being preempted for."""
+    taken_by_team: str | None = None
     stop_sent: bool = False
     """SageMaker took our StopTrainingJob."""
     idle_since: datetime | None = None
     """Its idle alarm is in ALARM since then."""
     ended_at: datetime | None = None
     reason: Reason | None = None
+    instance_seconds: int = 0
+    """How long its instances ran, all together; set at the end."""
+    cents: int | None = None
+    """What it cost; None until it has ended, or where the price is unknown."""
+    cents_by: Mapping[str, int] = field(default_factory=dict)
+    """The same by what it was spent on."""
+
+    @property
+    def vector(self) -> Vector:
+        return self.shape.vector
+
+    @property
+    def capacity_type(self) -> CapacityType:
+        return self.shape.capacity_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,15 +238,34 @@ class JobSpec:
     pool: str
     submitted_by: str
     submitted_at: datetime
-    vector: Vector
-    capacity_type: CapacityType
+    shapes: tuple[Shape, ...]
+    """The forms it can run in, the best first; nearly always one."""
     preemptible: bool
-    has_checkpoint: bool
     max_runtime: timedelta
     max_wait: timedelta | None
     """Managed spot only: from creation to the end, waiting included."""
     body_hash: str
     """SHA-256 (hex) of the canonical request: the identity of a repeated submission."""
+    choice: Choice = Choice.FIRST_FIT
+    checkpoint_uri: str | None = None
+    """CheckpointConfig.S3Uri; None: a stop loses everything."""
+    keep_alive: timedelta | None = None
+    """KeepAlivePeriodInSeconds as asked for: a wish, cut to the pool's."""
+    predicted: timedelta | None = None
+    """Mean of the team's last two run times in this shape, when it was submitted."""
+
+    @property
+    def has_checkpoint(self) -> bool:
+        return self.checkpoint_uri is not None
+
+    @property
+    def vector(self) -> Vector:
+        """What it asks for while it waits; with InstancePreferences every type there is a choice of."""
+        return asked_for(self.shapes, self.choice)
+
+    @property
+    def capacity_type(self) -> CapacityType:
+        return self.shapes[0].capacity_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +276,9 @@ class Job:
     state: JobState
     priority: int
     score: int
-    """Turn in the queue: entry time in ms less the boost of the priority; lower is earlier."""
+    """Turn in the queue, lower is earlier: ``PoolPolicy.score``."""
+    ranked_by: str = ""
+    """``PoolPolicy.order_key`` of the order the score was made with."""
     ver: int = 0
     """Rises with each write; every write is conditional on it."""
     attempt: int = 0
@@ -181,15 +292,26 @@ class Job:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     preemptions: int = 0
+    survived: timedelta = timedelta()
+    """Training time of earlier attempts that is safe in checkpoints."""
+    extensions: int = 0
+    """Attempts that got more run time than was left of the job's, so that they get anywhere at all."""
     refused_starts: int = 0
     """Starts in a row that AWS put off; the exponent of the back-off."""
     unknown_errors: int = 0
     wasted: Mapping[str, int] = field(default_factory=dict)
     """Seconds of training lost, by cause."""
+    cents: int = 0
+    """What its ended attempts cost, as far as prices are known."""
 
     @property
     def name(self) -> str:
         return self.spec.name
+
+    @property
+    def vector(self) -> Vector:
+        """What it holds, or asks for while it waits."""
+        return self.live.vector if self.live else self.spec.vector
 
     @property
     def is_final(self) -> bool:
@@ -227,6 +349,12 @@ class Observation:
     failure_reason: str | None = None
     training_since: datetime | None = None
     ended_at: datetime | None = None
+    selected_type: str | None = None
+    """The type SageMaker took of InstancePreferences; None before it has, and where there was no choice."""
+    warm_status: str | None = None
+    """WarmPoolStatus.Status: Available, InUse, Reused, Terminated; None without a warm pool."""
+    billable: timedelta | None = None
+    """BillableTimeInSeconds: of each instance, for spot with the discount in it; None before the end."""
 
 
 TERMINAL_STATUSES = frozenset({"Completed", "Failed", "Stopped"})

@@ -1,12 +1,15 @@
 """What the plane needs of the outside, as small protocols; adapters and the tests' fakes implement them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from trainmaster.jobs import Attempt, Job, JobState, Observation, Reason, Vector
-from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob
+from trainmaster.jobs import Attempt, Capacity, Job, JobState, Observation, Reason, Vector
+from trainmaster.ledger import MonthAccount, PreemptionEntry, UsageLine
+from trainmaster.policy import Policy, PoolPolicy
+from trainmaster.scheduling.run_times import RunTimes
+from trainmaster.scheduling.snapshot import AccountLimit, Hold, RunningJob, Snapshot, WaitingJob, WarmPool
 
 Clock = Callable[[], datetime]
 """Now, aware, UTC."""
@@ -20,6 +23,8 @@ class Change:
     after: Job
     ended: Attempt | None = None
     """The attempt that is over, as it is to be remembered."""
+    leaves_warm: WarmPool | None = None
+    """What SageMaker kept of it: from now on counted as warm, no longer as used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +40,12 @@ class Guard:
     ends_hold_of: str | None = None
     still_waiting: WaitingJob | None = None
     """The preemptor, which must be unchanged."""
+    warm: Vector | None = None
+    """Exactly what must be warm."""
+    reuses: WarmPool | None = None
+    """The warm pool that the claim turns into use; it must still be there."""
+    committed_room: int | None = None
+    """Most cents that may be committed in the month of the claimed attempt, before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +78,13 @@ class TeamState:
 class PoolState:
     used: Vector
     teams: Mapping[str, TeamState]
+    warm: Vector = field(default_factory=dict)
+    warm_pools: tuple[WarmPool, ...] = ()
+    account_limits: Mapping[Capacity, AccountLimit] = field(default_factory=dict)
+    last_end: Mapping[Capacity, datetime] = field(default_factory=dict)
+    """When instances of the type last came free."""
+    reranking: bool = False
+    """The queue is being put into a new order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +116,12 @@ class JobStore(Protocol):
 
     def drop_hold(self, pool: str, hold: Hold) -> None: ...
 
+    def change_warm(self, pool: str, before: WarmPool | None, after: WarmPool | None) -> None:
+        """Write, replace or drop a warm pool, and count it. Raises LostRaceError unless it is ``before``."""
+
+    def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
+        """Remember what the account refused; None: it refuses no more."""
+
 
 class JobReader(Protocol):
     """Strongly consistent reads of single jobs."""
@@ -114,7 +138,7 @@ class JobReader(Protocol):
 
 
 class SnapshotReader(Protocol):
-    def snapshot(self, pool: str, *, policy: StoredPolicy, now: datetime) -> Snapshot: ...
+    def snapshot(self, pool: PoolPolicy, *, policy: Policy, paused: bool, now: datetime) -> Snapshot: ...
 
 
 class QueueReader(Protocol):
@@ -122,6 +146,12 @@ class QueueReader(Protocol):
 
     def queue_length(self, pool: str) -> int:
         """How many wait their turn; costs the same however many do."""
+
+    def run_times(self, pool: str) -> Mapping[tuple[str, str], RunTimes]:
+        """How long jobs of the pool trained, by (team, lane)."""
+
+    def predicted(self, pool: str, team: str, lane: str) -> timedelta | None:
+        """How long the team's next job of this lane is likely to train; None before one has completed."""
 
     def waiting(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
         """In their turn, from behind rank ``after``."""
@@ -136,6 +166,12 @@ class QueueReader(Protocol):
         self, team: str, *, state: JobState, after: tuple[str, str] | None, limit: int
     ) -> tuple[tuple[str, str], ...]:
         """(ended_at, name) of final jobs, newest first, from behind ``after``; from the index."""
+
+
+class LedgerReader(Protocol):
+    def month(self, team: str, month: str) -> MonthAccount: ...
+
+    def usage(self, team: str, month: str) -> tuple[tuple[UsageLine, ...], tuple[PreemptionEntry, ...]]: ...
 
 
 class PoolReader(Protocol):
@@ -175,6 +211,14 @@ class TrainingApi(Protocol):
 
     def stop(self, training_job_name: str) -> None:
         """Ask it to stop; one that is over already is fine."""
+
+    def keep_alive(self, training_job_name: str, period: timedelta) -> bool:
+        """How long its warm pool is kept from its end on; zero gives it up. False: it has none (any more)."""
+
+
+class CheckpointReader(Protocol):
+    def newest(self, uri: str) -> datetime | None:
+        """When the newest checkpoint below an S3 URI was written, or a time before; None: there is none."""
 
 
 class AlarmReader(Protocol):

@@ -2,13 +2,23 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from trainmaster.jobs import Capacity, CapacityType, Job, Vector, vector_text
-from trainmaster.user_options import UserOptions, read_options
+from trainmaster.jobs import (
+    Attempt,
+    Capacity,
+    CapacityType,
+    Choice,
+    Job,
+    JobSpec,
+    Shape,
+    Vector,
+    asked_for,
+)
+from trainmaster.user_options import Alternative, UserOptions, read_options
 
 TAG_STACK = "trainmaster:stack"
 TAG_JOB = "trainmaster:job"
@@ -24,24 +34,9 @@ ACCELERATED_PREFIXES = ("ml.p", "ml.g", "ml.trn")
 """Families that MaxPendingTimeInSeconds works for. Source: as above."""
 
 _HASH_CHARACTERS = 6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WarmKey:
-    """What two jobs must have in common for the second to reuse the first one's warm pool.
-
-    Source: SageMaker developer guide, managed warm pools, matching training jobs.
-    """
-
-    role_arn: str
-    instance_type: str
-    instance_count: int
-    volume_gb: int | None
-    volume_kms_key: str | None
-    subnets: tuple[str, ...]
-    security_groups: tuple[str, ...]
-    encrypts_traffic: bool
-    isolates_network: bool
+_WARM_KEY_BYTES = 8
+_SDK_INSTANCE_TYPE = "sagemaker_instance_type"
+"""Where SDK v2 notes the instance type for its containers, as JSON. Source: sagemaker 2.257.7."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,26 +44,21 @@ class Ask:
     """What one job asks for."""
 
     name: str
-    vector: Vector
-    """What must be free to start it. With InstancePreferences every candidate: SageMaker picks one later."""
-    candidates: tuple[Vector, ...]
-    """The shapes of which it runs in one, in the order of preference; nearly always just one."""
-    capacity_type: CapacityType
+    shapes: tuple[Shape, ...]
+    """The forms it can run in, in the order of preference; nearly always just one."""
+    choice: Choice
     options: UserOptions
     role_arn: str
     max_runtime: timedelta
     max_wait: timedelta | None
     """Managed spot: from creation to end, waiting included."""
-    has_checkpoint: bool
-    warm_key: WarmKey | None
-    """None where SageMaker keeps no warm pool: spot, groups, preferences."""
+    checkpoint_uri: str | None
+    keep_alive: timedelta | None
+    """KeepAlivePeriodInSeconds, a wish; None or zero: the pool's."""
 
     @property
-    def lane(self) -> str:
-        """Jobs of a lane ask for the same thing: one that cannot start speaks for those behind it."""
-        if self.options.alternatives:
-            return ">".join(f"{one.capacity}={one.count}" for one in self.options.alternatives)
-        return "|".join(vector_text(candidate) for candidate in self.candidates)
+    def vector(self) -> Vector:
+        return asked_for(self.shapes, self.choice)
 
 
 def read_request(body: Mapping[str, Any]) -> Ask:
@@ -76,19 +66,20 @@ def read_request(body: Mapping[str, Any]) -> Ask:
     resources = body["ResourceConfig"]
     stopping = body["StoppingCondition"]
     spot = body.get("EnableManagedSpotTraining", False)
-    capacity_type = CapacityType.SPOT if spot else CapacityType.ON_DEMAND
-    candidates = _candidates(resources, capacity_type)
+    options = read_options(_tags(body))
     return Ask(
         name=body["TrainingJobName"],
-        vector={capacity: count for candidate in candidates for capacity, count in candidate.items()},
-        candidates=candidates,
-        capacity_type=capacity_type,
-        options=read_options(_tags(body)),
+        shapes=_alternatives(body, options)
+        or _shapes(body, CapacityType.SPOT if spot else CapacityType.ON_DEMAND),
+        choice=Choice.SAGEMAKER if "InstancePreferences" in resources else Choice.FIRST_FIT,
+        options=options,
         role_arn=body["RoleArn"],
         max_runtime=timedelta(seconds=stopping["MaxRuntimeInSeconds"]),
         max_wait=timedelta(seconds=stopping["MaxWaitTimeInSeconds"]) if spot else None,
-        has_checkpoint="CheckpointConfig" in body,
-        warm_key=None if spot or "InstanceType" not in resources else _warm_key(body),
+        checkpoint_uri=body.get("CheckpointConfig", {}).get("S3Uri"),
+        keep_alive=timedelta(seconds=resources["KeepAlivePeriodInSeconds"])
+        if resources.get("KeepAlivePeriodInSeconds")
+        else None,
     )
 
 
@@ -96,16 +87,30 @@ def _tags(body: Mapping[str, Any]) -> dict[str, str]:
     return {tag["Key"]: tag["Value"] for tag in body.get("Tags", [])}
 
 
-def _candidates(resources: Mapping[str, Any], capacity_type: CapacityType) -> tuple[Vector, ...]:
+def _shapes(body: Mapping[str, Any], capacity_type: CapacityType) -> tuple[Shape, ...]:
+    resources = body["ResourceConfig"]
     if "InstancePreferences" in resources:
         common = {"InstanceCount": resources.get("InstanceCount")}
         return tuple(
-            _vector([common | preference], capacity_type) for preference in resources["InstancePreferences"]
+            Shape(vector=_vector([common | preference], capacity_type))
+            for preference in resources["InstancePreferences"]
         )
-    return (_vector(resources.get("InstanceGroups", [resources]), capacity_type),)
+    if "InstanceGroups" in resources:
+        return (Shape(vector=_vector(resources["InstanceGroups"], capacity_type)),)
+    vector = _vector([resources], capacity_type)
+    return (Shape(vector=vector, warm_key=warm_key(body, vector)),)
 
 
-def _vector(parts: list[Mapping[str, Any]], capacity_type: CapacityType) -> Vector:
+def _alternatives(body: Mapping[str, Any], options: UserOptions) -> tuple[Shape, ...]:
+    return tuple(_alternative(body, one) for one in options.alternatives)
+
+
+def _alternative(body: Mapping[str, Any], one: Alternative) -> Shape:
+    vector = {one.capacity: one.count}
+    return Shape(vector=vector, subnet=one.subnet, warm_key=warm_key(body, vector, subnet=one.subnet))
+
+
+def _vector(parts: Sequence[Mapping[str, Any]], capacity_type: CapacityType) -> Vector:
     vector: dict[Capacity, int] = {}
     for part in parts:
         capacity = Capacity(part["InstanceType"], capacity_type)
@@ -113,20 +118,28 @@ def _vector(parts: list[Mapping[str, Any]], capacity_type: CapacityType) -> Vect
     return vector
 
 
-def _warm_key(body: Mapping[str, Any]) -> WarmKey:
-    resources = body["ResourceConfig"]
-    network = body.get("VpcConfig", {})
-    return WarmKey(
-        role_arn=body["RoleArn"],
-        instance_type=resources["InstanceType"],
-        instance_count=resources["InstanceCount"],
-        volume_gb=resources.get("VolumeSizeInGB"),
-        volume_kms_key=resources.get("VolumeKmsKeyId"),
-        subnets=tuple(sorted(network.get("Subnets", []))),
-        security_groups=tuple(sorted(network.get("SecurityGroupIds", []))),
-        encrypts_traffic=body.get("EnableInterContainerTrafficEncryption", False),
-        isolates_network=body.get("EnableNetworkIsolation", False),
-    )
+def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = None) -> str | None:
+    """What a job must have in common with another to reuse its warm pool, as a digest.
+
+    None where SageMaker keeps no warm pool: spot, and more than one instance type.
+    Source: SageMaker developer guide, managed warm pools, matching training jobs.
+    """
+    ((capacity, count), *others) = vector.items()
+    if others or capacity.capacity_type is CapacityType.SPOT:
+        return None
+    resources, network = body["ResourceConfig"], body.get("VpcConfig", {})
+    matching = [
+        body["RoleArn"],
+        capacity.instance_type,
+        count,
+        resources.get("VolumeSizeInGB"),
+        resources.get("VolumeKmsKeyId"),
+        [subnet] if subnet else sorted(network.get("Subnets", [])),
+        sorted(network.get("SecurityGroupIds", [])),
+        body.get("EnableInterContainerTrafficEncryption", False),
+        body.get("EnableNetworkIsolation", False),
+    ]
+    return hashlib.blake2b(json.dumps(matching).encode(), digest_size=_WARM_KEY_BYTES).hexdigest()
 
 
 def canonical(body: Mapping[str, Any]) -> bytes:
@@ -156,28 +169,74 @@ def attempt_name(name: str, entry_id: str, attempt: int) -> str:
 
 
 def attempt_request(
-    body: Mapping[str, Any], *, name: str, job: Job, stack: str, capacity_wait: timedelta
+    body: Mapping[str, Any], *, attempt: Attempt, job: Job, stack: str, capacity_wait: timedelta
 ) -> dict[str, Any]:
-    """What CreateTrainingJob gets: the user's request under the attempt's name, our tags last.
+    """What CreateTrainingJob gets: the user's request in the attempt's shape and name, our tags last.
 
     Args:
         body: As submitted.
-        name: The attempt's.
-        job: As claimed.
-        stack: Whose attempt it is: several stacks may share an account.
+        attempt: As claimed.
+        job: Whose attempt it is.
+        stack: Whose job it is: several stacks may share an account.
         capacity_wait: How long SageMaker may wait for accelerated instances, unless the user said so himself.
     """
     return {
-        **body,
-        "TrainingJobName": name,
-        "ResourceConfig": _without_warm_pool(body["ResourceConfig"]),
-        "StoppingCondition": _with_capacity_wait(body["StoppingCondition"], job.spec.vector, capacity_wait),
+        **_in_shape(body, job.spec, attempt),
+        "TrainingJobName": attempt.training_job_name,
+        "ResourceConfig": _resources(body["ResourceConfig"], attempt),
+        "StoppingCondition": _stopping(body["StoppingCondition"], attempt, capacity_wait),
         "Tags": [
             *body.get("Tags", []),
             {"Key": TAG_STACK, "Value": stack},
             *({"Key": key, "Value": value} for key, value in _marks(job).items()),
         ],
     }
+
+
+def _in_shape(body: Mapping[str, Any], spec: JobSpec, attempt: Attempt) -> dict[str, Any]:
+    """Spot flag, subnet and the SDK's own note of the instance type follow the shape that was pinned."""
+    changed = dict(body)
+    if attempt.capacity_type is CapacityType.SPOT:
+        changed["EnableManagedSpotTraining"] = True
+    elif "EnableManagedSpotTraining" in body:
+        changed["EnableManagedSpotTraining"] = False
+    if attempt.shape.subnet is not None and "VpcConfig" in body:
+        changed["VpcConfig"] = {**body["VpcConfig"], "Subnets": [attempt.shape.subnet]}
+    hyperparameters = body.get("HyperParameters", {})
+    if spec.choice is Choice.FIRST_FIT and _SDK_INSTANCE_TYPE in hyperparameters and len(attempt.vector) == 1:
+        (capacity,) = attempt.vector
+        noted = json.dumps(capacity.instance_type)
+        changed["HyperParameters"] = {**hyperparameters, _SDK_INSTANCE_TYPE: noted}
+    return changed
+
+
+def _resources(resources: Mapping[str, Any], attempt: Attempt) -> dict[str, Any]:
+    """The pinned type and count; of InstancePreferences those that are held; the pool's keep-alive."""
+    shaped = {name: value for name, value in resources.items() if name != "KeepAlivePeriodInSeconds"}
+    if "InstancePreferences" in resources:
+        held = {capacity.instance_type for capacity in attempt.vector}
+        shaped["InstancePreferences"] = [
+            one for one in resources["InstancePreferences"] if one["InstanceType"] in held
+        ]
+    elif "InstanceType" in resources:
+        ((capacity, count),) = attempt.vector.items()
+        shaped |= {"InstanceType": capacity.instance_type, "InstanceCount": count}
+    if attempt.keep_alive:
+        shaped["KeepAlivePeriodInSeconds"] = int(attempt.keep_alive.total_seconds())
+    return shaped
+
+
+def _stopping(stopping: Mapping[str, Any], attempt: Attempt, wait: timedelta) -> dict[str, Any]:
+    """What is left of the job's run time, the wait of a spot attempt, and for accelerated instances."""
+    shaped = {name: value for name, value in stopping.items() if name != "MaxWaitTimeInSeconds"}
+    shaped["MaxRuntimeInSeconds"] = int(attempt.max_runtime.total_seconds())
+    if attempt.max_wait is not None:
+        shaped["MaxWaitTimeInSeconds"] = int(attempt.max_wait.total_seconds())
+    accelerated = any(capacity.instance_type.startswith(ACCELERATED_PREFIXES) for capacity in attempt.vector)
+    if accelerated and "MaxPendingTimeInSeconds" not in stopping:
+        bounded = min(max(wait, SHORTEST_PENDING), LONGEST_PENDING)
+        shaped["MaxPendingTimeInSeconds"] = int(bounded.total_seconds())
+    return shaped
 
 
 def is_ours(tags: Mapping[str, str], job: Job) -> bool:
@@ -191,16 +250,3 @@ def _marks(job: Job) -> dict[str, str]:
         TAG_ATTEMPT: str(job.attempt),
         TAG_SPEC: job.spec.body_hash,
     }
-
-
-def _without_warm_pool(resources: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's keep-alive is a wish, cut to the pool's: none, because nothing counts warm instances yet."""
-    return {name: value for name, value in resources.items() if name != "KeepAlivePeriodInSeconds"}
-
-
-def _with_capacity_wait(stopping: Mapping[str, Any], vector: Vector, wait: timedelta) -> dict[str, Any]:
-    accelerated = any(capacity.instance_type.startswith(ACCELERATED_PREFIXES) for capacity in vector)
-    if not accelerated or "MaxPendingTimeInSeconds" in stopping:
-        return dict(stopping)
-    seconds = int(min(max(wait, SHORTEST_PENDING), LONGEST_PENDING).total_seconds())
-    return {**stopping, "MaxPendingTimeInSeconds": seconds}

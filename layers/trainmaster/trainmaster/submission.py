@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.errors import FieldError, PolicyViolationError
@@ -10,7 +10,8 @@ from trainmaster.jobs import Capacity, CapacityType, Job, JobSpec, JobState, epo
 from trainmaster.policy import Policy, PoolPolicy
 from trainmaster.request_errors import Path, path_text
 from trainmaster.requests import Ask, body_hash
-from trainmaster.user_options import MAX_PRIORITY, PRIORITY
+from trainmaster.scheduling.ordering import score_of
+from trainmaster.user_options import ALTERNATIVES, MAX_PRIORITY, PRIORITY
 
 RULE_NO_POOL = "no-pool"
 RULE_ONE_POOL = "one-pool"
@@ -55,8 +56,15 @@ def judge(submission: Submission, policy: Policy) -> Verdict:
     return Verdict(pool=policy.pool_of(_types(submission.ask)), violations=violations)
 
 
-def new_job(submission: Submission, pool: PoolPolicy, *, entry_id: str, now: datetime) -> Job:
-    """The job as it enters the queue."""
+def new_job(
+    submission: Submission,
+    pool: PoolPolicy,
+    *,
+    entry_id: str,
+    now: datetime,
+    predicted: timedelta | None = None,
+) -> Job:
+    """The job as it enters the queue; ``predicted`` is how long the team's jobs of this shape train."""
     ask = submission.ask
     entered = now.replace(microsecond=now.microsecond // 1000 * 1000)  # the table keeps milliseconds
     spec = JobSpec(
@@ -66,17 +74,24 @@ def new_job(submission: Submission, pool: PoolPolicy, *, entry_id: str, now: dat
         pool=pool.name,
         submitted_by=submission.submitted_by,
         submitted_at=entered,
-        vector=ask.vector,
-        capacity_type=ask.capacity_type,
+        shapes=ask.shapes,
+        choice=ask.choice,
         preemptible=ask.options.preemptible,
-        has_checkpoint=ask.has_checkpoint,
+        checkpoint_uri=ask.checkpoint_uri,
+        keep_alive=ask.keep_alive,
+        predicted=predicted,
         max_runtime=ask.max_runtime,
         max_wait=ask.max_wait,
         body_hash=body_hash(submission.body),
     )
     priority = ask.options.priority
-    score = epoch_ms(entered) - pool.boost_ms(priority)
-    return Job(spec=spec, state=JobState.PENDING, priority=priority, score=score)
+    return Job(
+        spec=spec,
+        state=JobState.PENDING,
+        priority=priority,
+        score=score_of(spec, priority, pool),
+        ranked_by=pool.order_key,
+    )
 
 
 def is_same_submission(job: Job, submission: Submission) -> bool:
@@ -94,7 +109,7 @@ def ulid(now: datetime, randomness: bytes) -> str:
 
 
 def _types(ask: Ask) -> list[str]:
-    return sorted({capacity.instance_type for capacity in ask.vector})
+    return sorted({capacity.instance_type for shape in ask.shapes for capacity in shape.vector})
 
 
 def _pool_violations(submission: Submission, policy: Policy) -> Iterator[FieldError]:
@@ -113,7 +128,7 @@ def _no_pool(submission: Submission, instance_type: str, policy: Policy) -> Fiel
     known = sorted(name for pool in policy.pools for name in pool.instance_types)
     hint = f"use one of: {', '.join(known)}" if known else "the policy has no pools yet; ask an admin for one"
     return FieldError(
-        field=_where(submission.body, instance_type, "InstanceType"),
+        field=_where(submission, instance_type, "InstanceType"),
         message=f"{instance_type} belongs to no pool",
         hint=hint,
         rule=RULE_NO_POOL,
@@ -131,17 +146,26 @@ def _two_pools(types: list[str], policy: Policy) -> FieldError:
 
 
 def _never_fits(submission: Submission, pool: PoolPolicy) -> Iterator[FieldError]:
-    for capacity, count in sorted(submission.ask.vector.items()):
+    """Of several shapes one that fits into the empty pool is enough."""
+    ask = submission.ask
+    short = [
+        (capacity, count)
+        for shape in ask.shapes
+        for capacity, count in sorted(shape.vector.items())
+        if count > _room(pool, capacity)
+    ]
+    if any(all(count <= _room(pool, one) for one, count in shape.vector.items()) for shape in ask.shapes):
+        return
+    for capacity, count in dict.fromkeys(short):
         most = _room(pool, capacity)
-        if count > most:
-            kind = capacity.capacity_type.value
-            has = f"{most} {kind} {capacity.instance_type}"
-            yield FieldError(
-                field=_where(submission.body, capacity.instance_type, "InstanceCount"),
-                message=f"asks for {count}, but pool {pool.name} has {has} in all",
-                hint=f"ask for at most {most}" if most else f"the pool has no {kind} instances of this type",
-                rule=RULE_NEVER_FITS,
-            )
+        kind = capacity.capacity_type.value
+        has = f"{most} {kind} {capacity.instance_type}"
+        yield FieldError(
+            field=_where(submission, capacity.instance_type, "InstanceCount"),
+            message=f"asks for {count}, but pool {pool.name} has {has} in all",
+            hint=f"ask for at most {most}" if most else f"the pool has no {kind} instances of this type",
+            rule=RULE_NEVER_FITS,
+        )
 
 
 def _room(pool: PoolPolicy, capacity: Capacity) -> int:
@@ -154,19 +178,25 @@ def _priority_violations(submission: Submission, policy: Policy) -> Iterator[Fie
     ceiling = team.max_priority if team else MAX_PRIORITY
     priority = submission.ask.options.priority
     if priority > ceiling:
-        tags = submission.body.get("Tags", [])
-        index = next(index for index, tag in enumerate(tags) if tag["Key"] == PRIORITY)
         yield FieldError(
-            field=path_text(("Tags", index, "Value")),
+            field=_tag(submission, PRIORITY),
             message=f"priority {priority} is above the ceiling of team {submission.team}, {ceiling}",
             hint=f"ask for at most {ceiling}",
             rule=RULE_MAX_PRIORITY,
         )
 
 
-def _where(body: Mapping[str, Any], instance_type: str, field: str) -> str:
+def _tag(submission: Submission, key: str) -> str:
+    tags = submission.body.get("Tags", [])
+    index = next(index for index, tag in enumerate(tags) if tag["Key"] == key)
+    return path_text(("Tags", index, "Value"))
+
+
+def _where(submission: Submission, instance_type: str, field: str) -> str:
     """The path of a field of the first shape that names the type."""
-    resources = body["ResourceConfig"]
+    if submission.ask.options.alternatives:
+        return _tag(submission, ALTERNATIVES)
+    resources = submission.body["ResourceConfig"]
     path: Path = ("ResourceConfig",)
     for key in ("InstanceGroups", "InstancePreferences"):
         for index, part in enumerate(resources.get(key, [])):

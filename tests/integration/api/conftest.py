@@ -18,7 +18,7 @@ from trainmaster.jobs import End, Job, JobState, Reason
 from trainmaster.ports import Change
 
 from tests.bodies import body, tag_list
-from tests.builders import NOON
+from tests.builders import NOON, claimed, waiting
 from tests.integration.conftest import make_table
 
 OWN = "111122223333"
@@ -176,19 +176,19 @@ class Api:
         return written
 
     def start(self, name: str) -> Job:
-        self.change(name, lifecycle.claim(self.job(name), training_job_name=name, now=self.now))
+        self.change(name, claimed(self.job(name), name, now=self.now))
         return self.change(name, lifecycle.recorded(self.job(name), training_job_arn="arn:x", now=self.now))
 
     def put_back(self, name: str) -> Job:
         reason = Reason(code="throttled", message="come back")
-        self.change(name, lifecycle.claim(self.job(name), training_job_name=name, now=self.now))
+        self.change(name, claimed(self.job(name), name, now=self.now))
         return self.change(name, lifecycle.put_back(self.job(name), reason=reason, now=self.now))
 
     def end(self, name: str, becomes: JobState = JobState.COMPLETED) -> Job:
         """Preempted or final, with the attempt over."""
         job = self.start(name) if self.job(name).is_waiting else self.job(name)
         if becomes is JobState.PREEMPTED:
-            job = self.change(name, lifecycle.preempted_for(job, "x"))
+            job = self.change(name, lifecycle.preempted_for(job, waiting("x")))
         end = End(becomes=becomes, reason=Reason(code="ended", message="it is over"))
         change = lifecycle.ended(job, end, None, now=self.now)
         (written,) = self.store.commit([change], at=self.now)

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from trainmaster import lifecycle
 from trainmaster.api import build_api
 from trainmaster.errors import LostRaceError
 from trainmaster.jobs import JobState
 
+from tests.builders import claimed
 from tests.integration.api.conftest import ADA, ADMIN, BOB, Api, Untouchable
 
 
@@ -31,7 +31,7 @@ def test_a_job_tells_its_story(api: Api) -> None:
 def test_a_job_is_found_by_the_name_of_any_attempt(api: Api) -> None:
     api.submit("a")
     again = api.end("a", JobState.PREEMPTED)
-    api.change("a", lifecycle.claim(again, training_job_name="a-r1-0a1b2c", now=api.now))
+    api.change("a", claimed(again, "a-r1-0a1b2c", now=api.now))
     assert api.get("/jobs/a-r1-0a1b2c").json["name"] == "a"
     assert api.call("DELETE", "/jobs/a-r1-0a1b2c").status == 202
 
@@ -73,7 +73,7 @@ def test_what_cannot_be_a_name_is_404_without_a_look(api: Api, method: str, name
 def test_an_attempt_of_a_job_that_was_forgotten_is_not_one_of_its_namesakes(api: Api) -> None:
     api.submit("a")
     again = api.end("a", JobState.PREEMPTED)
-    api.change("a", lifecycle.claim(again, training_job_name="a-r1-0a1b2c", now=api.now))
+    api.change("a", claimed(again, "a-r1-0a1b2c", now=api.now))
     for key in ({"pk": {"S": "J#a"}, "sk": {"S": "job"}}, {"pk": {"S": "N#a"}, "sk": {"S": "alias"}}):
         api.client.delete_item(TableName=api.table, Key=key)  # retention is over
     api.submit("a")

@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from trainmaster import lifecycle
 from trainmaster.jobs import JobState
 
 from tests.bodies import body, resources, tag_list, tags
+from tests.builders import claimed
 from tests.integration.api.conftest import ADA, ADMIN, BOB, BOTH, G5, P5, STRANGER, Api
 
 NAME = "job1-2026-01-01"
@@ -59,7 +59,7 @@ def test_F6_another_team_is_not_told_the_state(api: Api) -> None:
 def test_the_name_of_a_later_attempt_is_taken_too(api: Api) -> None:
     api.submit("a")
     again = api.end("a", JobState.PREEMPTED)
-    api.change("a", lifecycle.claim(again, training_job_name="a-r1-0a1b2c", now=api.now))
+    api.change("a", claimed(again, "a-r1-0a1b2c", now=api.now))
     assert api.submit("a-r1-0a1b2c").status == 409
 
 

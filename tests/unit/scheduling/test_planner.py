@@ -258,7 +258,7 @@ def test_every_waiting_job_has_a_reason_with_a_number_or_a_name() -> None:
     reasons = plan(world, pool(2), now=NOON).reasons
     assert {name: (reason.code, reason.message) for name, reason in reasons.items()} == {
         "first": ("capacity", f"needs {A}=1, free {A}=0"),
-        "second": ("ahead", "first is ahead and waits for the same instances"),
+        "second": ("ahead", f"first is ahead and waits for {A}=1"),
     }
 
 
@@ -270,7 +270,7 @@ def test_the_names_of_other_teams_jobs_are_not_told() -> None:
     )
     told = [plan(one, pool(2), now=NOON).reasons for one in (world, replace(world, holds=(HELD_FOR_SECOND,)))]
     assert [reasons["second"].message for reasons in told] == [
-        "a job of team vision is ahead and waits for the same instances",
+        "a job of team vision is ahead and waits for ml.a.xlarge=2",
         "a job of team vision is stopping to make room",
     ]
     assert told[0]["first"].message == "r is stopping to make room"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from botocore.exceptions import (
@@ -14,6 +14,7 @@ from botocore.exceptions import (
 )
 
 from trainmaster.errors import (
+    AccountLimitError,
     NameTakenError,
     OutcomeUnknownError,
     ServerFaultError,
@@ -26,9 +27,9 @@ from trainmaster.jobs import TERMINAL_STATUSES, Observation
 
 # Codes of the SageMaker API and of AWS's common errors.
 _NAME_IN_USE = "ResourceInUse"
+_ACCOUNT_LIMIT = "ResourceLimitExceeded"
 _FOR_NOW = frozenset(
     {
-        "ResourceLimitExceeded",
         "ThrottlingException",
         "Throttling",
         "TooManyRequestsException",
@@ -106,11 +107,25 @@ class SageMakerTraining:
         except BotoCoreError as error:
             raise UnavailableError("SageMaker did not answer StopTrainingJob") from error
 
+    def keep_alive(self, training_job_name: str, period: timedelta) -> bool:
+        resources = {"KeepAlivePeriodInSeconds": int(period.total_seconds())}
+        try:
+            self._client.update_training_job(TrainingJobName=training_job_name, ResourceConfig=resources)
+        except ClientError as error:
+            if _code(error) not in _UNKNOWN_JOB:
+                raise _unavailable(error, "UpdateTrainingJob") from error
+            return False
+        except BotoCoreError as error:
+            raise UnavailableError("SageMaker did not answer UpdateTrainingJob") from error
+        return True
+
 
 def _create_error(error: ClientError) -> TrainmasterError:
     code, text = _code(error), printable(error.response["Error"].get("Message", ""))
     if code == _NAME_IN_USE:
         return NameTakenError(text)
+    if code == _ACCOUNT_LIMIT:
+        return AccountLimitError(text)
     if code in _FOR_NOW:
         return UnavailableError(f"{code}: {text}")
     if code in _FOR_GOOD:
@@ -140,7 +155,15 @@ def _observation(answer: Mapping[str, Any]) -> Observation:
         failure_reason=None if reason is None else printable(reason),
         training_since=_training_since(answer),
         ended_at=_utc(ended) if status in TERMINAL_STATUSES else None,
+        selected_type=answer.get("ResourceConfig", {}).get("SelectedInstanceType"),
+        warm_status=answer.get("WarmPoolStatus", {}).get("Status"),
+        billable=_billable(answer),
     )
+
+
+def _billable(answer: Mapping[str, Any]) -> timedelta | None:
+    seconds = answer.get("BillableTimeInSeconds")
+    return None if seconds is None else timedelta(seconds=seconds)
 
 
 def _training_since(answer: Mapping[str, Any]) -> datetime | None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from trainmaster.api.places import place_if_short
+from trainmaster.api.reasons import snapshot_of
 from trainmaster.api.ringing import ring
 from trainmaster.api.visit import Answer, Visit
 from trainmaster.errors import FieldError, InvalidRequestError, JobConflictError, LostRaceError
@@ -135,7 +136,7 @@ def _foreseen(visit: Visit, submission: Submission, verdict: Verdict) -> tuple[P
         return NOWHERE, ()
     pool, reader, now = verdict.pool, visit.outside.reader, visit.outside.clock()
     entry = waiting_entry(_new(visit, submission, pool))
-    snapshot = reader.snapshot(pool.name, policy=visit.stored, now=now)
+    snapshot = snapshot_of(pool, visit, now=now)
     decided = plan(replace(snapshot, waiting=(*snapshot.waiting, entry)), pool, now=now)
     victims = tuple(
         victim.name if visit.sees(victim.team) else None

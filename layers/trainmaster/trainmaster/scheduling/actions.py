@@ -3,10 +3,23 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import TypeAlias
 
-from trainmaster.jobs import Reason, Vector
-from trainmaster.scheduling.snapshot import Hold, RunningJob, WaitingJob
+from trainmaster.jobs import Capacity, Reason, Shape, Vector
+from trainmaster.scheduling.snapshot import Hold, RunningJob, WaitingJob, WarmPool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """The worst case of an attempt, to be covered by its team's month."""
+
+    month: str
+    usd_per_hour: Decimal
+    """Of all instances."""
+    cents: int
+    room_cents: int | None = None
+    """Most that may be committed before the claim; None: the team has no budget."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,10 +27,22 @@ class Start:
     """Claim the instances and create the training job."""
 
     job: WaitingJob
+    shape: Shape
+    """The one of the job's shapes it runs in; with InstancePreferences all types that are held."""
     room: Vector
     """Most that may be in use, by capacity, at the instant of the claim."""
+    warm: Vector
+    """Exactly what must be warm at that instant; else ``room`` was reckoned wrongly."""
+    reuses: WarmPool | None = None
+    """The warm pool it lands in."""
     ends_hold: bool = False
     """The job was held room for; the claim uses it up."""
+    charge: Charge | None = None
+    """None where the price is unknown."""
+    probes: tuple[Capacity, ...] = ()
+    """Types whose learned account limit it goes above, to find out whether that still holds."""
+    backfills: bool = False
+    """It goes before a job that ranks ahead, without delaying it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +50,12 @@ class Preempt:
     """Stop every victim so that ``job`` can start, and keep their room for it."""
 
     job: WaitingJob
+    shape: Shape
     victims: tuple[RunningJob, ...]
     used: Vector
     """In use when this was decided; if it has changed since, the decision is void."""
+    reclaims: bool = False
+    """It takes back the team's quota from borrowers, whatever their priority."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +87,43 @@ class LimitHold:
     until: datetime
 
 
-Action: TypeAlias = Start | Preempt | Stop | Unpark | DropHold | LimitHold
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepWarm:
+    """Have SageMaker keep the warm pool for longer: a job that can use it is due."""
+
+    pool: WarmPool
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseWarm:
+    """Give the instances of a warm pool back."""
+
+    pool: WarmPool
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettleWarm:
+    """It is past its time or was told to go: ask SageMaker whether it is gone, and stop counting it if so."""
+
+    pool: WarmPool
+
+
+Action: TypeAlias = (
+    Start | Preempt | Stop | Unpark | DropHold | LimitHold | KeepWarm | ReleaseWarm | SettleWarm
+)
 
 
 def subject(action: Action) -> str:
     """Name of the job an action is about."""
-    return action.hold.preemptor if isinstance(action, DropHold | LimitHold) else action.job.name
+    match action:
+        case DropHold(hold=hold) | LimitHold(hold=hold):
+            return hold.preemptor
+        case KeepWarm(pool=pool) | ReleaseWarm(pool=pool) | SettleWarm(pool=pool):
+            return pool.training_job_name
+        case _:
+            return action.job.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,13 @@
 """How many instances of what are there, and for whom they are free."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 
 from trainmaster.jobs import Capacity, CapacityType, JobState, Vector
 from trainmaster.policy import PoolPolicy
-from trainmaster.scheduling.snapshot import Hold, RunningJob, total
+from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, total
+
+ASKED_TO_STOP = frozenset({JobState.PREEMPTING, JobState.STOPPING})
 
 
 def pool_vector(pool: PoolPolicy) -> dict[Capacity, int]:
@@ -14,24 +17,41 @@ def pool_vector(pool: PoolPolicy) -> dict[Capacity, int]:
     return on_demand | spot
 
 
+def free_now(snapshot: Snapshot, capacity: Vector, holds: Iterable[Hold]) -> dict[Capacity, int]:
+    """Neither used nor warm nor held. Below zero where capacity was lowered, or victims still stop."""
+    return minus(capacity, snapshot.used, snapshot.warm, *(hold.vector for hold in holds))
+
+
+def allowed(snapshot: Snapshot, *, now: datetime) -> dict[Capacity, int]:
+    """What learned account limits leave, of the types that have one; those due for a probe have none."""
+    return {
+        capacity: limit.limit - snapshot.used.get(capacity, 0) - snapshot.warm.get(capacity, 0)
+        for capacity, limit in snapshot.account_limits.items()
+        if limit.until > now
+    }
+
+
 def minus(left: Vector, *others: Vector) -> dict[Capacity, int]:
-    """``left`` less all others; may go below zero (capacity was lowered, or victims still stop)."""
-    taken = total(others)
-    return {capacity: left.get(capacity, 0) - taken.get(capacity, 0) for capacity in {*left, *taken}}
+    """``left`` less all others; may go below zero."""
+    rest = dict(left)
+    for other in others:
+        for capacity, count in other.items():
+            rest[capacity] = rest.get(capacity, 0) - count
+    return rest
 
 
-def kept_from(job: str, holds: Iterable[Hold]) -> dict[Capacity, int]:
-    """What is held for others than ``job``."""
-    return total(hold.vector for hold in holds if hold.preemptor != job)
+def take(rest: dict[Capacity, int], vector: Vector, *, times: int = 1) -> None:
+    """Subtract in place; ``times=-1`` gives back."""
+    for capacity, count in vector.items():
+        rest[capacity] = rest.get(capacity, 0) - times * count
 
 
 def on_its_way(running: Iterable[RunningJob]) -> dict[Capacity, int]:
     """Instances of attempts that were asked to stop: free within minutes."""
-    asked = (JobState.PREEMPTING, JobState.STOPPING)
-    return total(job.vector for job in running if job.state in asked)
+    return total(job.vector for job in running if job.state in ASKED_TO_STOP)
 
 
-def lacking(asked: Vector, free: Vector) -> dict[Capacity, int]:
+def lacking(asked: Vector, free: Mapping[Capacity, int]) -> dict[Capacity, int]:
     """How many more are needed, by capacity; empty when ``asked`` fits."""
     short = {capacity: count - free.get(capacity, 0) for capacity, count in asked.items()}
     return {capacity: count for capacity, count in short.items() if count > 0}

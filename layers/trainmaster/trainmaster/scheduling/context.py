@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from trainmaster.ports import Clock, JobReader, JobStore, TrainingApi
+from trainmaster.policy import PoolPolicy
+from trainmaster.ports import Clock, JobReader, JobStore, PoolReader, TrainingApi
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,8 +13,10 @@ class Pass:
     policy_version: int
     store: JobStore
     reader: JobReader
+    pools: PoolReader
     training: TrainingApi
     clock: Clock
     stack: str
-    capacity_wait: timedelta
-    """The pool's MaxPendingTimeInSeconds for accelerated types."""
+    rules: PoolPolicy
+    spot_max_wait: timedelta
+    """What MaxWaitTimeInSeconds is above MaxRuntimeInSeconds where the planner picked spot."""

@@ -1,7 +1,9 @@
 """What the queue and the pool keep of a job: small rows, derived from the job and from nothing else."""
 
+from datetime import timedelta
+
 from trainmaster.jobs import Job
-from trainmaster.lifecycle import ends_by
+from trainmaster.lifecycle import ends_by, runtime_left
 from trainmaster.scheduling.snapshot import RunningJob, WaitingJob
 
 
@@ -11,10 +13,16 @@ def waiting_entry(job: Job) -> WaitingJob:
         ver=job.ver,
         team=job.spec.team,
         state=job.state,
-        vector=job.spec.vector,
+        shapes=job.spec.shapes,
+        choice=job.spec.choice,
         priority=job.priority,
         score=job.score,
+        ranked_by=job.ranked_by,
         submitted_at=job.spec.submitted_at,
+        runs_at_most=runtime_left(job)[0],
+        max_wait=job.spec.max_wait,
+        has_checkpoint=job.spec.has_checkpoint,
+        predicted=_still(job),
         not_before=job.not_before,
         waiting_code=job.waiting.code if job.waiting else None,
     )
@@ -28,7 +36,7 @@ def running_entry(job: Job) -> RunningJob:
         ver=job.ver,
         team=job.spec.team,
         state=job.state,
-        vector=job.spec.vector,
+        vector=live.vector,
         priority=job.priority,
         score=job.score,
         claimed_at=live.claimed_at,
@@ -41,4 +49,14 @@ def running_entry(job: Job) -> RunningJob:
         preemptible=job.spec.preemptible,
         has_checkpoint=job.spec.has_checkpoint,
         preemptions=job.preemptions,
+        last_checkpoint=live.last_checkpoint,
+        predicted=_still(job),
+        cents_per_hour=None if live.usd_per_hour is None else int(live.usd_per_hour * 100),
+        warm_key=live.shape.warm_key if live.keep_alive else None,
     )
+
+
+def _still(job: Job) -> timedelta | None:
+    """What is likely left of its training after earlier attempts."""
+    predicted = job.spec.predicted
+    return None if predicted is None else max(predicted - job.survived, timedelta())

@@ -5,13 +5,25 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from trainmaster import lifecycle
-from trainmaster.errors import LostRaceError, TrainmasterError
+from trainmaster.errors import AccountLimitError, LostRaceError, TrainmasterError
 from trainmaster.jobs import Job, Reason
 from trainmaster.ports import Change, Guard
-from trainmaster.scheduling import starting
-from trainmaster.scheduling.actions import Action, DropHold, LimitHold, Plan, Preempt, Start, Stop, Unpark
+from trainmaster.scheduling import limits, starting, warming
+from trainmaster.scheduling.actions import (
+    Action,
+    DropHold,
+    KeepWarm,
+    LimitHold,
+    Plan,
+    Preempt,
+    ReleaseWarm,
+    SettleWarm,
+    Start,
+    Stop,
+    Unpark,
+)
 from trainmaster.scheduling.context import Pass
-from trainmaster.scheduling.snapshot import Hold, RunningJob, WaitingJob, known_as
+from trainmaster.scheduling.snapshot import Hold, RunningJob, WaitingJob
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,37 +80,46 @@ def _execute_one(action: Action, now: Pass) -> None:
         case Unpark(job=waiting):
             job = _read(waiting, now)
             now.store.commit([Change(before=job, after=lifecycle.unparked(job))], at=now.clock())
+        case _:
+            _keep_up(action, now)
+
+
+def _keep_up(action: DropHold | LimitHold | KeepWarm | ReleaseWarm | SettleWarm, now: Pass) -> None:
+    """What the pool itself keeps: holds and warm pools."""
+    match action:
         case DropHold(hold=hold):
             now.store.drop_hold(now.pool, hold)
         case LimitHold(hold=hold, until=until):
             now.store.limit_hold(now.pool, hold, until)
+        case KeepWarm(pool=pool, until=until):
+            warming.keep(pool, until, now)
+        case ReleaseWarm(pool=pool):
+            warming.release(pool, now)
+        case SettleWarm(pool=pool):
+            warming.settle(pool, now)
         case _:
             assert_never(action)
 
 
 def _start(action: Start, now: Pass) -> None:
     job = _read(action.job, now)
-    guard = Guard(
-        policy_version=now.policy_version,
-        room=action.room,
-        ends_hold_of=job.name if action.ends_hold else None,
-    )
-    claimed = starting.claim(job, now, guard=guard)
-    starting.launch(claimed, now)
+    claimed = starting.claim(job, action, now)
+    try:
+        starting.launch(claimed, now)
+    except AccountLimitError:
+        limits.learn(action, now)
+        raise
+    limits.forget(action, now)
+    warming.verify_reuse(claimed, now)
 
 
 def _preempt(action: Preempt, now: Pass) -> None:
     """Intents and the hold in one transaction; the stops follow."""
     victims = [_read(victim, now) for victim in action.victims]
     hold = Hold(
-        preemptor=action.job.name, vector=action.job.vector, victims=tuple(job.name for job in victims)
+        preemptor=action.job.name, vector=action.shape.vector, victims=tuple(job.name for job in victims)
     )
-    changes = [
-        Change(
-            before=victim, after=lifecycle.preempted_for(victim, known_as(action.job, to=victim.spec.team))
-        )
-        for victim in victims
-    ]
+    changes = [Change(before=victim, after=lifecycle.preempted_for(victim, action.job)) for victim in victims]
     guard = Guard(
         policy_version=now.policy_version,
         used=action.used,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from trainmaster.policy import parse_policy
-from trainmaster.ports import Clock, JobReader, JobStore, PolicyStore, SnapshotReader, TrainingApi
+from trainmaster.ports import Clock, JobReader, JobStore, PolicyStore, PoolReader, SnapshotReader, TrainingApi
 from trainmaster.scheduling.actions import Action
 from trainmaster.scheduling.context import Pass
 from trainmaster.scheduling.executor import execute, explain
@@ -20,6 +20,7 @@ class Scheduler:
     snapshots: SnapshotReader
     store: JobStore
     reader: JobReader
+    pools: PoolReader
     training: TrainingApi
     clock: Clock
     stack: str
@@ -34,20 +35,23 @@ class Scheduler:
     def _once(self, name: str, summary: "Summary") -> bool:
         """One look; True when something was done, so that another look is worth it."""
         stored = self.policies.current()
-        pool = parse_policy(stored.document).pool(name)
+        policy = parse_policy(stored.document)
+        pool = policy.pool(name)
         if pool is None:
             return False
-        snapshot = self.snapshots.snapshot(name, policy=stored, now=self.clock())
+        snapshot = self.snapshots.snapshot(pool, policy=policy, paused=stored.paused, now=self.clock())
         decided = plan(snapshot, pool, now=self.clock())
         context = Pass(
             pool=name,
             policy_version=stored.version,
             store=self.store,
             reader=self.reader,
+            pools=self.pools,
             training=self.training,
             clock=self.clock,
             stack=self.stack,
-            capacity_wait=pool.capacity_wait,
+            rules=pool,
+            spot_max_wait=policy.spot_max_wait,
         )
         outcome = execute(decided, context)
         summary.looks += 1

@@ -1,11 +1,13 @@
 """What a pass knows about one pool: read once, then decided on."""
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from trainmaster.jobs import Capacity, JobState, Vector, epoch_ms
+from trainmaster.jobs import Capacity, Choice, JobState, Shape, Vector, asked_for, epoch_ms
+from trainmaster.ledger import MonthAccount
+from trainmaster.policy import AtLimit
+from trainmaster.pricing import PriceTable
 
 FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 """Until when a held job is parked."""
@@ -19,17 +21,32 @@ class WaitingJob:
     ver: int
     team: str
     state: JobState
-    vector: Vector
+    shapes: tuple[Shape, ...]
     priority: int
     score: int
     submitted_at: datetime
+    runs_at_most: timedelta
+    """MaxRuntimeInSeconds of its next attempt."""
+    max_wait: timedelta | None = None
+    """MaxWaitTimeInSeconds as submitted, of spot jobs."""
+    choice: Choice = Choice.FIRST_FIT
+    has_checkpoint: bool = False
+    predicted: timedelta | None = None
+    """How long its next attempt is likely to train; a guess, never a promise."""
+    ranked_by: str = ""
+    """``PoolPolicy.order_key`` of the order the score was made with."""
     not_before: datetime | None = None
     waiting_code: str | None = None
     """Code of the reason last written to the job."""
 
     @property
+    def vector(self) -> Vector:
+        """What it asks for: its best shape, or all that SageMaker may choose from."""
+        return asked_for(self.shapes, self.choice)
+
+    @property
     def rank(self) -> tuple[int, str]:
-        """The one total order: of starts, and of victims from the other end."""
+        """Its turn among the jobs of its tier."""
         return (self.score, self.name)
 
     @property
@@ -61,6 +78,13 @@ class RunningJob:
     preemptible: bool
     has_checkpoint: bool
     preemptions: int
+    last_checkpoint: datetime | None = None
+    predicted: timedelta | None = None
+    """How long this attempt is likely to train in all; a guess."""
+    cents_per_hour: int | None = None
+    """Of all its instances; None where the price is unknown."""
+    warm_key: str | None = None
+    """Of the warm pool it would leave behind; None: none."""
 
     @property
     def rank(self) -> tuple[int, str]:
@@ -79,6 +103,45 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WarmPool:
+    """Instances that SageMaker keeps for the next job of the same key. They count as taken."""
+
+    training_job_name: str
+    """Whose end left it behind: the name that UpdateTrainingJob and DescribeTrainingJob take."""
+    team: str
+    vector: Vector
+    warm_key: str
+    since: datetime
+    expires_at: datetime
+    """When SageMaker gives it up by itself."""
+    releasing: bool = False
+    """SageMaker was told to give it up; still counted until DescribeTrainingJob says Terminated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountLimit:
+    """What ResourceLimitExceeded taught about one type."""
+
+    limit: int
+    """Instances in use and warm when the account refused one more."""
+    until: datetime
+    """Nothing above the limit is tried before; then one start probes it."""
+    refusals: int
+    """In a row; the exponent of the wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetState:
+    """One team's month."""
+
+    month: str
+    """``YYYY-MM``, UTC."""
+    account: MonthAccount
+    limit_cents: int
+    at_limit: AtLimit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """One pool, as read at the start of a pass.
 
@@ -88,6 +151,9 @@ class Snapshot:
 
     paused: bool = False
     used: Vector = field(default_factory=dict)
+    warm: Vector = field(default_factory=dict)
+    """Instances of warm pools, by the counters."""
+    warm_pools: tuple[WarmPool, ...] = ()
     holds: tuple[Hold, ...] = ()
     waiting: tuple[WaitingJob, ...] = ()
     due: tuple[WaitingJob, ...] = ()
@@ -95,6 +161,14 @@ class Snapshot:
     running: tuple[RunningJob, ...] = ()
     gone_preemptors: frozenset[str] = frozenset()
     """Owners of holds that are no longer waiting."""
+    account_limits: Mapping[Capacity, AccountLimit] = field(default_factory=dict)
+    last_end: Mapping[Capacity, datetime] = field(default_factory=dict)
+    """When instances of the type last came free."""
+    budgets: Mapping[str, BudgetState] = field(default_factory=dict)
+    """By team, of those with a budget."""
+    prices: PriceTable = field(default_factory=PriceTable)
+    spot_max_wait: timedelta = timedelta(hours=6)
+    """What MaxWaitTimeInSeconds is above MaxRuntimeInSeconds where the planner picks spot."""
 
 
 def known_as(job: WaitingJob | RunningJob, *, to: str) -> str:
@@ -104,7 +178,8 @@ def known_as(job: WaitingJob | RunningJob, *, to: str) -> str:
 
 def total(vectors: Iterable[Vector]) -> dict[Capacity, int]:
     """Sum of vectors."""
-    counted: Counter[Capacity] = Counter()
+    counted: dict[Capacity, int] = {}
     for vector in vectors:
-        counted.update(vector)
-    return dict(counted)
+        for capacity, count in vector.items():
+            counted[capacity] = counted.get(capacity, 0) + count
+    return counted

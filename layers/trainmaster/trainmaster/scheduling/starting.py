@@ -7,10 +7,12 @@ an attempt is created at most once and never lost.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster import lifecycle
 from trainmaster.errors import (
+    AccountLimitError,
     LostRaceError,
     NameTakenError,
     OutcomeUnknownError,
@@ -19,22 +21,55 @@ from trainmaster.errors import (
     UnavailableError,
     UnclassifiedTrainingError,
 )
-from trainmaster.jobs import Job, JobState, Reason
+from trainmaster.jobs import Attempt, CapacityType, Job, JobState, Reason
+from trainmaster.ledger import month_of
 from trainmaster.ports import Change, Guard, TrainingApi
 from trainmaster.requests import attempt_name, attempt_request, is_ours
+from trainmaster.scheduling.actions import Start
 from trainmaster.scheduling.context import Pass
 
+LONGEST_KEEP_ALIVE = timedelta(seconds=21_600)
+"""Source: SageMaker API reference, KeepAlivePeriodInSeconds."""
 RECORD_TRIES = 5
 """A job whose start is being recorded can only be changed by a cancel, an event and the reconciler."""
 
 
-def claim(job: Job, now: Pass, *, guard: Guard) -> Job:
+def claim(job: Job, action: Start, now: Pass) -> Job:
     """Take the slot. Raises LostRaceError when the pool or the job has changed."""
     at = now.clock()
-    name = attempt_name(job.name, job.spec.entry_id, job.attempt)
-    after = lifecycle.claim(job, training_job_name=name, now=at)
+    after = lifecycle.claim(job, _attempt(job, action, now, at=at))
+    guard = Guard(
+        policy_version=now.policy_version,
+        room=action.room,
+        warm=action.warm,
+        reuses=action.reuses,
+        ends_hold_of=job.name if action.ends_hold else None,
+        committed_room=action.charge.room_cents if action.charge else None,
+    )
     (claimed,) = now.store.commit([Change(before=job, after=after)], at=at, guard=guard)
     return claimed
+
+
+def _attempt(job: Job, action: Start, now: Pass, *, at: datetime) -> Attempt:
+    max_runtime, _ = lifecycle.runtime_left(job)
+    shape, charge = action.shape, action.charge
+    spot = shape.capacity_type is CapacityType.SPOT
+    max_wait = (job.spec.max_wait or max_runtime + now.spot_max_wait) if spot else None
+    keep_alive = min(now.rules.warm_pool.keep_alive, job.spec.keep_alive or LONGEST_KEEP_ALIVE)
+    return Attempt(
+        number=job.attempt,
+        training_job_name=attempt_name(job.name, job.spec.entry_id, job.attempt),
+        shape=shape,
+        max_runtime=max_runtime,
+        max_wait=max_wait,
+        keep_alive=keep_alive if shape.warm_key and keep_alive else None,
+        claimed_at=at,
+        lease_until=at + lifecycle.LEASE,
+        reuses=action.reuses.training_job_name if action.reuses else None,
+        usd_per_hour=charge.usd_per_hour if charge else None,
+        reserved_cents=charge.cents if charge else 0,
+        month=charge.month if charge else month_of(at),
+    )
 
 
 def launch(job: Job, now: Pass) -> None:
@@ -42,6 +77,7 @@ def launch(job: Job, now: Pass) -> None:
 
     Raises:
         OutcomeUnknownError: Nobody knows yet; the lease keeps the slot until the reconciler does.
+        AccountLimitError: The account allows no more of the type; the job waits in its turn again.
     """
     request = _request(job, now)
     try:
@@ -55,6 +91,10 @@ def launch(job: Job, now: Pass) -> None:
         _release(job, lambda one: lifecycle.puzzled(one, message=message, now=now.clock()), now)
     except OutcomeUnknownError:
         raise
+    except AccountLimitError as error:
+        limited = Reason(code="account-limit", message=str(error))
+        _release(job, lambda one: lifecycle.refused_by_account(one, limited), now)
+        raise
     except UnavailableError as error:
         reason = Reason(code="unavailable", message=str(error))
         _release(job, lambda one: lifecycle.put_back(one, reason=reason, now=now.clock()), now)
@@ -63,13 +103,13 @@ def launch(job: Job, now: Pass) -> None:
 
 
 def _request(job: Job, now: Pass) -> dict[str, Any]:
-    body = now.reader.request(job.name)
+    assert job.live is not None, f"{job.name} has no live attempt"
     return attempt_request(
-        body,
-        name=_live_name(job),
+        now.reader.request(job.name),
+        attempt=job.live,
         job=job,
         stack=now.stack,
-        capacity_wait=now.capacity_wait,
+        capacity_wait=now.rules.capacity_wait,
     )
 
 

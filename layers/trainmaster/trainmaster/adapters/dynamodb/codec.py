@@ -79,18 +79,26 @@ def _encode(content: Any, hint: Any) -> Any:
     if hint == Vector:
         return vector_text(content)
     match content:
+        case tuple():
+            return [_encode(part, None) for part in content]
+        case Mapping():
+            return {str(name): _encode(part, None) for name, part in content.items()}
+        case _ if is_dataclass(content):
+            return encode(content)
+        case _:
+            return _encode_scalar(content)
+
+
+def _encode_scalar(content: Any) -> Any:
+    match content:
         case datetime():
             return iso(content)
         case timedelta():
             return int(content.total_seconds())
+        case Decimal():
+            return str(content)  # a number would come back as int or float
         case Enum():
             return content.value
-        case tuple():
-            return list(content)
-        case Mapping():
-            return dict(content)
-        case _ if is_dataclass(content):
-            return encode(content)
         case _:
             return content
 
@@ -104,7 +112,10 @@ def _decode(hint: Any, content: Any) -> Any:
     if hint is timedelta:
         return timedelta(seconds=content)
     if typing.get_origin(hint) is tuple:
-        return tuple(content)
+        part = typing.get_args(hint)[0]
+        return tuple(_decode(part, one) for one in content)
+    if hint is Decimal:
+        return Decimal(content)
     if isinstance(hint, type) and is_dataclass(hint):
         return decode(hint, content)
     if isinstance(hint, type) and issubclass(hint, Enum):

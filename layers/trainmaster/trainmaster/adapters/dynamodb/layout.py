@@ -12,14 +12,20 @@
 | running | ``R#pool`` | ``name`` |
 | counters | ``P#pool`` | ``counters`` |
 | team | ``T#pool`` | ``team`` |
+| warm pool | ``W#pool`` | ``training-job-name`` |
+| run times | ``H#pool`` | ``team#lane`` |
+| a team's month | ``U#team#month`` | ``total`` |
+| a job's usage in it | ``U#team#month`` | ``j#name`` |
+| who took what from it | ``U#team#month`` | ``p#time#name`` |
 | policy | ``POLICY`` | ``current``, ``v#revision`` |
 
 Only final jobs have ``ended_at`` beside ``team``, so only they are in the index ``by_team``.
 """
 
 import hashlib
+from collections.abc import Sequence
 
-from trainmaster.jobs import Capacity, Job, Vector, vector_text
+from trainmaster.jobs import Capacity, Choice, Job, Shape, lane_text
 from trainmaster.scheduling.snapshot import WaitingJob
 
 SCORE_OFFSET = 10**16
@@ -65,8 +71,31 @@ def running_key(pool: str, name: str) -> Key:
     return (f"R#{pool}", name)
 
 
+def warm_key(pool: str, training_job_name: str) -> Key:
+    return (f"W#{pool}", training_job_name)
+
+
+def run_times_key(pool: str, team: str, lane_text: str) -> Key:
+    return (f"H#{pool}", f"{team}#{lane_text}")
+
+
+def month_key(team: str, month: str) -> Key:
+    return (f"U#{team}#{month}", "total")
+
+
+def usage_key(team: str, month: str, name: str) -> Key:
+    return (f"U#{team}#{month}", f"j#{name}")
+
+
+def taking_key(team: str, month: str, at: str, victim: str) -> Key:
+    return (f"U#{team}#{month}", f"p#{at}#{victim}")
+
+
 def queue_key(pool: str, entry: WaitingJob) -> Key:
-    return (queue_partition(pool, entry.team, lane(entry.vector)), rank_text(entry.score, entry.name))
+    return (
+        queue_partition(pool, entry.team, lane(entry.shapes, entry.choice)),
+        rank_text(entry.score, entry.name),
+    )
 
 
 def queue_partition(pool: str, team: str, lane_text: str) -> str:
@@ -81,9 +110,9 @@ def rank_text(score: int, name: str) -> str:
     return f"{score + SCORE_OFFSET:0{SCORE_DIGITS}d}#{name}"
 
 
-def lane(vector: Vector) -> str:
+def lane(shapes: Sequence[Shape], choice: Choice) -> str:
     """Jobs of a lane ask for the same thing, so a head that cannot start speaks for those behind it."""
-    text = vector_text(vector)
+    text = lane_text(shapes, choice)
     if len(text) <= MAX_LANE_TEXT:
         return text
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -92,6 +121,31 @@ def lane(vector: Vector) -> str:
 def used(capacity: Capacity) -> str:
     """Attribute of counters and teams."""
     return f"used#{capacity}"
+
+
+def warm(capacity: Capacity) -> str:
+    """Attribute of counters: instances of warm pools."""
+    return f"warm#{capacity}"
+
+
+def last_end(capacity: Capacity) -> str:
+    """Attribute of counters: when instances of the type last came free."""
+    return f"ended#{capacity}"
+
+
+def account_limit(capacity: Capacity) -> str:
+    """Attribute of counters: what the account refused."""
+    return f"limit#{capacity}"
+
+
+def runs_of(number: int) -> str:
+    """Attribute of run times: jobs of this length (``run_times.bucket``)."""
+    return f"b#{number}"
+
+
+def spent_on(cause: str) -> str:
+    """Attribute of a job's usage: cents."""
+    return f"by#{cause}"
 
 
 def waiting_in(lane_text: str) -> str:

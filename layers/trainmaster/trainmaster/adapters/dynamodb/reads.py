@@ -4,7 +4,7 @@ import gzip
 import heapq
 import json
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
@@ -15,11 +15,23 @@ from trainmaster.adapters.dynamodb.codec import decode, from_attributes, to_attr
 from trainmaster.adapters.dynamodb.transactions import unavailable
 from trainmaster.errors import UnavailableError
 from trainmaster.jobs import Attempt, Capacity, Job, JobState, epoch_ms
-from trainmaster.ports import Alias, HistoryLine, PoolState, StoredPolicy, TeamState
-from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob
+from trainmaster.ledger import Cause, MonthAccount, PreemptionEntry, UsageLine, budget_cents, month_of
+from trainmaster.policy import Policy, PoolPolicy
+from trainmaster.ports import Alias, HistoryLine, PoolState, TeamState
+from trainmaster.pricing import PriceTable
+from trainmaster.scheduling.candidates import HEADS, Lane, chosen_lanes
+from trainmaster.scheduling.capacity import minus, pool_vector
+from trainmaster.scheduling.run_times import RunTimes
+from trainmaster.scheduling.snapshot import (
+    AccountLimit,
+    BudgetState,
+    Hold,
+    RunningJob,
+    Snapshot,
+    WaitingJob,
+    WarmPool,
+)
 
-HEADS = 8
-"""Candidates of each lane of each team: what the planner looks at."""
 HISTORY_LINES = 200
 BATCH = 100
 """Keys of one BatchGetItem. Source: DynamoDB limits."""
@@ -58,24 +70,77 @@ class DynamoReader:
 
     # ---- a pass
 
-    def snapshot(self, pool: str, *, policy: StoredPolicy, now: datetime) -> Snapshot:
+    def snapshot(self, pool: PoolPolicy, *, policy: Policy, paused: bool, now: datetime) -> Snapshot:
         """Read the pool; what it costs depends on teams, shapes and running jobs, not on the queue."""
-        counters = self._get(layout.counters_key(pool)) or {}
+        counters = self._get(layout.counters_key(pool.name)) or {}
         holds = tuple(decode(Hold, content) for name, content in counters.items() if name.startswith("hold#"))
+        used, warm = _counts(counters, "used#"), _counts(counters, "warm#")
+        lanes = chosen_lanes(self._lanes(pool.name), free=minus(pool_vector(pool), used), now=now)
+        waiting = tuple(entry for lane in lanes for entry in self._heads(pool.name, lane))
         return Snapshot(
-            paused=policy.paused,
-            used=_counts(counters),
+            paused=paused,
+            used=used,
+            warm=warm,
+            warm_pools=self._warm_pools(pool.name) if warm else (),
             holds=holds,
-            waiting=tuple(self._heads(pool)),
-            due=self._due(pool, now=now),
-            running=tuple(decode(RunningJob, item) for item in self._query(f"R#{pool}")),
+            waiting=waiting,
+            due=self._due(pool.name, now=now),
+            running=tuple(decode(RunningJob, item) for item in self._query(f"R#{pool.name}")),
             gone_preemptors=frozenset(hold.preemptor for hold in holds if not self._waits(hold.preemptor)),
+            account_limits=_limits(counters),
+            last_end=_last_ends(counters),
+            budgets=self._budgets(policy, {entry.team for entry in waiting}, now=now),
+            prices=PriceTable(overrides=policy.prices),
+            spot_max_wait=policy.spot_max_wait,
         )
 
-    def _heads(self, pool: str) -> Iterator[WaitingJob]:
-        for team, lane in self._lanes(pool):
-            entries = self._query(layout.queue_partition(pool, team, lane), page=HEADS)
-            yield from (decode(WaitingJob, item) for item in islice(entries, HEADS))
+    def _heads(self, pool: str, lane: Lane) -> Iterator[WaitingJob]:
+        entries = self._query(layout.queue_partition(pool, lane.team, lane.text), page=HEADS)
+        return (decode(WaitingJob, item) for item in islice(entries, HEADS))
+
+    def _warm_pools(self, pool: str) -> tuple[WarmPool, ...]:
+        return tuple(decode(WarmPool, item) for item in self._query(f"W#{pool}"))
+
+    def _budgets(self, policy: Policy, teams: Iterable[str], *, now: datetime) -> dict[str, BudgetState]:
+        """This month of each team that has a budget and waits."""
+        month = month_of(now)
+        limited = {team: found.budget for team in sorted(teams) if (found := policy.team(team))}
+        return {
+            team: BudgetState(
+                month=month,
+                account=self.month(team, month),
+                limit_cents=budget_cents(budget.usd_per_month),
+                at_limit=budget.at_limit,
+            )
+            for team, budget in limited.items()
+            if budget is not None
+        }
+
+    # ---- money
+
+    def month(self, team: str, month: str) -> MonthAccount:
+        item = self._get(layout.month_key(team, month)) or {}
+        spent = item.get("spent", 0)
+        return MonthAccount(spent=spent, reserved=item.get("committed", 0) - spent)
+
+    def usage(self, team: str, month: str) -> tuple[tuple[UsageLine, ...], tuple[PreemptionEntry, ...]]:
+        partition = layout.month_key(team, month)[0]
+        lines = tuple(_usage_line(item) for item in self._query(partition, prefix="j#"))
+        takings = tuple(decode(PreemptionEntry, item) for item in self._query(partition, prefix="p#"))
+        return lines, takings
+
+    # ---- run times
+
+    def run_times(self, pool: str) -> dict[tuple[str, str], RunTimes]:
+        found = ((item["sk"].partition("#"), item) for item in self._query(f"H#{pool}"))
+        return {(team, lane): _run_times(item) for (team, _, lane), item in found}
+
+    def predicted(self, pool: str, team: str, lane: str) -> timedelta | None:
+        """How long the team's next job of this lane is likely to train."""
+        item = self._get(layout.run_times_key(pool, team, lane))
+        return None if item is None else _run_times(item).predicted
+
+    # ---- parked
 
     def _due(self, pool: str, *, now: datetime) -> tuple[WaitingJob, ...]:
         until = f"{epoch_ms(now):015d}~"  # '~' sorts behind every name
@@ -86,30 +151,30 @@ class DynamoReader:
         job = self.job(name)
         return job is not None and job.is_waiting
 
-    def _lanes(self, pool: str) -> dict[tuple[str, str], int]:
-        """Jobs that wait, by (team, lane)."""
-        return {
-            (team["sk"], name.removeprefix("lane#")): count
+    def _lanes(self, pool: str) -> list[Lane]:
+        """Those in which jobs wait."""
+        return [
+            Lane(team=team["sk"], text=name.removeprefix("lane#"), waiting=count)
             for team in self._query(f"T#{pool}")
             for name, count in team.items()
             if name.startswith("lane#") and count > 0
-        }
+        ]
 
     # ---- lists for people
 
     def queue_length(self, pool: str) -> int:
-        return sum(self._lanes(pool).values())
+        return sum(lane.waiting for lane in self._lanes(pool))
 
     def waiting(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
-        lanes = [self._lane(pool, team, lane, after, limit) for team, lane in self._lanes(pool)]
+        lanes = [self._lane(pool, lane, after, limit) for lane in self._lanes(pool)]
         merged = heapq.merge(*lanes, key=lambda entry: entry.rank)
         return tuple(islice(merged, limit))
 
-    def _lane(
-        self, pool: str, team: str, lane: str, after: tuple[int, str] | None, limit: int
-    ) -> Iterator[WaitingJob]:
+    def _lane(self, pool: str, lane: Lane, after: tuple[int, str] | None, limit: int) -> Iterator[WaitingJob]:
         behind = None if after is None else layout.rank_text(*after)
-        items = self._query(layout.queue_partition(pool, team, lane), behind=behind, page=min(limit, PAGE))
+        items = self._query(
+            layout.queue_partition(pool, lane.team, lane.text), behind=behind, page=min(limit, PAGE)
+        )
         return (decode(WaitingJob, item) for item in items)
 
     def parked(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
@@ -153,13 +218,21 @@ class DynamoReader:
         counters = self._get(layout.counters_key(pool)) or {}
         teams = {
             item["sk"]: TeamState(
-                used=_counts(item),
+                used=_counts(item, "used#"),
                 waiting=item.get("parked", 0)
                 + sum(n for name, n in item.items() if name.startswith("lane#")),
             )
             for item in self._query(f"T#{pool}")
         }
-        return PoolState(used=_counts(counters), teams=teams)
+        warm = _counts(counters, "warm#")
+        return PoolState(
+            used=_counts(counters, "used#"),
+            teams=teams,
+            warm=warm,
+            warm_pools=self._warm_pools(pool) if warm else (),
+            account_limits=_limits(counters),
+            last_end=_last_ends(counters),
+        )
 
     # ---- the calls
 
@@ -221,12 +294,36 @@ class DynamoReader:
         return answer
 
 
-def _counts(item: dict[str, Any]) -> dict[Capacity, int]:
-    return {
-        Capacity.parse(name.removeprefix("used#")): count
-        for name, count in item.items()
-        if name.startswith("used#") and count
-    }
+def _counts(item: dict[str, Any], prefix: str) -> dict[Capacity, int]:
+    return {Capacity.parse(name): count for name, count in _named(item, prefix) if count}
+
+
+def _limits(counters: dict[str, Any]) -> dict[Capacity, AccountLimit]:
+    return {Capacity.parse(name): decode(AccountLimit, limit) for name, limit in _named(counters, "limit#")}
+
+
+def _last_ends(counters: dict[str, Any]) -> dict[Capacity, datetime]:
+    return {Capacity.parse(name): datetime.fromisoformat(at) for name, at in _named(counters, "ended#")}
+
+
+def _named(item: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """Attributes of one kind, without the kind in their names."""
+    return ((name.removeprefix(prefix), part) for name, part in item.items() if name.startswith(prefix))
+
+
+def _run_times(item: dict[str, Any]) -> RunTimes:
+    counts = {int(name): count for name, count in _named(item, "b#")}
+    return RunTimes(last=timedelta(seconds=item["t1"]), previous=timedelta(seconds=item["t2"]), counts=counts)
+
+
+def _usage_line(item: dict[str, Any]) -> UsageLine:
+    by = {Cause(name): cents for name, cents in _named(item, "by#")}
+    return UsageLine(
+        job=item["sk"].removeprefix("j#"),
+        instance_seconds=item.get("instance_seconds", 0),
+        cents=None if item.get("unpriced") else sum(by.values()),
+        by=by,
+    )
 
 
 def _ties_by_name(found: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -12,9 +12,9 @@ from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import encode, value
 from trainmaster.adapters.dynamodb.transactions import Transactions, unavailable
 from trainmaster.adapters.dynamodb.writes import Retention, Writes, with_new_versions
-from trainmaster.jobs import Job
+from trainmaster.jobs import Capacity, Job
 from trainmaster.ports import Change, Guard
-from trainmaster.scheduling.snapshot import Hold
+from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
 
 
 class DynamoJobStore:
@@ -41,6 +41,24 @@ class DynamoJobStore:
 
     def drop_hold(self, pool: str, hold: Hold) -> None:
         self._change_hold(pool, hold, "REMOVE #hold", {})
+
+    def change_warm(self, pool: str, before: WarmPool | None, after: WarmPool | None) -> None:
+        self._transactions.write(self._writes.of_warm(pool, before, after))
+
+    def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
+        """The last one to be told counts: two passes that learn at once learn the same."""
+        pk, sk = layout.counters_key(pool)
+        learned = {"ExpressionAttributeValues": {":new": value(encode(limit))}} if limit else {}
+        try:
+            self._client.update_item(
+                TableName=self._table,
+                Key={"pk": {"S": pk}, "sk": {"S": sk}},
+                UpdateExpression="SET #limit = :new" if limit else "REMOVE #limit",
+                ExpressionAttributeNames={"#limit": layout.account_limit(capacity)},
+                **learned,
+            )
+        except ClientError as error:
+            raise unavailable(error) from error
 
     def _change_hold(self, pool: str, hold: Hold, expression: str, values: dict[str, Any]) -> None:
         """Only the very hold that was seen; another pass may have been faster."""

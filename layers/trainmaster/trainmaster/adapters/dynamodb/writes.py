@@ -7,11 +7,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
-from trainmaster.adapters.dynamodb.codec import encode, to_attributes, value
+from trainmaster.adapters.dynamodb.codec import encode, iso, to_attributes, value
 from trainmaster.adapters.dynamodb.layout import Key
-from trainmaster.jobs import Attempt, Job
+from trainmaster.jobs import Attempt, Job, JobState
+from trainmaster.ledger import PreemptionEntry, month_of
 from trainmaster.ports import Alias, Change, Guard, HistoryLine
 from trainmaster.scheduling.entries import running_entry, waiting_entry
+from trainmaster.scheduling.run_times import bucket
+from trainmaster.scheduling.snapshot import WarmPool
 
 Operation = dict[str, Any]
 """One element of TransactItems."""
@@ -41,6 +44,8 @@ class _Update:
 
     add: Counter[str] = field(default_factory=Counter)
     put: dict[str, Any] = field(default_factory=dict)
+    shift: list[tuple[str, str, Any]] = field(default_factory=list)
+    """Attribute, the one whose old value it takes, and what it takes if there is none."""
     remove: list[str] = field(default_factory=list)
     conditions: list[tuple[str, str, Any]] = field(default_factory=list)
     """Template over ``#n`` and ``:v``, attribute, value."""
@@ -57,9 +62,13 @@ class Writes:
         """All operations of one commit; the jobs in ``changes`` already carry their new versions."""
         operations = [one for change in changes for one in self._of_change(change, at=at)]
         updates = _counted(changes)
+        _ended(updates, changes, at=at)
+        _charged(updates, changes)
         if guard is not None:
             _guarded(updates[layout.counters_key(changes[0].after.spec.pool)], guard)
             operations += self._unchanged(guard)
+            operations += self._reused(changes[0].after.spec.pool, guard.reuses)
+            _within_budget(updates, changes[0].after.live, changes[0].after.spec.team, guard)
         return operations + [
             self.update(key, update) for key, update in updates.items() if _says_something(update)
         ]
@@ -70,7 +79,7 @@ class Writes:
         entry = waiting_entry(job)
         alias = Alias(job=job.name, entry_id=spec.entry_id, attempt=0)
         line = HistoryLine(at=spec.submitted_at, attempt=0, from_state=None, to_state=job.state, reason=None)
-        team = _Update(add=Counter({layout.waiting_in(layout.lane(spec.vector)): 1}))
+        team = _Update(add=Counter({layout.waiting_in(layout.lane(spec.shapes, spec.choice)): 1}))
         return [
             self.put(layout.job_key(job.name), _job_item(job), only_if="attribute_not_exists(pk)"),
             self.put(layout.alias_key(job.name), encode(alias), only_if="attribute_not_exists(pk)"),
@@ -79,6 +88,28 @@ class Writes:
             self._history(job, line),
             self.update(layout.team_key(spec.pool, spec.team), team),
         ]
+
+    def of_warm(self, pool: str, before: WarmPool | None, after: WarmPool | None) -> list[Operation]:
+        """A warm pool from one form to the next, and the counters with it."""
+        known = before or after
+        assert known is not None
+        key = layout.warm_key(pool, known.training_job_name)
+        counters = _Update()
+        for warm, sign in ((before, -1), (after, +1)):
+            for capacity, count in (warm.vector if warm else {}).items():
+                counters.add[layout.warm(capacity)] += sign * count
+        if before is None:
+            assert after is not None
+            row = self.put(key, encode(after), only_if="attribute_not_exists(pk)")
+        else:
+            condition = "expires_at = :at AND releasing = :r"
+            values = {":at": iso(before.expires_at), ":r": before.releasing}
+            row = self.put(key, encode(after or before), only_if=condition, values=values)
+            if after is None:
+                row = {"Delete": {name: part for name, part in row["Put"].items() if name != "Item"}}
+                row["Delete"]["Key"] = _key(key)
+        changed = _says_something(counters)
+        return [row, self.update(layout.counters_key(pool), counters)] if changed else [row]
 
     def _of_change(self, change: Change, *, at: datetime) -> Iterable[Operation]:
         before, after = change.before, change.after
@@ -89,6 +120,8 @@ class Writes:
         yield self.put(layout.job_key(after.name), item, only_if="ver = :ver", values={":ver": before.ver})
         yield from self._row(before, after)
         yield from self._attempt(change, at=at)
+        yield from self._left_warm(change)
+        yield from self._taken(change, at=at)
         if before.state is not after.state:
             yield self._history(after, _line(change, at=at))
 
@@ -125,6 +158,42 @@ class Writes:
             only_if="attribute_not_exists(pk) OR entry_id = :entry",
             values={":entry": job.spec.entry_id},
         )
+
+    def _left_warm(self, change: Change) -> Iterable[Operation]:
+        if change.leaves_warm is not None:
+            key = layout.warm_key(change.after.spec.pool, change.leaves_warm.training_job_name)
+            yield self.put(key, encode(change.leaves_warm), only_if="attribute_not_exists(pk)")
+
+    def _reused(self, pool: str, reused: WarmPool | None) -> Iterable[Operation]:
+        """The warm pool must be there still, and nobody may be giving it up."""
+        if reused is None:
+            return []
+        delete = {
+            "TableName": self.table,
+            "Key": _key(layout.warm_key(pool, reused.training_job_name)),
+            "ConditionExpression": "attribute_exists(pk) AND releasing = :no",
+            "ExpressionAttributeValues": {":no": value(False)},
+        }
+        return [{"Delete": delete}]
+
+    def _taken(self, change: Change, *, at: datetime) -> Iterable[Operation]:
+        """The preemption ledger: who took what from whom, at what cost."""
+        attempt, spec = change.ended, change.after.spec
+        if attempt is None or attempt.taken_by is None or change.after.state is not JobState.PREEMPTED:
+            return
+        lost = change.after.wasted.get("preemption", 0) - change.before.wasted.get("preemption", 0)
+        entry = PreemptionEntry(
+            at=at,
+            preemptor=attempt.taken_by,
+            preemptor_team=attempt.taken_by_team or spec.team,
+            victim=spec.name,
+            victim_team=spec.team,
+            instance_seconds_lost=lost * attempt.shape.instances,
+            cents_lost=None if attempt.cents is None else attempt.cents_by.get("preemption", 0),
+        )
+        month = attempt.month or month_of(at)
+        key = layout.taking_key(spec.team, month, iso(at), spec.name)
+        yield self.put(key, {**encode(entry), "ttl": self.retention.of_line(at)})
 
     def _history(self, job: Job, line: HistoryLine) -> Operation:
         key = layout.history_key(job.name, job.spec.entry_id, job.ver)
@@ -174,7 +243,13 @@ class Writes:
 
         clauses = {
             "ADD": [bound("#n :v", name, count) for name, count in update.add.items() if count],
-            "SET": [bound("#n = :v", name, content) for name, content in update.put.items()],
+            "SET": [
+                *(bound("#n = :v", name, content) for name, content in update.put.items()),
+                *(
+                    bound("#n = ", name, None) + bound("if_not_exists(#n, :v)", source, content)
+                    for name, source, content in update.shift
+                ),
+            ],
             "REMOVE": [bound("#n", name, None) for name in update.remove],
         }
         conditions = [bound(f"({template})", name, content) for template, name, content in update.conditions]
@@ -204,13 +279,64 @@ def _counted(changes: Sequence[Change]) -> dict[Key, _Update]:
         for job, sign in ((change.before, -1), (change.after, +1)):
             spec = job.spec
             if job.is_live:
-                for capacity, count in spec.vector.items():
+                for capacity, count in job.vector.items():
                     updates[layout.counters_key(spec.pool)].add[layout.used(capacity)] += sign * count
                     updates[layout.team_key(spec.pool, spec.team)].add[layout.used(capacity)] += sign * count
             elif not job.is_final:
-                place = "parked" if job.is_parked else layout.waiting_in(layout.lane(spec.vector))
+                place = (
+                    "parked" if job.is_parked else layout.waiting_in(layout.lane(spec.shapes, spec.choice))
+                )
                 updates[layout.team_key(spec.pool, spec.team)].add[place] += sign
+
     return updates
+
+
+def _ended(updates: dict[Key, _Update], changes: Sequence[Change], *, at: datetime) -> None:
+    """What the end of an attempt says about later ones: when its types came free, how long jobs train."""
+    for change in changes:
+        attempt, spec = change.ended, change.after.spec
+        for capacity, count in (change.leaves_warm.vector if change.leaves_warm else {}).items():
+            updates[layout.counters_key(spec.pool)].add[layout.warm(capacity)] += count
+        if attempt is None:
+            continue
+        for capacity in attempt.vector:
+            updates[layout.counters_key(spec.pool)].put[layout.last_end(capacity)] = iso(at)
+        if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
+            continue
+        trained = change.after.survived + ((attempt.ended_at or at) - attempt.training_since)
+        times = updates[layout.run_times_key(spec.pool, spec.team, layout.lane(spec.shapes, spec.choice))]
+        seconds = int(trained.total_seconds())
+        times.add[layout.runs_of(bucket(trained))] += 1
+        times.shift.append(("t2", "t1", seconds))
+        times.put["t1"] = seconds
+
+
+def _charged(updates: dict[Key, _Update], changes: Sequence[Change]) -> None:
+    """Reservations and bills, in the month of the claim."""
+    for change in changes:
+        team = change.after.spec.team
+        for live, sign in ((change.before.live, -1), (change.after.live, +1)):
+            if live is not None and live.month is not None and live.reserved_cents:
+                updates[layout.month_key(team, live.month)].add["committed"] += sign * live.reserved_cents
+        ended = change.ended
+        if ended is None or ended.month is None:
+            continue
+        total = updates[layout.month_key(team, ended.month)]
+        total.add["committed"] += ended.cents or 0
+        total.add["spent"] += ended.cents or 0
+        line = updates[layout.usage_key(team, ended.month, change.after.name)]
+        line.add["instance_seconds"] += ended.instance_seconds
+        line.add["unpriced"] += int(ended.cents is None)
+        line.add.update({layout.spent_on(cause): cents for cause, cents in ended.cents_by.items()})
+
+
+def _within_budget(updates: dict[Key, _Update], live: Attempt | None, team: str, guard: Guard) -> None:
+    if guard.committed_room is None or live is None or live.month is None:
+        return
+    template = "attribute_not_exists(#n) OR #n <= :v" if guard.committed_room >= 0 else "#n <= :v"
+    updates[layout.month_key(team, live.month)].conditions.append(
+        (template, "committed", guard.committed_room)
+    )
 
 
 def _guarded(counters: _Update, guard: Guard) -> None:
@@ -218,9 +344,12 @@ def _guarded(counters: _Update, guard: Guard) -> None:
     for capacity, room in (guard.room or {}).items():
         template = "attribute_not_exists(#n) OR #n <= :v" if room >= 0 else "#n <= :v"
         counters.conditions.append((template, layout.used(capacity), room))
-    for capacity, count in (guard.used or {}).items():
-        template = "#n = :v" if count else "attribute_not_exists(#n) OR #n = :v"
-        counters.conditions.append((template, layout.used(capacity), count))
+    for counted, name_of in ((guard.used, layout.used), (guard.warm, layout.warm)):
+        for capacity, count in (counted or {}).items():
+            template = "#n = :v" if count else "attribute_not_exists(#n) OR #n = :v"
+            counters.conditions.append((template, name_of(capacity), count))
+    for capacity, count in (guard.reuses.vector if guard.reuses else {}).items():
+        counters.add[layout.warm(capacity)] -= count
     if guard.places_hold is not None:
         name = layout.hold_of(guard.places_hold.preemptor)
         counters.put[name] = encode(guard.places_hold)

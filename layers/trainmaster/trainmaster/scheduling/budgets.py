@@ -1,0 +1,85 @@
+"""Budgets of teams: the worst case of an attempt is covered before it starts."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+
+from trainmaster.jobs import Capacity, CapacityType, Choice, Reason, Shape
+from trainmaster.ledger import admits, budget_reason, month_of
+from trainmaster.policy import AtLimit
+from trainmaster.pricing import cost_cents
+from trainmaster.scheduling.actions import Charge
+from trainmaster.scheduling.snapshot import BudgetState, Snapshot, WaitingJob
+
+
+@dataclass(slots=True, kw_only=True)
+class Budgets:
+    """What the starts of a plan commit, team by team."""
+
+    snapshot: Snapshot
+    now: datetime
+    committed: dict[str, int] = field(default_factory=dict)
+    """Cents that this plan has committed so far, by team."""
+
+    def charge(self, job: WaitingJob, shape: Shape) -> Charge | None:
+        """The worst case of an attempt in this shape; None where the price is unknown."""
+        rate = self._rate(job, shape)
+        if rate is None:
+            return None
+        cents = cost_cents(rate, job.runs_at_most)
+        assert cents is not None
+        budget = self.snapshot.budgets.get(job.team)
+        room = None
+        if budget is not None and not self._runs_as_spot(shape, budget):
+            room = budget.limit_cents - cents
+        return Charge(month=month_of(self.now), usd_per_hour=rate, cents=cents, room_cents=room)
+
+    def refusal(self, job: WaitingJob, shape: Shape) -> Reason | None:
+        """Why the team's month does not cover it; None: it does."""
+        budget = self.snapshot.budgets.get(job.team)
+        if budget is None:
+            return None
+        account = budget.account.reserve(self.committed.get(job.team, 0))
+        charge = self.charge(job, shape)
+        worst_case = charge.cents if charge else None
+        if self._runs_as_spot(shape, budget):
+            covered = account.spent < budget.limit_cents
+        else:
+            covered = admits(budget.limit_cents, account, worst_case)
+        if covered:
+            return None
+        return budget_reason(
+            job.team, month=budget.month, budget=budget.limit_cents, account=account, worst_case=worst_case
+        )
+
+    def commit(self, team: str, charge: Charge | None) -> None:
+        if charge is not None:
+            self.committed[team] = self.committed.get(team, 0) + charge.cents
+
+    def shapes(self, job: WaitingJob) -> tuple[Shape, ...]:
+        """The shapes it may start in; past the limit spot ones, where the team's budget says so."""
+        budget = self.snapshot.budgets.get(job.team)
+        if budget is None or budget.at_limit is AtLimit.WAIT or not _can_be_spot(job):
+            return job.shapes
+        covered = tuple(shape for shape in job.shapes if self.refusal(job, shape) is None)
+        return covered or tuple(_as_spot(shape) for shape in job.shapes)
+
+    def _runs_as_spot(self, shape: Shape, budget: BudgetState) -> bool:
+        """With ``at_limit: spot`` a spot attempt needs no reservation, as long as something is left."""
+        return budget.at_limit is AtLimit.SPOT and shape.capacity_type is CapacityType.SPOT
+
+    def _rate(self, job: WaitingJob, shape: Shape) -> Decimal | None:
+        prices = self.snapshot.prices
+        if job.choice is Choice.SAGEMAKER:
+            return prices.dearest_usd_per_hour({one: count} for one, count in shape.vector.items())
+        return prices.vector_usd_per_hour(shape.vector)
+
+
+def _can_be_spot(job: WaitingJob) -> bool:
+    """Without checkpoints an interruption would cost more than spot saves."""
+    return job.has_checkpoint and job.choice is Choice.FIRST_FIT
+
+
+def _as_spot(shape: Shape) -> Shape:
+    vector = {Capacity(one.instance_type, CapacityType.SPOT): count for one, count in shape.vector.items()}
+    return Shape(vector=vector, subnet=shape.subnet)
