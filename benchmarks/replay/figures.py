@@ -1,0 +1,126 @@
+"""What a replay comes to, from its rows and the trace alone: anybody can work it out again."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from benchmarks.replay.jobs import HOUR_S, POOLS, WEIGHTS, Klass, TraceJob
+from benchmarks.replay.site import COLD_S, STOP_S, Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    goodput: float
+    """Training that lasted, as a share of what the pools could have done until the last submission."""
+    weighted_delay_h: float
+    """Mean of completion - submission - run time, weighted by class; of the jobs that finished."""
+    weighted_delay_g8_h: float
+    """The same in the 8-GPU pool."""
+    mean_delay_h: Mapping[str, float]
+    """By class, not weighted."""
+    p99_delay_h: Mapping[str, float]
+    longest_delay_h: float
+    waste_gpu_h: float
+    """Lost work and stopping."""
+    lost_gpu_h: float
+    startup_gpu_h: float
+    preemptions: int
+    starts: int
+    warm_starts: int
+    finished: int
+    unfinished: int
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: _rounded(value) for name, value in asdict(self).items()}
+
+
+def capacities(jobs: Sequence[TraceJob], *, load: float) -> dict[str, int]:
+    """Instances of each pool: the mean demand, start-up included, is this share of them."""
+    horizon = horizon_s(jobs)
+    found: dict[str, int] = {}
+    for pool in POOLS:
+        mine = [job for job in jobs if job.pool == pool]
+        demand = sum(job.instances * (job.duration_s + COLD_S) for job in mine)
+        if mine:
+            found[pool] = max(math.ceil(demand / horizon / load), *(job.instances for job in mine))
+    return found
+
+
+def horizon_s(jobs: Iterable[TraceJob]) -> int:
+    """The last submission. Beyond it the queue only drains: goodput is counted up to here."""
+    return max(job.submit_s for job in jobs)
+
+
+def figures(rows: Sequence[Row], jobs: Sequence[TraceJob], capacity: Mapping[str, int]) -> Figures:
+    horizon = horizon_s(jobs)
+    delays = _delays(rows, jobs)
+    by_class = {klass: sorted(s for job, s in delays if job.klass is klass) for klass in Klass}
+    lost = sum(row.lost_s * _gpus(row) for row in rows)
+    stopped = [row for row in rows if row.end == "preempted"]
+    there = sum(capacity[pool] * POOLS[pool].gpus for pool in capacity) * horizon
+    return Figures(
+        goodput=sum(_lasting_s(row, horizon) * _gpus(row) for row in rows) / there,
+        weighted_delay_h=_weighted_h(delays),
+        weighted_delay_g8_h=_weighted_h([(job, s) for job, s in delays if job.pool == "g8"]),
+        mean_delay_h={klass.name.lower(): _mean_h(found) for klass, found in by_class.items()},
+        p99_delay_h={klass.name.lower(): _p99_h(found) for klass, found in by_class.items()},
+        longest_delay_h=max((seconds for _, seconds in delays), default=0) / HOUR_S,
+        waste_gpu_h=(lost + sum(STOP_S * _gpus(row) for row in stopped)) / HOUR_S,
+        lost_gpu_h=lost / HOUR_S,
+        startup_gpu_h=sum((row.train_s - row.start_s) * _gpus(row) for row in rows) / HOUR_S,
+        preemptions=len(stopped),
+        starts=len(rows),
+        warm_starts=sum(row.warm for row in rows),
+        finished=len(delays),
+        unfinished=len(jobs) - len(delays),
+    )
+
+
+def most_in_use(rows: Iterable[Row]) -> dict[str, int]:
+    """The most instances that attempts held at one instant, by pool."""
+    steps: dict[str, list[tuple[int, int]]] = {}
+    for row in rows:
+        steps.setdefault(row.pool, []).extend([(row.start_s, row.instances), (row.end_s, -row.instances)])
+    most: dict[str, int] = {}
+    for pool, found in steps.items():
+        held = 0
+        for _, change in sorted(found):  # at one instant what ends goes first
+            held += change
+            most[pool] = max(most.get(pool, 0), held)
+    return most
+
+
+def _gpus(row: Row) -> int:
+    return row.instances * POOLS[row.pool].gpus
+
+
+def _lasting_s(row: Row, horizon: int) -> int:
+    """Training of the attempt that was not lost, up to the horizon."""
+    stopped = row.end_s - (STOP_S if row.end == "preempted" else 0)
+    return max(0, min(stopped - row.lost_s, horizon) - min(row.train_s, horizon))
+
+
+def _delays(rows: Iterable[Row], jobs: Iterable[TraceJob]) -> list[tuple[TraceJob, int]]:
+    ends = {row.job_id: row.end_s for row in rows if row.end == "completed"}
+    return [(job, ends[job.job_id] - job.submit_s - job.duration_s) for job in jobs if job.job_id in ends]
+
+
+def _weighted_h(delays: Iterable[tuple[TraceJob, int]]) -> float:
+    weighted = [(WEIGHTS[job.klass], seconds) for job, seconds in delays]
+    weight = sum(one for one, _ in weighted)
+    return sum(one * seconds for one, seconds in weighted) / weight / HOUR_S if weight else 0.0
+
+
+def _mean_h(seconds: Sequence[int]) -> float:
+    return sum(seconds) / len(seconds) / HOUR_S if seconds else 0.0
+
+
+def _p99_h(ordered: Sequence[int]) -> float:
+    return ordered[int(0.99 * len(ordered))] / HOUR_S if ordered else 0.0
+
+
+def _rounded(value: Any) -> Any:  # noqa: ANN401  JSON
+    if isinstance(value, Mapping):
+        return {name: _rounded(part) for name, part in value.items()}
+    return round(value, 4) if isinstance(value, float) else value

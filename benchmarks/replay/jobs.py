@@ -1,0 +1,137 @@
+"""The jobs of a trace, with the pool, class, checkpoints and limit that the model gives each of them."""
+
+import csv
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from hashlib import blake2b
+from pathlib import Path
+
+HOUR_S = 3600
+DAY_S = 24 * HOUR_S
+LONGEST_RUN_S = 5 * DAY_S
+"""Run times are cut to this."""
+LIMITS_S = (DAY_S, 5 * DAY_S, 28 * DAY_S)
+"""MaxRuntime: SageMaker's default of a day, or the first of these above the run time."""
+CHECKPOINT_SHARE = 0.7
+"""Of the jobs; a stop costs the others everything."""
+CHECKPOINT_EVERY_S = (600, 1800, 3600)
+WIDEST = 16
+"""Instances of one job."""
+
+
+class Klass(IntEnum):
+    """What a job is worth; also its order."""
+
+    LOW = 0
+    NORMAL = 1
+    HIGH = 2
+
+
+WEIGHTS: Mapping[Klass, int] = {Klass.HIGH: 8, Klass.NORMAL: 3, Klass.LOW: 1}
+"""Of a job's delay in the weighted mean."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """What one pool is made of."""
+
+    type: str
+    gpus: int
+
+
+POOLS: Mapping[str, Instance] = {
+    "g1": Instance(type="ml.g5.xlarge", gpus=1),
+    "g4": Instance(type="ml.g5.12xlarge", gpus=4),
+    "g8": Instance(type="ml.g5.48xlarge", gpus=8),
+}
+"""By the pool's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceJob:
+    job_id: str
+    team: str
+    submit_s: int
+    duration_s: int
+    """How long it trains if nobody stops it. Nothing that decides may see this."""
+    pool: str
+    instances: int
+    klass: Klass
+    checkpoint_every_s: int | None
+    """None: it saves nothing."""
+
+    @property
+    def gpus(self) -> int:
+        return self.instances * POOLS[self.pool].gpus
+
+    @property
+    def max_runtime_s(self) -> int:
+        return next(limit for limit in LIMITS_S if self.duration_s < limit)
+
+
+def read_trace(path: Path) -> list[dict[str, str]]:
+    """Rows with job_id, submit_s, gpus, duration_s and vc."""
+    with path.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def jobs_of(
+    rows: Iterable[Mapping[str, str]], *, seed: int, wide: bool = False, days: float | None = None
+) -> list[TraceJob]:
+    """The jobs in the order of submission.
+
+    Args:
+        rows: As ``read_trace`` gives them.
+        seed: Draws class and checkpoints.
+        wide: Half of the jobs of the 8-GPU pool become two to eight times as wide.
+        days: Only what was submitted in the first so many days.
+    """
+    jobs = (_job(row, seed=seed, wide=wide) for row in rows)
+    within = (job for job in jobs if days is None or job.submit_s < days * DAY_S)
+    return sorted(within, key=lambda job: (job.submit_s, job.job_id))
+
+
+def draw(seed: int, kind: str, job_id: str) -> float:
+    """Uniform in [0, 1); always the same for the same job."""
+    digest = blake2b(f"{seed}:{kind}:{job_id}".encode(), digest_size=7).hexdigest()
+    return int(digest, 16) / 2**56
+
+
+def _job(row: Mapping[str, str], *, seed: int, wide: bool) -> TraceJob:
+    job_id = row["job_id"]
+    pool, instances = _place(int(row["gpus"]))
+    if wide and pool == "g8":
+        instances = min(WIDEST, instances * _widened(draw(seed, "w", job_id)))
+    saves = draw(seed, "k", job_id) < CHECKPOINT_SHARE
+    every = CHECKPOINT_EVERY_S[int(len(CHECKPOINT_EVERY_S) * draw(seed, "i", job_id))]
+    return TraceJob(
+        job_id=job_id,
+        team=row["vc"],
+        submit_s=int(float(row["submit_s"])),
+        duration_s=min(int(float(row["duration_s"])), LONGEST_RUN_S),
+        pool=pool,
+        instances=instances,
+        klass=_klass(draw(seed, "c", job_id)),
+        checkpoint_every_s=every if saves else None,
+    )
+
+
+def _place(gpus: int) -> tuple[str, int]:
+    """One or two GPUs are instances of one GPU each; more go to the smallest instance that has them."""
+    if gpus <= 2:  # noqa: PLR2004
+        return "g1", gpus
+    return ("g4", 1) if gpus < POOLS["g8"].gpus else ("g8", math.ceil(gpus / POOLS["g8"].gpus))
+
+
+def _klass(drawn: float) -> Klass:
+    """10 % high, 50 % normal, 40 % low."""
+    if drawn < 0.1:  # noqa: PLR2004
+        return Klass.HIGH
+    return Klass.NORMAL if drawn < 0.6 else Klass.LOW  # noqa: PLR2004
+
+
+def _widened(drawn: float) -> int:
+    """50 % as they are, 20 % twice, 20 % four times, 10 % eight times as wide."""
+    return next(times for upto, times in ((0.5, 1), (0.7, 2), (0.9, 4), (1.0, 8)) if drawn < upto)

@@ -1,0 +1,107 @@
+"""One trace replayed with one seed after the other, by both algorithms; seeds run side by side."""
+
+import multiprocessing
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from benchmarks.replay.figures import Figures, capacities, figures, most_in_use
+from benchmarks.replay.jobs import TraceJob, jobs_of
+from benchmarks.replay.naive import NaiveQueue
+from benchmarks.replay.policy import policy_for
+from benchmarks.replay.product import Product
+from benchmarks.replay.site import Row, Site
+
+NAIVE, PRODUCT = "naive", "product"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What is replayed."""
+
+    trace: Sequence[Mapping[str, str]]
+    load: float
+    wide: bool
+    shortest_first: bool
+    days: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One seed, replayed by one algorithm."""
+
+    seed: int
+    algorithm: str
+    capacity: Mapping[str, int]
+    rows: Sequence[Row]
+    figures: Figures
+    most_held: Mapping[str, int]
+    """Instances at one instant by pool, warm pools included."""
+    passes: int = 0
+    cpu_s: float = 0.0
+    """Of all passes."""
+    refused_claims: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        facts = {"seed": self.seed, "algorithm": self.algorithm, "capacity": dict(self.capacity)}
+        held = {"most_held": dict(self.most_held)}
+        if self.algorithm == NAIVE:
+            return facts | held | self.figures.as_json()
+        passes = {"passes": self.passes, "cpu_s": round(self.cpu_s, 3), "refused_claims": self.refused_claims}
+        return facts | held | passes | self.figures.as_json()
+
+
+def replay(setting: Setting, seeds: Sequence[int]) -> list[Run]:
+    """Both algorithms with each seed, the seeds in processes of their own where there is more than one."""
+    workers = min(len(seeds), os.cpu_count() or 1)
+    if workers == 1:
+        return [run for seed in seeds for run in replay_seed(setting, seed)]
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork")) as processes:
+        return [run for runs in processes.map(partial(replay_seed, setting), seeds) for run in runs]
+
+
+def replay_seed(setting: Setting, seed: int) -> tuple[Run, Run]:
+    """The plain queue, and the product."""
+    jobs = jobs_of(setting.trace, seed=seed, wide=setting.wide, days=setting.days)
+    capacity = capacities(jobs, load=setting.load)
+    return _naive(jobs, capacity, seed), _product(jobs, capacity, seed, shortest_first=setting.shortest_first)
+
+
+def _naive(jobs: Sequence[TraceJob], capacity: Mapping[str, int], seed: int) -> Run:
+    rows: list[Row] = []
+    for pool, count in capacity.items():
+        site = Site(job for job in jobs if job.pool == pool)
+        rows += site.run(NaiveQueue(site, count))
+    return Run(
+        seed=seed,
+        algorithm=NAIVE,
+        capacity=capacity,
+        rows=rows,
+        figures=figures(rows, jobs, capacity),
+        most_held=most_in_use(rows),
+    )
+
+
+def _product(
+    jobs: Sequence[TraceJob], capacity: Mapping[str, int], seed: int, *, shortest_first: bool
+) -> Run:
+    rows: list[Row] = []
+    deciders: dict[str, Product] = {}
+    for rules in policy_for(capacity, shortest_first=shortest_first).pools:
+        site = Site(job for job in jobs if job.pool == rules.name)
+        deciders[rules.name] = Product(site, rules)
+        rows += site.run(deciders[rules.name])
+    return Run(
+        seed=seed,
+        algorithm=PRODUCT,
+        capacity=capacity,
+        rows=rows,
+        figures=figures(rows, jobs, capacity),
+        most_held={pool: decider.most_held for pool, decider in deciders.items()},
+        passes=sum(decider.passes for decider in deciders.values()),
+        cpu_s=sum(decider.cpu_s for decider in deciders.values()),
+        refused_claims=sum(decider.refused_claims for decider in deciders.values()),
+    )

@@ -1,0 +1,161 @@
+"""What a replay must come to: the targets, and the checks without which its figures would mean nothing."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.replay.figures import Figures
+from benchmarks.replay.runs import NAIVE, PRODUCT, Run, Setting
+from local.report import Report
+
+TARGET_LOAD = 0.95
+"""Share of the pools that the jobs would keep busy on average; the targets are for this."""
+MAX_CPU_MS = 1.0
+"""Mean of a pass: making the snapshot, and the plan."""
+MAX_SECONDS = 600.0
+"""The whole run, estimates apart."""
+
+PINNED_JOBS = 19_163
+PINNED_SEEDS = (1, 2, 3)
+PINNED: Mapping[str, float] = {
+    "goodput": 0.749,
+    "weighted_delay_h": 3.26,
+    "waste_gpu_h": 11_404,
+    "preemptions": 2791,
+}
+"""Means of the plain queue on the two weeks of the Philly trace, found with an independent simulator."""
+PIN_TOLERANCE = 0.10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    id: str
+    measured: Callable[["Means"], float]
+    at_most: float | None = None
+    at_least: float | None = None
+    reach: float | None = None
+    """Better still: noted, not checked."""
+
+    def met_by(self, value: float) -> bool:
+        over = self.at_most is not None and value > self.at_most
+        return not over and (self.at_least is None or value >= self.at_least)
+
+    @property
+    def expected(self) -> str:
+        return f"<= {self.at_most}" if self.at_most is not None else f">= {self.at_least}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """Of each figure over the seeds, by algorithm."""
+
+    product: Mapping[str, float]
+    naive: Mapping[str, float]
+
+    def ratio(self, figure: str) -> float:
+        return self.product[figure] / self.naive[figure] if self.naive[figure] else float("inf")
+
+
+def _ratio(figure: str) -> Callable[[Means], float]:
+    return lambda means: means.ratio(figure)
+
+
+GENERAL = (
+    Target(id="waste", measured=_ratio("waste_gpu_h"), at_most=0.45, reach=0.35),
+    Target(id="start-up", measured=_ratio("startup_gpu_h"), at_most=0.75),
+    Target(id="goodput", measured=_ratio("goodput"), at_least=1.02),
+    Target(id="p99-delay-of-high-h", measured=lambda means: means.product["p99_delay_h.high"], at_most=1.0),
+)
+IN_ORDER = Target(id="weighted-delay", measured=_ratio("weighted_delay_h"), at_most=0.85)
+SHORTEST_FIRST = Target(id="weighted-delay", measured=_ratio("weighted_delay_h"), at_most=0.40, reach=0.28)
+WIDE = Target(id="weighted-delay-in-g8", measured=_ratio("weighted_delay_g8_h"), at_most=0.6)
+
+
+def targets_of(setting: Setting) -> tuple[Target, ...]:
+    delay = SHORTEST_FIRST if setting.shortest_first else IN_ORDER
+    return (*GENERAL, delay, *((WIDE,) if setting.wide else ()))
+
+
+def means_of(runs: Sequence[Run]) -> Means:
+    by_algorithm = {name: [one.figures for one in runs if one.algorithm == name] for name in (NAIVE, PRODUCT)}
+    return Means(product=_mean(by_algorithm[PRODUCT]), naive=_mean(by_algorithm[NAIVE]))
+
+
+def check(report: Report, runs: Sequence[Run], setting: Setting) -> None:
+    """Note what was found, and whether it is what it must be."""
+    means = means_of(runs)
+    report.facts["means"] = {NAIVE: dict(means.naive), PRODUCT: dict(means.product)}
+    report.facts["reach"] = {}
+    _check_replay(report, runs)
+    _check_pin(report, runs, means, setting)
+    for target in targets_of(setting):
+        _check_target(report, target, means, setting)
+    passes, cpu_s = sum(run.passes for run in runs), sum(run.cpu_s for run in runs)
+    cpu_ms = round(1000 * cpu_s / passes, 3) if passes else None
+    report.facts["passes"] = {"count": passes, "cpu_s": round(cpu_s, 3), "mean_cpu_ms": cpu_ms}
+    report.check(
+        "cpu-ms-a-pass", expected=f"<= {MAX_CPU_MS}", actual=cpu_ms, ok=bool(cpu_ms and cpu_ms <= MAX_CPU_MS)
+    )
+
+
+def check_seconds(report: Report, seconds: float) -> None:
+    report.check(
+        "seconds", expected=f"<= {MAX_SECONDS:g}", actual=round(seconds, 1), ok=seconds <= MAX_SECONDS
+    )
+
+
+def _check_replay(report: Report, runs: Sequence[Run]) -> None:
+    for algorithm in (NAIVE, PRODUCT):
+        unfinished = sum(run.figures.unfinished for run in runs if run.algorithm == algorithm)
+        report.check(f"{algorithm}-leaves-no-job-unfinished", expected=0, actual=unfinished)
+    over = [
+        f"seed {run.seed}, {run.algorithm}, {pool}: {held} of {run.capacity[pool]}"
+        for run in runs
+        for pool, held in run.most_held.items()
+        if held > run.capacity[pool]
+    ]
+    report.check("capacity-is-never-exceeded", expected=[], actual=over)
+    refused = sum(run.refused_claims for run in runs)
+    report.check("starts-whose-claim-would-have-failed", expected=0, actual=refused)
+
+
+def _check_pin(report: Report, runs: Sequence[Run], means: Means, setting: Setting) -> None:
+    """The plain queue must be what it is said to be; else every ratio to it is worth nothing."""
+    expected = f"within {PIN_TOLERANCE:.0%} of {dict(PINNED)}"
+    seeds = sorted({run.seed for run in runs})
+    plain = not setting.wide and setting.days is None and setting.load == TARGET_LOAD
+    if len(setting.trace) != PINNED_JOBS or not plain or seeds != list(PINNED_SEEDS):
+        reason = "known for the two weeks of the Philly trace at load 0.95 with seeds 1, 2 and 3 alone"
+        report.skip("naive-is-as-known", reason=reason, expected=expected)
+        return
+    actual = {figure: round(means.naive[figure], 4) for figure in PINNED}
+    within = all(abs(actual[figure] / known - 1) <= PIN_TOLERANCE for figure, known in PINNED.items())
+    report.check("naive-is-as-known", expected=expected, actual=actual, ok=within)
+
+
+def _check_target(report: Report, target: Target, means: Means, setting: Setting) -> None:
+    value = round(target.measured(means), 4)
+    if target.reach is not None:
+        report.facts["reach"][target.id] = {
+            "target": target.reach,
+            "actual": value,
+            "met": value <= target.reach,
+        }
+    if setting.load != TARGET_LOAD:
+        reason = f"the target is for load {TARGET_LOAD}; found {value}"
+        report.skip(target.id, reason=reason, expected=target.expected)
+        return
+    report.check(target.id, expected=target.expected, actual=value, ok=target.met_by(value))
+
+
+def _mean(found: Sequence[Figures]) -> dict[str, float]:
+    flat = [dict(_flat(one.as_json())) for one in found]
+    return {name: sum(one[name] for one in flat) / len(flat) for name in flat[0]}
+
+
+def _flat(content: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
+    for name, value in content.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{part}", inner) for part, inner in value.items())
+        else:
+            yield name, value

@@ -1,0 +1,129 @@
+"""Replays a GPU trace through the product's planner in simulated time, beside a plain priority queue.
+
+What is measured, and on which model, is written in docs/benchmarks.md.
+"""
+
+import argparse
+import hashlib
+import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.replay import jobs, site, synthetic
+from benchmarks.replay.policy import document
+from benchmarks.replay.runs import NAIVE, PRODUCT, Run, Setting, replay
+from benchmarks.replay.targets import TARGET_LOAD, check, check_seconds, means_of
+from local.report import Report
+
+ROOT = Path(__file__).resolve().parents[1]
+SEEDS = (1, 2, 3)
+SHOWN = (
+    "goodput",
+    "weighted_delay_h",
+    "weighted_delay_g8_h",
+    "p99_delay_h.high",
+    "longest_delay_h",
+    "waste_gpu_h",
+    "startup_gpu_h",
+    "preemptions",
+    "warm_starts",
+)
+"""Figures printed for people; the report has them all."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    began = time.monotonic()
+    arguments = _arguments(argv)
+    report = Report("trace")
+    setting = Setting(
+        trace=jobs.read_trace(arguments.trace) if arguments.trace else synthetic.rows(),
+        load=arguments.load,
+        wide=arguments.wide,
+        shortest_first=arguments.shortest_first,
+        days=arguments.days,
+    )
+    runs = replay(setting, arguments.seeds)
+    report.facts |= _facts(arguments, setting, runs)
+    _print(runs, report)
+    check(report, runs, setting)
+    if arguments.events:
+        _write_events(arguments.events, runs)
+    check_seconds(report, time.monotonic() - began)
+    return report.finish(arguments.json)
+
+
+def _arguments(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.trace", description=__doc__)
+    parser.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="CSV with job_id, submit_s, gpus, duration_s and vc; without: a made-up one",
+    )
+    parser.add_argument("--load", type=float, default=TARGET_LOAD, help="mean demand as a share of the pools")
+    parser.add_argument("--seeds", type=_seeds, default=SEEDS, help="which draws of classes and checkpoints")
+    parser.add_argument("--wide", action="store_true", help="half of the jobs of the 8-GPU pool are wider")
+    parser.add_argument("--shortest-first", action="store_true", help="order.shortest_first in every pool")
+    parser.add_argument("--days", type=float, metavar="D", help="only what was submitted in the first D days")
+    parser.add_argument("--json", type=Path, default=ROOT / "build" / "trace.json", metavar="PATH")
+    parser.add_argument("--events", type=Path, metavar="PATH", help="one JSON line an attempt")
+    return parser.parse_args(argv)
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    return tuple(int(seed) for seed in text.split(","))
+
+
+def _facts(arguments: argparse.Namespace, setting: Setting, runs: Iterable[Run]) -> dict[str, Any]:
+    """What is needed to work every figure out again from the events."""
+    capacities = {run.seed: dict(run.capacity) for run in runs}
+    first = next(iter(capacities.values()))
+    content = arguments.trace.read_bytes() if arguments.trace else None
+    return {
+        "trace": {
+            "file": arguments.trace.name if arguments.trace else None,
+            "sha256": hashlib.sha256(content).hexdigest() if content else None,
+            "rows": len(setting.trace),
+        },
+        "load": setting.load,
+        "wide": setting.wide,
+        "shortest_first": setting.shortest_first,
+        "days": setting.days,
+        "policy": document(first, shortest_first=setting.shortest_first),
+        "capacities": capacities,
+        "gpus_per_instance": {pool: instance.gpus for pool, instance in jobs.POOLS.items()},
+        "model": {
+            "cold_s": site.COLD_S,
+            "warm_s": site.WARM_S,
+            "restore_s": site.RESTORE_S,
+            "stop_s": site.STOP_S,
+            "longest_run_s": jobs.LONGEST_RUN_S,
+            "weights": {klass.name.lower(): weight for klass, weight in jobs.WEIGHTS.items()},
+        },
+        "runs": [run.as_json() for run in runs],
+    }
+
+
+def _print(runs: list[Run], report: Report) -> None:
+    print("policy:", json.dumps(report.facts["policy"]))
+    means = means_of(runs)
+    print(f"{'mean of the seeds':24}{NAIVE:>12}{PRODUCT:>12}{'ratio':>8}")
+    for figure in SHOWN:
+        naive, product = means.naive[figure], means.product[figure]
+        ratio = f"{product / naive:8.3f}" if naive else f"{'':8}"
+        print(f"{figure:24}{naive:12.3f}{product:12.3f}{ratio}")
+
+
+def _write_events(path: Path, runs: Iterable[Run]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8") as lines:
+        for run in runs:
+            for row in run.rows:
+                event = {"seed": run.seed, "algorithm": run.algorithm} | row._asdict()
+                lines.write(json.dumps(event) + "\n")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
