@@ -100,9 +100,9 @@ def _reserve(job: WaitingJob, shape: Shape, free: Vector, ends: Sequence[End], n
     missing = {one for one, count in shape.vector.items() if available.get(one, 0) < count}
     at = now
     for end, vector in ends:
-        if not missing:
-            break
-        at = end
+        if not missing and end > at:
+            break  # of several that end at one instant all count, whichever was read first
+        at = max(at, end)
         for capacity, count in vector.items():
             available[capacity] = available.get(capacity, 0) + count
             if available[capacity] >= shape.vector.get(capacity, 0):
