@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster.jobs import Capacity, CapacityType, Job, JobSpec, JobState
+from trainmaster.jobs import Capacity, CapacityType, Choice, Job, JobSpec, JobState, Shape, lane_text
 from trainmaster.requests import (
     attempt_name,
     attempt_request,
@@ -20,6 +20,7 @@ from trainmaster.user_options import Alternative, OnOom, UserOptions
 from trainmaster.validation import check_request
 
 from tests.bodies import body, resources, spot, tag_list, tags
+from tests.builders import attempt as an_attempt
 
 ENTRY = "01JABCDEFGHJKMNPQRSTVWXYZ0"
 NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")  # as the service model has it
@@ -49,21 +50,33 @@ def a_job(whole: dict[str, Any], *, attempt: int = 0) -> Job:
         pool="p5",
         submitted_by="arn:aws:iam::111122223333:role/vision-alice",
         submitted_at=datetime(2026, 1, 1, tzinfo=UTC),
-        vector=ask.vector,
-        capacity_type=ask.capacity_type,
+        shapes=ask.shapes,
+        choice=ask.choice,
         preemptible=ask.options.preemptible,
-        has_checkpoint=ask.has_checkpoint,
+        checkpoint_uri=ask.checkpoint_uri,
         max_runtime=ask.max_runtime,
         max_wait=ask.max_wait,
+        keep_alive=ask.keep_alive,
         body_hash=body_hash(whole),
     )
     return Job(spec=spec, state=JobState.PENDING, priority=ask.options.priority, score=0, attempt=attempt)
 
 
-def started(whole: dict[str, Any], *, capacity_wait: timedelta = timedelta(minutes=30)) -> dict[str, Any]:
-    return attempt_request(
-        whole, name="job1-r1-abcdef", job=a_job(whole, attempt=1), stack="tm", capacity_wait=capacity_wait
-    )
+def started(
+    whole: dict[str, Any], *, capacity_wait: timedelta = timedelta(minutes=30), **claimed: Any
+) -> dict[str, Any]:
+    """What CreateTrainingJob gets for the second attempt; ``claimed`` are fields of it."""
+    job = a_job(whole, attempt=1)
+    shape = claimed.pop("shape", None)
+    if shape is None:
+        shape = Shape(vector=job.spec.vector) if job.spec.choice is Choice.SAGEMAKER else job.spec.shapes[0]
+    values: dict[str, Any] = {
+        "shape": shape,
+        "max_runtime": job.spec.max_runtime,
+        "max_wait": job.spec.max_wait,
+    }
+    live = an_attempt("job1-r1-abcdef", number=1, **values | claimed)
+    return attempt_request(whole, attempt=live, job=job, stack="tm", capacity_wait=capacity_wait)
 
 
 @pytest.mark.parametrize(
@@ -92,9 +105,9 @@ def started(whole: dict[str, Any], *, capacity_wait: timedelta = timedelta(minut
             body(
                 Tags=tag_list({"trainmaster:alternatives": "ml.g5.xlarge=1 ml.g5.2xlarge=4:spot@subnet-0ab1"})
             ),
-            {"ml.p5.48xlarge": 1},
-            "ml.g5.xlarge=1>ml.g5.2xlarge:spot=4",
-            id="alternatives have a lane of their own",
+            {"ml.g5.xlarge": 1},
+            "ml.g5.xlarge=1>ml.g5.2xlarge:spot=4@subnet-0ab1",
+            id="alternatives replace the type of the request, the first of them is what it asks for",
         ),
     ],
 )
@@ -102,21 +115,23 @@ def test_instances_and_lane(whole: dict[str, Any], vector: dict[str, int], lane:
     assert check_request(whole) == []
     ask = read_request(whole)
     assert ask.vector == {on_demand(name): count for name, count in vector.items()}
-    assert ask.capacity_type is CapacityType.ON_DEMAND
-    assert ask.lane == lane
+    assert lane_text(ask.shapes, ask.choice) == lane
 
 
 def test_preferences_are_kept_in_their_order() -> None:
     ask = read_request(resources(InstancePreferences=PREFERENCES))
-    assert ask.candidates == ({on_demand("ml.p5.48xlarge"): 1}, {on_demand("ml.p4d.24xlarge"): 2})
+    assert ask.choice is Choice.SAGEMAKER
+    assert ask.shapes == (
+        Shape(vector={on_demand("ml.p5.48xlarge"): 1}),
+        Shape(vector={on_demand("ml.p4d.24xlarge"): 2}),
+    )
 
 
 def test_managed_spot_is_counted_apart() -> None:
     ask = read_request(spot(run=60, wait=90))
     assert ask.vector == {Capacity("ml.p5.48xlarge", CapacityType.SPOT): 1}
-    assert ask.capacity_type is CapacityType.SPOT
     assert ask.max_wait == timedelta(seconds=90)
-    assert ask.lane == "ml.p5.48xlarge:spot=1"
+    assert lane_text(ask.shapes, ask.choice) == "ml.p5.48xlarge:spot=1"
 
 
 def test_without_options_the_defaults_hold() -> None:
@@ -180,9 +195,14 @@ def test_times_role_and_checkpoints_are_read() -> None:
     ask = read_request(body(CheckpointConfig={"S3Uri": "s3://vision-data/checkpoints"}))
     assert ask.max_runtime == timedelta(hours=1)
     assert ask.max_wait is None
-    assert ask.has_checkpoint
+    assert ask.checkpoint_uri == "s3://vision-data/checkpoints"
     assert ask.role_arn == "arn:aws:iam::111122223333:role/vision-training"
-    assert not read_request(body()).has_checkpoint
+    assert ask.keep_alive is None
+    assert read_request(body()).checkpoint_uri is None
+
+
+def warm_key_of(whole: dict[str, Any]) -> str | None:
+    return read_request(whole).shapes[0].warm_key
 
 
 NETWORK = {"Subnets": ["subnet-2", "subnet-1"], "SecurityGroupIds": ["sg-1"]}
@@ -197,7 +217,7 @@ def test_jobs_share_a_warm_key_whatever_does_not_matter_to_the_machines() -> Non
         Tags=None,
         StoppingCondition={"MaxRuntimeInSeconds": 1},
     )
-    assert read_request(one).warm_key == read_request(other).warm_key is not None
+    assert warm_key_of(one) == warm_key_of(other) is not None
 
 
 @pytest.mark.parametrize(
@@ -214,14 +234,14 @@ def test_jobs_share_a_warm_key_whatever_does_not_matter_to_the_machines() -> Non
     ],
 )
 def test_a_warm_pool_of_other_machines_is_not_shared(change: dict[str, Any]) -> None:
-    assert read_request(body(**change)).warm_key != read_request(body()).warm_key
+    assert warm_key_of(body(**change)) != warm_key_of(body())
 
 
 @pytest.mark.parametrize(
     "whole", [spot(), resources(InstanceGroups=GROUPS), resources(InstancePreferences=PREFERENCES)]
 )
 def test_where_sagemaker_keeps_no_warm_pool_there_is_no_key(whole: dict[str, Any]) -> None:
-    assert read_request(whole).warm_key is None
+    assert warm_key_of(whole) is None
 
 
 def test_the_order_of_keys_and_tags_does_not_change_what_a_body_is() -> None:
@@ -319,9 +339,13 @@ def test_the_users_own_pending_time_stays() -> None:
     assert started(body(StoppingCondition=stopping))["StoppingCondition"] == stopping
 
 
-def test_no_attempt_keeps_instances_that_nothing_counts() -> None:
+def test_what_a_user_wants_kept_alive_counts_for_nothing_but_the_attempts_own() -> None:
     whole = resources(InstanceType="ml.m5.xlarge", InstanceCount=1, KeepAlivePeriodInSeconds=600)
-    assert started(whole)["ResourceConfig"] == {"InstanceType": "ml.m5.xlarge", "InstanceCount": 1}
+    bare = {"InstanceType": "ml.m5.xlarge", "InstanceCount": 1}
+    assert read_request(whole).keep_alive == timedelta(minutes=10)
+    assert started(whole)["ResourceConfig"] == bare
+    kept = started(whole, keep_alive=timedelta(minutes=5))["ResourceConfig"]
+    assert kept == bare | {"KeepAlivePeriodInSeconds": 300}
 
 
 def test_an_attempt_is_ours_when_entry_attempt_and_request_agree() -> None:

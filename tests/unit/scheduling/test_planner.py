@@ -9,30 +9,44 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.jobs import JobState, Vector
 from trainmaster.policy import Preemption
-from trainmaster.scheduling.actions import Action, DropHold, LimitHold, Preempt, Start, Stop, Unpark
+from trainmaster.scheduling.actions import (
+    Action,
+    DropHold,
+    KeepWarm,
+    LimitHold,
+    Preempt,
+    ReleaseWarm,
+    SettleWarm,
+    Start,
+    Stop,
+    Unpark,
+    subject,
+)
 from trainmaster.scheduling.planner import HOLD_LIFE, plan
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob, total
 
 from tests.builders import NOON, A, B, minutes, of, pool, running, snapshot, waiting
 
 S = JobState
+VERBS = {
+    Start: "start",
+    Stop: "stop",
+    Unpark: "unpark",
+    DropHold: "drop hold of",
+    LimitHold: "limit hold of",
+    KeepWarm: "keep warm",
+    ReleaseWarm: "release warm",
+    SettleWarm: "settle warm",
+}
 
 
 def said(action: Action) -> tuple[str, ...]:
     """An action in words that a test can compare."""
     match action:
-        case Start(job=job):
-            return ("start", job.name)
         case Preempt(job=job, victims=victims):
             return ("preempt for", job.name, *(victim.name for victim in victims))
-        case Stop(job=job):
-            return ("stop", job.name)
-        case Unpark(job=job):
-            return ("unpark", job.name)
-        case DropHold(hold=hold):
-            return ("drop hold of", hold.preemptor)
-        case LimitHold(hold=hold):
-            return ("limit hold of", hold.preemptor)
+        case _:
+            return (VERBS[type(action)], subject(action))
 
 
 def decided(world: Snapshot, capacity: int = 2, **rules: Any) -> list[tuple[str, ...]]:
@@ -271,9 +285,9 @@ def test_the_names_of_other_teams_jobs_are_not_told() -> None:
     told = [plan(one, pool(2), now=NOON).reasons for one in (world, replace(world, holds=(HELD_FOR_SECOND,)))]
     assert [reasons["second"].message for reasons in told] == [
         "a job of team vision is ahead and waits for ml.a.xlarge=2",
-        "a job of team vision is stopping to make room",
+        "a job of team vision is stopping to make room for ml.a.xlarge=1",
     ]
-    assert told[0]["first"].message == "r is stopping to make room"
+    assert told[0]["first"].message == "r is stopping to make room for ml.a.xlarge=2"
 
 
 priorities, ages, widths = st.integers(0, 5), st.integers(0, 5000), st.integers(1, 4)
