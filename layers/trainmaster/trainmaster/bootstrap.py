@@ -9,13 +9,16 @@ import botocore.session
 from botocore.config import Config
 
 from trainmaster.adapters.alarms import CloudWatchAlarms
+from trainmaster.adapters.checkpoints import S3Checkpoints
 from trainmaster.adapters.doorbell import SqsDoorbell
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
+from trainmaster.adapters.events import EventBridgeNotifier
 from trainmaster.adapters.sagemaker import SageMakerTraining
 from trainmaster.idle_alarms import IdleWatch
 from trainmaster.observer import Observer
 from trainmaster.reconciler import Reconciler
 from trainmaster.scheduling.passes import Scheduler
+from trainmaster.scheduling.reranking import Reranker
 from trainmaster.settings import Settings
 
 if TYPE_CHECKING:
@@ -91,6 +94,8 @@ class Wiring:
             reader=self.reader,
             pools=self.reader,
             training=self.training,
+            notifier=EventBridgeNotifier(self._client("events"), stack=self.settings.stack),
+            reranker=Reranker(store=self.store, queue=self.reader, reader=self.reader, clock=self.clock),
             clock=self.clock,
             stack=self.settings.stack,
         )
@@ -102,6 +107,8 @@ class Wiring:
             queue=self.reader,
             reader=self.reader,
             observer=self.observer,
+            store=self.store,
+            checkpoints=S3Checkpoints(self._client("s3")),
             doorbell=self.doorbell,
             clock=self.clock,
         )

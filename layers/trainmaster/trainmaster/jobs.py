@@ -201,7 +201,6 @@ class Attempt:
     """When it first reached Training; None before."""
     last_checkpoint: datetime | None = None
     """The newest checkpoint seen in S3; a lower bound."""
-    checkpoint_looked_at: datetime | None = None
     taken_by: str | None = None
     """The job it is being preempted for."""
     taken_by_team: str | None = None

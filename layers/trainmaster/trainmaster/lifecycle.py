@@ -127,18 +127,36 @@ def idle(job: Job, *, since: datetime | None) -> Job:
     return replace(job, live=replace(_live(job), idle_since=since))
 
 
-def checkpoint_seen(job: Job, written_at: datetime | None, *, now: datetime) -> Job:
-    """Somebody looked for its newest checkpoint; a time before the known one says nothing."""
+def checkpoint_seen(job: Job, written_at: datetime | None) -> Job:
+    """Somebody looked for its newest checkpoint; one older than the known one says nothing."""
     live = _live(job)
     known = [at for at in (written_at, live.last_checkpoint) if at is not None]
-    return replace(
-        job, live=replace(live, last_checkpoint=max(known, default=None), checkpoint_looked_at=now)
+    return replace(job, live=replace(live, last_checkpoint=max(known, default=None)))
+
+
+def reuse_settled(job: Job, left: Observation | None) -> Change:
+    """What became of the warm pool that the attempt was claimed with, now that the attempt trains.
+
+    If SageMaker started it elsewhere and still keeps the pool, the pool is counted again.
+
+    Args:
+        job: Its live attempt has ``reuses``.
+        left: The training job whose warm pool it is.
+    """
+    live = _live(job)
+    after = replace(job, live=replace(live, reuses=None))
+    if left is None or left.warm_status != WARM_AVAILABLE or left.ended_at is None:
+        return Change(before=job, after=after)
+    assert live.shape.warm_key is not None, live
+    still = WarmPool(
+        training_job_name=left.training_job_name,
+        team=job.spec.team,
+        vector=live.vector,
+        warm_key=live.shape.warm_key,
+        since=left.ended_at,
+        expires_at=left.ended_at + (live.keep_alive or timedelta()),
     )
-
-
-def reuse_settled(job: Job) -> Job:
-    """SageMaker has said what became of the warm pool the attempt was claimed with."""
-    return replace(job, live=replace(_live(job), reuses=None))
+    return Change(before=job, after=after, leaves_warm=still)
 
 
 def held(job: Job, reason: Reason) -> Job:

@@ -57,7 +57,14 @@ class Observer:
         seen = self.training.describe(job.live.training_job_name)
         if seen is not None and _forgot_to_stop(job, seen):
             return Change(before=job, after=lifecycle.stop_told(job, told=False))
-        return lifecycle.observed(job, seen, now=self.clock())
+        return lifecycle.observed(job, seen, now=self.clock()) or self._news_of_reuse(job)
+
+    def _news_of_reuse(self, job: Job) -> Change | None:
+        """SageMaker matches an attempt with a warm pool while it starts it: asked once it trains."""
+        assert job.live is not None, f"{job.name} is not live"
+        if job.live.reuses is None or job.live.training_since is None:
+            return None
+        return lifecycle.reuse_settled(job, self.training.describe(job.live.reuses))
 
     def _news_of_claim(self, job: Job) -> Change | None:
         """A claim whose create was not recorded.

@@ -122,6 +122,12 @@ class JobStore(Protocol):
     def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
         """Remember what the account refused; None: it refuses no more."""
 
+    def ranked(self, pool: str, order_key: str) -> None:
+        """Every job of the pool has a score of this order."""
+
+    def warned(self, team: str, month: str) -> None:
+        """The team was told that most of its month's budget is spent."""
+
 
 class JobReader(Protocol):
     """Strongly consistent reads of single jobs."""
@@ -219,6 +225,11 @@ class TrainingApi(Protocol):
 class CheckpointReader(Protocol):
     def newest(self, uri: str) -> datetime | None:
         """When the newest checkpoint below an S3 URI was written, or a time before; None: there is none."""
+
+
+class Notifier(Protocol):
+    def tell(self, kind: str, detail: Mapping[str, Any]) -> None:
+        """Send an event to whoever listens; the same one may come twice. Raises UnavailableError."""
 
 
 class AlarmReader(Protocol):

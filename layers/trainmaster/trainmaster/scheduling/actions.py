@@ -110,18 +110,39 @@ class SettleWarm:
     pool: WarmPool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarnOfBudget:
+    """Tell whoever listens that a team has spent most of its month's budget."""
+
+    team: str
+    month: str
+    spent_cents: int
+    limit_cents: int
+
+
 Action: TypeAlias = (
-    Start | Preempt | Stop | Unpark | DropHold | LimitHold | KeepWarm | ReleaseWarm | SettleWarm
+    Start
+    | Preempt
+    | Stop
+    | Unpark
+    | DropHold
+    | LimitHold
+    | KeepWarm
+    | ReleaseWarm
+    | SettleWarm
+    | WarnOfBudget
 )
 
 
 def subject(action: Action) -> str:
-    """Name of the job an action is about."""
+    """Name of the job (or team) an action is about."""
     match action:
         case DropHold(hold=hold) | LimitHold(hold=hold):
             return hold.preemptor
         case KeepWarm(pool=pool) | ReleaseWarm(pool=pool) | SettleWarm(pool=pool):
             return pool.training_job_name
+        case WarnOfBudget(team=team):
+            return team
         case _:
             return action.job.name
 

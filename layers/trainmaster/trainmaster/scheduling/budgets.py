@@ -5,10 +5,10 @@ from datetime import datetime
 from decimal import Decimal
 
 from trainmaster.jobs import Capacity, CapacityType, Choice, Reason, Shape
-from trainmaster.ledger import admits, budget_reason, month_of
+from trainmaster.ledger import MonthAccount, admits, budget_reason, month_of, warns
 from trainmaster.policy import AtLimit
 from trainmaster.pricing import cost_cents
-from trainmaster.scheduling.actions import Charge
+from trainmaster.scheduling.actions import Charge, WarnOfBudget
 from trainmaster.scheduling.snapshot import BudgetState, Snapshot, WaitingJob
 
 
@@ -73,6 +73,17 @@ class Budgets:
         if job.choice is Choice.SAGEMAKER:
             return prices.dearest_usd_per_hour({one: count} for one, count in shape.vector.items())
         return prices.vector_usd_per_hour(shape.vector)
+
+
+def warnings(snapshot: Snapshot) -> list[WarnOfBudget]:
+    """Teams that have spent most of their month and were not told yet."""
+    return [
+        WarnOfBudget(
+            team=team, month=budget.month, spent_cents=budget.account.spent, limit_cents=budget.limit_cents
+        )
+        for team, budget in sorted(snapshot.budgets.items())
+        if not budget.warned and warns(budget.limit_cents, MonthAccount(), budget.account)
+    ]
 
 
 def _can_be_spot(job: WaitingJob) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from trainmaster.policy import PoolPolicy
-from trainmaster.ports import Clock, JobReader, JobStore, PoolReader, TrainingApi
+from trainmaster.ports import Clock, JobReader, JobStore, Notifier, PoolReader, TrainingApi
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +15,7 @@ class Pass:
     reader: JobReader
     pools: PoolReader
     training: TrainingApi
+    notifier: Notifier
     clock: Clock
     stack: str
     rules: PoolPolicy

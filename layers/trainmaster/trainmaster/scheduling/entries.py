@@ -53,6 +53,7 @@ def running_entry(job: Job) -> RunningJob:
         predicted=_still(job),
         cents_per_hour=None if live.usd_per_hour is None else int(live.usd_per_hour * 100),
         warm_key=live.shape.warm_key if live.keep_alive else None,
+        ranked_by=job.ranked_by,
     )
 
 

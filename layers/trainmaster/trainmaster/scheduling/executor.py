@@ -21,6 +21,7 @@ from trainmaster.scheduling.actions import (
     Start,
     Stop,
     Unpark,
+    WarnOfBudget,
 )
 from trainmaster.scheduling.context import Pass
 from trainmaster.scheduling.snapshot import Hold, RunningJob, WaitingJob
@@ -84,8 +85,10 @@ def _execute_one(action: Action, now: Pass) -> None:
             _keep_up(action, now)
 
 
-def _keep_up(action: DropHold | LimitHold | KeepWarm | ReleaseWarm | SettleWarm, now: Pass) -> None:
-    """What the pool itself keeps: holds and warm pools."""
+def _keep_up(
+    action: DropHold | LimitHold | KeepWarm | ReleaseWarm | SettleWarm | WarnOfBudget, now: Pass
+) -> None:
+    """What the pool itself keeps: holds and warm pools; and who is to be told."""
     match action:
         case DropHold(hold=hold):
             now.store.drop_hold(now.pool, hold)
@@ -97,8 +100,22 @@ def _keep_up(action: DropHold | LimitHold | KeepWarm | ReleaseWarm | SettleWarm,
             warming.release(pool, now)
         case SettleWarm(pool=pool):
             warming.settle(pool, now)
+        case WarnOfBudget():
+            _warn(action, now)
         case _:
             assert_never(action)
+
+
+def _warn(action: WarnOfBudget, now: Pass) -> None:
+    """Told first, noted second: after a crash in between it is told again."""
+    detail = {
+        "team": action.team,
+        "month": action.month,
+        "spent_usd": action.spent_cents / 100,
+        "budget_usd": action.limit_cents / 100,
+    }
+    now.notifier.tell("Budget Warning", detail)
+    now.store.warned(action.team, action.month)
 
 
 def _start(action: Start, now: Pass) -> None:
@@ -110,7 +127,6 @@ def _start(action: Start, now: Pass) -> None:
         limits.learn(action, now)
         raise
     limits.forget(action, now)
-    warming.verify_reuse(claimed, now)
 
 
 def _preempt(action: Preempt, now: Pass) -> None:

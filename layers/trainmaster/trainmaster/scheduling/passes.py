@@ -4,11 +4,21 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from trainmaster.policy import parse_policy
-from trainmaster.ports import Clock, JobReader, JobStore, PolicyStore, PoolReader, SnapshotReader, TrainingApi
+from trainmaster.ports import (
+    Clock,
+    JobReader,
+    JobStore,
+    Notifier,
+    PolicyStore,
+    PoolReader,
+    SnapshotReader,
+    TrainingApi,
+)
 from trainmaster.scheduling.actions import Action
 from trainmaster.scheduling.context import Pass
 from trainmaster.scheduling.executor import execute, explain
 from trainmaster.scheduling.planner import plan
+from trainmaster.scheduling.reranking import Reranker, needs_reranking
 
 LONGEST = timedelta(seconds=90)
 """A pass ends in time for the function's timeout (120 s)."""
@@ -22,17 +32,19 @@ class Scheduler:
     reader: JobReader
     pools: PoolReader
     training: TrainingApi
+    notifier: Notifier
+    reranker: Reranker
     clock: Clock
     stack: str
 
     def run(self, pool: str, *, until: datetime) -> "Summary":
         """Run one pass. Two at once are harmless: each write is conditional, the loser looks again."""
         summary = Summary()
-        while self._once(pool, summary) and self.clock() < until:
+        while self._once(pool, summary, until=until) and self.clock() < until:
             continue
         return summary
 
-    def _once(self, name: str, summary: "Summary") -> bool:
+    def _once(self, name: str, summary: "Summary", *, until: datetime) -> bool:
         """One look; True when something was done, so that another look is worth it."""
         stored = self.policies.current()
         policy = parse_policy(stored.document)
@@ -48,6 +60,7 @@ class Scheduler:
             reader=self.reader,
             pools=self.pools,
             training=self.training,
+            notifier=self.notifier,
             clock=self.clock,
             stack=self.stack,
             rules=pool,
@@ -58,9 +71,13 @@ class Scheduler:
         summary.done += outcome.done
         summary.postponed += len(outcome.postponed)
         summary.failures += outcome.failures
-        if not outcome.done:
-            explain(decided.reasons, snapshot.waiting, context)
-        return bool(outcome.done)
+        if outcome.done:
+            return True
+        explain(decided.reasons, snapshot.waiting, context)
+        if not needs_reranking(snapshot, pool):
+            return False
+        summary.reranked += self.reranker.run(pool, until=until)
+        return True
 
 
 @dataclass(slots=True)
@@ -70,4 +87,6 @@ class Summary:
     looks: int = 0
     done: list[Action] = field(default_factory=list)
     postponed: int = 0
+    reranked: int = 0
+    """Jobs that got a score of the pool's new order."""
     failures: list[Exception] = field(default_factory=list)

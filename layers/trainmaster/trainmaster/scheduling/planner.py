@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from trainmaster.policy import PoolPolicy
 from trainmaster.scheduling import reasons
 from trainmaster.scheduling.actions import Action, DropHold, LimitHold, Plan, Stop, Unpark
+from trainmaster.scheduling.budgets import warnings
 from trainmaster.scheduling.capacity import ASKED_TO_STOP
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot
 from trainmaster.scheduling.turn import Turn
@@ -31,6 +32,7 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     """
     first: list[Action] = [Stop(job=job) for job in snapshot.running if _must_be_told(job)]
     first += [Unpark(job=job) for job in snapshot.due]
+    first += warnings(snapshot)
     holds, upkeep = _upkeep(snapshot, now=now)
     turn = Turn.of(snapshot, pool, holds=holds, now=now)
     if snapshot.paused:

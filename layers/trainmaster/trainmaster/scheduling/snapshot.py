@@ -85,6 +85,8 @@ class RunningJob:
     """Of all its instances; None where the price is unknown."""
     warm_key: str | None = None
     """Of the warm pool it would leave behind; None: none."""
+    ranked_by: str = ""
+    """As of a waiting job."""
 
     @property
     def rank(self) -> tuple[int, str]:
@@ -139,6 +141,8 @@ class BudgetState:
     account: MonthAccount
     limit_cents: int
     at_limit: AtLimit
+    warned: bool = False
+    """The team was told that most of it is spent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +171,8 @@ class Snapshot:
     budgets: Mapping[str, BudgetState] = field(default_factory=dict)
     """By team, of those with a budget."""
     prices: PriceTable = field(default_factory=PriceTable)
+    order_key: str | None = None
+    """``PoolPolicy.order_key`` of the order that every job is known to have a score of."""
     spot_max_wait: timedelta = timedelta(hours=6)
     """What MaxWaitTimeInSeconds is above MaxRuntimeInSeconds where the planner picks spot."""
 

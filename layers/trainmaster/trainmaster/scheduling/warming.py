@@ -7,11 +7,8 @@ and its row leaves a row that ``settle`` corrects in a later pass.
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from trainmaster import lifecycle
-from trainmaster.errors import LostRaceError, StillWarmError
-from trainmaster.jobs import Job
+from trainmaster.errors import StillWarmError
 from trainmaster.lifecycle import WARM_AVAILABLE
-from trainmaster.ports import Change
 from trainmaster.scheduling.context import Pass
 from trainmaster.scheduling.snapshot import WarmPool
 
@@ -43,38 +40,3 @@ def settle(pool: WarmPool, now: Pass) -> None:
     if seen is not None and seen.warm_status == WARM_AVAILABLE:
         raise StillWarmError(f"SageMaker still keeps the warm pool of {pool.training_job_name}")
     now.store.change_warm(now.pool, pool, None)
-
-
-def verify_reuse(job: Job, now: Pass) -> None:
-    """Did the new attempt really land in the warm pool it was claimed with?
-
-    If SageMaker started it elsewhere and still keeps the pool, the pool is counted again.
-    """
-    current = now.reader.job(job.name)
-    if current is None or current.live is None or current.live.reuses is None:
-        return
-    if current.live.training_job_arn is None:
-        return
-    after = lifecycle.reuse_settled(current)
-    change = Change(before=current, after=after, leaves_warm=_still_there(current, now))
-    try:
-        now.store.commit([change], at=now.clock())
-    except LostRaceError:
-        return  # whoever was faster leaves the question to the reconciler
-
-
-def _still_there(job: Job, now: Pass) -> WarmPool | None:
-    assert job.live is not None
-    assert job.live.reuses is not None
-    assert job.live.shape.warm_key is not None
-    seen = now.training.describe(job.live.reuses)
-    if seen is None or seen.warm_status != WARM_AVAILABLE or seen.ended_at is None:
-        return None
-    return WarmPool(
-        training_job_name=job.live.reuses,
-        team=job.spec.team,
-        vector=job.live.vector,
-        warm_key=job.live.shape.warm_key,
-        since=seen.ended_at,
-        expires_at=seen.ended_at + (job.live.keep_alive or timedelta()),
-    )

@@ -32,6 +32,10 @@ SCORE_OFFSET = 10**16
 SCORE_DIGITS = 17
 """Keeps scores sortable as text: they lie within ±3.2e15 (1,000 points of priority at 100 years each)."""
 COUNTERS = "counters"
+ORDER_KEY = "order_key"
+"""Attribute of counters: the order that every job of the pool has a score of."""
+WARNED = "warned"
+"""Attribute of a team's month."""
 BY_TEAM = "by_team"
 MAX_LANE_TEXT = 200
 """Longer lanes (many instance groups) are hashed, so that keys stay far below 1,024 bytes."""

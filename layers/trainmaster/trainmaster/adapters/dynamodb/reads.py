@@ -16,7 +16,7 @@ from trainmaster.adapters.dynamodb.transactions import unavailable
 from trainmaster.errors import UnavailableError
 from trainmaster.jobs import Attempt, Capacity, Job, JobState, epoch_ms
 from trainmaster.ledger import Cause, MonthAccount, PreemptionEntry, UsageLine, budget_cents, month_of
-from trainmaster.policy import Policy, PoolPolicy
+from trainmaster.policy import Budget, Policy, PoolPolicy
 from trainmaster.ports import Alias, HistoryLine, PoolState, TeamState
 from trainmaster.pricing import PriceTable
 from trainmaster.scheduling.candidates import HEADS, Lane, chosen_lanes
@@ -90,6 +90,7 @@ class DynamoReader:
             account_limits=_limits(counters),
             last_end=_last_ends(counters),
             budgets=self._budgets(policy, {entry.team for entry in waiting}, now=now),
+            order_key=counters.get(layout.ORDER_KEY),
             prices=PriceTable(overrides=policy.prices),
             spot_max_wait=policy.spot_max_wait,
         )
@@ -103,25 +104,27 @@ class DynamoReader:
 
     def _budgets(self, policy: Policy, teams: Iterable[str], *, now: datetime) -> dict[str, BudgetState]:
         """This month of each team that has a budget and waits."""
-        month = month_of(now)
-        limited = {team: found.budget for team in sorted(teams) if (found := policy.team(team))}
+        budgets = {team: found.budget for team in sorted(teams) if (found := policy.team(team))}
         return {
-            team: BudgetState(
-                month=month,
-                account=self.month(team, month),
-                limit_cents=budget_cents(budget.usd_per_month),
-                at_limit=budget.at_limit,
-            )
-            for team, budget in limited.items()
+            team: self._budget(team, budget, month_of(now))
+            for team, budget in budgets.items()
             if budget is not None
         }
+
+    def _budget(self, team: str, budget: Budget, month: str) -> BudgetState:
+        item = self._get(layout.month_key(team, month)) or {}
+        return BudgetState(
+            month=month,
+            account=_account(item),
+            limit_cents=budget_cents(budget.usd_per_month),
+            at_limit=budget.at_limit,
+            warned=item.get(layout.WARNED, False),
+        )
 
     # ---- money
 
     def month(self, team: str, month: str) -> MonthAccount:
-        item = self._get(layout.month_key(team, month)) or {}
-        spent = item.get("spent", 0)
-        return MonthAccount(spent=spent, reserved=item.get("committed", 0) - spent)
+        return _account(self._get(layout.month_key(team, month)) or {})
 
     def usage(self, team: str, month: str) -> tuple[tuple[UsageLine, ...], tuple[PreemptionEntry, ...]]:
         partition = layout.month_key(team, month)[0]
@@ -314,6 +317,11 @@ def _named(item: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 def _run_times(item: dict[str, Any]) -> RunTimes:
     counts = {int(name): count for name, count in _named(item, "b#")}
     return RunTimes(last=timedelta(seconds=item["t1"]), previous=timedelta(seconds=item["t2"]), counts=counts)
+
+
+def _account(item: dict[str, Any]) -> MonthAccount:
+    spent = item.get("spent", 0)
+    return MonthAccount(spent=spent, reserved=item.get("committed", 0) - spent)
 
 
 def _usage_line(item: dict[str, Any]) -> UsageLine:

@@ -47,15 +47,25 @@ class DynamoJobStore:
 
     def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
         """The last one to be told counts: two passes that learn at once learn the same."""
-        pk, sk = layout.counters_key(pool)
-        learned = {"ExpressionAttributeValues": {":new": value(encode(limit))}} if limit else {}
+        learned = None if limit is None else encode(limit)
+        self._note(layout.counters_key(pool), layout.account_limit(capacity), learned)
+
+    def ranked(self, pool: str, order_key: str) -> None:
+        self._note(layout.counters_key(pool), layout.ORDER_KEY, order_key)
+
+    def warned(self, team: str, month: str) -> None:
+        self._note(layout.month_key(team, month), layout.WARNED, True)
+
+    def _note(self, key: layout.Key, attribute: str, content: object) -> None:
+        """Set one attribute; None takes it away."""
+        noted = {} if content is None else {"ExpressionAttributeValues": {":new": value(content)}}
         try:
             self._client.update_item(
                 TableName=self._table,
-                Key={"pk": {"S": pk}, "sk": {"S": sk}},
-                UpdateExpression="SET #limit = :new" if limit else "REMOVE #limit",
-                ExpressionAttributeNames={"#limit": layout.account_limit(capacity)},
-                **learned,
+                Key={"pk": {"S": key[0]}, "sk": {"S": key[1]}},
+                UpdateExpression="REMOVE #it" if content is None else "SET #it = :new",
+                ExpressionAttributeNames={"#it": attribute},
+                **noted,
             )
         except ClientError as error:
             raise unavailable(error) from error
