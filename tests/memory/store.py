@@ -115,8 +115,8 @@ class MemoryJobStore:
         self._keep_attempt(change)
         self._count(change, at=at)
         self._charge(change, at=at)
-        if before.state is not after.state:
-            reason = change.ended.reason if change.ended else after.reason or after.waiting
+        if before.state is not after.state or change.note is not None:
+            reason = change.ended.reason if change.ended else change.note or after.reason or after.waiting
             tables.lines[after.spec.entry_id].append(
                 HistoryLine(
                     at=at,

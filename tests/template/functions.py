@@ -38,6 +38,7 @@ ROUTES = {
     ("POST", "/add-job"),
     ("GET", "/jobs"),
     ("GET", "/jobs/{name}"),
+    ("PATCH", "/jobs/{name}"),
     ("DELETE", "/jobs/{name}"),
     ("GET", "/pools"),
     ("GET", "/policy"),

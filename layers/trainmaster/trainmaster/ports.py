@@ -25,6 +25,8 @@ class Change:
     """The attempt that is over, as it is to be remembered."""
     leaves_warm: WarmPool | None = None
     """What SageMaker kept of it: from now on counted as warm, no longer as used."""
+    note: Reason | None = None
+    """Who wanted it, for the history; with it there is a line even where the state stays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -173,17 +173,26 @@ def _room(pool: PoolPolicy, capacity: Capacity) -> int:
     return (pool.spot_capacity if spot else pool.capacity).get(capacity.instance_type, 0)
 
 
+def over_ceiling(priority: int, team: str, policy: Policy, *, field: str) -> FieldError | None:
+    """What is wrong with the priority for a job of the team; None: nothing."""
+    found = policy.team(team)
+    ceiling = found.max_priority if found else MAX_PRIORITY
+    if priority <= ceiling:
+        return None
+    return FieldError(
+        field=field,
+        message=f"priority {priority} is above the ceiling of team {team}, {ceiling}",
+        hint=f"ask for at most {ceiling}",
+        rule=RULE_MAX_PRIORITY,
+    )
+
+
 def _priority_violations(submission: Submission, policy: Policy) -> Iterator[FieldError]:
-    team = policy.team(submission.team)
-    ceiling = team.max_priority if team else MAX_PRIORITY
     priority = submission.ask.options.priority
-    if priority > ceiling:
-        yield FieldError(
-            field=_tag(submission, PRIORITY),
-            message=f"priority {priority} is above the ceiling of team {submission.team}, {ceiling}",
-            hint=f"ask for at most {ceiling}",
-            rule=RULE_MAX_PRIORITY,
-        )
+    field = _tag(submission, PRIORITY) if priority else PRIORITY
+    refusal = over_ceiling(priority, submission.team, policy, field=field)
+    if refusal is not None:
+        yield refusal
 
 
 def _tag(submission: Submission, key: str) -> str:

@@ -1,7 +1,7 @@
 """The API over the real adapters on an in-process table; SQS is a list, the clock stands still."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
@@ -13,7 +13,7 @@ from moto import mock_aws
 from trainmaster import lifecycle
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
 from trainmaster.api import Outside, build_api
-from trainmaster.errors import UnavailableError
+from trainmaster.errors import LostRaceError, UnavailableError
 from trainmaster.jobs import End, Job, JobState, Reason
 from trainmaster.ports import Change
 
@@ -28,7 +28,7 @@ BOTH = f"arn:aws:sts::{OWN}:assumed-role/floater/eve"
 ADMIN = f"arn:aws:iam::{OWN}:user/admin"
 STRANGER = f"arn:aws:sts::{OWN}:assumed-role/finance/mallory"
 P5, G5 = "ml.p5.48xlarge", "ml.g5.12xlarge"
-DOCUMENT = {
+DOCUMENT: dict[str, Any] = {
     "pools": [{"name": "p5", "capacity": {P5: 2}}, {"name": "g5", "capacity": {G5: 1}}],
     "teams": [
         {
@@ -184,15 +184,35 @@ class Api:
         self.change(name, claimed(self.job(name), name, now=self.now))
         return self.change(name, lifecycle.put_back(self.job(name), reason=reason, now=self.now))
 
+    def preempt(self, name: str) -> Job:
+        return self.change(name, lifecycle.preempted_for(self.job(name), waiting("x")))
+
     def end(self, name: str, becomes: JobState = JobState.COMPLETED) -> Job:
         """Preempted or final, with the attempt over."""
         job = self.start(name) if self.job(name).is_waiting else self.job(name)
         if becomes is JobState.PREEMPTED:
-            job = self.change(name, lifecycle.preempted_for(job, waiting("x")))
+            job = self.preempt(name)
         end = End(becomes=becomes, reason=Reason(code="ended", message="it is over"))
         change = lifecycle.ended(job, end, None, now=self.now)
         (written,) = self.store.commit([change], at=self.now)
         return written
+
+
+class Racing:
+    """A store in which somebody else is faster, so many times."""
+
+    def __init__(self, api: Api, losses: int, *, meanwhile: Callable[[], object] | None = None) -> None:
+        self._api = api
+        self._losses = losses
+        self._meanwhile = meanwhile
+
+    def commit(self, *changes: Any, **rest: Any) -> Any:
+        if not self._losses:
+            return self._api.store.commit(*changes, **rest)
+        self._losses -= 1
+        if self._meanwhile is not None:
+            self._meanwhile()
+        raise LostRaceError("too late")
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,11 @@
 """GET and DELETE /jobs/{name}."""
 
-from typing import Any
-
 import pytest
 from trainmaster.api import build_api
-from trainmaster.errors import LostRaceError
 from trainmaster.jobs import JobState
 
 from tests.builders import claimed
-from tests.integration.api.conftest import ADA, ADMIN, BOB, Api, Untouchable
+from tests.integration.api.conftest import ADA, ADMIN, BOB, Api, Racing, Untouchable
 
 
 def test_a_job_tells_its_story(api: Api) -> None:
@@ -131,20 +128,6 @@ def test_C4_a_job_that_has_ended_is_409_with_its_state(api: Api, state: JobState
     answer = api.call("DELETE", "/jobs/a")
     assert (answer.status, answer.fields) == (409, ["name"])
     assert state.value in answer.json["detail"]
-
-
-class Racing:
-    """A store in which somebody else is faster, so many times."""
-
-    def __init__(self, api: Api, losses: int) -> None:
-        self._api = api
-        self.losses = losses
-
-    def commit(self, *changes: Any, **rest: Any) -> Any:
-        if self.losses:
-            self.losses -= 1
-            raise LostRaceError("too late")
-        return self._api.store.commit(*changes, **rest)
 
 
 def test_C3_a_cancel_that_loses_a_race_looks_again(api: Api) -> None:

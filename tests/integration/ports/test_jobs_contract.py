@@ -82,6 +82,18 @@ def test_a_job_that_nobody_submitted_cannot_be_changed(plane: Plane) -> None:
     assert plane.reader.job("ghost") is None
 
 
+def test_a_note_is_a_line_of_the_story_even_where_the_state_stays(plane: Plane) -> None:
+    one = plane.submitted("a")
+    note = Reason(code="priority", message="priority 0 became 3 by ada")
+    after = lifecycle.reranked(one, priority=3, score=7, ranked_by="age-1")
+    plane.change(one, after, {"note": note})
+    _, lines = plane.reader.story(plane.job("a"))
+    assert [(line.from_state, line.to_state, line.reason) for line in lines] == [
+        (None, S.PENDING, None),
+        (S.PENDING, S.PENDING, note),
+    ]
+
+
 def test_the_story_tells_every_step_and_attempt(plane: Plane) -> None:
     one = plane.running("a")
     (waits,) = plane.store.commit([ended(one, "Failed", failure_reason="CapacityError: none")], at=NOON)

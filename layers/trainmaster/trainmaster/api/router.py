@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 
 from trainmaster.api.listing import list_jobs
+from trainmaster.api.patching import patch_job
 from trainmaster.api.policies import put_paused, put_policy, show_policy
 from trainmaster.api.pools import list_pools
 from trainmaster.api.problems import no_such_route, problem
@@ -34,6 +35,7 @@ def build_api(outside: Outside) -> Handler:
     app.post("/add-job")(lambda: _response(add_job(visit())))
     app.get("/jobs")(lambda: _response(list_jobs(visit())))
     app.get("/jobs/<name>")(lambda name: _response(show_job(visit(), name)))
+    app.patch("/jobs/<name>")(lambda name: _response(patch_job(visit(), name)))
     app.delete("/jobs/<name>")(lambda name: _response(cancel_job(visit(), name)))
     app.get("/pools")(lambda: _response(list_pools(visit())))
     app.get("/policy")(lambda: _response(show_policy(admin_visit())))

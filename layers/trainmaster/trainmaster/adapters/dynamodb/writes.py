@@ -122,7 +122,7 @@ class Writes:
         yield from self._attempt(change, at=at)
         yield from self._left_warm(change)
         yield from self._taken(change, at=at)
-        if before.state is not after.state:
+        if before.state is not after.state or change.note is not None:
             yield self._history(after, _line(change, at=at))
 
     def _row(self, before: Job, after: Job) -> Iterable[Operation]:
@@ -364,7 +364,7 @@ def _says_something(update: _Update) -> bool:
 
 def _line(change: Change, *, at: datetime) -> HistoryLine:
     before, after = change.before, change.after
-    reason = change.ended.reason if change.ended else after.reason or after.waiting
+    reason = change.ended.reason if change.ended else change.note or after.reason or after.waiting
     return HistoryLine(
         at=at, attempt=before.attempt, from_state=before.state, to_state=after.state, reason=reason
     )
