@@ -44,7 +44,7 @@ def at(minute: float) -> datetime:
     ],
 )
 def test_a_reservation(free: Vector, ends: list[End], when: datetime | None, extra: Vector) -> None:
-    found = reserve(waiting("wide", n=2), free=free, ends=ends, now=NOON)
+    found = reserve(wide := waiting("wide", n=2), wide.shapes, free=free, ends=ends, now=NOON)
     assert (found.at, dict(found.extra)) == (when, extra)
     assert found.vector == of(2)
 
@@ -52,13 +52,13 @@ def test_a_reservation(free: Vector, ends: list[End], when: datetime | None, ext
 def test_of_several_shapes_the_one_that_fits_first_is_reserved() -> None:
     job = waiting("picky", shapes=(Shape(vector=of(2)), Shape(vector=of(1, B))))
     ends = [(at(3), of(1)), (at(5), of(1, B)), (at(9), of(1))]
-    found = reserve(job, free={}, ends=ends, now=NOON)
+    found = reserve(job, job.shapes, free={}, ends=ends, now=NOON)
     assert (found.at, found.vector) == (at(5), of(1, B))
 
 
 def test_of_several_shapes_without_any_time_the_best_is_named() -> None:
     job = waiting("picky", shapes=(Shape(vector=of(2)), Shape(vector=of(1, B))))
-    assert reserve(job, free={}, ends=[], now=NOON).vector == of(2)
+    assert reserve(job, job.shapes, free={}, ends=[], now=NOON).vector == of(2)
 
 
 @pytest.mark.parametrize(

@@ -56,16 +56,19 @@ class Reservation:
         return extra
 
 
-def reserve(job: WaitingJob, *, free: Vector, ends: Sequence[End], now: datetime) -> Reservation:
-    """The earliest instant at which one of the job's shapes is certain to fit.
+def reserve(
+    job: WaitingJob, shapes: Sequence[Shape], *, free: Vector, ends: Sequence[End], now: datetime
+) -> Reservation:
+    """The earliest instant at which one of the shapes is certain to fit.
 
     Args:
         job: Has to wait.
+        shapes: Those it may start in.
         free: What it may use now, with what warm pools keep.
         ends: ``certain_ends`` of what holds the rest.
         now: Instant of the pass.
     """
-    found = [_reserve(job, shape, free, ends, now) for shape in job.shapes]
+    found = [_reserve(job, shape, free, ends, now) for shape in shapes]
     known = [one for one in found if one.at is not None]
     return min(known, key=lambda one: one.at or now) if known else found[0]
 

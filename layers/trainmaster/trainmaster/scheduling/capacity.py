@@ -1,7 +1,6 @@
 """How many instances of what are there, and for whom they are free."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 
 from trainmaster.jobs import Capacity, CapacityType, JobState, Vector
 from trainmaster.policy import PoolPolicy
@@ -22,12 +21,11 @@ def free_now(snapshot: Snapshot, capacity: Vector, holds: Iterable[Hold]) -> dic
     return minus(capacity, snapshot.used, snapshot.warm, *(hold.vector for hold in holds))
 
 
-def allowed(snapshot: Snapshot, *, now: datetime) -> dict[Capacity, int]:
-    """What learned account limits leave, of the types that have one; those due for a probe have none."""
+def allowed(snapshot: Snapshot) -> dict[Capacity, int]:
+    """What learned account limits leave, of the types that have one; below zero where more is in use."""
     return {
         capacity: limit.limit - snapshot.used.get(capacity, 0) - snapshot.warm.get(capacity, 0)
         for capacity, limit in snapshot.account_limits.items()
-        if limit.until > now
     }
 
 

@@ -72,8 +72,8 @@ def _warm(snapshot: Snapshot, pool: PoolPolicy, turn: Turn, *, now: datetime) ->
     waits = [job for job in (*snapshot.waiting, *snapshot.due) if job.name not in turn.started]
     upkeep = Upkeep(
         rules=pool.warm_pool,
-        reused=frozenset(turn.reused),
-        released=frozenset(turn.released),
+        reused=frozenset(turn.room.reused),
+        released=frozenset(turn.room.released),
         wanted=keys_wanted(waits),
         now=now,
     )
