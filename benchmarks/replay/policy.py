@@ -10,7 +10,7 @@ from benchmarks.replay.jobs import POOLS, Klass
 PRIORITIES: Mapping[Klass, int] = {Klass.LOW: 0, Klass.NORMAL: 100, Klass.HIGH: 200}
 
 RULES: Mapping[str, Any] = {
-    "preemption": {"min_runtime": "0s", "preempt_delay": "5m", "max_per_job": 100},
+    "preemption": {"needs_checkpoint": True, "min_runtime": "0s", "preempt_delay": "5m", "max_per_job": 100},
     "warm_pool": {"keep_alive": "10m", "retain": "10m", "max_idle": "30m"},
 }
 """Of every pool."""

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from datetime import timedelta
 from typing import assert_never
 
 from trainmaster.policy import PoolPolicy
@@ -18,8 +19,9 @@ from trainmaster.scheduling.actions import (
     Start,
     Stop,
     Unpark,
+    WarnOfBudget,
 )
-from trainmaster.scheduling.snapshot import Hold
+from trainmaster.scheduling.snapshot import Hold, WarmPool
 
 from benchmarks.replay.pool_table import PoolTable, instant
 from benchmarks.replay.site import Attempt, Site, Task
@@ -39,6 +41,8 @@ class Product:
         """Of snapshots and plans."""
         self.most_held = 0
         """Instances in use and warm at one instant."""
+        self.idle_warm_s = 0
+        """Instance-seconds that warm pools kept without a job."""
         self.refused_claims = 0
         """Starts whose condition did not hold when they were carried out."""
         self.table = PoolTable(rules)
@@ -119,8 +123,8 @@ class Product:
                 self.table.holds[hold.preemptor] = replace(hold, until=until)
             case KeepWarm() | ReleaseWarm() | SettleWarm():
                 return self._do_warm(action)
-            case Stop() | Unpark():
-                raise AssertionError(f"nobody cancels or backs off here: {action}")
+            case Stop() | Unpark() | WarnOfBudget():
+                raise AssertionError(f"nobody cancels, backs off or has a budget here: {action}")
             case _:
                 assert_never(action)
         return True
@@ -134,8 +138,14 @@ class Product:
             case SettleWarm() if pool.expires_at > instant(self._site.now):
                 return False
             case _:
-                del self.table.warm_pools[pool.training_job_name]
+                self._take_warm(pool)
         return True
+
+    def _take_warm(self, pool: WarmPool) -> None:
+        """It goes, or a start lands in it."""
+        idle = instant(self._site.now) - pool.since
+        self.idle_warm_s += self.table.count(pool.vector) * (idle // timedelta(seconds=1))
+        del self.table.warm_pools[pool.training_job_name]
 
     def _start(self, action: Start) -> bool:
         """Under the condition of a claim: the counters are what the planner reckoned with."""
@@ -145,7 +155,7 @@ class Product:
             self.refused_claims += 1
             return False
         if action.reuses is not None:
-            del table.warm_pools[action.reuses.training_job_name]
+            self._take_warm(action.reuses)
         if action.ends_hold:
             del table.holds[job.name]
         table.claimed(job, action.charge, now=instant(self._site.now))

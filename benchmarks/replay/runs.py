@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks.replay.figures import Figures, capacities, figures, most_in_use
-from benchmarks.replay.jobs import TraceJob, jobs_of
+from benchmarks.replay.jobs import HOUR_S, POOLS, TraceJob, jobs_of
 from benchmarks.replay.naive import NaiveQueue
 from benchmarks.replay.policy import policy_for
 from benchmarks.replay.product import Product
@@ -44,14 +44,21 @@ class Run:
     cpu_s: float = 0.0
     """Of all passes."""
     refused_claims: int = 0
+    idle_warm_gpu_h: float = 0.0
+    """What warm pools kept without a job; on the bill, and in no other figure."""
 
     def as_json(self) -> dict[str, Any]:
         facts = {"seed": self.seed, "algorithm": self.algorithm, "capacity": dict(self.capacity)}
         held = {"most_held": dict(self.most_held)}
         if self.algorithm == NAIVE:
             return facts | held | self.figures.as_json()
-        passes = {"passes": self.passes, "cpu_s": round(self.cpu_s, 3), "refused_claims": self.refused_claims}
-        return facts | held | passes | self.figures.as_json()
+        product = {
+            "passes": self.passes,
+            "cpu_s": round(self.cpu_s, 3),
+            "refused_claims": self.refused_claims,
+            "idle_warm_gpu_h": round(self.idle_warm_gpu_h, 4),
+        }
+        return facts | held | product | self.figures.as_json()
 
 
 def replay(setting: Setting, seeds: Sequence[int]) -> list[Run]:
@@ -104,4 +111,7 @@ def _product(
         passes=sum(decider.passes for decider in deciders.values()),
         cpu_s=sum(decider.cpu_s for decider in deciders.values()),
         refused_claims=sum(decider.refused_claims for decider in deciders.values()),
+        idle_warm_gpu_h=sum(
+            decider.idle_warm_s * POOLS[pool].gpus / HOUR_S for pool, decider in deciders.items()
+        ),
     )

@@ -1,0 +1,166 @@
+"""What the replay makes of a trace, and of an attempt."""
+
+from benchmarks.replay import synthetic
+from benchmarks.replay.figures import capacities, figures, most_in_use
+from benchmarks.replay.jobs import DAY_S, Klass, TraceJob, draw, jobs_of
+from benchmarks.replay.naive import NaiveQueue
+from benchmarks.replay.site import Row, Site
+from tests.unit.benchmarks.traces import job
+
+
+def line(job_id: str = "p33686", **fields: str) -> dict[str, str]:
+    given = {"job_id": job_id, "submit_s": "115", "gpus": "1", "duration_s": "78", "vc": "11cb48"}
+    return given | fields
+
+
+def replayed(*jobs: TraceJob, capacity: int) -> dict[tuple[str, int], Row]:
+    site = Site(jobs)
+    return {(row.job_id, row.attempt): row for row in site.run(NaiveQueue(site, capacity))}
+
+
+def test_class_and_checkpoints_are_drawn_from_a_hash_of_seed_and_name() -> None:
+    assert [round(draw(1, kind, "p33686"), 6) for kind in "cki"] == [0.192383, 0.446357, 0.039419]
+    (first,) = jobs_of([line()], seed=1)
+    (second,) = jobs_of([line()], seed=2)
+    assert (first.klass, first.checkpoint_every_s) == (Klass.NORMAL, 600)
+    assert (second.klass, second.checkpoint_every_s) == (Klass.NORMAL, 1800)
+
+
+def test_gpus_are_mapped_to_instances_of_three_pools() -> None:
+    widths = ["1", "2", "4", "8", "12", "128"]
+    jobs = jobs_of([line(f"j{width:>3}", gpus=width) for width in widths], seed=1)
+    places = {one.job_id.strip("j "): (one.pool, one.instances) for one in jobs}
+    assert places == {
+        "1": ("g1", 1),
+        "2": ("g1", 2),
+        "4": ("g4", 1),
+        "8": ("g8", 1),
+        "12": ("g8", 2),
+        "128": ("g8", 16),
+    }
+
+
+def test_run_times_are_cut_to_five_days_and_limits_say_no_more_than_they_must() -> None:
+    runs = {"short": "86399", "day": "86400", "endless": str(31 * DAY_S)}
+    jobs = {
+        one.job_id: one for one in jobs_of([line(name, duration_s=s) for name, s in runs.items()], seed=1)
+    }
+    assert {name: one.duration_s for name, one in jobs.items()} == {
+        "short": 86399,
+        "day": 86400,
+        "endless": 432000,
+    }
+    assert {name: one.max_runtime_s for name, one in jobs.items()} == {
+        "short": 86400,
+        "day": 432000,
+        "endless": 2419200,
+    }
+
+
+def test_only_the_first_days_are_replayed_when_asked() -> None:
+    lines = [line("early", submit_s="100"), line("late", submit_s=str(2 * DAY_S))]
+    assert [one.job_id for one in jobs_of(lines, seed=1, days=2)] == ["early"]
+
+
+def test_wide_widens_jobs_of_the_8_gpu_pool_alone() -> None:
+    lines = [line(f"j{number}", gpus="8") for number in range(100)] + [line("one")]
+    jobs = jobs_of(lines, seed=1, wide=True)
+    assert {one.instances for one in jobs if one.pool == "g8"} == {1, 2, 4, 8}
+    assert [one.instances for one in jobs if one.pool == "g1"] == [1]
+
+
+def test_capacity_is_mean_demand_over_load_and_holds_the_widest_job() -> None:
+    jobs = [job("a", duration_s=9760), job("b", submit_s=10_000, instances=3, duration_s=3093)]
+    # (10000 + 3 * 3333) / 10000 s: 2.0 instances on average. At load 0.5 that is 4, at load 1 the widest's 3.
+    assert capacities(jobs, load=0.5) == {"g1": 4}
+    assert capacities(jobs, load=1.0) == {"g1": 3}
+
+
+def test_a_job_trains_after_a_cold_start_for_as_long_as_the_trace_says() -> None:
+    assert replayed(job("a", submit_s=10), capacity=1) == {
+        ("a", 0): Row("a", 0, "g1", 1, 10, 250, 1250, "completed", 0, False)
+    }
+
+
+def test_the_plain_queue_stops_the_lowest_class_for_the_head_and_loses_what_was_not_saved() -> None:
+    rows = replayed(
+        job("low", klass=Klass.LOW, duration_s=10_000, checkpoint_every_s=600),
+        job("normal", duration_s=10_000),
+        job("high", submit_s=2000, klass=Klass.HIGH),
+        capacity=2,
+    )
+    # low trained from 240 to 2000: 1760 s, of which 1200 s are in checkpoints
+    assert rows["low", 0] == Row("low", 0, "g1", 1, 0, 240, 2090, "preempted", 560, False)
+    assert rows["high", 0].start_s == 2090
+    # it comes back on the instances of high, loads its checkpoint in 60 s and has 8800 s to go
+    assert rows["low", 1] == Row("low", 1, "g1", 1, 3330, 3630, 12_430, "completed", 0, False)
+
+
+def test_the_plain_queue_stops_one_job_at_a_time() -> None:
+    rows = replayed(
+        job("a", klass=Klass.LOW, duration_s=9000),
+        job("b", klass=Klass.LOW, submit_s=1, duration_s=9000),
+        job("wide", submit_s=500, klass=Klass.HIGH, instances=2),
+        capacity=2,
+    )
+    assert (rows["a", 0].end_s, rows["b", 0].end_s, rows["wide", 0].start_s) == (590, 680, 680)
+
+
+def test_the_plain_queue_lets_nobody_pass_its_head() -> None:
+    rows = replayed(
+        job("running", duration_s=1000),
+        job("wide", submit_s=10, instances=2),
+        job("small", submit_s=20, duration_s=10),
+        capacity=2,
+    )
+    assert (rows["wide", 0].start_s, rows["small", 0].start_s) == (1240, 2480)
+
+
+def test_one_stopped_before_it_trained_has_lost_nothing() -> None:
+    rows = replayed(job("low", klass=Klass.LOW), job("high", submit_s=100, klass=Klass.HIGH), capacity=1)
+    assert rows["low", 0] == Row("low", 0, "g1", 1, 0, 100, 190, "preempted", 0, False)
+
+
+def test_figures_come_from_the_rows() -> None:
+    jobs = [
+        job("high", klass=Klass.HIGH, duration_s=3600),
+        job("low", klass=Klass.LOW, duration_s=7200, pool="g8", instances=2),
+        job("last", submit_s=7200, duration_s=3600),
+    ]
+    rows = [
+        Row("high", 0, "g1", 1, 0, 240, 3840, "completed", 0, False),
+        Row("low", 0, "g8", 2, 0, 240, 3930, "preempted", 1800, False),
+        Row("low", 1, "g8", 2, 4000, 4090, 9490, "completed", 0, True),
+    ]
+    found = figures(rows, jobs, {"g1": 1, "g8": 2}).as_json()
+    # Training up to 7200 s that lasted: high 3600 s on 1 GPU, low 1800 s and 3110 s on 16; of 17 x 7200 s.
+    assert found["goodput"] == round((3600 + 16 * (1800 + 3110)) / (17 * 7200), 4)
+    assert found["weighted_delay_h"] == round((8 * 240 + 1 * 2290) / 9 / 3600, 4)
+    assert found["weighted_delay_g8_h"] == round(2290 / 3600, 4)
+    assert found["lost_gpu_h"] == 8.0  # half an hour on 16 GPUs
+    assert found["waste_gpu_h"] == 8.4  # and 90 s of stopping
+    assert found["startup_gpu_h"] == round((240 + 16 * (240 + 90)) / 3600, 4)
+    assert (found["finished"], found["unfinished"], found["preemptions"]) == (2, 1, 1)
+    assert (found["starts"], found["warm_starts"]) == (3, 1)
+
+
+def test_what_ends_and_what_starts_at_one_instant_do_not_add_up() -> None:
+    rows = [
+        Row("a", 0, "g1", 3, 0, 240, 500, "completed", 0, False),
+        Row("b", 0, "g1", 2, 500, 740, 900, "completed", 0, False),
+        Row("c", 0, "g1", 2, 600, 840, 900, "completed", 0, False),
+    ]
+    assert most_in_use(rows) == {"g1": 4}
+
+
+def test_the_made_up_trace_is_always_the_same() -> None:
+    rows = synthetic.rows()
+    assert rows == synthetic.rows()
+    assert len(rows) == 5637
+    assert rows[0] == {
+        "job_id": "s00000",
+        "submit_s": "96",
+        "gpus": "1",
+        "duration_s": "8302",
+        "vc": "team07",
+    }

@@ -1,0 +1,145 @@
+"""The planner in simulated time: its plan is carried out as the product would, and it never knows more."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from trainmaster.policy import PoolPolicy, parse_policy
+from trainmaster.scheduling import planner
+from trainmaster.scheduling.actions import Plan
+from trainmaster.scheduling.snapshot import Snapshot
+
+from benchmarks.replay.jobs import Klass, TraceJob
+from benchmarks.replay.pool_table import instant
+from benchmarks.replay.product import Product
+from benchmarks.replay.site import Row, Site
+from tests.unit.benchmarks.traces import job
+
+Looks = list[tuple[int, Snapshot]]
+
+
+def rules(capacity: int = 2, **pool: object) -> PoolPolicy:
+    document = {"name": "g1", "capacity": {"ml.g5.xlarge": capacity}, "order": {"aging": "off"}, **pool}
+    return parse_policy({"version": 1, "pools": [document]}).pools[0]
+
+
+def replayed(*jobs: TraceJob, policy: PoolPolicy) -> dict[tuple[str, int], Row]:
+    site = Site(jobs)
+    return {(row.job_id, row.attempt): row for row in site.run(Product(site, policy))}
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
+    """What the planner was shown, by second."""
+    seen: Looks = []
+    decide = planner.plan
+
+    def noted(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
+        seen.append(((now - instant(0)) // timedelta(seconds=1), snapshot))
+        return decide(snapshot, pool, now=now)
+
+    monkeypatch.setattr(planner, "plan", noted)
+    return seen
+
+
+def crowd(duration_s: int) -> list[TraceJob]:
+    classes = [Klass.LOW, Klass.NORMAL, Klass.HIGH]
+    return [
+        job(f"j{n}", submit_s=40 * n, duration_s=duration_s, klass=classes[n % 3], checkpoint_every_s=600)
+        for n in range(12)
+    ]
+
+
+def test_until_the_first_job_ends_the_planner_sees_the_same_however_long_jobs_run(looks: Looks) -> None:
+    policy = rules(3, warm_pool={"keep_alive": "10m"})
+    replayed(*crowd(5000), policy=policy)
+    short = [look for look in looks if look[0] < 5000]
+    looks.clear()
+    replayed(*crowd(9000), policy=policy)
+    long = [look for look in looks if look[0] < 5000]
+    assert len(short) > 20
+    assert short == long
+
+
+def test_a_plan_of_nothing_starts_nothing_and_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "plan", lambda *_, **__: Plan(actions=(), reasons={}))
+    assert replayed(*crowd(5000), policy=rules()) == {}
+
+
+def test_the_victim_goes_on_from_its_checkpoint_in_the_room_of_the_preemptor() -> None:
+    rows = replayed(
+        job("low", klass=Klass.LOW, duration_s=10_000, checkpoint_every_s=600),
+        job("high", submit_s=2000, klass=Klass.HIGH),
+        policy=rules(1),
+    )
+    assert rows["low", 0] == Row("low", 0, "g1", 1, 0, 240, 2090, "preempted", 560, False)
+    assert rows["high", 0] == Row("high", 0, "g1", 1, 2090, 2330, 3330, "completed", 0, False)
+    assert rows["low", 1] == Row("low", 1, "g1", 1, 3330, 3630, 12_430, "completed", 0, False)
+
+
+def test_a_start_in_a_warm_pool_takes_30_seconds() -> None:
+    rows = replayed(
+        job("first"), job("second", submit_s=10), policy=rules(1, warm_pool={"keep_alive": "10m"})
+    )
+    assert rows["second", 0] == Row("second", 0, "g1", 1, 1240, 1270, 2270, "completed", 0, True)
+
+
+def test_a_warm_pool_of_another_team_makes_room() -> None:
+    warm = rules(1, warm_pool={"keep_alive": "10m", "retain": "10m"})
+    rows = replayed(job("first"), job("other", submit_s=1300, team="speech"), policy=warm)
+    assert rows["other", 0] == Row("other", 0, "g1", 1, 1300, 1540, 2540, "completed", 0, False)
+
+
+def test_an_attempt_stopped_before_it_trained_leaves_no_warm_pool() -> None:
+    rows = replayed(
+        job("low", klass=Klass.LOW),
+        job("high", submit_s=100, klass=Klass.HIGH),
+        policy=rules(1, warm_pool={"keep_alive": "10m"}),
+    )
+    assert (rows["high", 0].start_s, rows["high", 0].warm) == (190, False)
+
+
+def test_checkpoints_are_seen_at_most_every_five_minutes_and_only_while_jobs_wait(looks: Looks) -> None:
+    replayed(
+        job("saves", duration_s=6000, checkpoint_every_s=600),
+        job("waits", submit_s=3000, duration_s=10),
+        policy=rules(1),
+    )
+    seen = {
+        second: (snapshot.running[0].last_checkpoint, snapshot.running[0].training_since)
+        for second, snapshot in looks
+        if snapshot.running and snapshot.running[0].name == "saves"
+    }
+    assert seen[3000] == (None, instant(240))
+    assert seen[3060] == (instant(240 + 4 * 600), instant(240))
+    assert seen[3300][0] == instant(2640)  # the checkpoint of 3240 is there; nobody has looked since 3060
+    assert seen[3360][0] == instant(3240)
+
+
+def test_the_end_of_an_attempt_is_certain_once_it_trains(looks: Looks) -> None:
+    replayed(job("a", duration_s=500), job("b", submit_s=300), policy=rules(1))
+    ends = {second: snapshot.running[0].ends_by for second, snapshot in looks if snapshot.running}
+    assert ends[0] is None
+    assert ends[300] == instant(240 + 86_400 + 600)
+
+
+def test_the_prediction_is_the_mean_of_the_last_two_run_times_of_team_and_width(looks: Looks) -> None:
+    replayed(
+        job("a", duration_s=1000),
+        job("b", duration_s=3000),
+        job("wide", duration_s=9000, instances=2),
+        job("c", submit_s=20_000),
+        policy=rules(4),
+    )
+    predicted = {one.name: one.predicted for _, snapshot in looks for one in snapshot.waiting}
+    assert predicted == {"a": None, "b": None, "wide": None, "c": timedelta(seconds=2000)}
+
+
+def test_nobody_starts_beyond_the_pool_and_every_pass_is_counted() -> None:
+    site = Site(crowd(700))
+    decider = Product(site, rules(2, warm_pool={"keep_alive": "10m"}))
+    rows = site.run(decider)
+    assert {row.job_id for row in rows if row.end == "completed"} == {f"j{n}" for n in range(12)}
+    assert decider.most_held == 2
+    assert decider.refused_claims == 0
+    assert decider.passes > len(rows)
+    assert decider.cpu_s > 0

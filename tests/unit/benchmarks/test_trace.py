@@ -1,0 +1,165 @@
+"""The report of ``python -m benchmarks.trace``."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trainmaster.scheduling import planner
+from trainmaster.scheduling.actions import Plan
+
+from benchmarks import trace
+from benchmarks.replay.figures import figures
+from benchmarks.replay.jobs import jobs_of
+from benchmarks.replay.runs import NAIVE, Run, Setting, replay_seed
+from benchmarks.replay.targets import GENERAL, IN_ORDER, SHORTEST_FIRST, WIDE, check, targets_of
+from local.report import Report
+
+HEADER = "job_id,submit_s,gpus,duration_s,vc"
+
+
+def lines(count: int = 40) -> list[dict[str, str]]:
+    return [
+        {
+            "job_id": f"j{n:02d}",
+            "submit_s": str(50 * n),
+            "gpus": "8" if n % 10 == 0 else "1",
+            "duration_s": str(600 + 300 * (n % 7)),
+            "vc": f"vc{n % 2}",
+        }
+        for n in range(count)
+    ]
+
+
+@pytest.fixture
+def trace_file(tmp_path: Path) -> Path:
+    path = tmp_path / "trace.csv"
+    path.write_text("\n".join([HEADER, *(",".join(one.values()) for one in lines())]) + "\n")
+    return path
+
+
+def run(trace_file: Path, *flags: str) -> tuple[int, dict[str, Any], list[dict[str, Any]]]:
+    report, events = trace_file.with_name("report.json"), trace_file.with_name("events.jsonl")
+    paths = ["--trace", str(trace_file), "--json", str(report), "--events", str(events)]
+    code = trace.main([*paths, "--seeds", "1", *flags])
+    return code, json.loads(report.read_text()), [json.loads(one) for one in events.read_text().splitlines()]
+
+
+def outcomes(report: dict[str, Any]) -> dict[str, bool | None]:
+    return {check["id"]: check["ok"] for check in report["checks"]}
+
+
+def setting(**fields: Any) -> Setting:
+    given: dict[str, Any] = {"load": 0.95, "wide": False, "shortest_first": False, "days": None}
+    return Setting(trace=lines(), **given | fields)
+
+
+def test_with_a_planner_that_decides_nothing_nothing_starts_and_it_fails(
+    trace_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner, "plan", lambda *_, **__: Plan(actions=(), reasons={}))
+    code, report, events = run(trace_file)
+    assert code == 1
+    assert {event["algorithm"] for event in events} == {"naive"}
+    assert outcomes(report)["product-leaves-no-job-unfinished"] is False
+
+
+def test_the_events_hold_every_attempt_of_both_algorithms(trace_file: Path) -> None:
+    _, report, events = run(trace_file)
+    fields = "seed algorithm job_id attempt pool instances start_s train_s end_s end lost_s warm"
+    assert all(list(event) == fields.split() for event in events)
+    for algorithm in ("naive", "product"):
+        completed = [e for e in events if e["algorithm"] == algorithm and e["end"] == "completed"]
+        assert sorted(event["job_id"] for event in completed) == [one["job_id"] for one in lines()]
+    starts = {one["algorithm"]: one["starts"] for one in report["facts"]["runs"]}
+    assert starts == {
+        algorithm: sum(event["algorithm"] == algorithm for event in events) for algorithm in starts
+    }
+
+
+def test_the_report_names_policy_model_and_capacities(trace_file: Path) -> None:
+    _, report, _ = run(trace_file, "--shortest-first")
+    facts = report["facts"]
+    assert facts["trace"]["rows"] == 40
+    assert facts["capacities"].keys() == {"1"}
+    assert [pool["order"]["shortest_first"] for pool in facts["policy"]["pools"]] == [True, True]
+    assert facts["model"]["stop_s"] == 90
+    assert facts["passes"]["count"] > 0
+
+
+def test_one_policy_is_for_all_targets(trace_file: Path) -> None:
+    policies = []
+    for flags in ([], ["--shortest-first"]):
+        _, report, _ = run(trace_file, *flags)
+        for pool in report["facts"]["policy"]["pools"]:
+            pool["order"].pop("shortest_first")
+        policies.append(report["facts"]["policy"])
+    assert policies[0] == policies[1]
+
+
+def test_without_a_trace_a_made_up_one_is_replayed(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    trace.main(["--seeds", "1", "--days", "0.2", "--json", str(report)])
+    assert json.loads(report.read_text())["facts"]["trace"] == {"file": None, "sha256": None, "rows": 5637}
+
+
+def test_each_way_to_run_has_its_targets() -> None:
+    assert targets_of(setting()) == (*GENERAL, IN_ORDER)
+    assert targets_of(setting(shortest_first=True)) == (*GENERAL, SHORTEST_FIRST)
+    assert targets_of(setting(wide=True)) == (*GENERAL, IN_ORDER, WIDE)
+
+
+def checked(runs: Sequence[Run], of: Setting) -> dict[str, bool | None]:
+    report = Report("trace", argv=())
+    check(report, runs, of)
+    return outcomes(report.as_json())
+
+
+def test_targets_are_skipped_at_another_load() -> None:
+    found = checked(replay_seed(setting(load=0.8), 1), setting(load=0.8))
+    assert {found[target.id] for target in (*GENERAL, IN_ORDER)} == {None}
+
+
+def test_a_missed_target_fails() -> None:
+    naive, product = replay_seed(setting(), 1)
+    worse = replace(product, figures=replace(product.figures, waste_gpu_h=naive.figures.waste_gpu_h))
+    busy = replace(naive, figures=replace(naive.figures, waste_gpu_h=1.0))
+    assert (
+        checked([busy, replace(worse, figures=replace(worse.figures, waste_gpu_h=0.46))], setting())["waste"]
+        is False
+    )
+    assert (
+        checked([busy, replace(worse, figures=replace(worse.figures, waste_gpu_h=0.45))], setting())["waste"]
+        is True
+    )
+
+
+def test_more_than_the_pool_has_fails() -> None:
+    naive, product = replay_seed(setting(), 1)
+    over = replace(product, most_held={"g1": product.capacity["g1"] + 1})
+    assert checked([naive, product], setting())["capacity-is-never-exceeded"] is True
+    assert checked([naive, over], setting())["capacity-is-never-exceeded"] is False
+
+
+def test_the_plain_queue_is_checked_where_it_is_known() -> None:
+    jobs = jobs_of(lines(), seed=1)
+    known = replace(
+        figures([], jobs, {"g1": 1, "g8": 1}),
+        goodput=0.749,
+        weighted_delay_h=3.26,
+        waste_gpu_h=11_404.0,
+        preemptions=2791,
+    )
+    philly = setting()
+    philly = replace(philly, trace=[lines()[0]] * 19_163)
+    _, product = replay_seed(setting(), 1)
+    naive = [
+        Run(seed=seed, algorithm=NAIVE, capacity={}, rows=[], figures=known, most_held={})
+        for seed in (1, 2, 3)
+    ]
+    off = [replace(one, figures=replace(known, waste_gpu_h=10_200.0)) for one in naive]
+    assert checked([*naive, product], philly)["naive-is-as-known"] is True
+    assert checked([*off, product], philly)["naive-is-as-known"] is False
+    assert checked([*naive[:2], product], philly)["naive-is-as-known"] is None
