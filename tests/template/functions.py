@@ -41,6 +41,7 @@ ROUTES = {
     ("PATCH", "/jobs/{name}"),
     ("DELETE", "/jobs/{name}"),
     ("GET", "/pools"),
+    ("GET", "/usage"),
     ("GET", "/policy"),
     ("PUT", "/policy"),
     ("PUT", "/policy/paused"),

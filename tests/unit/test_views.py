@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from trainmaster.errors import FieldError
-from trainmaster.jobs import Job, JobState, Reason
-from trainmaster.policy import Aging, Order, PoolPolicy
+from trainmaster.jobs import Capacity, Job, JobState, Reason
+from trainmaster.policy import Aging, Order, PoolPolicy, Quota
 from trainmaster.ports import HistoryLine, PoolState, StoredPolicy, TeamState
+from trainmaster.scheduling.snapshot import AccountLimit, WarmPool
 from trainmaster.views import (
     Place,
     Surroundings,
@@ -177,22 +179,107 @@ def test_a_pool() -> None:
         used=used,
         teams={"vision": TeamState(used=of(1), waiting=2), "speech": TeamState(used=used, waiting=1)},
     )
-    view = pool_view(POOL, state, NOON - minutes(5))
-    assert view["capacity"] == {A: 2, B: 1}
-    assert view["spot_capacity"] == {A: 4}
-    assert view["used"] == {"on-demand": {A: 3}, "spot": {A: 1}}
-    assert view["free"] == {"on-demand": {A: 0, B: 1}, "spot": {A: 3}}
-    assert view["warm"] == {"on-demand": {}, "spot": {}}
-    assert view["waiting"] == 3
-    assert view["oldest_waiting_since"] == "2026-11-02T11:55:00.000Z"
-    assert [team["name"] for team in view["teams"]] == ["speech", "vision"]
-    assert view["teams"][1] == {
-        "name": "vision",
-        "used": {"on-demand": {A: 1}, "spot": {}},
-        "borrowed": {"on-demand": {}, "spot": {}},
-        "quota": None,
-        "waiting": 2,
+    assert pool_view(POOL, state, NOON - minutes(5)) == {
+        "name": "main",
+        "capacity": {A: 2, B: 1},
+        "spot_capacity": {A: 4},
+        "used": {"on-demand": {A: 3}, "spot": {A: 1}},
+        "warm": {"on-demand": {}, "spot": {}},
+        "free": {"on-demand": {A: 0, B: 1}, "spot": {A: 3}},
+        "warm_pools": [],
+        "teams": [
+            {
+                "name": "speech",
+                "used": {"on-demand": {A: 3}, "spot": {A: 1}},
+                "borrowed": {"on-demand": {}, "spot": {}},
+                "quota": None,
+                "waiting": 1,
+            },
+            {
+                "name": "vision",
+                "used": {"on-demand": {A: 1}, "spot": {}},
+                "borrowed": {"on-demand": {}, "spot": {}},
+                "quota": None,
+                "waiting": 2,
+            },
+        ],
+        "waiting": 3,
+        "oldest_waiting_since": "2026-11-02T11:55:00.000Z",
+        "account_limits": [],
+        "reranking": False,
     }
+
+
+def test_what_is_warm_is_not_free() -> None:
+    kept = WarmPool(
+        training_job_name="old",
+        team="vision",
+        vector=of(2),
+        warm_key="k",
+        since=NOON,
+        expires_at=NOON + minutes(9),
+    )
+    state = PoolState(used=of(1), teams={}, warm=of(2), warm_pools=(kept,))
+    view = pool_view(replace(POOL, capacity={A: 4}), state, None)
+    assert view["warm"] == {"on-demand": {A: 2}, "spot": {}}
+    assert view["free"]["on-demand"] == {A: 1}
+    assert view["warm_pools"] == [
+        {"instance_type": A, "instances": 2, "expires_at": "2026-11-02T12:09:00.000Z"}
+    ]
+
+
+def test_a_team_borrows_what_it_uses_beyond_its_quota() -> None:
+    quotas = {"vision": Quota(nominal={A: 1}, borrowing_limit={A: 2}), "quiet": Quota(nominal={A: 1})}
+    state = PoolState(
+        used={**of(4), **of(3, spot=True)},
+        teams={
+            "vision": TeamState(used={**of(3), **of(3, spot=True)}, waiting=0),
+            "guest": TeamState(used=of(1), waiting=0),
+        },
+    )
+    teams = {team["name"]: team for team in pool_view(replace(POOL, quotas=quotas), state, None)["teams"]}
+    assert list(teams) == ["guest", "quiet", "vision"]
+    assert teams["vision"]["borrowed"] == {"on-demand": {A: 2}, "spot": {}}
+    assert teams["vision"]["quota"] == {"nominal": {A: 1}, "borrowing_limit": {A: 2}}
+    assert teams["guest"]["borrowed"] == {"on-demand": {A: 1}, "spot": {}}
+    assert teams["guest"]["quota"] == {"nominal": {}, "borrowing_limit": None}
+    assert teams["quiet"]["used"] == {"on-demand": {}, "spot": {}}
+
+
+def test_learned_account_limits_are_shown() -> None:
+    limits = {Capacity(A): AccountLimit(limit=2, until=NOON, refusals=1)}
+    view = pool_view(POOL, PoolState(used={}, teams={}, account_limits=limits), None)
+    assert view["account_limits"] == [
+        {"instance_type": A, "capacity_type": "on-demand", "limit": 2, "until": "2026-11-02T12:00:00.000Z"}
+    ]
+
+
+def test_a_pool_says_that_its_queue_is_being_put_into_another_order() -> None:
+    assert pool_view(POOL, PoolState(used={}, teams={}, reranking=True), None)["reranking"]
+
+
+@pytest.mark.parametrize(
+    ("state", "fields", "cost"),
+    [
+        pytest.param(JobState.PENDING, {}, 0.0, id="a job that never ran cost nothing"),
+        pytest.param(JobState.COMPLETED, {"cents": 1234}, 12.34, id="the bills of its attempts"),
+        pytest.param(
+            JobState.COMPLETED, {"cents": 1234, "unpriced": True}, None, id="one of them is not known"
+        ),
+        pytest.param(
+            JobState.RUNNING,
+            {"cents": 100, "live": attempt("a", claimed_at=NOON - minutes(30), usd_per_hour=Decimal(9))},
+            5.5,
+            id="and the live one since its claim",
+        ),
+        pytest.param(
+            JobState.RUNNING, {"cents": 100, "live": attempt("a")}, None, id="whose price nobody knows"
+        ),
+    ],
+)
+def test_what_a_job_cost(state: JobState, fields: dict[str, Any], cost: float | None) -> None:
+    view = seen(replace(job("a"), state=state, **fields))
+    assert (view["cost_usd"], view["cost_is_estimate"]) == (cost, state is not JobState.COMPLETED)
 
 
 def test_a_policy() -> None:

@@ -302,6 +302,8 @@ class Job:
     """Seconds of training lost, by cause."""
     cents: int = 0
     """What its ended attempts cost, as far as prices are known."""
+    unpriced: bool = False
+    """One of them had no known price."""
 
     @property
     def name(self) -> str:

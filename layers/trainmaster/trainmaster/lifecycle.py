@@ -229,6 +229,7 @@ def ended(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Cha
         wasted=_wasted(job, end, attempt),
         survived=job.survived + _survived(attempt),
         cents=job.cents + (attempt.cents or 0),
+        unpriced=job.unpriced or attempt.cents is None,
     )
     if end.becomes in (JobState.PENDING, JobState.PREEMPTED):
         after = _waits_again(after, end, now=now)

@@ -7,8 +7,11 @@ from typing import Any, TypeAlias
 
 from trainmaster.errors import FieldError
 from trainmaster.jobs import Attempt, Capacity, CapacityType, Job, Reason, Vector
-from trainmaster.policy import PoolPolicy
-from trainmaster.ports import HistoryLine, PoolState, StoredPolicy
+from trainmaster.policy import PoolPolicy, Quota
+from trainmaster.ports import HistoryLine, PoolState, StoredPolicy, TeamState
+from trainmaster.pricing import cost_cents
+from trainmaster.scheduling.quotas import Quotas
+from trainmaster.scheduling.snapshot import WarmPool, total
 
 View: TypeAlias = dict[str, Any]
 
@@ -71,8 +74,8 @@ def job_view(job: Job, around: Surroundings) -> View:
         "preemptions": job.preemptions,
         "retries": 0,
         "wasted_seconds": dict(job.wasted),
-        "cost_usd": None,
-        "cost_is_estimate": True,
+        "cost_usd": _cost_usd(job, now=around.now),
+        "cost_is_estimate": not job.is_final,
     }
 
 
@@ -108,33 +111,71 @@ def effective_priority(job: Job, pool: PoolPolicy | None, *, now: datetime) -> f
     return round(job.priority + age / aging.per * aging.add, 2)
 
 
+def _cost_usd(job: Job, *, now: datetime) -> float | None:
+    """Bills of ended attempts, and of the live one all time since its claim; None: a price is unknown."""
+    live = job.live
+    so_far = cost_cents(live.usd_per_hour, max(now - live.claimed_at, timedelta())) if live else 0
+    return None if so_far is None or job.unpriced else (job.cents + so_far) / 100
+
+
 def pool_view(pool: PoolPolicy, state: PoolState, oldest_waiting_since: datetime | None) -> View:
-    """One line of ``GET /pools``. Nothing is warm, borrowed or learned in this version."""
+    """One line of ``GET /pools``. Teams with a quota are there even if they use nothing."""
+    taken = total((state.used, state.warm))
     return {
         "name": pool.name,
         "capacity": dict(pool.capacity),
         "spot_capacity": dict(pool.spot_capacity),
         "used": _by_capacity_type(state.used),
-        "warm": _by_capacity_type({}),
+        "warm": _by_capacity_type(state.warm),
         "free": {
-            CapacityType.ON_DEMAND.value: _free(pool.capacity, state.used, CapacityType.ON_DEMAND),
-            CapacityType.SPOT.value: _free(pool.spot_capacity, state.used, CapacityType.SPOT),
+            CapacityType.ON_DEMAND.value: _free(pool.capacity, taken, CapacityType.ON_DEMAND),
+            CapacityType.SPOT.value: _free(pool.spot_capacity, taken, CapacityType.SPOT),
         },
-        "warm_pools": [],
-        "teams": [
-            {
-                "name": name,
-                "used": _by_capacity_type(team.used),
-                "borrowed": _by_capacity_type({}),
-                "quota": None,
-                "waiting": team.waiting,
-            }
-            for name, team in sorted(state.teams.items())
-        ],
+        "warm_pools": [view for warm in state.warm_pools for view in _warm_pool_views(warm)],
+        "teams": [_team_view(name, pool, state) for name in sorted({*state.teams, *pool.quotas})],
         "waiting": sum(team.waiting for team in state.teams.values()),
         "oldest_waiting_since": instant_text(oldest_waiting_since),
-        "account_limits": [],
+        "account_limits": [
+            {
+                "instance_type": capacity.instance_type,
+                "capacity_type": capacity.capacity_type.value,
+                "limit": limit.limit,
+                "until": instant_text(limit.until),
+            }
+            for capacity, limit in sorted(state.account_limits.items())
+        ],
+        "reranking": state.reranking,
     }
+
+
+def _warm_pool_views(warm: WarmPool) -> list[View]:
+    return [
+        {
+            "instance_type": capacity.instance_type,
+            "instances": count,
+            "expires_at": instant_text(warm.expires_at),
+        }
+        for capacity, count in sorted(warm.vector.items())
+    ]
+
+
+def _team_view(name: str, pool: PoolPolicy, state: PoolState) -> View:
+    team = state.teams.get(name, TeamState(used={}, waiting=0))
+    quotas = Quotas(quotas=pool.quotas)
+    quotas.count(name, team.used)
+    return {
+        "name": name,
+        "used": _by_capacity_type(team.used),
+        "borrowed": _by_capacity_type(quotas.borrowed(name) if pool.quotas else {}),
+        "quota": _quota_view(pool.quotas.get(name, Quota())) if pool.quotas else None,
+        "waiting": team.waiting,
+    }
+
+
+def _quota_view(quota: Quota) -> View:
+    """As in the policy; a borrowing limit of None is whatever others leave idle."""
+    limit = quota.borrowing_limit
+    return {"nominal": dict(quota.nominal), "borrowing_limit": None if limit is None else dict(limit)}
 
 
 def policy_view(stored: StoredPolicy, warnings: tuple[FieldError, ...] = ()) -> View:
@@ -221,9 +262,9 @@ def _by_capacity_type(vector: Vector) -> dict[str, dict[str, int]]:
     }
 
 
-def _free(capacity: Mapping[str, int], used: Vector, kind: CapacityType) -> dict[str, int]:
+def _free(capacity: Mapping[str, int], taken: Vector, kind: CapacityType) -> dict[str, int]:
     """Never below zero: a capacity that was lowered is not free, whoever still uses it."""
     return {
-        instance_type: max(count - used.get(Capacity(instance_type, kind), 0), 0)
+        instance_type: max(count - taken.get(Capacity(instance_type, kind), 0), 0)
         for instance_type, count in capacity.items()
     }

@@ -13,6 +13,7 @@ from trainmaster.ports import (
     Doorbell,
     JobReader,
     JobStore,
+    LedgerReader,
     PolicyStore,
     PoolReader,
     QueueReader,
@@ -22,7 +23,7 @@ from trainmaster.ports import (
 from trainmaster.request_errors import invalid, path_text
 
 
-class ApiReader(JobReader, QueueReader, PoolReader, SnapshotReader, Protocol):
+class ApiReader(JobReader, QueueReader, PoolReader, SnapshotReader, LedgerReader, Protocol):
     """Every read the API makes."""
 
 

@@ -1,0 +1,65 @@
+"""GET /usage: what a team's month was spent on, and what of its budget is left."""
+
+import re
+from http import HTTPStatus
+
+from trainmaster.api.visit import Answer, Visit
+from trainmaster.errors import FieldError, ForbiddenError, InvalidRequestError, NotFoundError
+from trainmaster.ledger import MonthAccount, budget_cents, month_of, usage_view, warns
+from trainmaster.policy import DEFAULT_TEAM
+from trainmaster.request_errors import invalid, quoted
+from trainmaster.views import View
+
+_MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
+
+
+def show_usage(visit: Visit) -> Answer:
+    given = visit.call.parameters("team", "month")
+    team = _team(visit, given.get("team"))
+    month = given.get("month") or month_of(visit.outside.clock())
+    if not _MONTH.fullmatch(month):
+        raise _refused("month", f"{quoted(month)} is no month", "write it like 2026-11")
+    reader = visit.outside.reader
+    lines, preemptions = reader.usage(team, month)
+    if not lines and not preemptions and not _is_known(visit, team):
+        raise NotFoundError(f"no team {quoted(team)} in the policy, nor any usage of one in {month}")
+    budget = _budget(visit, team, reader.month(team, month))
+    return Answer(status=HTTPStatus.OK, body=usage_view(team, month, lines, preemptions) | {"budget": budget})
+
+
+def _team(visit: Visit, asked: str | None) -> str:
+    """Raises ForbiddenError for another team, InvalidRequestError where none is named of several."""
+    if asked is not None:
+        if visit.sees(asked):
+            return asked
+        own = ", ".join(visit.teams)
+        error = FieldError(
+            field="query.team", message="is not one of the caller's teams", hint=f"use one of: {own}"
+        )
+        raise ForbiddenError("the caller is not in this team", errors=[error])
+    if len(visit.teams) == 1:
+        return visit.teams[0]
+    known = visit.teams or tuple(team.name for team in visit.policy.teams) or (DEFAULT_TEAM,)
+    raise _refused("team", "is needed", f"use one of: {', '.join(known)}")
+
+
+def _is_known(visit: Visit, team: str) -> bool:
+    return visit.policy.team(team) is not None or (not visit.policy.teams and team == DEFAULT_TEAM)
+
+
+def _budget(visit: Visit, team: str, account: MonthAccount) -> View | None:
+    """In USD; None where the team has none."""
+    found = visit.policy.team(team)
+    if found is None or found.budget is None:
+        return None
+    limit = budget_cents(found.budget.usd_per_month)
+    return {
+        "limit": limit / 100,
+        "spent": account.spent / 100,
+        "reserved": account.reserved / 100,
+        "warning": warns(limit, MonthAccount(), account),
+    }
+
+
+def _refused(parameter: str, message: str, hint: str) -> InvalidRequestError:
+    return invalid([FieldError(field=f"query.{parameter}", message=message, hint=hint)])
