@@ -9,49 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.jobs import JobState, Vector
 from trainmaster.policy import Preemption
-from trainmaster.scheduling.actions import (
-    Action,
-    DropHold,
-    KeepWarm,
-    LimitHold,
-    Preempt,
-    ReleaseWarm,
-    SettleWarm,
-    Start,
-    Stop,
-    Unpark,
-    subject,
-)
+from trainmaster.scheduling.actions import LimitHold, Preempt, Start
 from trainmaster.scheduling.planner import HOLD_LIFE, plan
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob, total
 
 from tests.builders import NOON, A, B, minutes, of, pool, running, snapshot, waiting
+from tests.unit.scheduling.plans import decided, said
 
 S = JobState
-VERBS = {
-    Start: "start",
-    Stop: "stop",
-    Unpark: "unpark",
-    DropHold: "drop hold of",
-    LimitHold: "limit hold of",
-    KeepWarm: "keep warm",
-    ReleaseWarm: "release warm",
-    SettleWarm: "settle warm",
-}
-
-
-def said(action: Action) -> tuple[str, ...]:
-    """An action in words that a test can compare."""
-    match action:
-        case Preempt(job=job, victims=victims):
-            return ("preempt for", job.name, *(victim.name for victim in victims))
-        case _:
-            return (VERBS[type(action)], subject(action))
-
-
-def decided(world: Snapshot, capacity: int = 2, **rules: Any) -> list[tuple[str, ...]]:
-    made = plan(world, pool(capacity, preemption=Preemption(**rules)), now=NOON)
-    return [said(action) for action in made.actions]
 
 
 def code_of(world: Snapshot, name: str, capacity: int = 2) -> str:
@@ -282,7 +247,9 @@ def test_the_names_of_other_teams_jobs_are_not_told() -> None:
         waiting("first", priority=3, n=2, team="vision"),
         waiting("second", team="speech"),
     )
-    told = [plan(one, pool(2), now=NOON).reasons for one in (world, replace(world, holds=(HELD_FOR_SECOND,)))]
+    stopping = replace(world.running[0], state=S.PREEMPTING, stop_sent=True)
+    holding = replace(world, running=(stopping,), holds=(HELD_FOR_SECOND,))
+    told = [plan(one, pool(2), now=NOON).reasons for one in (world, holding)]
     assert [reasons["second"].message for reasons in told] == [
         "a job of team vision is ahead and waits for ml.a.xlarge=2",
         "a job of team vision is stopping to make room for ml.a.xlarge=1",

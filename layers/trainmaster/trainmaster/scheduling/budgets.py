@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-from trainmaster.jobs import Capacity, CapacityType, Choice, Reason, Shape
+from trainmaster.jobs import Capacity, CapacityType, Choice, Reason, Shape, Vector, fits
 from trainmaster.ledger import MonthAccount, admits, budget_reason, month_of, warns
 from trainmaster.policy import AtLimit
 from trainmaster.pricing import cost_cents
@@ -56,13 +56,19 @@ class Budgets:
         if charge is not None:
             self.committed[team] = self.committed.get(team, 0) + charge.cents
 
-    def shapes(self, job: WaitingJob) -> tuple[Shape, ...]:
-        """The shapes it may start in; past the limit spot ones, where the team's budget says so."""
+    def shapes(self, job: WaitingJob, capacity: Vector) -> tuple[Shape, ...]:
+        """The shapes it may start in; past the limit spot ones, where the team's budget says so.
+
+        Args:
+            job: Waits.
+            capacity: All that the pool has: where it has too little spot, the job waits for its budget.
+        """
         budget = self.snapshot.budgets.get(job.team)
         if budget is None or budget.at_limit is AtLimit.WAIT or not _can_be_spot(job):
             return job.shapes
         covered = tuple(shape for shape in job.shapes if self.refusal(job, shape) is None)
-        return covered or tuple(_as_spot(shape) for shape in job.shapes)
+        spot = (_as_spot(shape) for shape in job.shapes)
+        return covered or tuple(one for one in spot if fits(one.vector, capacity)) or job.shapes
 
     def _runs_as_spot(self, shape: Shape, budget: BudgetState) -> bool:
         """With ``at_limit: spot`` a spot attempt needs no reservation, as long as something is left."""

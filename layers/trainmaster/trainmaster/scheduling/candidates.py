@@ -27,18 +27,17 @@ def chosen_lanes(lanes: Iterable[Lane], *, free: Vector, now: datetime) -> tuple
     known = sorted(lanes, key=lambda lane: (lane.team, lane.text))
     if len(known) <= MAX_LANES:
         return tuple(known)
-    promising = [lane for lane in known if _may_fit(lane, free)]
+    promising = _some([lane for lane in known if _may_fit(lane, free)], MAX_LANES, now)
     others = [lane for lane in known if not _may_fit(lane, free)]
-    turning = [*_turned(promising, now), *_turned(others, now)]
-    return tuple(turning[:MAX_LANES])
+    return (*promising, *_some(others, MAX_LANES - len(promising), now))
 
 
-def _turned(lanes: list[Lane], now: datetime) -> list[Lane]:
-    """Another one first each minute, so that each gets its look."""
-    if len(lanes) <= MAX_LANES:
-        return lanes
-    first = int(now.timestamp() // 60) * MAX_LANES % len(lanes)
-    return [*lanes[first:], *lanes[:first]]
+def _some(lanes: list[Lane], places: int, now: datetime) -> tuple[Lane, ...]:
+    """As many as there are places: the next ones each minute, so that each gets its look."""
+    if len(lanes) <= places:
+        return tuple(lanes)
+    first = int(now.timestamp() // 60) * places % len(lanes)
+    return tuple([*lanes[first:], *lanes[:first]][:places])
 
 
 def _may_fit(lane: Lane, free: Vector) -> bool:

@@ -24,7 +24,7 @@ class Room:
     free: dict[Capacity, int]
     """Neither used nor warm nor held, less what was given away."""
     soon: dict[Capacity, int]
-    """``free``, with what is being stopped and not yet counted on by a job of the plan."""
+    """``free``, with jobs and warm pools on their way out that no job of the plan counts on yet."""
     allowed: dict[Capacity, int]
     """What learned account limits leave, of the types that have one."""
     probes: dict[Capacity, WaitingJob] = field(default_factory=dict)
@@ -41,7 +41,8 @@ class Room:
         capacity = pool_vector(pool)
         free = free_now(snapshot, capacity, live)
         soon = dict(free)
-        take(soon, on_its_way(snapshot.running), times=-1)
+        leaving = (one.vector for one in snapshot.warm_pools if not reusable(one, now=now))
+        take(soon, total((on_its_way(snapshot.running), *leaving)), times=-1)
         return cls(
             snapshot=snapshot,
             pool=pool,
@@ -75,15 +76,19 @@ class Room:
                 return False
         return True
 
-    def above_limit(self, vector: Vector) -> tuple[Capacity, ...]:
-        """Types of which it would go above what the account was found to allow."""
+    def above_limit(self, vector: Vector, warm: WarmPool | None) -> tuple[Capacity, ...]:
+        """Types of which it would go above what the account was found to allow.
+
+        A warm pool that it lands in counts already.
+        """
         if not self.allowed:
             return ()
-        return tuple(one for one, count in vector.items() if count > self.allowed.get(one, count))
+        more = minus(vector, warm.vector) if warm else vector
+        return tuple(one for one, count in more.items() if count > self.allowed.get(one, count))
 
     def with_room(self, shapes: Iterable[Shape]) -> Shape | None:
         """Of shapes among which SageMaker picks all that fit now, held together; None if none does."""
-        roomy = [one for one in shapes if fits(one.vector, self.free) and fits(one.vector, self.capacity)]
+        roomy = [one for one in shapes if fits(one.vector, self.free)]
         vector = {capacity: count for one in roomy for capacity, count in one.vector.items()}
         return Shape(vector=vector) if vector else None
 
@@ -134,7 +139,7 @@ class Room:
         still_warm = minus(now_warm, warm.vector) if warm else now_warm
         others = (one.vector for one in self.holds.values())
         room = minus(self.capacity, shape.vector, still_warm, *others)
-        probed = self.above_limit(shape.vector)
+        probed = self.above_limit(shape.vector, warm)
         self.probes |= dict.fromkeys(probed, job)
         self._count(shape, warm, hold)
         return Start(

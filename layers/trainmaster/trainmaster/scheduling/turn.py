@@ -11,7 +11,7 @@ from trainmaster.scheduling import reasons
 from trainmaster.scheduling.actions import Action
 from trainmaster.scheduling.backfill import End, Reservation, certain_ends, frees_by, reserve
 from trainmaster.scheduling.budgets import Budgets
-from trainmaster.scheduling.capacity import take
+from trainmaster.scheduling.capacity import ASKED_TO_STOP, take
 from trainmaster.scheduling.preemption import Field, Preemptor, reclaims, victims_for
 from trainmaster.scheduling.quotas import Quotas
 from trainmaster.scheduling.room import Room
@@ -82,10 +82,10 @@ class Turn:
         return tuple(possible)
 
     def _choices(self, job: WaitingJob) -> tuple[Shape, ...]:
-        shapes = self.budgets.shapes(job) if self.snapshot.budgets else job.shapes
+        shapes = self.budgets.shapes(job, self.room.capacity) if self.snapshot.budgets else job.shapes
         if job.choice is Choice.FIRST_FIT or len(shapes) == 1:
             return shapes
-        together = self.room.with_room(shapes)
+        together = self.room.with_room(one for one in shapes if self._refusal(job, one) is None)
         return shapes if together is None else (together,)
 
     def _refusal(self, job: WaitingJob, shape: Shape) -> Reason | None:
@@ -98,7 +98,7 @@ class Turn:
 
     def _limited(self, job: WaitingJob, shape: Shape) -> Reason | None:
         """Above a learned limit one start at a time finds out whether it still holds, once that is due."""
-        for capacity in self.room.above_limit(shape.vector):
+        for capacity in self.room.above_limit(shape.vector, self.room.warm_pool_for(shape)):
             limit = self.snapshot.account_limits[capacity]
             if limit.until > self.now:
                 return reasons.limited(shape.vector, capacity, limit)
@@ -150,7 +150,8 @@ class Turn:
     def _wait_for_victims(self, job: WaitingJob) -> None:
         hold = self.room.holds[job.name]
         self._tell_of_hold(job, hold.vector)
-        victims = [one for one in self.snapshot.running if one.name in hold.victims]
+        stopping = (one for one in self.snapshot.running if one.state in ASKED_TO_STOP)
+        victims = [one for one in stopping if one.name in hold.victims]
         if victims:
             self.reasons[job.name] = reasons.making_room(hold.vector, victims, to=job.team)
             return
@@ -171,7 +172,7 @@ class Turn:
             self.reasons[job.name] = reasons.releasing(shape.vector, released)
         elif fits(shape.vector, self.room.soon):
             take(self.room.soon, shape.vector)
-            note = "; jobs that make room are stopping"
+            note = "; what makes room for it is on its way out"
             self.reasons[job.name] = reasons.short(shape.vector, self.room.free, note=note)
         else:
             return self._preempts(job, shape, ahead)
