@@ -1,8 +1,9 @@
-"""The small ports: the doorbell, and what a bucket knows of checkpoints."""
+"""The small ports: the doorbell, what a bucket knows of checkpoints, what listeners are told."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 
 @dataclass(slots=True)
@@ -21,3 +22,11 @@ class MemoryCheckpoints:
 
     def newest(self, uri: str) -> datetime | None:
         return self.written.get(uri)
+
+
+@dataclass(slots=True)
+class MemoryNotifier:
+    told: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+
+    def tell(self, kind: str, detail: Mapping[str, Any]) -> None:
+        self.told.append((kind, detail))

@@ -71,6 +71,7 @@ class MemoryReader:
             last_end=dict(rows.last_end),
             budgets=self._budgets(policy, {entry.team for entry in waiting}, now=now),
             prices=PriceTable(overrides=policy.prices),
+            order_key=rows.order_key,
             spot_max_wait=policy.spot_max_wait,
         )
 
@@ -101,6 +102,7 @@ class MemoryReader:
                     account=self.month(name, month),
                     limit_cents=budget_cents(team.budget.usd_per_month),
                     at_limit=team.budget.at_limit,
+                    warned=self._tables.months.get((name, month), Month()).warned,
                 )
         return found
 

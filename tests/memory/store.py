@@ -72,6 +72,12 @@ class MemoryJobStore:
         if limit is not None:
             limits[capacity] = limit
 
+    def ranked(self, pool: str, order_key: str) -> None:
+        self._tables.pools[pool].order_key = order_key
+
+    def warned(self, team: str, month: str) -> None:
+        self._tables.months[team, month].warned = True
+
     # ---- conditions
 
     def _check(self, change: Change) -> None:

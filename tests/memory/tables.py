@@ -18,6 +18,7 @@ class PoolRows:
     """Counters of one pool, and what hangs on them."""
 
     policy_version: int | None = None
+    order_key: str | None = None
     used: Counter[Capacity] = field(default_factory=Counter)
     warm: Counter[Capacity] = field(default_factory=Counter)
     holds: dict[str, Hold] = field(default_factory=dict)
@@ -36,6 +37,7 @@ class Month:
 
     committed: int = 0
     spent: int = 0
+    warned: bool = False
     jobs: dict[str, "Usage"] = field(default_factory=dict)
     takings: list[PreemptionEntry] = field(default_factory=list)
 

@@ -143,12 +143,32 @@ def reuse_settled(job: Job, left: Observation | None) -> Change:
         job: Its live attempt has ``reuses``.
         left: The training job whose warm pool it is.
     """
+    after = replace(job, live=replace(_live(job), reuses=None))
+    return Change(before=job, after=after, leaves_warm=_still_warm(job, left))
+
+
+def claim_undone(job: Job, after: Job, left: Observation | None) -> Change:
+    """The attempt was not created: its instances are free, and the warm pool it was to take is warm again.
+
+    Args:
+        job: With the live attempt.
+        after: Without it.
+        left: As for ``reuse_settled``; None too where the attempt was claimed without a warm pool.
+    """
     live = _live(job)
-    after = replace(job, live=replace(live, reuses=None))
+    never = replace(live, ended_at=after.ended_at, reason=after.reason, cents=0)
+    return Change(
+        before=job, after=after, ended=never if after.is_final else None, leaves_warm=_still_warm(job, left)
+    )
+
+
+def _still_warm(job: Job, left: Observation | None) -> WarmPool | None:
+    """The warm pool that the live attempt was claimed with, if SageMaker keeps it still."""
+    live = _live(job)
     if left is None or left.warm_status != WARM_AVAILABLE or left.ended_at is None:
-        return Change(before=job, after=after)
+        return None
     assert live.shape.warm_key is not None, live
-    still = WarmPool(
+    return WarmPool(
         training_job_name=left.training_job_name,
         team=job.spec.team,
         vector=live.vector,
@@ -156,7 +176,6 @@ def reuse_settled(job: Job, left: Observation | None) -> Change:
         since=left.ended_at,
         expires_at=left.ended_at + (live.keep_alive or timedelta()),
     )
-    return Change(before=job, after=after, leaves_warm=still)
 
 
 def held(job: Job, reason: Reason) -> Job:

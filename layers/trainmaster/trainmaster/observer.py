@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from trainmaster import lifecycle
 from trainmaster.errors import LostRaceError, NameTakenError
-from trainmaster.jobs import Job, JobState, Observation, Reason
+from trainmaster.jobs import TERMINAL_STATUSES, Job, JobState, Observation, Reason
 from trainmaster.ports import Change, Clock, JobReader, JobStore, TrainingApi
-from trainmaster.scheduling.starting import adoptable
+from trainmaster.scheduling.starting import adoptable, pool_left
 
 TRIES = 5
 """Reads anew after each lost race; an attempt has few writers."""
@@ -43,11 +43,12 @@ class Observer:
             if change is None:
                 return None
             try:
-                self.store.commit([change], at=self.clock())
+                (current,) = self.store.commit([change], at=self.clock())
             except LostRaceError:
                 current = self.reader.job(job.name)
             else:
-                return job.spec.pool
+                if not _settles_reuse(change):
+                    return job.spec.pool
         raise LostRaceError(f"{job.name} kept changing while it was looked at")
 
     def _news_of(self, job: Job) -> Change | None:
@@ -57,14 +58,14 @@ class Observer:
         seen = self.training.describe(job.live.training_job_name)
         if seen is not None and _forgot_to_stop(job, seen):
             return Change(before=job, after=lifecycle.stop_told(job, told=False))
-        return lifecycle.observed(job, seen, now=self.clock()) or self._news_of_reuse(job)
+        return self._news_of_attempt(job, seen)
 
-    def _news_of_reuse(self, job: Job) -> Change | None:
-        """SageMaker matches an attempt with a warm pool while it starts it: asked once it trains."""
+    def _news_of_attempt(self, job: Job, seen: Observation | None) -> Change | None:
+        """First of the warm pool it was claimed with: once the attempt is over nobody would ask any more."""
         assert job.live is not None, f"{job.name} is not live"
-        if job.live.reuses is None or job.live.training_since is None:
-            return None
-        return lifecycle.reuse_settled(job, self.training.describe(job.live.reuses))
+        if job.live.reuses is not None and _has_instances(seen):
+            return lifecycle.reuse_settled(job, pool_left(job, self.training))
+        return lifecycle.observed(job, seen, now=self.clock())
 
     def _news_of_claim(self, job: Job) -> Change | None:
         """A claim whose create was not recorded.
@@ -78,14 +79,27 @@ class Observer:
         except NameTakenError:
             return self._unless_leased(job, lifecycle.failed(job, reason=NAME_TAKEN, now=now))
         if arn is not None:
-            return lifecycle.observed(job, self.training.describe(job.live.training_job_name), now=now)
+            return self._news_of_attempt(job, self.training.describe(job.live.training_job_name))
         if job.state is JobState.STOPPING:
             return self._unless_leased(job, lifecycle.never_created(job, now=now))
         return self._unless_leased(job, lifecycle.unclaimed(job))
 
     def _unless_leased(self, job: Job, after: Job) -> Change | None:
         assert job.live is not None, f"{job.name} is not live"
-        return None if self.clock() < job.live.lease_until else Change(before=job, after=after)
+        if self.clock() < job.live.lease_until:
+            return None
+        return lifecycle.claim_undone(job, after, pool_left(job, self.training))
+
+
+def _has_instances(seen: Observation | None) -> bool:
+    """SageMaker matches an attempt with a warm pool while it starts it: by now it is known which, or none."""
+    return seen is None or seen.training_since is not None or seen.status in TERMINAL_STATUSES
+
+
+def _settles_reuse(change: Change) -> bool:
+    """Other news of the attempt may be there still."""
+    before, after = change.before.live, change.after.live
+    return before is not None and after is not None and before.reuses != after.reuses
 
 
 def _forgot_to_stop(job: Job, seen: Observation) -> bool:

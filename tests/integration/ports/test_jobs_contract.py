@@ -114,6 +114,20 @@ def test_the_story_tells_every_step_and_attempt(plane: Plane) -> None:
     assert lines[3].reason == Reason(code="capacity", message="CapacityError: none")
 
 
+def test_what_somebody_wanted_is_told_even_where_the_state_stays(plane: Plane) -> None:
+    one = plane.submitted("a")
+    higher = lifecycle.reranked(one, priority=9, score=1, ranked_by="age-1")
+    changed = plane.change(one, higher, {"note": Reason(code="priority", message="0 to 9 by ada")})
+    again = plane.change(changed, lifecycle.explained(changed, Reason(code="capacity", message="x")))
+    plane.change(again, lifecycle.held(again, WHY), {"note": Reason(code="held", message="held by ada")})
+    lines = plane.reader.story(again)[1]
+    assert [(line.from_state, line.to_state, line.reason and line.reason.message) for line in lines] == [
+        (None, S.PENDING, None),
+        (S.PENDING, S.PENDING, "0 to 9 by ada"),
+        (S.PENDING, S.HELD, "held by ada"),
+    ]
+
+
 def test_a_back_off_parks_a_job_until_it_is_due_and_a_hold_for_ever(plane: Plane) -> None:
     one = plane.submitted("a")
     live = plane.change(one, claimed(one))

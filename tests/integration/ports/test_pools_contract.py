@@ -1,6 +1,7 @@
 """Warm pools, learned limits and money."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -165,3 +166,18 @@ def test_a_team_with_a_budget_brings_its_month_into_the_snapshot(plane: Plane) -
     assert list(budgets) == ["vision"]
     assert budgets["vision"].account == MonthAccount(spent=0, reserved=700)
     assert (budgets["vision"].month, budgets["vision"].limit_cents) == ("2026-11", 10_000)
+
+
+def test_a_team_is_warned_once_a_month(plane: Plane) -> None:
+    plane.submitted("a", team="vision")
+    assert not plane.snapshot().budgets["vision"].warned
+    plane.store.warned("vision", "2026-11")
+    assert plane.snapshot().budgets["vision"].warned
+    assert plane.reader.month("vision", "2026-11") == MonthAccount()
+    assert not plane.snapshot(at=timedelta(days=31)).budgets["vision"].warned
+
+
+def test_the_order_that_a_pool_is_in_is_kept(plane: Plane) -> None:
+    plane.store.ranked("main", "age-1")
+    plane.store.ranked("main", "age-2")
+    assert plane.snapshot().order_key == "age-2"

@@ -6,7 +6,6 @@ an attempt is created at most once and never lost.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,7 +20,7 @@ from trainmaster.errors import (
     UnavailableError,
     UnclassifiedTrainingError,
 )
-from trainmaster.jobs import Attempt, CapacityType, Job, JobState, Reason
+from trainmaster.jobs import Attempt, CapacityType, Job, JobState, Observation, Reason
 from trainmaster.ledger import month_of
 from trainmaster.ports import Change, Guard, TrainingApi
 from trainmaster.requests import attempt_name, attempt_request, is_ours
@@ -179,21 +178,22 @@ def _release(job: Job, step: Callable[[Job], Job], now: Pass) -> None:
     """Free the slot of an attempt that was not created; a cancel in between makes the job ``stopped``."""
     at = now.clock()
     try:
-        now.store.commit([_over(job, step(job))], at=at)
+        now.store.commit([_undone(job, step(job), now)], at=at)
     except LostRaceError:
         fresh = now.reader.job(job.name)
         if fresh is None or fresh.state is not JobState.STOPPING or fresh.attempt != job.attempt:
             raise
-        now.store.commit([_over(fresh, lifecycle.never_created(fresh, now=at))], at=at)
+        now.store.commit([_undone(fresh, lifecycle.never_created(fresh, now=at), now)], at=at)
 
 
-def _over(before: Job, after: Job) -> Change:
-    live = before.live
-    if live is None or not after.is_final:
-        return Change(before=before, after=after)
-    return Change(
-        before=before, after=after, ended=replace(live, ended_at=after.ended_at, reason=after.reason)
-    )
+def _undone(job: Job, after: Job, now: Pass) -> Change:
+    return lifecycle.claim_undone(job, after, pool_left(job, now.training))
+
+
+def pool_left(job: Job, training: TrainingApi) -> Observation | None:
+    """The training job whose warm pool the attempt was claimed with, as SageMaker has it now."""
+    assert job.live is not None, f"{job.name} has no live attempt"
+    return None if job.live.reuses is None else training.describe(job.live.reuses)
 
 
 def _live_name(job: Job) -> str:

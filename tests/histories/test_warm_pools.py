@@ -1,0 +1,84 @@
+"""What becomes of a warm pool whose claim comes to nothing: scenes without dice."""
+
+from typing import Any
+
+import pytest
+from trainmaster.errors import AccountLimitError, TrainingRefusedError, UnavailableError
+
+from tests.bodies import resources
+from tests.builders import A, minutes, of
+from tests.histories.playing import STAGE
+from tests.histories.stage import CrashError, Fault, Process
+from tests.histories.world import POOL, World
+
+DOCUMENT: dict[str, Any] = {
+    "pools": [
+        {
+            "name": POOL,
+            "capacity": {A: 1},
+            "warm_pool": {"keep_alive": "1h", "retain": "30m", "max_idle": "1h"},
+        }
+    ]
+}
+
+
+def train(name: str) -> dict[str, Any]:
+    return resources(InstanceType=A, InstanceCount=1, VolumeSizeInGB=1) | {"TrainingJobName": name}
+
+
+def run(world: World, act: Any, fault: Fault | None = None) -> None:
+    STAGE.finish(Process(name="process", act=act, fault=fault))
+    world.watch.look()
+
+
+@pytest.fixture
+def warm() -> World:
+    """job0 has completed and left its instance warm; job1 waits and could use it."""
+    world = World(document=DOCUMENT, stage=STAGE)
+    world.submit(train("job0"))
+    run(world, world.run_pass)
+    world.sagemaker.train("job0")
+    world.sagemaker.end("job0", "Completed")
+    run(world, lambda: world.hear("job0"))
+    assert world.tables.pools[POOL].warm == of(1)
+    world.submit(train("job1"))
+    return world
+
+
+def counts(world: World) -> tuple[dict[Any, int], dict[Any, int]]:
+    rows = world.tables.pools[POOL]
+    return dict(+rows.used), dict(+rows.warm)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(UnavailableError("throttled"), id="put off"),
+        pytest.param(AccountLimitError("no more"), id="refused by the account"),
+        pytest.param(TrainingRefusedError("no role"), id="refused for good"),
+    ],
+)
+def test_a_warm_pool_whose_taker_was_not_created_is_counted_again(warm: World, error: Exception) -> None:
+    warm.sagemaker.refuse = [error]
+    run(warm, warm.run_pass)
+    assert warm.sagemaker.creates == ["job0"]
+    assert counts(warm) == ({}, of(1))
+
+
+def test_a_warm_pool_whose_taker_died_before_the_create_is_counted_again(warm: World) -> None:
+    run(warm, warm.run_pass, Fault(at=5, after=False, error=CrashError))
+    assert warm.sagemaker.creates == ["job0"]
+    assert counts(warm) == (of(1), {})
+    warm.now += minutes(6)
+    run(warm, warm.reconcile)
+    assert counts(warm) == ({}, of(1))
+
+
+def test_a_warm_pool_that_its_taker_missed_is_counted_again_even_after_a_quick_end(warm: World) -> None:
+    """Until it is seen where the taker runs, one more instance is paid for than is counted."""
+    warm.sagemaker.jobs["job0"].request["ResourceConfig"]["VolumeSizeInGB"] = 77
+    STAGE.finish(Process(name="pass", act=warm.run_pass))
+    warm.sagemaker.train("job1")
+    warm.sagemaker.end("job1", "Stopped", secondary="MaxRuntimeExceeded")
+    run(warm, lambda: warm.hear("job1"))
+    assert counts(warm) == ({}, of(2))

@@ -1,0 +1,156 @@
+"""The invariants: looked at after each step of a history, and each commit as it is made."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from trainmaster.jobs import TRANSITIONS, Capacity, Job, JobState, Vector
+from trainmaster.policy import parse_policy
+from trainmaster.ports import Change, Guard
+from trainmaster.scheduling.capacity import pool_vector
+
+from tests.memory.sagemaker import MemorySageMaker
+from tests.memory.store import MemoryJobStore
+from tests.memory.tables import PoolRows, Tables
+
+S = JobState
+ASKED_TO_STOP = (S.PREEMPTING, S.STOPPING)
+
+
+@dataclass(slots=True)
+class Watch:
+    tables: Tables
+    sagemaker: MemorySageMaker
+    accepted_stops: set[str] = field(default_factory=set)
+    """Jobs whose users were told that they stop."""
+    edges: Counter[tuple[JobState, JobState]] = field(default_factory=Counter)
+    starts: Counter[str] = field(default_factory=Counter)
+    preemptions: int = 0
+    reuses: int = 0
+
+    # ---- each commit
+
+    def judge(self, change: Change, guard: Guard | None) -> None:
+        before, after = change.before, change.after
+        if before.state is not after.state:
+            assert after.state in TRANSITIONS[before.state], f"{before.state} to {after.state}"
+            self.edges[before.state, after.state] += 1
+        if after.state is S.STARTING and before.state is not S.STARTING:
+            self._judge_start(after, guard)
+        if after.state is S.PREEMPTING and before.state is not S.PREEMPTING:
+            self._judge_preemption(before, guard)
+        if after.attempt != before.attempt:
+            self._judge_new_attempt(before, after)
+
+    def _judge_start(self, job: Job, guard: Guard | None) -> None:
+        """I1: no start lifts what is used and warm above capacity; I5: a user's stop is final."""
+        assert guard is not None, "a claim without conditions"
+        assert job.name not in self.accepted_stops, f"{job.name} starts after its user's stop"
+        assert not self.tables.policy.paused, f"{job.name} starts while everything is paused"
+        capacity, rows = self._capacity(), self._rows(job)
+        for one in job.vector:
+            taken = rows.used[one] + rows.warm[one]
+            assert taken <= capacity.get(one, 0), f"{taken} {one} of {capacity.get(one, 0)}"
+        self.starts[job.name] += 1
+        self.reuses += int(guard.reuses is not None)
+
+    def _judge_preemption(self, victim: Job, guard: Guard | None) -> None:
+        """I8: for a job that waits, has a hold, and outranks it (or takes back its own)."""
+        assert guard is not None
+        assert guard.still_waiting is not None
+        assert guard.places_hold is not None
+        preemptor = self.tables.jobs[guard.still_waiting.name]
+        assert preemptor.is_waiting, preemptor.state
+        assert victim.spec.preemptible, f"{victim.name} is not preemptible"
+        quotas = bool(parse_policy(self.tables.policy.document).pools[0].quotas)
+        assert quotas or preemptor.priority > victim.priority, f"{preemptor.name} stops {victim.name}"
+        self.preemptions += 1
+
+    def _judge_new_attempt(self, before: Job, after: Job) -> None:
+        """The number rises by one, and only after the training job was seen to be over."""
+        assert after.attempt == before.attempt + 1
+        assert before.live is not None
+        ended = self.sagemaker.jobs[before.live.training_job_name]
+        assert not ended.is_live, f"{ended.name} runs, and {after.name} waits for another attempt"
+
+    # ---- each step
+
+    def look(self) -> None:
+        self._counters()
+        self._months()
+        self._training_jobs()
+        for name in self.accepted_stops:
+            state = self.tables.jobs[name].state
+            assert state is S.STOPPING or self.tables.jobs[name].is_final, f"{name} was stopped, is {state}"
+
+    def _counters(self) -> None:
+        """I6: counters are sums."""
+        for pool, rows in self.tables.pools.items():
+            live = [job for job in self.tables.jobs.values() if job.is_live and job.spec.pool == pool]
+            used = _summed(job.vector for job in live)
+            assert +rows.used == used, f"{dict(+rows.used)} in use by the counters, {dict(used)} by jobs"
+            warm = _summed(one.vector for one in rows.warm_pools.values())
+            assert +rows.warm == warm, f"{dict(+rows.warm)} warm by the counters, {dict(warm)} by pools"
+
+    def _months(self) -> None:
+        """Reserved are the worst cases of live attempts, and of no others."""
+        reserved: Counter[tuple[str, str]] = Counter()
+        for job in self.tables.jobs.values():
+            if job.live is not None and job.live.month is not None:
+                reserved[job.spec.team, job.live.month] += job.live.reserved_cents
+        for key, month in self.tables.months.items():
+            assert month.committed - month.spent == reserved[key], f"{key}: {month} against {reserved[key]}"
+
+    def _training_jobs(self) -> None:
+        """I2, I3: at most one training job lives for each job, and none without its job."""
+        live = {job.live.training_job_name for job in self.tables.jobs.values() if job.live is not None}
+        stray = set(self.sagemaker.live()) - live
+        assert not stray, f"training jobs without a job: {sorted(stray)}"
+        assert len(set(self.sagemaker.creates)) == len(self.sagemaker.creates), "a name was created twice"
+        counted: Counter[Capacity] = Counter()
+        for rows in self.tables.pools.values():
+            counted += rows.used + rows.warm
+        uncounted = self.sagemaker.taken() - counted
+        assert not uncounted, f"instances that nobody counts: {dict(uncounted)}"
+
+    # ---- the end
+
+    def settled(self) -> None:
+        """Nothing is left that only a live job would need."""
+        for rows in self.tables.pools.values():
+            assert not +rows.used, f"in use: {dict(+rows.used)}"
+            assert not +rows.warm, f"warm: {dict(+rows.warm)}"
+            assert rows.holds == {}, f"held: {rows.holds}"
+        for job in self.tables.jobs.values():
+            assert job.is_final, f"{job.name} is {job.state}, waiting: {job.waiting}"
+            assert job.reason is not None, f"{job.name} is {job.state} for no reason"
+
+    def _capacity(self) -> dict[Capacity, int]:
+        return pool_vector(parse_policy(self.tables.policy.document).pools[0])
+
+    def _rows(self, job: Job) -> PoolRows:
+        return self.tables.pools[job.spec.pool]
+
+
+class JudgedStore(MemoryJobStore):
+    """The store, every commit of which is judged."""
+
+    def __init__(self, tables: Tables, watch: Watch) -> None:
+        super().__init__(tables)
+        self._watch = watch
+
+    def commit(
+        self, changes: Sequence[Change], *, at: datetime, guard: Guard | None = None
+    ) -> tuple[Job, ...]:
+        written = super().commit(changes, at=at, guard=guard)
+        for change in changes:
+            self._watch.judge(change, guard)
+        return written
+
+
+def _summed(vectors: Iterable[Vector]) -> Counter[Capacity]:
+    counted: Counter[Capacity] = Counter()
+    for vector in vectors:
+        counted.update(vector)
+    return counted

@@ -1,0 +1,179 @@
+"""The plane without AWS: handlers over watched in-memory ports, and a clock that stands still."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from trainmaster.api.patching import patch_job
+from trainmaster.api.single import cancel_job
+from trainmaster.api.submitting import add_job
+from trainmaster.api.visit import Answer, Call, Outside, Visit, enter
+from trainmaster.errors import TrainmasterError
+from trainmaster.jobs import Job
+from trainmaster.observer import Observer
+from trainmaster.policy import PoolPolicy, parse_policy
+from trainmaster.reconciler import Reconciler
+from trainmaster.scheduling.passes import LONGEST, Scheduler
+from trainmaster.scheduling.reranking import Reranker
+
+from tests.builders import NOON
+from tests.histories.stage import Stage
+from tests.histories.watch import JudgedStore, Watch
+from tests.memory.edges import MemoryCheckpoints, MemoryDoorbell, MemoryNotifier
+from tests.memory.policies import MemoryPolicyStore
+from tests.memory.reader import MemoryReader
+from tests.memory.sagemaker import MemorySageMaker
+from tests.memory.tables import Tables
+
+ACCOUNT = "123456789012"
+USER = f"arn:aws:iam::{ACCOUNT}:user/ada"
+POOL = "main"
+
+
+@dataclass(slots=True)
+class World:
+    document: dict[str, Any]
+    stage: Stage
+    now: datetime = NOON
+    tables: Tables = field(default_factory=Tables)
+    doorbell: MemoryDoorbell = field(default_factory=MemoryDoorbell)
+    checkpoints: MemoryCheckpoints = field(default_factory=MemoryCheckpoints)
+    notifier: MemoryNotifier = field(default_factory=MemoryNotifier)
+    sagemaker: MemorySageMaker = field(init=False)
+    reader: MemoryReader = field(init=False)
+    policies: MemoryPolicyStore = field(init=False)
+    watch: Watch = field(init=False)
+    scheduler: Scheduler = field(init=False)
+    observer: Observer = field(init=False)
+    reconciler: Reconciler = field(init=False)
+    outside: Outside = field(init=False)
+    entries: int = 0
+
+    def __post_init__(self) -> None:
+        self.sagemaker = MemorySageMaker(clock=self.clock)
+        self.reader, self.policies = MemoryReader(self.tables), MemoryPolicyStore(self.tables)
+        self.policies.put(self.document, pools=[POOL], replaces=self.policies.current())
+        self.watch = Watch(tables=self.tables, sagemaker=self.sagemaker)
+        self._wire()
+
+    def _wire(self) -> None:
+        """As the composition root does, over watched ports."""
+        watched = self.stage.watched
+        store = watched(JudgedStore(self.tables, self.watch))
+        reader, policies = watched(self.reader), watched(self.policies)
+        training, doorbell = watched(self.sagemaker), watched(self.doorbell)
+        self.scheduler = Scheduler(
+            policies=policies,
+            snapshots=reader,
+            store=store,
+            reader=reader,
+            pools=reader,
+            training=training,
+            notifier=watched(self.notifier),
+            reranker=Reranker(store=store, queue=reader, reader=reader, clock=self.clock),
+            clock=self.clock,
+            stack="trainmaster",
+        )
+        self.observer = Observer(store=store, reader=reader, training=training, clock=self.clock)
+        self.reconciler = Reconciler(
+            policies=policies,
+            queue=reader,
+            reader=reader,
+            observer=self.observer,
+            store=store,
+            checkpoints=watched(self.checkpoints),
+            doorbell=doorbell,
+            clock=self.clock,
+        )
+        self.outside = Outside(
+            store=store,
+            reader=reader,
+            policies=policies,
+            doorbell=doorbell,
+            clock=self.clock,
+            random_bytes=self._random_bytes,
+            account_id=ACCOUNT,
+            admin_principal_arns=(USER,),
+        )
+
+    def clock(self) -> datetime:
+        return self.now
+
+    def _random_bytes(self, count: int) -> bytes:
+        self.entries += 1
+        return self.entries.to_bytes(count, "big")
+
+    # ---- what runs as a process
+
+    def submit(self, request: dict[str, Any]) -> Answer | TrainmasterError:
+        return self._call(add_job, json.dumps(request))
+
+    def cancel(self, name: str) -> Answer | TrainmasterError:
+        return self._call(lambda visit: cancel_job(visit, name))
+
+    def _call(self, route: Callable[[Visit], Answer], body: str | None = None) -> Answer | TrainmasterError:
+        call = Call(user_arn=USER, query={}, body=body, is_base64=False, content_type="application/json")
+        try:
+            return route(enter(call, self.outside))
+        except TrainmasterError as error:  # the router makes a problem document of it
+            return error
+
+    def run_pass(self) -> None:
+        """A failed one leaves its ring in the queue."""
+        try:
+            summary = self.scheduler.run(POOL, until=self.now + LONGEST)
+        except TrainmasterError as error:
+            if not error.retryable:
+                raise
+            self.doorbell.rung.append(POOL)
+            return
+        unexpected = [one for one in summary.failures if not isinstance(one, TrainmasterError)]
+        assert unexpected == [], unexpected
+
+    def hear(self, training_job_name: str) -> None:
+        """As the function does; a failed one is tried again by Lambda, or is lost."""
+        try:
+            pool = self.observer.hear(training_job_name)
+            if pool is not None:
+                self.outside.doorbell.ring([pool])
+        except TrainmasterError as error:
+            if not error.retryable:
+                raise
+
+    def reconcile(self) -> None:
+        try:
+            repairs = self.reconciler.run()
+        except TrainmasterError as error:
+            if not error.retryable:
+                raise
+        else:
+            assert all(one.retryable for one in repairs.failures), repairs.failures
+
+    def change_policy(self, document: dict[str, Any]) -> None:
+        self._administer(lambda now: self.outside.policies.put(document, pools=[POOL], replaces=now))
+
+    def pause(self, paused: bool) -> None:  # noqa: FBT001  as the port
+        self._administer(lambda now: self.outside.policies.set_paused(paused, pools=[POOL], replaces=now))
+
+    def _administer(self, act: Callable[[Any], Any]) -> None:
+        try:
+            act(self.outside.policies.current())
+            self.outside.doorbell.ring([POOL])
+        except TrainmasterError as error:
+            if not error.retryable:
+                raise
+
+    def patch(self, name: str, **wish: Any) -> Answer | TrainmasterError:
+        return self._call(lambda visit: patch_job(visit, name), json.dumps(wish))
+
+    # ---- what is asked about it
+
+    def pool(self) -> PoolPolicy:
+        found = parse_policy(self.tables.policy.document).pool(POOL)
+        assert found is not None
+        return found
+
+    def job(self, name: str) -> Job:
+        return self.tables.jobs[name]
