@@ -1,0 +1,170 @@
+"""A full pool with a queue of any depth, in a table of the twin's engine: rows as the adapter writes them.
+
+Submitting each job for real would take an hour; the rows of a submission are the same, written in bulk.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Any
+
+from trainmaster import lifecycle
+from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore
+from trainmaster.adapters.dynamodb.writes import Operation, Retention, Writes
+from trainmaster.jobs import Attempt, Capacity, Job, JobSpec, JobState, Shape
+from trainmaster.policy import PoolPolicy, parse_policy
+from trainmaster.ports import Change, Guard
+
+from local.engine.calls import AwsCall
+from local.engine.moto_engine import MotoEngine
+from local.wire import Request
+
+POOL = "deep"
+INSTANCE_TYPE = "ml.g5.12xlarge"
+CAPACITY = 64
+RUNNING = 16
+TEAMS = tuple(f"team-{number}" for number in range(8))
+WIDTHS = (1, 2, 4, 8)
+"""Instances that jobs ask for; with the teams that makes 32 lanes."""
+RUNNING_PRIORITY = 500
+"""Above all who wait, so that a pass preempts nobody."""
+PRIORITIES = 10
+POLICY = {"version": 1, "pools": [{"name": POOL, "capacity": {INSTANCE_TYPE: CAPACITY}}]}
+RETENTION_DAYS = 90
+CHUNK = 1000
+"""Jobs whose rows are in memory at a time."""
+BATCH = 25
+"""Source: DynamoDB API reference, BatchWriteItem."""
+BODY = b"x" * 800
+"""Of a packed request: about what gzip leaves of one from the SageMaker SDK."""
+_NO_REQUEST = Request(method="POST", raw_path="/", query="", headers={}, body=b"")
+"""The engine answers operations on items by their parameters alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeepQueue:
+    """One table: who runs, and how many wait."""
+
+    table: str
+    pending: int
+
+
+def build(engine: MotoEngine, pending: int, *, now: datetime) -> DeepQueue:
+    """A new table with the policy, a pool without a free instance, and this many waiting jobs."""
+    client, table = engine.client("dynamodb"), f"deep-{pending}"
+    _make_table(client, table)
+    policies = DynamoPolicyStore(client, table=table)
+    policy = policies.put(POLICY, pools=[POOL], replaces=policies.current())
+    pool = parse_policy(POLICY).pools[0]
+    store = DynamoJobStore(client, table=table, retention_days=RETENTION_DAYS)
+    for job in _jobs(RUNNING, pool, prefix="runs", now=now, width=CAPACITY // RUNNING):
+        _run(job, store, policy.version, now=now)
+    store.ranked(POOL, pool.order_key)
+    _enqueue(engine, table, _jobs(pending, pool, prefix="waits", now=now))
+    return DeepQueue(table=table, pending=pending)
+
+
+def _jobs(
+    count: int, pool: PoolPolicy, *, prefix: str, now: datetime, width: int | None = None
+) -> Iterator[Job]:
+    """Jobs over all teams, widths and priorities in turn, submitted a second after each other."""
+    for number in range(count):
+        entered = now - timedelta(days=2) + timedelta(seconds=number)
+        priority = RUNNING_PRIORITY if width else number % PRIORITIES
+        of = width or WIDTHS[number // len(TEAMS) % len(WIDTHS)]
+        spec = JobSpec(
+            name=f"{prefix}-{number:06d}-fine-tune-resnet-50-on-imagenet",
+            entry_id=f"01{number:024d}",
+            team=TEAMS[number % len(TEAMS)],
+            pool=POOL,
+            submitted_by="arn:aws:iam::111122223333:role/vision-research",
+            submitted_at=entered,
+            shapes=(Shape(vector={Capacity(INSTANCE_TYPE): of}),),
+            preemptible=True,
+            max_runtime=timedelta(hours=12),
+            max_wait=None,
+            body_hash="0" * 64,
+            checkpoint_uri=f"s3://vision-checkpoints/{number:06d}",
+        )
+        score = int(entered.timestamp() * 1000) - pool.boost_ms(priority)
+        yield Job(spec=spec, state=JobState.PENDING, priority=priority, score=score, ranked_by=pool.order_key)
+
+
+def _run(job: Job, store: DynamoJobStore, policy_version: int, *, now: datetime) -> None:
+    """Submit, claim and record it."""
+    store.submit(job, BODY)
+    attempt = Attempt(
+        number=0,
+        training_job_name=job.name,
+        shape=job.spec.shapes[0],
+        max_runtime=lifecycle.runtime_left(job)[0],
+        claimed_at=now,
+        lease_until=now + lifecycle.LEASE,
+    )
+    guard = Guard(policy_version=policy_version, room=dict.fromkeys(job.vector, CAPACITY))
+    (claimed,) = store.commit([Change(before=job, after=lifecycle.claim(job, attempt))], at=now, guard=guard)
+    arn = f"arn:aws:sagemaker:us-east-1:111122223333:training-job/{job.name}"
+    recorded = lifecycle.recorded(claimed, training_job_arn=arn, now=now)
+    store.commit([Change(before=claimed, after=recorded)], at=now)
+
+
+def _enqueue(engine: MotoEngine, table: str, jobs: Iterator[Job]) -> None:
+    writes = Writes(table=table, retention=Retention(days=RETENTION_DAYS))
+    counted: Counter[str] = Counter()
+    counters: dict[str, Operation] = {}
+    while chunk := list(islice(jobs, CHUNK)):
+        operations = [one for job in chunk for one in writes.of_submission(job, BODY)]
+        _put(engine, table, [one["Put"]["Item"] for one in operations if "Put" in one])
+        for update in (one["Update"] for one in operations if "Update" in one):
+            lane = f"{update['Key']} {update['ExpressionAttributeNames']}"
+            counted[lane] += 1
+            counters[lane] = update
+    for lane, update in counters.items():
+        (one,) = update["ExpressionAttributeValues"]
+        engine.client("dynamodb").update_item(
+            **update | {"ExpressionAttributeValues": {one: {"N": str(counted[lane])}}}
+        )
+
+
+def _put(engine: MotoEngine, table: str, items: Sequence[Any]) -> None:
+    for start in range(0, len(items), BATCH):
+        puts = [{"PutRequest": {"Item": item}} for item in items[start : start + BATCH]]
+        call = AwsCall(
+            service="dynamodb",
+            operation="BatchWriteItem",
+            params={"RequestItems": {table: puts}},
+            region=engine.region,
+        )
+        engine.call(call, _NO_REQUEST)
+
+
+def _make_table(client: Any, name: str) -> None:  # noqa: ANN401  boto3's clients are typed by their service
+    def schema(partition: str, sort: str) -> list[dict[str, str]]:
+        return [
+            {"AttributeName": partition, "KeyType": "HASH"},
+            {"AttributeName": sort, "KeyType": "RANGE"},
+        ]
+
+    client.create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=schema("pk", "sk"),
+        AttributeDefinitions=[
+            {"AttributeName": each, "AttributeType": "S"} for each in ("pk", "sk", "team", "ended_at")
+        ],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "by_team",
+                "KeySchema": schema("team", "ended_at"),
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+    )
+
+
+def ready_made(engine: MotoEngine, sizes: Iterable[int]) -> dict[int, DeepQueue]:
+    """A queue of each depth, all of the same age."""
+    now = datetime.now(UTC)
+    return {size: build(engine, size, now=now) for size in sizes}

@@ -1,0 +1,298 @@
+"""What one pass costs as the queue grows, and how many jobs a second one planning pass places.
+
+A pass reads its pool, decides and writes changed reasons; here the pool is full, so it starts nothing. It
+runs through the real adapters over the twin's DynamoDB, inside this process; what it read and wrote is
+counted from the answers. The queues take turns, so that all see the same machine; CPU figures are medians,
+and the twin's own share is counted apart. Placements: the planner alone, with room for every candidate.
+"""
+
+import argparse
+import gc
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any, cast
+
+from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
+from trainmaster.jobs import Capacity, JobState, Shape
+from trainmaster.policy import PoolPolicy, Quota
+from trainmaster.ports import Notifier, TrainingApi
+from trainmaster.scheduling.actions import Start
+from trainmaster.scheduling.candidates import HEADS, MAX_LANES
+from trainmaster.scheduling.passes import Scheduler
+from trainmaster.scheduling.planner import plan
+from trainmaster.scheduling.reranking import Reranker
+from trainmaster.scheduling.snapshot import Snapshot, WaitingJob
+
+from benchmarks.deep_queue import POOL, RETENTION_DAYS, DeepQueue, ready_made
+from local.clock import TwinClock
+from local.engine.calls import AwsCall
+from local.engine.client import in_process_client
+from local.engine.dynamodb.values import item_bytes
+from local.engine.moto_engine import MotoEngine
+from local.report import Report
+from local.wire import Request, Response
+
+ROOT = Path(__file__).resolve().parents[1]
+SIZES = (1_000, 10_000, 100_000)
+RUNS = 41
+"""Measured passes of each size."""
+PASS_LIMIT = timedelta(seconds=90)
+MAX_RATIO = 1.2
+"""The deepest queue against the shallowest; a cost that does not depend on the depth is 1."""
+MIN_PLACEMENTS_PER_S = 1200
+PLANS = 21
+READ_UNIT, WRITE_UNIT = 4096, 1024
+"""Bytes. Source: DynamoDB developer guide, "Read and write capacity units"."""
+TRANSACTION_FACTOR = 2
+"""A write in a transaction costs two. Source: as above."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Meter:
+    """Serves a client's calls by the twin's engine, and counts what goes through."""
+
+    engine: MotoEngine
+    items_read: int = 0
+    queries: int = 0
+    calls: int = 0
+    rcu: int = 0
+    wcu: int = 0
+    cpu_s: float = 0.0
+    """CPU that the twin took to answer."""
+
+    def serve(self, call: AwsCall, request: Request) -> Response:
+        began = time.process_time()
+        response = self.engine.call(call, request)
+        self._count(call, json.loads(response.body))
+        self.cpu_s += time.process_time() - began
+        return response
+
+    def _count(self, call: AwsCall, answer: Mapping[str, Any]) -> None:
+        self.calls += 1
+        match call.operation:
+            case "GetItem":
+                self._read([answer["Item"]] if "Item" in answer else [])
+            case "Query":
+                self.queries += 1
+                self._read(answer["Items"])
+            case "TransactWriteItems":
+                self.wcu += sum(_write_units(one) for one in call.params["TransactItems"])
+            case other:
+                raise NotImplementedError(f"a pass over a full pool was not known to call {other}")
+
+    def _read(self, items: Sequence[Mapping[str, Any]]) -> None:
+        """Strongly consistent: a unit for every 4 KiB of all items together, and one for nothing."""
+        self.items_read += len(items)
+        self.rcu += max(1, -(-sum(item_bytes(item) for item in items) // READ_UNIT))
+
+
+def _write_units(operation: Mapping[str, Any]) -> int:
+    """Of an update the key and the new values count: a lower bound."""
+    ((_, one),) = operation.items()
+    written = item_bytes(
+        one["Item"] if "Item" in one else one["Key"] | one.get("ExpressionAttributeValues", {})
+    )
+    return TRANSACTION_FACTOR * max(1, -(-written // WRITE_UNIT))
+
+
+@dataclass(slots=True, kw_only=True)
+class Passes:
+    """One queue and what passes over it cost."""
+
+    pending: int
+    meter: Meter
+    scheduler: Scheduler
+    first: dict[str, Any] = field(default_factory=dict)
+    """Of the first pass, which tells the candidates why they wait."""
+    records: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def over(cls, queue: DeepQueue, engine: MotoEngine) -> "Passes":
+        meter = Meter(engine=engine)
+        client = in_process_client(
+            "dynamodb", region=engine.region, endpoint_url=engine.endpoint_url, serve=meter.serve
+        )
+        return cls(pending=queue.pending, meter=meter, scheduler=_scheduler(client, queue.table))
+
+    def run(self) -> dict[str, Any]:
+        meter = self.meter
+        meter.items_read = meter.queries = meter.calls = meter.rcu = meter.wcu = 0
+        meter.cpu_s = 0.0
+        began = time.process_time()
+        summary = self.scheduler.run(POOL, until=datetime.now(UTC) + PASS_LIMIT)
+        spent = time.process_time() - began
+        assert not summary.done, f"the pool was to be full: {summary.done}"
+        assert not summary.failures, summary.failures
+        return {
+            "pending": self.pending,
+            "items_read": meter.items_read,
+            "queries": meter.queries,
+            "calls": meter.calls,
+            "rcu": meter.rcu,
+            "wcu": meter.wcu,
+            "cpu_ms": round((spent - meter.cpu_s) * 1000, 3),
+            "twin_cpu_ms": round(meter.cpu_s * 1000, 3),
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """The counts of the last pass, the medians of the times."""
+        times = {
+            name: round(median(one[name] for one in self.records), 3) for name in ("cpu_ms", "twin_cpu_ms")
+        }
+        return self.records[-1] | times
+
+
+def _scheduler(client: Any, table: str) -> Scheduler:  # noqa: ANN401  boto3's clients are typed by their service
+    reader = DynamoReader(client, table=table)
+    store = DynamoJobStore(client, table=table, retention_days=RETENTION_DAYS)
+    clock = partial(datetime.now, UTC)
+    nobody = _Nobody()
+    return Scheduler(
+        policies=DynamoPolicyStore(client, table=table),
+        snapshots=reader,
+        store=store,
+        reader=reader,
+        pools=reader,
+        training=cast("TrainingApi", nobody),
+        notifier=cast("Notifier", nobody),
+        reranker=Reranker(store=store, queue=reader, reader=reader, clock=clock),
+        clock=clock,
+        stack="depth",
+    )
+
+
+class _Nobody:
+    """Stands for what a pass that starts nothing must not call."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        raise AssertionError(f"a pass over a full pool called {name}")
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.depth", description=__doc__)
+    parser.add_argument("--json", type=Path, default=ROOT / "build" / "depth.json", metavar="PATH")
+    parser.add_argument("--sizes", type=_sizes, default=SIZES, metavar="N,N,...", help="waiting jobs")
+    arguments = parser.parse_args(argv)
+    report = Report("depth")
+    report.facts.update(measure_placements())
+    report.facts.update(measure_passes(arguments.sizes))
+    check(report)
+    return report.finish(arguments.json)
+
+
+def measure_passes(sizes: Sequence[int]) -> dict[str, Any]:
+    engine = MotoEngine(clock=TwinClock(manual=False))
+    over = [Passes.over(queue, engine) for queue in ready_made(engine, sizes).values()]
+    for passes in over:
+        passes.first = passes.run()
+    # The table is another machine's memory: garbage collection must not walk through it here.
+    gc.collect()
+    gc.freeze()
+    for _ in range(RUNS):
+        for passes in over:
+            passes.records.append(passes.run())
+    gc.unfreeze()
+    engine.close()
+    return {
+        "passes": [passes.summary() for passes in over],
+        "first_passes": [passes.first for passes in over],
+        "runs": [record for passes in over for record in passes.records],
+    }
+
+
+def measure_placements() -> dict[str, Any]:
+    """Starts for each CPU second inside ``plan``, without quotas and with them."""
+    return {
+        "placements_per_s": _placements_per_s(_roomy_pool({})),
+        "placements_per_s_with_quotas": _placements_per_s(_roomy_pool(_quotas())),
+        "placements_of_a_plan": MAX_LANES * HEADS,
+    }
+
+
+_PLACING_TEAMS = tuple(f"team-{number}" for number in range(8))
+_PLACING_TYPES = ("ml.g5.12xlarge", "ml.p4d.24xlarge")
+_PLACING_WIDTHS = (1, 2, 3, 4)
+assert len(_PLACING_TEAMS) * len(_PLACING_TYPES) * len(_PLACING_WIDTHS) == MAX_LANES
+_ROOM = MAX_LANES * HEADS * max(_PLACING_WIDTHS)
+
+
+def _roomy_pool(quotas: Mapping[str, Quota]) -> PoolPolicy:
+    return PoolPolicy(name=POOL, capacity=dict.fromkeys(_PLACING_TYPES, _ROOM), quotas=quotas)
+
+
+def _quotas() -> dict[str, Quota]:
+    """Half of each team's jobs are borrowers."""
+    share = HEADS * sum(_PLACING_WIDTHS) // 2
+    return {team: Quota(nominal=dict.fromkeys(_PLACING_TYPES, share)) for team in _PLACING_TEAMS}
+
+
+def _candidates(now: datetime) -> Snapshot:
+    """As many as a pass ever looks at: eight of each of 64 lanes."""
+    lanes = [
+        (team, Capacity(kind), width)
+        for team in _PLACING_TEAMS
+        for kind in _PLACING_TYPES
+        for width in _PLACING_WIDTHS
+    ]
+    waiting = (
+        WaitingJob(
+            name=f"job-{number:04d}",
+            ver=0,
+            team=team,
+            state=JobState.PENDING,
+            shapes=(Shape(vector={capacity: width}),),
+            priority=number % 10,
+            score=number * 7919 % 10_007,
+            submitted_at=now - timedelta(minutes=number),
+            runs_at_most=timedelta(hours=12),
+        )
+        for number, (team, capacity, width) in enumerate(lanes * HEADS)
+    )
+    return Snapshot(waiting=tuple(waiting))
+
+
+def _placements_per_s(pool: PoolPolicy) -> int:
+    now = datetime.now(UTC)
+    snapshot = _candidates(now)
+    rates = []
+    for _ in range(PLANS):
+        began = time.process_time()
+        decided = plan(snapshot, pool, now=now)
+        spent = time.process_time() - began
+        placed = sum(isinstance(action, Start) for action in decided.actions)
+        assert placed == len(snapshot.waiting), f"{placed} of {len(snapshot.waiting)} were placed"
+        rates.append(placed / spent)
+    return round(median(rates))
+
+
+def check(report: Report) -> None:
+    facts = report.facts
+    shallow, deep = facts["passes"][0], facts["passes"][-1]
+    for name in ("items_read", "rcu", "cpu_ms"):
+        ratio = round(deep[name] / shallow[name], 3)
+        limit = f"at most {MAX_RATIO} between {shallow['pending']:,} and {deep['pending']:,} waiting jobs"
+        report.check(f"flat-{name}", expected=limit, actual=ratio, ok=ratio <= MAX_RATIO)
+    for name in ("placements_per_s", "placements_per_s_with_quotas"):
+        found = facts[name]
+        limit = f"at least {MIN_PLACEMENTS_PER_S}"
+        report.check(name, expected=limit, actual=found, ok=found >= MIN_PLACEMENTS_PER_S)
+    for one in facts["passes"]:
+        print(
+            f"{one['pending']:9,} waiting: {one['items_read']} items in {one['queries']} queries,"
+            f" {one['rcu']} RCU, {one['wcu']} WCU, {one['cpu_ms']} ms CPU"
+        )
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(sorted(int(part) for part in text.split(",")))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
