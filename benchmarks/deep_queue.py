@@ -3,16 +3,15 @@
 Submitting each job for real would take an hour; the rows of a submission are the same, written in bulk.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from random import Random
 from typing import Any
 
 from trainmaster import lifecycle
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore
-from trainmaster.adapters.dynamodb.writes import Operation, Retention, Writes
 from trainmaster.jobs import Attempt, Capacity, Job, JobSpec, JobState, Shape
 from trainmaster.policy import PoolPolicy, parse_policy
 from trainmaster.ports import Change, Guard
@@ -37,8 +36,8 @@ CHUNK = 1000
 """Jobs whose rows are in memory at a time."""
 BATCH = 25
 """Source: DynamoDB API reference, BatchWriteItem."""
-BODY = b"x" * 800
-"""Of a packed request: about what gzip leaves of one from the SageMaker SDK."""
+BODY = Random(0).randbytes(800)
+"""Does not shrink when packed: about what gzip leaves of a request from the SageMaker SDK."""
 _NO_REQUEST = Request(method="POST", raw_path="/", query="", headers={}, body=b"")
 """The engine answers operations on items by their parameters alone."""
 
@@ -110,34 +109,35 @@ def _run(job: Job, store: DynamoJobStore, policy_version: int, *, now: datetime)
     store.commit([Change(before=claimed, after=recorded)], at=now)
 
 
+class _Recorder:
+    """Stands for the client of a store: keeps the operations instead of sending them."""
+
+    def __init__(self) -> None:
+        self.operations: list[dict[str, Any]] = []
+
+    def transact_write_items(self, **transaction: Any) -> dict[str, Any]:  # noqa: ANN401  as boto3 takes it
+        self.operations += transaction["TransactItems"]
+        return {}
+
+
 def _enqueue(engine: MotoEngine, table: str, jobs: Iterator[Job]) -> None:
-    writes = Writes(table=table, retention=Retention(days=RETENTION_DAYS))
-    counted: Counter[str] = Counter()
-    counters: dict[str, Operation] = {}
+    """What the store would send for each submission, without the transaction around it."""
     while chunk := list(islice(jobs, CHUNK)):
-        operations = [one for job in chunk for one in writes.of_submission(job, BODY)]
-        _put(engine, table, [one["Put"]["Item"] for one in operations if "Put" in one])
-        for update in (one["Update"] for one in operations if "Update" in one):
-            lane = f"{update['Key']} {update['ExpressionAttributeNames']}"
-            counted[lane] += 1
-            counters[lane] = update
-    for lane, update in counters.items():
-        (one,) = update["ExpressionAttributeValues"]
-        engine.client("dynamodb").update_item(
-            **update | {"ExpressionAttributeValues": {one: {"N": str(counted[lane])}}}
-        )
+        recorder = _Recorder()
+        store = DynamoJobStore(recorder, table=table, retention_days=RETENTION_DAYS)
+        for job in chunk:
+            store.submit(job, BODY)
+        puts = [one["Put"]["Item"] for one in recorder.operations if "Put" in one]
+        for start in range(0, len(puts), BATCH):
+            batch = [{"PutRequest": {"Item": item}} for item in puts[start : start + BATCH]]
+            _call(engine, "BatchWriteItem", {"RequestItems": {table: batch}})
+        for update in (one["Update"] for one in recorder.operations if "Update" in one):
+            _call(engine, "UpdateItem", update)
 
 
-def _put(engine: MotoEngine, table: str, items: Sequence[Any]) -> None:
-    for start in range(0, len(items), BATCH):
-        puts = [{"PutRequest": {"Item": item}} for item in items[start : start + BATCH]]
-        call = AwsCall(
-            service="dynamodb",
-            operation="BatchWriteItem",
-            params={"RequestItems": {table: puts}},
-            region=engine.region,
-        )
-        engine.call(call, _NO_REQUEST)
+def _call(engine: MotoEngine, operation: str, params: Mapping[str, Any]) -> None:
+    call = AwsCall(service="dynamodb", operation=operation, params=params, region=engine.region)
+    engine.call(call, _NO_REQUEST)
 
 
 def _make_table(client: Any, name: str) -> None:  # noqa: ANN401  boto3's clients are typed by their service
