@@ -150,38 +150,6 @@ def test_knobs_of_preemption(
     assert decided(world, 1, **rules) == expected
 
 
-@pytest.mark.parametrize(
-    ("victims", "expected"),
-    [
-        pytest.param(
-            (running("p2", priority=2), running("p1", priority=1, minutes_ago=500)),
-            ("p1",),
-            id="lowest priority first",
-        ),
-        pytest.param(
-            (running("long", minutes_ago=90), running("short", minutes_ago=10)),
-            ("short",),
-            id="then least work lost",
-        ),
-        pytest.param(
-            (running("trains", minutes_ago=1), running("loads", minutes_ago=9, training_since=None)),
-            ("loads",),
-            id="nothing is lost before Training",
-        ),
-        pytest.param(
-            (running("a", minutes_ago=1), running("b", minutes_ago=2, n=2)),
-            ("b",),
-            id="nobody is stopped in vain",
-        ),
-    ],
-)
-def test_who_is_stopped(victims: tuple[RunningJob, ...], expected: tuple[str, ...]) -> None:
-    asked = 2 if len(expected) == 1 and any(v.vector == of(2) for v in victims) else 1
-    in_use = sum(sum(victim.vector.values()) for victim in victims)
-    world = snapshot(*victims, waiting("new", priority=9, n=asked))
-    assert decided(world, in_use) == [("preempt for", "new", *expected)]
-
-
 HELD_FOR_SECOND = Hold(preemptor="second", vector=of(1), victims=("r",))
 HELD_FOR_NEW = Hold(preemptor="new", vector=of(1), victims=("old",))
 

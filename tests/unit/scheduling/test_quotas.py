@@ -1,0 +1,133 @@
+"""Whose jobs are covered by their own quota, who borrows, and how much."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from trainmaster.jobs import Capacity
+from trainmaster.policy import Quota
+from trainmaster.scheduling.quotas import BORROWER, COVERED, Quotas
+from trainmaster.scheduling.snapshot import RunningJob, WaitingJob
+
+from tests.builders import A, B, of, pool, running, snapshot, waiting
+from tests.unit.scheduling.plans import decided, quota, shape, shared, starts, told
+
+
+def tiers(*jobs: RunningJob | WaitingJob, **quotas: Quota) -> dict[str, int]:
+    live = [job for job in jobs if isinstance(job, RunningJob)]
+    queue = [job for job in jobs if isinstance(job, WaitingJob)]
+    found = Quotas.of(shared(9, quotas), live, queue)
+    return {job.name: found.tier(job.name) for job in jobs}
+
+
+def ours(name: str, minutes_ago: float, **fields: Any) -> WaitingJob:
+    return waiting(name, team="vision", minutes_ago=minutes_ago, **fields)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "borrowers"),
+    [
+        pytest.param((ours("a", 2), ours("b", 1)), {"b"}, id="filled in the order of their turn"),
+        pytest.param(
+            (ours("a", 2), running("b", team="vision", minutes_ago=9)), {"a"}, id="live and waiting together"
+        ),
+        pytest.param(
+            (ours("a", 2, priority=1), running("b", team="vision", minutes_ago=9)),
+            {"b"},
+            id="a waiting job that ranks before one that runs is the covered one",
+        ),
+        pytest.param(
+            (ours("a", 2, n=2), ours("b", 1)), {"a"}, id="what is too wide leaves the rest to the next"
+        ),
+        pytest.param(
+            (ours("a", 2, vector=of(9, A, spot=True)), ours("b", 1)), set(), id="spot runs outside of quotas"
+        ),
+        pytest.param(
+            (ours("a", 2, vector=of(1, B)), ours("b", 1)), {"a"}, id="a type that is not named: nothing"
+        ),
+        pytest.param((waiting("x", team="other"),), {"x"}, id="a team that is not named: nothing"),
+        pytest.param(
+            (ours("a", 2, vector={**of(1), **of(1, B)}), ours("b", 1)),
+            {"a"},
+            id="a job of several types is covered as a whole or not at all",
+        ),
+    ],
+)
+def test_tiers(jobs: tuple[RunningJob | WaitingJob, ...], borrowers: set[str]) -> None:
+    for order in (jobs, jobs[::-1]):
+        found = tiers(*order, vision=quota(1))
+        assert found == {job.name: BORROWER if job.name in borrowers else COVERED for job in jobs}
+
+
+def test_without_quotas_everybody_is_covered() -> None:
+    assert tiers(waiting("a"), running("b", team="other")) == {"a": COVERED, "b": COVERED}
+
+
+def test_those_within_their_quota_go_first_whatever_the_priority_of_borrowers() -> None:
+    world = snapshot(
+        waiting("rich", team="other", priority=999),
+        waiting("own", team="vision", minutes_ago=2),
+        waiting("more", team="vision", minutes_ago=1),
+    )
+    rules = shared(3, {"vision": quota(1)})
+    assert decided(world, rules) == [("start", "own"), ("start", "rich"), ("start", "more")]
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        pytest.param(None, ["a", "b", "c"], id="no limit: whatever others leave idle"),
+        pytest.param(2, ["a", "b", "c"], id="two beyond its own"),
+        pytest.param(1, ["a", "b"], id="one beyond its own"),
+        pytest.param(0, ["a"], id="none beyond its own"),
+    ],
+)
+def test_how_much_a_team_may_borrow(limit: int | None, expected: list[str]) -> None:
+    world = snapshot(ours("a", 3), ours("b", 2), ours("c", 1))
+    assert list(starts(world, shared(9, {"vision": quota(1, limit)}))) == expected
+
+
+def test_what_runs_counts_against_the_borrowing_limit_and_the_reason_says_so() -> None:
+    live = [running(name, team="vision", minutes_ago=9) for name in ("r", "s")]
+    world = snapshot(*live, ours("a", 1), waiting("x", team="other"))
+    rules = shared(9, {"vision": quota(1, 1)})
+    assert decided(world, rules) == [("start", "x")]
+    assert told(world, rules, "a") == (
+        "quota",
+        "needs ml.a.xlarge=1; team vision uses 2 of its quota of 1 and may borrow 1",
+    )
+
+
+def test_a_job_that_may_not_borrow_gets_no_reservation_and_stops_nobody() -> None:
+    world = snapshot(
+        running("low", team="other"),
+        running("r", team="vision", minutes_ago=9, n=2),
+        ours("wide", 5, n=2, priority=99),
+        waiting("x", team="other"),
+    )
+    assert decided(world, shared(4, {"vision": quota(1, 1)})) == [("start", "x")]
+
+
+def test_a_limit_on_one_type_does_not_bind_another() -> None:
+    limit = Quota(nominal={}, borrowing_limit={A: 0})
+    job = ours("a", 1, shapes=(shape(1), shape(1, B)))
+    assert starts(snapshot(job), replace(pool(2, b=2), quotas={"vision": limit}))["a"].shape.vector == of(
+        1, B
+    )
+
+
+def test_spot_is_never_limited() -> None:
+    rules = replace(shared(2, {"vision": quota(0, 0)}), spot_capacity={A: 2})
+    assert decided(snapshot(ours("a", 1, vector=of(2, spot=True))), rules) == [("start", "a")]
+
+
+def test_what_a_team_borrows_is_what_it_uses_beyond_its_own() -> None:
+    live = [
+        running("a", team="vision", vector={**of(3), **of(1, B)}),
+        running("b", team="vision", vector=of(5, spot=True)),
+        running("c", team="other"),
+    ]
+    found = Quotas.of(shared(9, {"vision": quota(2)}), live, [])
+    assert found.borrowed("vision") == {Capacity(A): 1, Capacity(B): 1}
+    assert found.borrowed("other") == of(1)
+    assert found.borrowed("nobody") == {}
