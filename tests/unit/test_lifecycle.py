@@ -1,17 +1,22 @@
 """Steps of a job's life."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster import lifecycle
-from trainmaster.jobs import Job, JobState, Reason
+from trainmaster.jobs import Job, JobState, Observation, Reason, Shape, Vector
+from trainmaster.ports import Change
+from trainmaster.scheduling.snapshot import WarmPool
 
-from tests.builders import NOON, attempt, job, live_job, minutes, seen, waiting
+from tests.builders import NOON, B, attempt, claimed, job, live_job, minutes, of, seen, waiting
 
 S = JobState
+WHY = Reason(code="x", message="y")
 STOPPED = seen(status="Stopped", secondary="Stopped", ended_at=NOON + minutes(40))
 
 
@@ -105,3 +110,302 @@ def test_a_back_off_is_bounded_and_repeatable(entry_id: str, refused: int) -> No
     wait = lifecycle.backoff(entry_id, refused)
     assert timedelta(seconds=1) <= wait <= lifecycle.BACKOFF_MAX
     assert wait == lifecycle.backoff(entry_id, refused)
+
+
+# ---- run time
+
+
+def survived(minutes_of_training: float, *, extensions: int = 0, **fields: Any) -> Job:
+    return job(survived=minutes(minutes_of_training), extensions=extensions, **fields)
+
+
+@pytest.mark.parametrize(
+    ("before", "left", "extended"),
+    [
+        pytest.param(job(), 60, False, id="the first attempt: what was asked for"),
+        pytest.param(survived(20), 40, False, id="what survived in checkpoints is used up"),
+        pytest.param(survived(30), 30, False, id="half an hour is enough"),
+        pytest.param(survived(31), 30, True, id="at least half an hour, to get anywhere"),
+        pytest.param(survived(31, extensions=2), 30, True, id="three times"),
+        pytest.param(survived(31, extensions=3), 29, False, id="then what is left"),
+        pytest.param(survived(60, extensions=3), 1, False, id="and a minute if nothing is"),
+        pytest.param(survived(3, max_runtime=minutes(10)), 10, True, id="never more than was asked for"),
+    ],
+)
+def test_run_time_is_the_job_s(before: Job, left: float, *, extended: bool) -> None:
+    assert lifecycle.runtime_left(before) == (minutes(left), extended)
+
+
+def test_only_an_attempt_that_came_to_be_uses_an_extension_up() -> None:
+    short = survived(50, max_runtime=minutes(60))
+    again = lifecycle.put_back(claimed(short), reason=WHY, now=NOON)
+    for undone in (
+        again,
+        lifecycle.unclaimed(claimed(short)),
+        lifecycle.refused_by_account(claimed(short), WHY),
+    ):
+        assert undone.extensions == 0
+    live = claimed(short, training_job_arn="arn:x")
+    change = lifecycle.observed(replace(live, state=S.PREEMPTING), STOPPED, now=NOON + minutes(41))
+    assert change is not None
+    assert change.after.extensions == 1
+
+
+# ---- what an end leaves behind
+
+
+def training(state: JobState = S.RUNNING, *, spec: dict[str, Any] | None = None, **fields: Any) -> Job:
+    """Claimed at noon, trains since ten past; $6 an hour."""
+    values: dict[str, Any] = {"training_since": NOON + minutes(10), "usd_per_hour": Decimal(6)}
+    return live_job(state=state, live=attempt(**values | fields), **spec or {})
+
+
+def over(before: Job, status: str = "Stopped", **fields: Any) -> Change:
+    """Its training job ended at one."""
+    values: dict[str, Any] = {"ended_at": NOON + minutes(60), "secondary": status}
+    change = lifecycle.observed(before, seen(status=status, **values | fields), now=NOON + minutes(61))
+    assert change is not None
+    return change
+
+
+AT_HALF_PAST = {"last_checkpoint": NOON + minutes(30)}
+BARE = {"has_checkpoint": False}
+
+
+@pytest.mark.parametrize(
+    ("change", "safe", "wasted"),
+    [
+        pytest.param(
+            over(training(S.PREEMPTING, **AT_HALF_PAST)), 20, 30, id="since the checkpoint all is lost"
+        ),
+        pytest.param(over(training(S.PREEMPTING, spec=BARE)), 0, 50, id="without checkpoints everything is"),
+        pytest.param(over(training(S.PREEMPTING)), 0, 0, id="not guessed where no checkpoint was seen"),
+        pytest.param(
+            over(training(S.PREEMPTING, last_checkpoint=NOON)),
+            0,
+            50,
+            id="an earlier attempt's checkpoint saves nothing",
+        ),
+        pytest.param(
+            over(training(S.PREEMPTING, last_checkpoint=NOON + minutes(70))),
+            50,
+            0,
+            id="written while it stopped: all is safe",
+        ),
+        pytest.param(
+            over(training(S.PREEMPTING, training_since=None, spec=BARE)),
+            0,
+            0,
+            id="before Training nothing is lost",
+        ),
+        pytest.param(over(training(**AT_HALF_PAST), "Completed"), 20, 0, id="completed: nothing is wasted"),
+        pytest.param(
+            over(training(S.STOPPING, **AT_HALF_PAST)), 20, 0, id="stopped by its user: nothing is wasted"
+        ),
+        pytest.param(
+            over(training(spec=BARE), "Failed"), 0, 0, id="failed for good: nothing has to be done again"
+        ),
+    ],
+)
+def test_what_survives_an_end_and_what_is_wasted(change: Change, safe: float, wasted: float) -> None:
+    assert change.after.survived == minutes(safe)
+    assert sum(change.after.wasted.values()) == wasted * 60
+
+
+def test_waste_and_survival_add_up_over_attempts() -> None:
+    before = training(
+        S.PREEMPTING,
+        spec={"wasted": {"preemption": 100, "capacity": 7}, "survived": minutes(5), "cents": 50},
+        max_runtime=minutes(55),
+        **AT_HALF_PAST,
+    )
+    after = over(before).after
+    assert after.wasted == {"preemption": 1900, "capacity": 7}
+    assert (after.survived, after.cents) == (minutes(25), 650)
+
+
+@pytest.mark.parametrize(
+    ("change", "bill"),
+    [
+        pytest.param(
+            over(training(), "Completed"), {"startup": 100, "productive": 500}, id="start-up, then training"
+        ),
+        pytest.param(
+            over(training(S.PREEMPTING, **AT_HALF_PAST)),
+            {"startup": 100, "productive": 200, "preemption": 300},
+            id="what a preemption threw away",
+        ),
+        pytest.param(
+            over(training(spec=BARE), "Failed"),
+            {"startup": 100, "failures": 500},
+            id="what a failure threw away",
+        ),
+        pytest.param(
+            over(training(), "Completed", billable=minutes(55)),
+            {"startup": 50, "productive": 500},
+            id="no more than SageMaker bills",
+        ),
+        pytest.param(over(training(usd_per_hour=None), "Completed"), None, id="without a price nobody knows"),
+    ],
+)
+def test_the_bill_of_an_attempt_by_cause(change: Change, bill: dict[str, int] | None) -> None:
+    assert change.ended is not None
+    assert change.ended.cents_by == (bill or {})
+    assert change.ended.cents == (None if bill is None else sum(bill.values()))
+    assert change.after.cents == sum((bill or {}).values())
+    assert change.after.unpriced is (bill is None)
+
+
+def test_instance_seconds_count_every_instance() -> None:
+    wide = training(shape=Shape(vector=of(3)))
+    ended = over(wide, "Completed").ended
+    assert ended is not None
+    assert ended.instance_seconds == 3 * 3600
+
+
+# ---- warm pools
+
+KEYED = Shape(vector=of(2), warm_key="k")
+
+
+@pytest.mark.parametrize(
+    ("status", "shape", "kept"),
+    [
+        pytest.param("Available", KEYED, True, id="SageMaker says that it keeps it"),
+        pytest.param("InUse", KEYED, False, id="somebody has taken it"),
+        pytest.param("Terminated", KEYED, False, id="it is gone"),
+        pytest.param(None, KEYED, False, id="SageMaker says nothing of one"),
+        pytest.param("Available", Shape(vector=of(2)), False, id="of a shape that SageMaker keeps none of"),
+    ],
+)
+def test_what_an_end_leaves_warm(status: str | None, shape: Shape, *, kept: bool) -> None:
+    change = over(training(shape=shape, keep_alive=minutes(10)), "Completed", warm_status=status)
+    expected = WarmPool(
+        training_job_name="train-1",
+        team="default",
+        vector=of(2),
+        warm_key="k",
+        since=NOON + minutes(60),
+        expires_at=NOON + minutes(70),
+    )
+    assert change.leaves_warm == (expected if kept else None)
+
+
+LEFT = seen(
+    "earlier", status="Completed", secondary="Completed", ended_at=NOON - minutes(5), warm_status="Available"
+)
+STILL = WarmPool(
+    training_job_name="earlier",
+    team="default",
+    vector=of(2),
+    warm_key="k",
+    since=NOON - minutes(5),
+    expires_at=NOON + minutes(5),
+)
+
+
+@pytest.mark.parametrize(
+    ("left", "still"),
+    [
+        pytest.param(LEFT, STILL, id="SageMaker keeps it still: it counts again"),
+        pytest.param(replace(LEFT, warm_status="Reused"), None, id="it was taken"),
+        pytest.param(None, None, id="nobody knows its training job any more"),
+    ],
+)
+def test_what_became_of_the_warm_pool_an_attempt_was_to_take(
+    left: Observation | None, still: WarmPool | None
+) -> None:
+    live = live_job(live=attempt(shape=KEYED, keep_alive=minutes(10), reuses="earlier"))
+    settled = lifecycle.reuse_settled(live, left)
+    assert settled.after.live is not None
+    assert (settled.after.live.reuses, settled.leaves_warm) == (None, still)
+    never = replace(live, state=S.STARTING)
+    undone = lifecycle.claim_undone(never, lifecycle.unclaimed(never), left)
+    assert (undone.after.live, undone.ended, undone.leaves_warm) == (None, None, still)
+
+
+def test_a_claim_that_ends_the_job_is_remembered_as_an_attempt_that_cost_nothing() -> None:
+    never = live_job(state=S.STARTING, live=attempt(usd_per_hour=Decimal(6)))
+    undone = lifecycle.claim_undone(never, lifecycle.failed(never, reason=WHY, now=NOON), None)
+    assert undone.ended is not None
+    assert (undone.ended.cents, undone.ended.reason, undone.ended.ended_at) == (0, WHY, NOON)
+
+
+# ---- InstancePreferences
+
+BOTH = Shape(vector={**of(2), **of(1, B)})
+
+
+@pytest.mark.parametrize(
+    ("selected", "held"),
+    [
+        pytest.param(None, {**of(2), **of(1, B)}, id="not yet known: all are held"),
+        pytest.param(B, of(1, B), id="SageMaker took one: the others are free"),
+        pytest.param("ml.c.xlarge", {**of(2), **of(1, B)}, id="one that was not held: nothing is given back"),
+    ],
+)
+def test_what_sagemaker_took_shrinks_what_is_held(selected: str | None, held: Vector) -> None:
+    before = live_job(live=attempt(shape=BOTH))
+    change = lifecycle.observed(before, seen(selected_type=selected), now=NOON)
+    assert change is not None
+    assert change.after.vector == held
+    ended = over(before, "Completed", selected_type=selected).ended
+    assert ended is not None
+    assert ended.vector == held
+
+
+# ---- preemption, holding, checkpoints
+
+
+def test_the_victim_is_told_and_the_ledger_knows_who_took_its_room() -> None:
+    taken = lifecycle.preempted_for(live_job(), waiting("urgent", team="speech"))
+    assert taken.live is not None
+    assert (taken.live.taken_by, taken.live.taken_by_team) == ("urgent", "speech")
+    assert taken.reason == Reason(code="preemption", message="made room for a job of team speech")
+
+
+@pytest.mark.parametrize(
+    ("before", "back"),
+    [
+        pytest.param(job(), S.PENDING, id="never preempted: pending"),
+        pytest.param(
+            job(state=S.PREEMPTED, preemptions=1, attempt=1), S.PREEMPTED, id="preempted before: preempted"
+        ),
+        pytest.param(job(not_before=NOON + minutes(9)), S.PENDING, id="backing off: no longer"),
+    ],
+)
+def test_a_held_job_waits_for_a_person_and_comes_back_as_it_was(before: Job, back: JobState) -> None:
+    held = lifecycle.held(before, WHY)
+    assert (held.state, held.is_parked, held.waiting) == (S.HELD, True, WHY)
+    released = lifecycle.released(held)
+    assert (released.state, released.is_parked, released.waiting) == (back, False, None)
+    assert (released.score, released.attempt) == (before.score, before.attempt)
+
+
+@pytest.mark.parametrize(
+    ("known", "found", "expected"),
+    [
+        pytest.param(None, NOON, NOON, id="the first one seen"),
+        pytest.param(NOON, NOON + minutes(5), NOON + minutes(5), id="a newer one"),
+        pytest.param(NOON, NOON - minutes(5), NOON, id="an older one says nothing"),
+        pytest.param(NOON, None, NOON, id="none found says nothing"),
+        pytest.param(None, None, None, id="none at all"),
+    ],
+)
+def test_the_newest_checkpoint_seen_is_kept(
+    known: datetime | None, found: datetime | None, expected: datetime | None
+) -> None:
+    after = lifecycle.checkpoint_seen(live_job(live=attempt(last_checkpoint=known)), found)
+    assert after.live is not None
+    assert after.live.last_checkpoint == expected
+
+
+def test_a_job_the_account_refused_waits_in_its_turn_with_the_same_attempt() -> None:
+    after = lifecycle.refused_by_account(live_job(state=S.STARTING, attempt=2), WHY)
+    assert (after.state, after.attempt, after.live, after.is_parked, after.waiting) == (
+        S.PENDING,
+        2,
+        None,
+        False,
+        WHY,
+    )

@@ -39,10 +39,8 @@ SHORTEST_RUNTIME = timedelta(minutes=1)
 
 def claim(job: Job, attempt: Attempt) -> Job:
     """The job holds its instances; the training job may be created until the lease runs out."""
-    given, extended = runtime_left(job)
-    assert attempt.max_runtime == given, attempt
-    claimed = replace(job.moved_to(JobState.STARTING), live=attempt, waiting=None)
-    return replace(claimed, extensions=job.extensions + extended)
+    assert attempt.max_runtime == runtime_left(job)[0], attempt
+    return replace(job.moved_to(JobState.STARTING), live=attempt, waiting=None)
 
 
 def runtime_left(job: Job) -> tuple[timedelta, bool]:
@@ -242,9 +240,11 @@ def _taken(shape: Shape, seen: Observation) -> Shape:
 def ended(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Change:
     """The attempt is over: the slot is free, and the job is final or waits with the next attempt."""
     attempt = _finished_attempt(job, end, seen, now=now)
+    _, extended = runtime_left(job)  # as at the claim: only attempts that came to be use an extension up
     after = replace(
         job.moved_to(end.becomes),
         live=None,
+        extensions=job.extensions + extended,
         wasted=_wasted(job, end, attempt),
         survived=job.survived + _survived(attempt),
         cents=job.cents + (attempt.cents or 0),

@@ -325,6 +325,10 @@ def test_preempt_delay(ends_by: datetime | None, expected: tuple[str, ...]) -> N
     assert stopped(*jobs, preempt_delay=minutes(5)) == expected
 
 
+def test_without_a_delay_an_end_that_is_overdue_is_not_waited_for() -> None:
+    assert stopped(running("r"), running("other", priority=99, ends_by=at(-1))) == ("r",)
+
+
 @pytest.mark.parametrize(
     ("job", "lost"),
     [
