@@ -31,6 +31,9 @@ WAKE_EVERY_S = 60
 LOOK_EVERY_S = 300
 """``reconcile`` looks for new checkpoints so often, in pools where jobs wait."""
 
+MOST_LOOKS = 1000
+"""At one instant; a planner that still finds something to do goes round in circles."""
+
 
 class Product:
     """Decides for one pool."""
@@ -92,8 +95,10 @@ class Product:
 
     def decide(self) -> None:
         """Plan and carry out until a plan has nothing in it that can be done, as a pass of the product."""
+        looks = 1
         while self._carry_out(self._plan()):
-            continue
+            looks += 1
+            assert looks < MOST_LOOKS, f"the planner comes to no end at second {self._site.now}"
         waits = len(self.table.lanes) or self.table.warm_pools or self.table.holds
         if waits and self._wakes_at is None:
             self._wakes_at = (self._site.now // WAKE_EVERY_S + 1) * WAKE_EVERY_S

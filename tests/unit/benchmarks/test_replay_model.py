@@ -63,16 +63,17 @@ def test_only_the_first_days_are_replayed_when_asked() -> None:
 
 
 def test_wide_widens_jobs_of_the_8_gpu_pool_alone() -> None:
-    lines = [line(f"j{number}", gpus="8") for number in range(100)] + [line("one")]
+    lines = [line(f"j{number}", gpus=gpus) for number in range(100) for gpus in ("1", "4", "8")]
     jobs = jobs_of(lines, seed=1, wide=True)
-    assert {one.instances for one in jobs if one.pool == "g8"} == {1, 2, 4, 8}
-    assert [one.instances for one in jobs if one.pool == "g1"] == [1]
+    widths = {pool: {one.instances for one in jobs if one.pool == pool} for pool in ("g1", "g4", "g8")}
+    assert widths == {"g1": {1}, "g4": {1}, "g8": {1, 2, 4, 8}}
 
 
 def test_capacity_is_mean_demand_over_load_and_holds_the_widest_job() -> None:
     jobs = [job("a", duration_s=9760), job("b", submit_s=10_000, instances=3, duration_s=3093)]
     # (10000 + 3 * 3333) / 10000 s: 2.0 instances on average. At load 0.5 that is 4, at load 1 the widest's 3.
     assert capacities(jobs, load=0.5) == {"g1": 4}
+    assert capacities(jobs, load=0.49) == {"g1": 5}
     assert capacities(jobs, load=1.0) == {"g1": 3}
 
 
@@ -104,6 +105,17 @@ def test_the_plain_queue_stops_one_job_at_a_time() -> None:
         capacity=2,
     )
     assert (rows["a", 0].end_s, rows["b", 0].end_s, rows["wide", 0].start_s) == (590, 680, 680)
+
+
+def test_the_plain_queue_counts_what_is_already_stopping() -> None:
+    rows = replayed(
+        job("a", klass=Klass.LOW, duration_s=9000),
+        job("b", klass=Klass.LOW, submit_s=1, duration_s=9000),
+        job("high", submit_s=500, klass=Klass.HIGH),
+        job("later", submit_s=520, klass=Klass.LOW),
+        capacity=2,
+    )
+    assert [row.job_id for row in rows.values() if row.end == "preempted"] == ["a"]
 
 
 def test_the_plain_queue_lets_nobody_pass_its_head() -> None:

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 import pytest
 from trainmaster.policy import PoolPolicy, parse_policy
 from trainmaster.scheduling import planner
-from trainmaster.scheduling.actions import Plan
-from trainmaster.scheduling.snapshot import Snapshot
+from trainmaster.scheduling.actions import LimitHold, Plan
+from trainmaster.scheduling.snapshot import Hold, Snapshot
 
 from benchmarks.replay.jobs import Klass, TraceJob
 from benchmarks.replay.pool_table import instant
@@ -18,7 +18,7 @@ Looks = list[tuple[int, Snapshot]]
 
 
 def rules(capacity: int = 2, **pool: object) -> PoolPolicy:
-    document = {"name": "g1", "capacity": {"ml.g5.xlarge": capacity}, "order": {"aging": "off"}, **pool}
+    document = {"name": "g1", "capacity": {"ml.g5.xlarge": capacity}, "order": {"aging": "off"}} | pool
     return parse_policy({"version": 1, "pools": [document]}).pools[0]
 
 
@@ -113,6 +113,52 @@ def test_checkpoints_are_seen_at_most_every_five_minutes_and_only_while_jobs_wai
     assert seen[3060] == (instant(240 + 4 * 600), instant(240))
     assert seen[3300][0] == instant(2640)  # the checkpoint of 3240 is there; nobody has looked since 3060
     assert seen[3360][0] == instant(3240)
+
+
+def test_nobody_looks_for_checkpoints_while_no_job_waits(looks: Looks) -> None:
+    replayed(
+        job("saves", duration_s=6000, checkpoint_every_s=600),
+        job("leaves-a-warm-pool", duration_s=1000),
+        policy=rules(2, warm_pool={"keep_alive": "1h", "retain": "1h", "max_idle": "1h"}),
+    )
+    assert max(second for second, _ in looks) > 3000
+    assert {one.last_checkpoint for _, snapshot in looks for one in snapshot.running} == {None}
+
+
+def test_a_pass_sees_the_first_eight_of_each_lane_in_their_turn(looks: Looks) -> None:
+    crowded = [job(f"j{n}", submit_s=n, instances=1 + n % 2) for n in range(1, 30)]
+    replayed(job("first", instances=2, duration_s=5000), *crowded, policy=rules(2))
+    (heads,) = [snapshot.waiting for second, snapshot in looks if second == 29]
+    by_width = {n: [one.name for one in heads if sum(one.vector.values()) == n] for n in (1, 2)}
+    assert by_width == {
+        1: ["j2", "j4", "j6", "j8", "j10", "j12", "j14", "j16"],
+        2: ["j1", "j3", "j5", "j7", "j9", "j11", "j13", "j15"],
+    }
+
+
+def test_a_planner_that_goes_round_in_circles_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def circles(snapshot: Snapshot, *_: object, **__: object) -> Plan:
+        hold = Hold(preemptor="nobody", vector={}, victims=())
+        return Plan(actions=(LimitHold(hold=hold, until=instant(0)),), reasons={})
+
+    monkeypatch.setattr(planner, "plan", circles)
+    with pytest.raises(AssertionError, match="comes to no end at second 7"):
+        replayed(job("a", submit_s=7), policy=rules(1))
+
+
+def test_shortest_first_lets_the_shorter_job_of_a_class_go_first() -> None:
+    jobs = [
+        job("short", duration_s=100, team="short"),
+        job("long", submit_s=1, duration_s=9000, team="long"),
+        job("next-long", submit_s=500, duration_s=9000, team="long"),
+        job("blocks", submit_s=9400, duration_s=2000, team="long"),
+        job("last-long", submit_s=20_000, duration_s=9000, team="long"),
+        job("last-short", submit_s=20_100, duration_s=100, team="short"),
+    ]
+    in_order = replayed(*jobs, policy=rules(1))
+    shortest = replayed(*jobs, policy=rules(1, order={"aging": "off", "shortest_first": True}))
+    assert in_order["last-long", 0].start_s < in_order["last-short", 0].start_s
+    assert shortest["last-short", 0].start_s < shortest["last-long", 0].start_s
 
 
 def test_the_end_of_an_attempt_is_certain_once_it_trains(looks: Looks) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trainmaster.policy import PoolPolicy
 from trainmaster.scheduling import planner
 from trainmaster.scheduling.actions import Plan
+from trainmaster.scheduling.snapshot import Snapshot
 
 from benchmarks import trace
 from benchmarks.replay.figures import figures
@@ -87,6 +89,18 @@ def test_the_report_names_policy_model_and_capacities(trace_file: Path) -> None:
     assert [pool["order"]["shortest_first"] for pool in facts["policy"]["pools"]] == [True, True]
     assert facts["model"]["stop_s"] == 90
     assert facts["passes"]["count"] > 0
+
+
+def test_shortest_first_reaches_the_planner(trace_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: set[bool] = set()
+
+    def noted(_: Snapshot, pool: PoolPolicy, **__: object) -> Plan:
+        seen.add(pool.order.shortest_first)
+        return Plan(actions=(), reasons={})
+
+    monkeypatch.setattr(planner, "plan", noted)
+    run(trace_file, "--shortest-first")
+    assert seen == {True}
 
 
 def test_one_policy_is_for_all_targets(trace_file: Path) -> None:
