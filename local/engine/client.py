@@ -25,7 +25,7 @@ def in_process_client(
     client = _session(region).client(service, endpoint_url=endpoint_url, config=_ONE_ATTEMPT)  # type: ignore[call-overload]
 
     def send(request: AWSPreparedRequest, **_: object) -> AWSResponse:
-        return _as_botocore(request, answered(_received(request), serve))
+        return as_botocore(request, answered(received(request), serve))
 
     client.meta.events.register_first("before-send", send)
     return client
@@ -53,7 +53,7 @@ def answered(request: Request, serve: Callable[[AwsCall, Request], Response]) ->
         return error_response(error, protocol_of(request, claim.service), service)
 
 
-def _received(request: AWSPreparedRequest) -> Request:
+def received(request: AWSPreparedRequest) -> Request:
     url = urlsplit(request.url)
     body: Any = request.body
     if hasattr(body, "read"):
@@ -71,7 +71,7 @@ def _received(request: AWSPreparedRequest) -> Request:
     )
 
 
-def _as_botocore(request: AWSPreparedRequest, response: Response) -> AWSResponse:
+def as_botocore(request: AWSPreparedRequest, response: Response) -> AWSResponse:
     headers: Any = response.headers  # becomes botocore's own dictionary
     return AWSResponse(request.url, response.status, headers, _Raw(response.body))
 

@@ -1,16 +1,17 @@
 """A world for each fault: table, queue and SageMaker of its own."""
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import boto3
 import pytest
 
 from tests.faults.scenes import trains
-from tests.integration.conftest import TABLE, aws, dynamodb
-from tests.integration.world import Cloud, World
+from tests.integration.cloud import Cloud
+from tests.integration.conftest import TABLE, make_table
+from tests.integration.world import World
 
-__all__ = ["aws", "dynamodb"]
+NewWorld = Callable[..., World]
 
 
 @pytest.fixture(scope="session")
@@ -19,31 +20,24 @@ def cloud() -> Cloud:
 
 
 @pytest.fixture
-def new_world(dynamodb: Any, cloud: Cloud) -> Callable[[], World]:
-    """Makes worlds one after the other; each starts empty."""
-    schema = dynamodb.describe_table(TableName=TABLE)["Table"]
-    index = schema["GlobalSecondaryIndexes"][0]
-    sqs = boto3.client("sqs")
+def new_world(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[NewWorld]:
+    """Makes worlds one after the other, each with an empty table; takes a policy document."""
+    monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", "trainmaster")
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "trainmaster")
+    numbers = itertools.count()
 
-    def make() -> World:
-        dynamodb.delete_table(TableName=TABLE)
-        dynamodb.create_table(
-            TableName=TABLE,
-            BillingMode="PAY_PER_REQUEST",
-            KeySchema=schema["KeySchema"],
-            AttributeDefinitions=schema["AttributeDefinitions"],
-            GlobalSecondaryIndexes=[{key: index[key] for key in ("IndexName", "KeySchema", "Projection")}],
-        )
-        return World(
-            cloud=cloud, queue_url=sqs.create_queue(QueueName=f"doorbell-{next(numbers)}")["QueueUrl"]
-        )
+    def make(policy: dict[str, Any] | None = None) -> World:
+        cloud.empty()
+        make_table(cloud.client("dynamodb"), TABLE)
+        queue = cloud.client("sqs").create_queue(QueueName=f"doorbell-{next(numbers)}")
+        return World(cloud=cloud, queue_url=queue["QueueUrl"], policy=policy)
 
-    numbers = iter(range(10_000))
-    return make
+    with cloud.open():
+        yield make
 
 
 @pytest.fixture
-def world(new_world: Callable[[], World]) -> World:
+def world(new_world: NewWorld) -> World:
     return new_world()
 
 

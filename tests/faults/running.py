@@ -11,8 +11,8 @@ import pytest
 from tests.faults.rows import Row
 
 _TESTS = Path(__file__).parents[1]
-_ROW_OF_TEST = re.compile(r"test_([A-H][0-9]+b?)_")
-_DEFINITION = re.compile(rf"^\s*(?:async )?def {_ROW_OF_TEST.pattern}", re.MULTILINE)
+_ROWS_OF_TEST = re.compile(r"test_((?:[A-H][0-9]+b?_)+)")
+_DEFINITION = re.compile(rf"^\s*(?:async )?def {_ROWS_OF_TEST.pattern}", re.MULTILINE)
 _PYTEST_ARGUMENTS = (
     "-m",
     "",
@@ -67,7 +67,7 @@ class Recorder:
     runs: dict[str, TestRun] = field(default_factory=dict)
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        kept = [item for item in items if row_of(item.name) in self.wanted]
+        kept = [item for item in items if not self.wanted.isdisjoint(rows_of(item.name))]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
 
@@ -78,10 +78,14 @@ class Recorder:
         run.passed |= report.passed and report.when == "call"
 
 
-def row_of(test_name: str) -> str | None:
-    """The id of the row that a test belongs to."""
-    match = _ROW_OF_TEST.match(test_name)
-    return match[1] if match else None
+def rows_of(test_name: str) -> tuple[str, ...]:
+    """The ids of the rows that a test belongs to: all that its name begins with."""
+    match = _ROWS_OF_TEST.match(test_name)
+    return _ids(match[1]) if match else ()
+
+
+def _ids(joined: str) -> tuple[str, ...]:
+    return tuple(joined.rstrip("_").split("_"))
 
 
 def files_with_tests_of(wanted: Iterable[str], under: Path = _TESTS) -> list[Path]:
@@ -90,7 +94,9 @@ def files_with_tests_of(wanted: Iterable[str], under: Path = _TESTS) -> list[Pat
     return [
         path
         for path in sorted(under.rglob("test_*.py"))
-        if ids.intersection(_DEFINITION.findall(path.read_text(encoding="utf-8")))
+        if any(
+            not ids.isdisjoint(_ids(found)) for found in _DEFINITION.findall(path.read_text(encoding="utf-8"))
+        )
     ]
 
 
@@ -108,7 +114,7 @@ def results(rows: Sequence[Row], runs: dict[str, TestRun]) -> list[RowResult]:
 
 
 def _result(row: Row, runs: dict[str, TestRun]) -> RowResult:
-    mine = {node: run for node, run in runs.items() if row_of(_test_name(node)) == row.id}
+    mine = {node: run for node, run in runs.items() if row.id in rows_of(_test_name(node))}
     failed = tuple(sorted(node for node, run in mine.items() if run.failed or not run.passed))
     return RowResult(
         row=row,

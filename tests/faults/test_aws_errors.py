@@ -7,6 +7,7 @@ import pytest
 from trainmaster.jobs import JobState
 
 from tests.faults.scenes import code_of, ends
+from tests.integration.cloud import AnswerLost
 from tests.integration.world import World, proxy_event, request
 
 
@@ -14,12 +15,11 @@ from tests.integration.world import World, proxy_event, request
     ("code", "status"),
     [
         pytest.param("ThrottlingException", 400, id="D1 throttled"),
-        pytest.param("ResourceLimitExceeded", 400, id="D2 account limit"),
         pytest.param("ServiceUnavailable", 503, id="D14 outage"),
         pytest.param("InternalFailure", 500, id="D14 broken"),
     ],
 )
-def test_D1_D2_D14_what_is_refused_for_now_waits_out_a_back_off_and_is_not_charged(
+def test_D1_D14_what_is_refused_for_now_waits_out_a_back_off_and_is_not_charged(
     code: str, status: int, world: World
 ) -> None:
     world.submit("job1")
@@ -94,7 +94,7 @@ def test_an_error_nobody_knows_is_counted_and_then_final(world: World) -> None:
 
 def test_D7_a_create_that_never_answers_is_not_sent_under_a_second_name(world: World) -> None:
     world.submit("job1")
-    world.sagemaker.lose_answers = 1
+    world.wire.strike("CreateTrainingJob", 3, AnswerLost())
     world.schedule()
     assert world.sagemaker.creates == ["job1"]
     assert world.states("job1") == ["running"]
@@ -103,7 +103,7 @@ def test_D7_a_create_that_never_answers_is_not_sent_under_a_second_name(world: W
 def test_D7_a_create_nobody_can_look_up_keeps_its_slot_until_somebody_can(world: World) -> None:
     """The training job may run: giving its instances to another would be one too many."""
     world.submit("job1")
-    world.sagemaker.lose_answers = 1
+    world.wire.strike("CreateTrainingJob", 3, AnswerLost())
     world.sagemaker.refuse["DescribeTrainingJob"] = [("ThrottlingException", 400)] * 9
     world.ring()
     assert world.states("job1") == ["starting"]

@@ -1,5 +1,6 @@
 """Group A: each handler dies before and after each of its AWS calls; retries and repair make it good."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -8,9 +9,9 @@ import pytest
 from trainmaster.jobs import JobState
 
 from tests.builders import minutes
+from tests.faults.conftest import NewWorld
+from tests.integration.cloud import AnswerLost
 from tests.integration.world import Crash, World
-
-NewWorld = Callable[[], World]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class Scenario:
     act: Callable[[World], Any]
     ends: dict[str, str]
     """State of each job once everything has come to rest."""
+    policy: dict[str, Any] | None = None
     again: Callable[[World], Any] | None = None
     """What the outside repeats by itself: the client its request."""
 
@@ -126,19 +128,18 @@ def comes_to_rest(world: World, ends: dict[str, str]) -> dict[str, str]:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_crash_at_any_call_is_made_good(name: str, new_world: NewWorld) -> None:
     scenario = SCENARIOS[name]
-    probe = new_world()
-    scenario.prepare(probe)
-    calls = probe.count(lambda: scenario.act(probe))
+    world = new_world(scenario.policy)
+    scenario.prepare(world)
+    ready = world.save()
+    calls = world.count(lambda: scenario.act(world))
     assert calls > 0
-    for at in range(calls):
-        for phase in ("before", "after"):
-            world = new_world()
-            scenario.prepare(world)
-            assert world.dies(lambda: scenario.act(world), Crash(at, phase))  # noqa: B023  called at once
-            if scenario.again is not None:
-                scenario.again(world)
-            assert comes_to_rest(world, scenario.ends) == scenario.ends, f"died {phase} call {at}"
-            world.check(*scenario.ends)
+    for at, phase in itertools.product(range(calls), ("before", "after")):
+        world.restore(ready)
+        assert world.dies(lambda: scenario.act(world), Crash(at, phase))
+        if scenario.again is not None:
+            scenario.again(world)
+        assert comes_to_rest(world, scenario.ends) == scenario.ends, f"died {phase} call {at}"
+        world.check(*scenario.ends)
 
 
 # The rows of the list, each by itself.
@@ -184,7 +185,7 @@ def test_A5_a_create_whose_answer_is_lost_is_adopted(answer: str, world: World) 
         world.now += minutes(6)
         world.reconcile()
     else:
-        world.sagemaker.lose_answers = 1
+        world.wire.strike("CreateTrainingJob", 1, AnswerLost())
         world.ring()
     assert world.states("job1") == ["running"]
     assert world.sagemaker.creates == ["job1"]

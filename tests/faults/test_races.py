@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.builders import A, minutes
 from tests.faults.scenes import code_of, ends
-from tests.integration.sagemaker_stub import error
+from tests.integration.cloud import refusal
 from tests.integration.world import Crash, World
 
 
@@ -62,7 +62,7 @@ def test_C3_a_cancel_of_a_claim_that_is_refused_ends_as_stopped(world: World) ->
 
     def cancelled_meanwhile(_: dict[str, Any]) -> Any:
         assert world.api("DELETE", "/jobs/job1")["status"] == 202
-        return error("ThrottlingException", "slow down")
+        return refusal("ValidationException", "no such subnet")
 
     world.sagemaker.intercept["CreateTrainingJob"] = cancelled_meanwhile
     world.schedule()

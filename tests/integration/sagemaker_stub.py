@@ -1,24 +1,21 @@
-"""SageMaker's training API as far as the plane uses it, answering inside botocore: no network, no processes.
+"""SageMaker's training API as far as the plane uses it: no network, no processes, no events.
 
 The twin is the faithful one; this one stands still unless a test moves it, which fault tests need.
 """
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any
 
-from botocore.exceptions import ReadTimeoutError
+from local.wire import Response
+from tests.integration.cloud import json_response, refusal
 
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/"
 TERMINAL = {"Completed", "Failed", "Stopped"}
-
-
-class _Http:
-    def __init__(self, status_code: int) -> None:
-        self.status_code = status_code
-        self.headers: dict[str, str] = {}
+KEEPS_HOSTS = ("AlgorithmError", "ClientError")
+"""Failures after which SageMaker keeps the warm pool; any other may be the fault of the hosts."""
 
 
 @dataclass(slots=True)
@@ -31,6 +28,37 @@ class TrainingJob:
     training_since: datetime | None = None
     ended: datetime | None = None
     stops: int = 0
+    selected_type: str | None = None
+    """Which of the InstancePreferences SageMaker took."""
+    warm_until: datetime | None = None
+    """End of the warm pool it left; None: it left none."""
+    warm_status: str | None = None
+    """Anything but Available stays for good."""
+
+    @property
+    def is_live(self) -> bool:
+        return self.status not in TERMINAL
+
+    @property
+    def tags(self) -> dict[str, str]:
+        return {tag["Key"]: tag["Value"] for tag in self.request.get("Tags", [])}
+
+    def instances(self) -> dict[str, int]:
+        """What it takes up: the type SageMaker took, or the first it may take."""
+        resources = self.request["ResourceConfig"]
+        preferences = resources.get("InstancePreferences", [])
+        if not preferences:
+            parts = resources.get("InstanceGroups", [resources])
+        else:
+            parts = [one for one in preferences if one["InstanceType"] == self.selected_type] or [
+                preferences[0]
+            ]
+        counted: dict[str, int] = {}
+        for part in parts:
+            name = part["InstanceType"] + (":spot" if self.request.get("EnableManagedSpotTraining") else "")
+            count = part.get("InstanceCount", resources.get("InstanceCount"))
+            counted[name] = counted.get(name, 0) + count
+        return counted
 
 
 @dataclass(slots=True)
@@ -39,81 +67,152 @@ class SageMakerStub:
     jobs: dict[str, TrainingJob] = field(default_factory=dict)
     creates: list[str] = field(default_factory=list)
     """Names of accepted CreateTrainingJob calls, in order."""
+    limits: dict[str, int] = field(default_factory=dict)
+    """The account's quota by instance type, warm pools counted; none where it is not named."""
+    keeps_released: bool = False
+    """A warm pool that is given up stays for a while, as in the real service."""
     refuse: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
-    """(error code, HTTP status) for the next calls of an operation."""
-    intercept: dict[str, Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
-    """Answers the next call of an operation instead of us."""
-    lose_answers: int = 0
-    """The next creates happen, but nobody hears of it."""
+    """(error code, HTTP status) for the next requests of an operation."""
+    intercept: dict[str, Callable[[dict[str, Any]], Response]] = field(default_factory=dict)
+    """Answers the next request of an operation instead of us."""
 
-    def answer(self, model: Any, params: dict[str, Any], **_: Any) -> tuple[_Http, dict[str, Any]]:
-        body = json.loads(params["body"])
-        if self.refuse.get(model.name):
-            code, status = self.refuse[model.name].pop(0)
-            return error(code, f"{model.name} was told to fail", status)
-        own: Callable[[dict[str, Any]], tuple[_Http, dict[str, Any]]] = getattr(self, f"_{model.name}")
-        answer: tuple[_Http, dict[str, Any]] = self.intercept.pop(model.name, own)(body)
-        return answer
+    def copy(self) -> "SageMakerStub":
+        """Another one in the same state."""
+        jobs = {name: replace(job) for name, job in self.jobs.items()}
+        refuse = {operation: list(errors) for operation, errors in self.refuse.items()}
+        return replace(self, jobs=jobs, creates=list(self.creates), limits=dict(self.limits), refuse=refuse)
 
-    def _CreateTrainingJob(self, body: dict[str, Any]) -> tuple[_Http, dict[str, Any]]:
+    def answer(self, operation: str, body: bytes) -> Response:
+        params = json.loads(body)
+        if self.refuse.get(operation):
+            code, status = self.refuse[operation].pop(0)
+            return refusal(code, f"{operation} was told to fail", status)
+        own: Callable[[dict[str, Any]], Response] = getattr(self, f"_{operation}")
+        return self.intercept.pop(operation, own)(params)
+
+    def _CreateTrainingJob(self, body: dict[str, Any]) -> Response:
         name = body["TrainingJobName"]
         if name in self.jobs:
-            return error("ResourceInUse", "Training job names must be unique")
-        self.jobs[name] = TrainingJob(request=body, created=self.clock())
+            return refusal("ResourceInUse", "Training job names must be unique")
+        job = TrainingJob(request=body, created=self.clock())
+        taken = self._matching(body)
+        for instance_type, limit in self.limits.items():
+            wanted = 0 if taken else job.instances().get(instance_type, 0)
+            if wanted and self.taken_up().get(instance_type, 0) + wanted > limit:
+                return refusal("ResourceLimitExceeded", f"The account-level service limit is {limit}")
+        if taken:
+            taken.warm_status = "InUse"
+        self.jobs[name] = job
         self.creates.append(name)
-        if self.lose_answers:
-            self.lose_answers -= 1
-            raise ReadTimeoutError(endpoint_url="sagemaker")
-        return _ok({"TrainingJobArn": ARN + name})
+        return json_response({"TrainingJobArn": ARN + name})
 
-    def _DescribeTrainingJob(self, body: dict[str, Any]) -> tuple[_Http, dict[str, Any]]:
+    def _DescribeTrainingJob(self, body: dict[str, Any]) -> Response:
         job = self.jobs.get(body["TrainingJobName"])
         if job is None:
-            return error("ValidationException", "Requested resource not found.")
-        transitions = [{"Status": "Training", "StartTime": job.training_since}] if job.training_since else []
+            return refusal("ValidationException", "Requested resource not found.")
+        since = job.training_since
         described = {
             "TrainingJobName": body["TrainingJobName"],
             "TrainingJobArn": ARN + body["TrainingJobName"],
             "TrainingJobStatus": job.status,
             "SecondaryStatus": job.secondary,
-            "SecondaryStatusTransitions": transitions,
+            "SecondaryStatusTransitions": [{"Status": "Training", "StartTime": since}] if since else [],
             "LastModifiedTime": self.clock(),
+            "ResourceConfig": job.request["ResourceConfig"],
         }
+        if job.selected_type:
+            described["ResourceConfig"] = {
+                **job.request["ResourceConfig"],
+                "SelectedInstanceType": job.selected_type,
+            }
         if job.ended:
             described["TrainingEndTime"] = job.ended
+            described["BillableTimeInSeconds"] = int((job.ended - (since or job.ended)).total_seconds())
         if job.reason:
             described["FailureReason"] = job.reason
-        return _ok(described)
+        if status := self._warm_status(job):
+            described["WarmPoolStatus"] = {"Status": status}
+        return json_response(described)
 
-    def _ListTags(self, body: dict[str, Any]) -> tuple[_Http, dict[str, Any]]:
-        return _ok({"Tags": self.jobs[body["ResourceArn"].removeprefix(ARN)].request.get("Tags", [])})
+    def _ListTags(self, body: dict[str, Any]) -> Response:
+        return json_response(
+            {"Tags": self.jobs[body["ResourceArn"].removeprefix(ARN)].request.get("Tags", [])}
+        )
 
-    def _StopTrainingJob(self, body: dict[str, Any]) -> tuple[_Http, dict[str, Any]]:
+    def _StopTrainingJob(self, body: dict[str, Any]) -> Response:
         job = self.jobs.get(body["TrainingJobName"])
         if job is None or job.status in TERMINAL:
-            return error("ValidationException", "The request was rejected because the training job is over.")
+            return refusal(
+                "ValidationException", "The request was rejected because the training job is over."
+            )
         job.status = job.secondary = "Stopping"
         job.stops += 1
-        return _ok({})
+        return json_response({})
+
+    def _UpdateTrainingJob(self, body: dict[str, Any]) -> Response:
+        job = self.jobs.get(body["TrainingJobName"])
+        if job is None or job.ended is None or self._warm_status(job) != "Available":
+            return refusal("ValidationException", "The training job has no warm pool that is Available.")
+        until = job.ended + timedelta(seconds=body["ResourceConfig"]["KeepAlivePeriodInSeconds"])
+        if until > self.clock() or not self.keeps_released:
+            job.warm_until = until
+        return json_response({"TrainingJobArn": ARN + body["TrainingJobName"]})
+
+    # ---- warm pools
+
+    def _warm_status(self, job: TrainingJob) -> str | None:
+        if job.warm_until is None or job.warm_status:
+            return job.warm_status
+        return "Available" if self.clock() < job.warm_until else "Terminated"
+
+    def _matching(self, body: dict[str, Any]) -> TrainingJob | None:
+        if body.get("EnableManagedSpotTraining") or not body["ResourceConfig"].get(
+            "KeepAlivePeriodInSeconds"
+        ):
+            return None
+        available = (job for job in self.jobs.values() if self._warm_status(job) == "Available")
+        return next((job for job in available if _warm_key(job.request) == _warm_key(body)), None)
+
+    def available(self) -> dict[str, TrainingJob]:
+        """Training jobs whose warm pool waits for the next one."""
+        return {name: job for name, job in self.jobs.items() if self._warm_status(job) == "Available"}
+
+    def taken_up(self) -> dict[str, int]:
+        """Instances that run or are kept warm, by type; spot apart."""
+        counted: dict[str, int] = {}
+        for job in [*self.live().values(), *self.available().values()]:
+            for name, count in job.instances().items():
+                counted[name] = counted.get(name, 0) + count
+        return counted
 
     # ---- what a test does to a job
 
     def train(self, name: str) -> None:
         job = self.jobs[name]
-        job.secondary, job.training_since = "Training", self.clock()
+        job.secondary, job.training_since = "Training", job.training_since or self.clock()
+        preferences = job.request["ResourceConfig"].get("InstancePreferences")
+        if preferences and job.selected_type is None:
+            job.selected_type = preferences[-1]["InstanceType"]
 
     def end(self, name: str, status: str, secondary: str | None = None, reason: str | None = None) -> None:
         job = self.jobs[name]
         job.status, job.secondary, job.reason, job.ended = status, secondary or status, reason, self.clock()
+        keep = job.request["ResourceConfig"].get("KeepAlivePeriodInSeconds", 0)
+        hosts_are_well = reason is None or reason.startswith(KEEPS_HOSTS)
+        if (
+            keep
+            and hosts_are_well
+            and job.training_since
+            and not job.request.get("EnableManagedSpotTraining")
+        ):
+            job.warm_until = job.ended + timedelta(seconds=keep)
 
     def live(self) -> dict[str, TrainingJob]:
-        return {name: job for name, job in self.jobs.items() if job.status not in TERMINAL}
+        return {name: job for name, job in self.jobs.items() if job.is_live}
 
 
-def _ok(parsed: dict[str, Any]) -> tuple[_Http, dict[str, Any]]:
-    return _Http(200), {**parsed, "ResponseMetadata": {"HTTPStatusCode": 200}}
-
-
-def error(code: str, message: str, status: int = 400) -> tuple[_Http, dict[str, Any]]:
-    answer = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    return _Http(status), answer
+def _warm_key(request: dict[str, Any]) -> str:
+    resources = {
+        key: part for key, part in request["ResourceConfig"].items() if key != "KeepAlivePeriodInSeconds"
+    }
+    return json.dumps([request["RoleArn"], resources, request.get("VpcConfig")], sort_keys=True)

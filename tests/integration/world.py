@@ -2,25 +2,37 @@
 
 import importlib
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 from unittest import mock
+from urllib.parse import urlsplit
+from uuid import uuid4
 
-import botocore.session
-from trainmaster.bootstrap import QUICK, Wiring
-from trainmaster.jobs import Job
+from botocore.awsrequest import AWSPreparedRequest
+from trainmaster.bootstrap import Wiring
+from trainmaster.jobs import Capacity, Job, Vector, fits
 from trainmaster.policy import parse_policy
+from trainmaster.ports import PoolState
+from trainmaster.scheduling.capacity import pool_vector
+from trainmaster.scheduling.snapshot import total
 from trainmaster.settings import Settings
 
+from local.engine.client import received
+from local.wire import Response
 from tests.builders import NOON, A
+from tests.integration.cloud import Cloud, Wire
 from tests.integration.conftest import TABLE
 from tests.integration.sagemaker_stub import SageMakerStub
 
 ACCOUNT = "123456789012"
 STACK = "trainmaster"
 USER = f"arn:aws:iam::{ACCOUNT}:user/ada"
+BATCH = 25
+"""Requests of one BatchWriteItem. Source: DynamoDB limits."""
 LEASE_AND_MORE = timedelta(minutes=6)
 
 
@@ -40,52 +52,45 @@ class Crash:
         return phase == self.phase and self.at in (number, operation)
 
 
-class Cloud:
-    """AWS clients that outlive the worlds: making one costs a hundred times what a call does."""
+Item = dict[str, Any]
 
-    def __init__(self) -> None:
-        self.world: World | None = None
-        self._clients: dict[str, Any] = {}
-        self._session = botocore.session.get_session()
-        self._session.set_credentials("testing", "testing")
-        self._session.set_config_variable("region", "us-east-1")
-        self._session.register("before-call", self._before)  # type: ignore[arg-type]
-        self._session.register("after-call", self._after)  # type: ignore[arg-type]
 
-    def client(self, service: str) -> Any:
-        if service not in self._clients:
-            self._clients[service] = self._session.create_client(service, config=QUICK)
-        return self._clients[service]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """A world at rest, to go back to."""
 
-    def _before(self, model: Any, **call: Any) -> Any:
-        """The crash comes first; then SageMaker answers without a network."""
-        assert self.world is not None
-        self.world.before(model.name)
-        if model.service_model.service_name != "sagemaker":
-            return None
-        return self.world.sagemaker.answer(model=model, **call)
-
-    def _after(self, model: Any, **_: Any) -> None:
-        assert self.world is not None
-        self.world.after(model.name)
+    table: tuple[Item, ...]
+    rings: tuple[str, ...]
+    sagemaker: SageMakerStub
+    now: datetime
 
 
 @dataclass(slots=True)
 class World:
     cloud: Cloud
     queue_url: str
+    policy: dict[str, Any] | None = None
+    """The document; None: two instances of A."""
     now: datetime = NOON
     calls: int = 0
     crash: Crash | None = None
+    checkpoints: dict[str, datetime] = field(default_factory=dict)
+    """When a checkpoint was written, by CheckpointConfig.S3Uri."""
     sagemaker: SageMakerStub = field(init=False)
     wiring: Wiring = field(init=False)
 
     def __post_init__(self) -> None:
         self.sagemaker = SageMakerStub(clock=lambda: self.now)
+        self.cloud.plane = self
         self.wiring = self._fresh_process()
         policies = self.wiring.policies
-        document = {"pools": [{"name": "main", "capacity": {A: 2}}]}
-        policies.put(document, pools=["main"], replaces=policies.current())
+        document = self.policy or {"pools": [{"name": "main", "capacity": {A: 2}}]}
+        pools = [pool["name"] for pool in document["pools"]]
+        policies.put(document, pools=pools, replaces=policies.current())
+
+    @property
+    def wire(self) -> Wire:
+        return self.cloud.wire
 
     def _fresh_process(self) -> Wiring:
         """A function process as after a cold start."""
@@ -100,8 +105,59 @@ class World:
         wiring = Wiring(settings)
         wiring.clock = lambda: self.now  # type: ignore[method-assign]
         wiring._client = self.cloud.client  # type: ignore[method-assign]
-        self.cloud.world = self
         return wiring
+
+    def answer(self, service: str, operation: str, request: AWSPreparedRequest) -> Response | None:
+        match service:
+            case "sagemaker":
+                return self.sagemaker.answer(operation, received(request).body)
+            case "s3":
+                return self._checkpoint(request)
+            case _:
+                return None
+
+    def _checkpoint(self, request: AWSPreparedRequest) -> Response:
+        """Only ``status.json`` is ever there."""
+        url = urlsplit(request.url)
+        uri = f"s3://{url.netloc.partition('.')[0]}{url.path.removesuffix('/status.json')}"
+        if request.method == "HEAD" and uri in self.checkpoints:
+            return Response(status=200, headers={"Last-Modified": format_datetime(self.checkpoints[uri])})
+        return Response(status=404 if request.method == "HEAD" else 200, body=b"<ListBucketResult/>")
+
+    # ---- going back
+
+    def save(self) -> Saved:
+        rings = self._rings(again_in_seconds=0)
+        return Saved(
+            table=self.items(),
+            rings=tuple(ring["Body"] for ring in rings),
+            sagemaker=self.sagemaker.copy(),
+            now=self.now,
+        )
+
+    def restore(self, saved: Saved) -> None:
+        """Everything as it was, in a fresh process."""
+        sqs = self.cloud.client("sqs")
+        self.queue_url = sqs.create_queue(QueueName=f"again-{uuid4()}")["QueueUrl"]
+        for ring in saved.rings:
+            sqs.send_message(QueueUrl=self.queue_url, MessageBody=ring)
+        self.put_back(saved.table)
+        self.sagemaker, self.now = saved.sagemaker.copy(), saved.now
+        self.wiring = self._fresh_process()
+
+    def items(self) -> tuple[Item, ...]:
+        """The whole table."""
+        pages = self.cloud.client("dynamodb").get_paginator("scan").paginate(TableName=TABLE)
+        return tuple(item for page in pages for item in page["Items"])
+
+    def put_back(self, items: Sequence[Item]) -> None:
+        """The table as it was, as a restore to a point in time makes it."""
+        now, then = ({_key_of(item): item for item in some} for some in (self.items(), items))
+        requests: list[Item] = [{"DeleteRequest": {"Key": _key(key)}} for key in now.keys() - then.keys()]
+        requests += [{"PutRequest": {"Item": item}} for key, item in then.items() if now.get(key) != item]
+        for start in range(0, len(requests), BATCH):
+            batch = {TABLE: requests[start : start + BATCH]}
+            self.cloud.client("dynamodb").batch_write_item(RequestItems=batch)
 
     # ---- crashes
 
@@ -159,8 +215,10 @@ class World:
                     QueueUrl=self.queue_url, ReceiptHandle=one["ReceiptHandle"]
                 )
 
-    def _rings(self) -> list[dict[str, Any]]:
-        answer = self.cloud.client("sqs").receive_message(QueueUrl=self.queue_url, MaxNumberOfMessages=10)
+    def _rings(self, *, again_in_seconds: int = 30) -> list[dict[str, Any]]:
+        answer = self.cloud.client("sqs").receive_message(
+            QueueUrl=self.queue_url, MaxNumberOfMessages=10, VisibilityTimeout=again_in_seconds
+        )
         messages: list[dict[str, Any]] = answer.get("Messages", [])
         return messages
 
@@ -190,28 +248,83 @@ class World:
     def states(self, *names: str) -> list[str]:
         return [self.job(name).state.value for name in names]
 
-    def check(self, *names: str) -> None:
-        """The invariants: counters are sums, slots are bounded, one training job a live job, nothing lost."""
+    def check(self, *names: str, capacity: Vector | None = None) -> None:
+        """The invariants: bounded, counters are sums, one training job a live job, nothing lost.
+
+        ``capacity`` where it is not the policy's: it was lowered, or is a quota of the account.
+        """
         jobs = [self.job(name) for name in names]
-        policy = parse_policy(self.wiring.policies.current().document)
-        pool = policy.pool("main")
-        assert pool is not None
-        snapshot = self.wiring.reader.snapshot(pool, policy=policy, paused=False, now=self.now)
         live = [job for job in jobs if job.is_live]
-        used = sum(sum(job.vector.values()) for job in live)
-        assert sum(snapshot.used.values()) == used, "counters drifted"
-        assert used <= 2, "over capacity"
-        assert {job.name for job in snapshot.running} == {job.name for job in live}
+        state = self.wiring.reader.pool_state("main")
+        held = total(job.vector for job in live)
+        warm = total(pool.vector for pool in state.warm_pools)
+        assert counted(state.used) == held, "the counters of what is used drifted"
+        assert counted(state.warm) == warm, "the counters of what is warm drifted"
+        assert fits(total([held, warm]), capacity or self.capacity()), "over capacity"
+        self._check_rows(jobs)
+        self._check_teams(jobs, state)
+        self._check_months(jobs)
+        self._check_sagemaker(live, {pool.training_job_name for pool in state.warm_pools}, capacity)
+
+    def capacity(self) -> dict[Capacity, int]:
+        pool = parse_policy(self.wiring.policies.current().document).pool("main")
+        assert pool is not None
+        return pool_vector(pool)
+
+    def _check_rows(self, jobs: Sequence[Job]) -> None:
         reader = self.wiring.reader
-        waiting = (
-            reader.waiting("main", after=None, limit=1000),
-            reader.parked("main", after=None, limit=1000),
-        )
-        found = sorted(entry.name for entries in waiting for entry in entries)
-        assert found == sorted(job.name for job in jobs if job.is_waiting), "the queue lost or doubled a job"
+        assert {entry.name for entry in reader.running("main")} == {job.name for job in jobs if job.is_live}
+        waiting = reader.waiting("main", after=None, limit=1000)
+        parked = reader.parked("main", after=None, limit=1000)
+        assert sorted(one.name for one in waiting) == sorted(
+            job.name for job in jobs if job.is_waiting and not job.is_parked
+        ), "the queue lost or doubled a job"
+        assert sorted(one.name for one in parked) == sorted(job.name for job in jobs if job.is_parked)
+
+    def _check_teams(self, jobs: Sequence[Job], state: PoolState) -> None:
+        for team in {job.spec.team for job in jobs}:
+            own = [job for job in jobs if job.spec.team == team]
+            used = total(job.vector for job in own if job.is_live)
+            queued = sum(not job.is_final and not job.is_live for job in own)
+            found = state.teams[team]
+            assert (counted(found.used), found.waiting) == (used, queued), f"counters of {team} drifted"
+
+    def _check_months(self, jobs: Sequence[Job]) -> None:
+        """What a month is charged is the sum of what its attempts reserve and have cost."""
+        reserved, spent = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+        for job in jobs:
+            attempts, _ = self.wiring.reader.story(job)
+            for one in attempts:
+                if one.month and one.ended_at:
+                    spent[job.spec.team, one.month] += one.cents or 0
+            if job.live and job.live.month:
+                reserved[job.spec.team, job.live.month] += job.live.reserved_cents
+        for team, month in {*reserved, *spent}:
+            account = self.wiring.reader.month(team, month)
+            assert (account.reserved, account.spent) == (reserved[team, month], spent[team, month])
+
+    def _check_sagemaker(self, live: Sequence[Job], warm: set[str], capacity: Vector | None) -> None:
+        stub = self.sagemaker
         expected = {job.live.training_job_name for job in live if job.live}
-        assert set(self.sagemaker.live()) <= expected, "a training job without a job"
-        assert len(set(self.sagemaker.creates)) == len(self.sagemaker.creates), "created twice"
+        assert set(stub.live()) <= expected, "a training job without a job"
+        assert len(set(stub.creates)) == len(stub.creates), "created twice"
+        unread = {name for name, job in stub.jobs.items() if name in expected and not job.is_live}
+        assert set(stub.available()) <= warm | unread, "a warm pool that nobody counts"
+        taken = {Capacity.parse(name): count for name, count in stub.taken_up().items()}
+        assert fits(taken, capacity or self.capacity()), "SageMaker runs more than the capacity"
+
+
+def _key_of(item: Item) -> tuple[str, str]:
+    return item["pk"]["S"], item["sk"]["S"]
+
+
+def _key(key: tuple[str, str]) -> Item:
+    return {"pk": {"S": key[0]}, "sk": {"S": key[1]}}
+
+
+def counted(vector: Vector) -> dict[Capacity, int]:
+    """Without zeros."""
+    return {capacity: count for capacity, count in vector.items() if count}
 
 
 class _Context:

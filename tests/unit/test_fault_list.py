@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.rows import ROWS, Row
-from tests.faults.running import TestRun, files_with_tests_of, results, row_of
+from tests.faults.running import TestRun, files_with_tests_of, results, rows_of
 
 ROW = Row(id="A1", fault="f", outcome="o")
 LATER = Row(id="A7", fault="f", outcome="o", not_due="no alarms yet")
@@ -60,11 +60,14 @@ def test_tests_are_found_by_their_names(tmp_path: Path) -> None:
         "class TestB:\n    async def test_G2b_x(self): ...\n", encoding="utf-8"
     )
     (tmp_path / "test_c.py").write_text('"""About test_A1_x."""\ndef test_A10_x(): ...\n', encoding="utf-8")
+    (tmp_path / "test_d.py").write_text("def test_B1_C2_x(): ...\n", encoding="utf-8")
     (tmp_path / "rows.py").write_text("def test_A1_x(): ...\n", encoding="utf-8")
     assert [path.name for path in files_with_tests_of(["A1"], under=tmp_path)] == ["test_a.py"]
     assert [path.name for path in files_with_tests_of(["G2b", "A10"], under=tmp_path)] == [
         "test_b.py",
         "test_c.py",
     ]
-    assert row_of("test_A1_x[A2]") == "A1"
-    assert row_of("test_about_A1_x") is None
+    assert [path.name for path in files_with_tests_of(["C2"], under=tmp_path)] == ["test_d.py"]
+    assert rows_of("test_A1_x[A2]") == ("A1",)
+    assert rows_of("test_A1_G2b_x") == ("A1", "G2b")
+    assert rows_of("test_about_A1_x") == ()
