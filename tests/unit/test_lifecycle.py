@@ -168,8 +168,8 @@ def over(before: Job, status: str = "Stopped", **fields: Any) -> Change:
     return change
 
 
-AT_HALF_PAST = {"last_checkpoint": NOON + minutes(30)}
-BARE = {"has_checkpoint": False}
+AT_HALF_PAST: dict[str, Any] = {"last_checkpoint": NOON + minutes(30)}
+BARE: dict[str, Any] = {"has_checkpoint": False}
 
 
 @pytest.mark.parametrize(

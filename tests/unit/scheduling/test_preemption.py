@@ -89,12 +89,27 @@ BOTH_ONE = {"vision": quota(1), "speech": quota(1)}
                 waiting("s2", team="speech", priority=5),
             ),
             [("preempt for", "s2", "s1")],
-            id="across teams nobody within its quota is stopped, even by a higher priority",
+            id="within a team the one that came last is the borrower",
+        ),
+        pytest.param(
+            (
+                running("x", team="other", minutes_ago=5),
+                running("s1", team="speech", minutes_ago=60),
+                waiting("y", team="third", minutes_ago=9),
+            ),
+            [],
+            id="among borrowers an equal priority takes nothing, however long it has waited",
         ),
     ],
 )
 def test_priority_and_reclaim(jobs: tuple[Any, ...], expected: list[tuple[str, ...]]) -> None:
     assert decided(snapshot(*jobs), shared(2, BOTH_ONE)) == expected
+
+
+def test_across_teams_nobody_within_its_quota_is_stopped() -> None:
+    """The quotas add up to more than a pool whose capacity was lowered."""
+    world = snapshot(running("v1", team="vision"), waiting("s1", team="speech", minutes_ago=60))
+    assert decided(world, shared(1, BOTH_ONE)) == []
 
 
 def test_a_preemption_says_whether_it_takes_back_a_quota() -> None:
