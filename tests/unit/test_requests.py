@@ -356,3 +356,119 @@ def test_an_attempt_is_ours_when_entry_attempt_and_request_agree() -> None:
     assert not is_ours(found, replace(job, attempt=2))
     for key in ("trainmaster:job", "trainmaster:attempt", "trainmaster:spec"):
         assert not is_ours(found | {key: "other"}, job)
+
+
+# ---- the attempt's own shape
+
+SPOT_SHAPE = Shape(vector={Capacity("ml.g5.2xlarge", CapacityType.SPOT): 4}, subnet="subnet-9")
+SDK = {"sagemaker_program": '"train.py"', "sagemaker_instance_type": '"ml.p5.48xlarge"'}
+
+
+def test_an_alternative_rewrites_all_that_depends_on_the_shape() -> None:
+    whole = body(VpcConfig=NETWORK, HyperParameters=SDK, CheckpointConfig={"S3Uri": "s3://b/c"})
+    asked = started(whole, shape=SPOT_SHAPE, max_wait=timedelta(hours=7))
+    changed = {name: part for name, part in asked.items() if part != whole.get(name)}
+    del changed["Tags"]
+    assert changed == {
+        "TrainingJobName": "job1-r1-abcdef",
+        "ResourceConfig": {"InstanceType": "ml.g5.2xlarge", "InstanceCount": 4, "VolumeSizeInGB": 30},
+        "EnableManagedSpotTraining": True,
+        "StoppingCondition": {
+            "MaxRuntimeInSeconds": 3600,
+            "MaxWaitTimeInSeconds": 25200,
+            "MaxPendingTimeInSeconds": 1800,
+        },
+        "VpcConfig": {"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-9"]},
+        "HyperParameters": {"sagemaker_program": '"train.py"', "sagemaker_instance_type": '"ml.g5.2xlarge"'},
+    }
+
+
+def test_a_spot_job_pinned_to_on_demand_loses_flag_and_wait() -> None:
+    asked = started(
+        spot(run=3600, wait=7200), shape=Shape(vector={on_demand("ml.m5.xlarge"): 1}), max_wait=None
+    )
+    assert asked["EnableManagedSpotTraining"] is False
+    assert asked["StoppingCondition"] == {"MaxRuntimeInSeconds": 3600}
+
+
+def test_a_spot_job_that_stays_one_keeps_its_wait() -> None:
+    asked = started(spot(run=3600, wait=7200))
+    assert asked["EnableManagedSpotTraining"] is True
+    assert asked["StoppingCondition"]["MaxWaitTimeInSeconds"] == 7200
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        pytest.param(body(HyperParameters=None), id="no hyperparameters, no network"),
+        pytest.param(body(HyperParameters={"epochs": "3"}), id="no note of the instance type"),
+    ],
+)
+def test_nothing_is_added_that_was_not_there(whole: dict[str, Any]) -> None:
+    asked = started(whole, shape=SPOT_SHAPE, max_wait=timedelta(hours=7))
+    assert asked.get("HyperParameters") == whole.get("HyperParameters")
+    assert "VpcConfig" not in asked
+    assert "EnableManagedSpotTraining" not in started(whole)
+
+
+def test_without_a_subnet_of_its_own_a_shape_runs_in_those_of_the_request() -> None:
+    assert started(body(VpcConfig=NETWORK))["VpcConfig"] == NETWORK
+
+
+def test_a_later_attempt_runs_for_what_is_left() -> None:
+    asked = started(body(), max_runtime=timedelta(minutes=45))
+    assert asked["StoppingCondition"]["MaxRuntimeInSeconds"] == 2700
+
+
+def test_of_preferences_only_those_that_are_held_are_offered() -> None:
+    whole = resources(InstancePreferences=PREFERENCES, VolumeSizeInGB=30)
+    assert started(whole)["ResourceConfig"] == whole["ResourceConfig"]
+    cut = started(whole, shape=Shape(vector={on_demand("ml.p4d.24xlarge"): 2}))
+    assert cut["ResourceConfig"] == {"InstancePreferences": PREFERENCES[1:], "VolumeSizeInGB": 30}
+
+
+def test_where_sagemaker_picks_the_sdk_s_note_of_the_type_stays() -> None:
+    whole = resources(InstancePreferences=PREFERENCES) | {"HyperParameters": SDK}
+    asked = started(whole, shape=Shape(vector={on_demand("ml.p4d.24xlarge"): 2}))
+    assert asked["HyperParameters"] == SDK
+
+
+def test_groups_stay_as_they_are() -> None:
+    whole = resources(InstanceGroups=GROUPS) | {"HyperParameters": SDK}
+    asked = started(whole)
+    assert asked["ResourceConfig"] == {"InstanceGroups": GROUPS}
+    assert asked["HyperParameters"] == SDK
+
+
+def with_alternatives(text: str, **changes: Any) -> tuple[Shape, ...]:
+    return read_request(body(Tags=tag_list({"trainmaster:alternatives": text}), **changes)).shapes
+
+
+def test_alternatives_stand_in_for_the_type_of_the_request() -> None:
+    shapes = with_alternatives("ml.g5.xlarge=2 ml.g5.2xlarge=1:spot@subnet-9")
+    assert [shape.vector for shape in shapes] == [
+        {on_demand("ml.g5.xlarge"): 2},
+        {Capacity("ml.g5.2xlarge", CapacityType.SPOT): 1},
+    ]
+    assert [shape.subnet for shape in shapes] == [None, "subnet-9"]
+    assert read_request(body(Tags=tag_list({"trainmaster:alternatives": "ml.g5.xlarge=2"}))).choice is (
+        Choice.FIRST_FIT
+    )
+
+
+def test_an_alternative_shares_the_warm_key_of_a_job_that_asks_for_just_that() -> None:
+    plain = body(
+        ResourceConfig={"InstanceType": "ml.g5.xlarge", "InstanceCount": 2, "VolumeSizeInGB": 30},
+        VpcConfig=NETWORK | {"Subnets": ["subnet-9"]},
+    )
+    (same,) = with_alternatives("ml.g5.xlarge=2@subnet-9", VpcConfig=NETWORK)
+    (elsewhere,) = with_alternatives("ml.g5.xlarge=2", VpcConfig=NETWORK)
+    (as_spot,) = with_alternatives("ml.g5.xlarge=2:spot@subnet-9", VpcConfig=NETWORK)
+    assert same.warm_key == warm_key_of(plain) is not None
+    assert elsewhere.warm_key != same.warm_key
+    assert as_spot.warm_key is None
+
+
+def test_a_keep_alive_of_nothing_is_no_wish() -> None:
+    whole = resources(InstanceType="ml.m5.xlarge", InstanceCount=1, KeepAlivePeriodInSeconds=0)
+    assert read_request(whole).keep_alive is None
