@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainmaster.errors import LostRaceError
-from trainmaster.ports import StoredPolicy
+from trainmaster.ports import Closing, StoredPolicy
 
 from tests.memory.tables import Tables
 
@@ -18,6 +18,22 @@ class MemoryPolicyStore:
 
     def current(self) -> StoredPolicy:
         return self._tables.policy
+
+    def revision(self, number: int) -> StoredPolicy | None:
+        return self._tables.revisions.get(number)
+
+    def close(self, closing: Closing) -> None:
+        for pool in closing.pools:
+            other = self._tables.pools[pool].closing
+            if other is not None and other.version >= closing.version and other.until > closing.at:
+                raise LostRaceError("another admin has closed the pool")
+        for pool in closing.pools:
+            self._tables.pools[pool].closing = closing
+
+    def reopen(self, closing: Closing) -> None:
+        for pool in closing.pools:
+            if self._tables.pools[pool].closing == closing:
+                self._tables.pools[pool].closing = None
 
     def put(
         self, document: Mapping[str, Any], *, pools: Sequence[str], replaces: StoredPolicy
@@ -33,6 +49,7 @@ class MemoryPolicyStore:
             raise LostRaceError("another admin was faster")
         written = replace(new, version=replaces.version + 1, seal_key=replaces.seal_key or SEAL_KEY)
         self._tables.policy = written
+        self._tables.revisions.setdefault(written.revision, written)
         for pool in pools:
             self._tables.pools[pool].policy_version = written.version
         return written

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from trainmaster.errors import LostRaceError
+from trainmaster.errors import LostRaceError, TeamLimit, TeamLimitError
 from trainmaster.jobs import Attempt, Capacity, Job, JobState, Vector
 from trainmaster.ledger import PreemptionEntry, month_of
-from trainmaster.ports import Alias, Change, Guard, HistoryLine
+from trainmaster.ports import Admission, Alias, Change, Guard, HistoryLine
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
 
 from tests.memory.tables import Month, PoolRows, Tables, Usage, lane_of
@@ -17,9 +17,11 @@ class MemoryJobStore:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
-    def submit(self, job: Job, body: bytes) -> None:
+    def submit(self, job: Job, body: bytes, admission: Admission | None = None) -> None:
         tables = self._tables
         _require(job.name not in tables.jobs and job.name not in tables.aliases, "the name is in use")
+        if admission is not None:
+            self._admit(job, admission)
         tables.jobs[job.name] = job
         tables.requests[job.name] = body
         tables.aliases[job.name] = Alias(job=job.name, entry_id=job.spec.entry_id, attempt=0)
@@ -79,6 +81,24 @@ class MemoryJobStore:
         self._tables.months[team, month].warned = True
 
     # ---- conditions
+
+    def _admit(self, job: Job, admission: Admission) -> None:
+        spec, limits = job.spec, admission.limits
+        rows = self._tables.pools[spec.pool]
+        if rows.closing is not None and spec.team in rows.closing.teams:
+            lapsed = rows.closing.until <= spec.submitted_at
+            _require(lapsed or admission.policy_version > rows.closing.version, "the policy is changing")
+        waiting = (
+            one
+            for one in self._tables.jobs.values()
+            if (one.spec.pool, one.spec.team) == (spec.pool, spec.team) and not one.is_live
+        )
+        if sum(not one.is_final for one in waiting) >= limits.max_waiting:
+            raise TeamLimitError(TeamLimit.MAX_WAITING)
+        minute = (spec.team, spec.submitted_at.replace(second=0, microsecond=0))
+        if rows.submissions[minute] >= limits.max_submissions_per_minute:
+            raise TeamLimitError(TeamLimit.MAX_SUBMISSIONS_PER_MINUTE)
+        rows.submissions[minute] += 1
 
     def _check(self, change: Change) -> None:
         tables, after = self._tables, change.after

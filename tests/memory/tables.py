@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from trainmaster.adapters.dynamodb.layout import lane
 from trainmaster.jobs import Attempt, Capacity, Job
 from trainmaster.ledger import PreemptionEntry
-from trainmaster.ports import Alias, HistoryLine, StoredPolicy
+from trainmaster.ports import Alias, Closing, HistoryLine, StoredPolicy
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
 
 NO_POLICY = StoredPolicy(revision=0, version=0, paused=False, document={})
@@ -29,6 +29,10 @@ class PoolRows:
     last_end: dict[Capacity, datetime] = field(default_factory=dict)
     run_times: dict[tuple[str, str], list[timedelta]] = field(default_factory=lambda: defaultdict(list))
     """How long each completed job trained, by (team, lane), oldest first."""
+    submissions: Counter[tuple[str, datetime]] = field(default_factory=Counter)
+    """By team and minute."""
+    closing: Closing | None = None
+    """The last one, whether it is over or not."""
 
 
 @dataclass(slots=True)
@@ -62,6 +66,7 @@ class Tables:
     months: dict[tuple[str, str], Month] = field(default_factory=lambda: defaultdict(Month))
     """By (team, YYYY-MM)."""
     policy: StoredPolicy = NO_POLICY
+    revisions: dict[int, StoredPolicy] = field(default_factory=dict)
 
 
 def lane_of(job: Job) -> str:

@@ -16,6 +16,7 @@
     + StillWarmError              503  a warm pool that was given up is not gone yet
     + ServerFaultError            503  AWS failed while it worked on the call
     + OutcomeUnknownError         503  no answer: the call may or may not have happened
+  + TeamLimitError                a team is over a limit of its pool: nothing was stored
   + TrainingRefusedError          the start was refused for good: the job fails with the reason
   + NameTakenError                a training job with the attempt's name exists
   + UnclassifiedTrainingError     SageMaker answered with an error we do not know
@@ -23,6 +24,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from http import HTTPStatus
 
 
@@ -96,6 +98,21 @@ class TooManyRequestsError(TrainmasterError):
     def __init__(self, detail: str, *, retry_after: int, errors: Sequence[FieldError] = ()) -> None:
         super().__init__(detail, errors=errors)
         self.retry_after = retry_after
+
+
+class TeamLimit(StrEnum):
+    """A pool's ``limits``, as the policy names them; each counts for every team by itself."""
+
+    MAX_WAITING = "max_waiting"
+    MAX_SUBMISSIONS_PER_MINUTE = "max_submissions_per_minute"
+
+
+class TeamLimitError(TrainmasterError):
+    """The store took no more of the team."""
+
+    def __init__(self, limit: TeamLimit) -> None:
+        super().__init__(f"the team has reached {limit}")
+        self.limit = limit
 
 
 class MissingIdentityError(TrainmasterError):

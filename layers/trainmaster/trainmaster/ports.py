@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from trainmaster.jobs import Attempt, Capacity, Job, JobState, Observation, Reason, Vector
 from trainmaster.ledger import MonthAccount, PreemptionEntry, UsageLine
-from trainmaster.policy import Policy, PoolPolicy
+from trainmaster.policy import Limits, Policy, PoolPolicy
 from trainmaster.scheduling.run_times import RunTimes
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, RunningJob, Snapshot, WaitingJob, WarmPool
 
@@ -48,6 +48,32 @@ class Guard:
     """The warm pool that the claim turns into use; it must still be there."""
     committed_room: int | None = None
     """Most cents that may be committed in the month of the claimed attempt, before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """What must still hold for a new job's team in its pool at the instant of the write."""
+
+    policy_version: int
+    """The one that the submission was judged by."""
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """While a policy that takes something away is put in force, nobody may be let in by the old one.
+
+    Submissions that were judged by the old policy are refused, those judged by the new one are not.
+    """
+
+    pools: tuple[str, ...]
+    teams: tuple[str, ...]
+    """All who could submit by the old policy."""
+    version: int
+    """Of the old policy."""
+    at: datetime
+    until: datetime
+    """It ends by itself, should whoever closed the pools die."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +132,13 @@ class StoredPolicy:
 class JobStore(Protocol):
     """Writes of jobs; each call is one transaction."""
 
-    def submit(self, job: Job, body: bytes) -> None:
-        """Store a new job with its request. Raises LostRaceError when the name is in use."""
+    def submit(self, job: Job, body: bytes, admission: Admission | None = None) -> None:
+        """Store a new job with its request.
+
+        Raises:
+            LostRaceError: The name is in use, or the policy is being changed under the pool's feet.
+            TeamLimitError: The team has reached one of its limits in the pool.
+        """
 
     def commit(
         self, changes: Sequence[Change], *, at: datetime, guard: Guard | None = None
@@ -191,10 +222,19 @@ class PoolReader(Protocol):
 class PolicyStore(Protocol):
     def current(self) -> StoredPolicy: ...
 
+    def revision(self, number: int) -> StoredPolicy | None:
+        """As it was put in force; None: there was none."""
+
     def put(
         self, document: Mapping[str, Any], *, pools: Sequence[str], replaces: StoredPolicy
     ) -> StoredPolicy:
         """Store a new revision and tell each pool's counters. Raises LostRaceError."""
+
+    def close(self, closing: Closing) -> None:
+        """Raises LostRaceError when another change of the policy has closed one of the pools."""
+
+    def reopen(self, closing: Closing) -> None:
+        """Take a ``close`` back, where nobody has closed the pool anew."""
 
     def set_paused(self, paused: bool, *, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy: ...  # noqa: FBT001
 

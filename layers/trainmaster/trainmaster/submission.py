@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from trainmaster.errors import FieldError, PolicyViolationError
+from trainmaster.errors import FieldError, PolicyViolationError, TeamLimit, TooManyRequestsError
 from trainmaster.jobs import Capacity, CapacityType, Job, JobSpec, JobState, epoch_ms
 from trainmaster.policy import Policy, PoolPolicy
 from trainmaster.request_errors import Path, path_text
@@ -17,6 +17,10 @@ RULE_NO_POOL = "no-pool"
 RULE_ONE_POOL = "one-pool"
 RULE_NEVER_FITS = "never-fits"
 RULE_MAX_PRIORITY = "max-priority"
+
+QUEUE_FULL_SECONDS = 60
+"""When it is worth another try where too many jobs wait; they start when others end, not by the clock."""
+_MINUTE_SECONDS = 60
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _ULID_CHARACTERS = 26
@@ -92,6 +96,21 @@ def new_job(
         score=score_of(spec, priority, pool),
         ranked_by=pool.order_key,
     )
+
+
+def over_limit(job: Job, pool: PoolPolicy, limit: TeamLimit) -> TooManyRequestsError:
+    """What the caller is told when the team has reached a limit of the pool; nothing was stored."""
+    spec, field = job.spec, f"pools.{pool.name}.limits.{limit}"
+    if limit is TeamLimit.MAX_WAITING:
+        message = f"{pool.limits.max_waiting} jobs of team {spec.team} wait in pool {pool.name} already"
+        wait, hint = QUEUE_FULL_SECONDS, "cancel some, or submit again once some have started"
+    else:
+        most = pool.limits.max_submissions_per_minute
+        message = f"team {spec.team} has submitted {most} jobs to pool {pool.name} in this minute already"
+        wait = _MINUTE_SECONDS - spec.submitted_at.second
+        hint = f"submit again in {wait} s"
+    error = FieldError(field=field, message=message, hint=hint, rule=limit.value)
+    return TooManyRequestsError(message, retry_after=wait, errors=[error])
 
 
 def is_same_submission(job: Job, submission: Submission) -> bool:

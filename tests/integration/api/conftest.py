@@ -42,6 +42,7 @@ DOCUMENT: dict[str, Any] = {
         },
     ],
 }
+ON_G5 = {"InstanceType": G5, "InstanceCount": 1, "VolumeSizeInGB": 50}
 _NUMBERS = count()
 
 

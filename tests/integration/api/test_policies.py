@@ -1,6 +1,8 @@
 """GET and PUT /policy, PUT /policy/paused."""
 
 import json
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,7 +10,7 @@ from trainmaster.api import build_api
 from trainmaster.errors import LostRaceError
 from trainmaster.jobs import JobState
 
-from tests.integration.api.conftest import ADA, ADMIN, DOCUMENT, G5, OWN, P5, STRANGER, Api
+from tests.integration.api.conftest import ADA, ADMIN, BOB, DOCUMENT, G5, ON_G5, OWN, P5, STRANGER, Api
 
 POOLS: Any = DOCUMENT["pools"]
 
@@ -159,6 +161,8 @@ class Beaten:
 
     def __init__(self, api: Api) -> None:
         self.current = api.policies.current
+        self.close = api.policies.close
+        self.reopen = api.policies.reopen
 
     def put(self, *_: Any, **__: Any) -> Any:
         raise LostRaceError("another admin was faster")
@@ -168,3 +172,111 @@ def test_of_two_admins_the_slower_one_is_told_to_look_again(api: Api) -> None:
     api.handle = build_api(api.outside(policies=Beaten(api)))
     answer = put(api, {})
     assert (answer.status, answer.headers) == (503, {"Retry-After": "1"})
+
+
+def test_an_earlier_revision_is_read_as_it_was(api: Api) -> None:
+    second = with_pools(POOLS[0])
+    put(api, second)
+    put(api, DOCUMENT)
+    api.call("PUT", "/policy/paused", {"paused": True}, user=ADMIN)
+    answer = api.get("/policy", user=ADMIN, revision="2")
+    assert answer.json == {"revision": 2, "paused": True, "policy": second, "warnings": []}
+    assert api.get("/policy", user=ADMIN, revision="3").json["policy"] == DOCUMENT
+
+
+def test_a_revision_that_never_was_is_404(api: Api) -> None:
+    answer = api.get("/policy", user=ADMIN, revision="2")
+    assert answer.status == 404
+    assert answer.json["detail"] == "there is no revision 2; the newest is 1"
+
+
+@pytest.mark.parametrize("revision", ["0", "-1", "1.0", "latest", "1" * 10, "\u0662"])
+def test_what_is_no_revision_is_400(api: Api, revision: str) -> None:
+    answer = api.get("/policy", user=ADMIN, revision=revision)
+    assert (answer.status, answer.fields) == (400, ["query.revision"])
+
+
+def test_the_type_of_an_alternative_that_waits_cannot_go(api: Api) -> None:
+    put(api, with_pools({"name": "p5", "capacity": {P5: 2, G5: 1}}))
+    api.submit("a", tags={"trainmaster:alternatives": f"{P5}=1 {G5}=1"})
+    answer = put(api, with_pools({"name": "p5", "capacity": {P5: 2}}))
+    assert (answer.status, answer.fields) == (409, ["pools[0].capacity"])
+    assert answer.json["errors"][0]["message"] == f"pool p5 has live or waiting jobs on {G5}"
+
+
+class Meanwhile:
+    """A policy store: ``step`` happens just before the new document is put in force."""
+
+    def __init__(self, api: Api, step: Callable[[], object]) -> None:
+        self._policies, self._step = api.policies, step
+
+    def put(self, *document: Any, **rest: Any) -> Any:
+        self._step()
+        return self._policies.put(*document, **rest)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._policies, name)
+
+
+def test_nobody_slips_into_a_pool_while_it_goes(api: Api) -> None:
+    late: list[Any] = []
+    old = build_api(api.outside())
+    slow = build_api(api.outside(policies=Meanwhile(api, lambda: late.append(submit_through(api, old)))))
+    api.handle = slow
+    assert put(api, with_pools(POOLS[1])).status == 200
+    (answer,) = late
+    assert (answer.status, answer.headers) == (503, {"Retry-After": "1"})
+    assert api.reader.job("late") is None
+    api.handle = old
+    assert api.submit("late").status == 422
+
+
+def test_a_refused_policy_leaves_the_pool_open(api: Api) -> None:
+    api.submit("early")
+    assert put(api, with_pools(POOLS[1])).status == 409
+    assert api.submit("next").status == 201
+
+
+def test_a_pool_that_lost_a_type_is_open_at_once_to_those_judged_by_the_new_policy(api: Api) -> None:
+    put(api, with_pools({"name": "p5", "capacity": {P5: 2, G5: 1}}))
+    assert put(api, with_pools({"name": "p5", "capacity": {P5: 2}})).status == 200
+    assert api.submit("a").status == 201
+    assert put(api, with_pools({"name": "p5", "capacity": {P5: 2, G5: 1}})).status == 200
+
+
+def test_a_closing_whose_admin_died_is_over_after_a_minute(api: Api) -> None:
+    class Dead(BaseException):
+        """The function is gone; nothing runs after it."""
+
+    def die() -> None:
+        raise Dead
+
+    api.handle = build_api(api.outside(policies=Meanwhile(api, die)))
+    with pytest.raises(Dead):
+        put(api, with_pools(POOLS[1]))
+    api.handle = build_api(api.outside())
+    assert api.submit("a").status == 503
+    assert api.submit("b", user=BOB, ResourceConfig=ON_G5).status == 201
+    api.now += timedelta(minutes=1)
+    assert api.submit("a").status == 201
+
+
+def test_two_admins_cannot_close_one_pool_at_once(api: Api) -> None:
+    seen: list[Any] = []
+
+    def other() -> None:
+        api.handle = build_api(api.outside())
+        seen.append(put(api, with_pools(POOLS[1])))
+
+    api.handle = build_api(api.outside(policies=Meanwhile(api, other)))
+    assert put(api, with_pools(POOLS[1])).status == 200
+    assert [answer.status for answer in seen] == [503]
+
+
+def submit_through(api: Api, handle: Any) -> Any:
+    """A submission that was judged by the policy in force when it came in."""
+    now, api.handle = api.handle, handle
+    try:
+        return api.submit("late")
+    finally:
+        api.handle = now

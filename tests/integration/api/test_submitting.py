@@ -1,14 +1,16 @@
 """POST /add-job."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from trainmaster import lifecycle
 from trainmaster.jobs import JobState
 
 from tests.bodies import body, resources, tag_list, tags
-from tests.builders import claimed
-from tests.integration.api.conftest import ADA, ADMIN, BOB, BOTH, G5, P5, STRANGER, Api
+from tests.builders import claimed, seen
+from tests.integration.api.conftest import ADA, ADMIN, BOB, BOTH, DOCUMENT, G5, ON_G5, P5, STRANGER, Api
 
 NAME = "job1-2026-01-01"
 
@@ -242,3 +244,83 @@ def test_a_misspelt_dry_run_stores_nothing(api: Api, query: dict[str, Any]) -> N
 
 def test_dry_run_false_is_the_real_thing(api: Api) -> None:
     assert api.call("POST", "/add-job", body(), query={"dry_run": "false"}).status == 201
+
+
+def limited(api: Api, **limits: int) -> None:
+    document = {**DOCUMENT, "pools": [DOCUMENT["pools"][0] | {"limits": limits}, DOCUMENT["pools"][1]]}
+    api.policies.put(document, pools=["p5", "g5"], replaces=api.policies.current())
+
+
+def test_G10_a_team_may_have_so_many_jobs_waiting_in_a_pool(api: Api) -> None:
+    limited(api, max_waiting=2)
+    api.submit("a")
+    api.submit("b")
+    answer = api.submit("c")
+    assert (answer.status, answer.fields) == (429, ["pools.p5.limits.max_waiting"])
+    assert answer.headers == {"Retry-After": "60"}
+    assert answer.json["detail"] == "2 jobs of team vision wait in pool p5 already"
+    assert answer.json["errors"][0]["rule"] == "max_waiting"
+    assert (api.reader.job("c"), api.reader.alias("c")) == (None, None)
+
+
+@pytest.mark.parametrize("leaves", ["start", "cancel"])
+def test_G10_a_job_that_waits_no_longer_makes_room_for_another(api: Api, leaves: str) -> None:
+    limited(api, max_waiting=1)
+    api.submit("a")
+    assert api.submit("b").status == 429
+    if leaves == "start":
+        api.start("a")
+    else:
+        api.call("DELETE", "/jobs/a")
+    assert api.submit("b").status == 201
+    assert api.submit("c").status == 429
+
+
+def test_G10_a_held_or_preempted_job_still_waits(api: Api) -> None:
+    limited(api, max_waiting=2)
+    api.submit("a")
+    api.call("PATCH", "/jobs/a", {"held": True})
+    api.submit("b")
+    api.end("b", JobState.PREEMPTED)
+    assert api.submit("c").status == 429
+
+
+def test_G10_limits_are_of_one_team_in_one_pool(api: Api) -> None:
+    limited(api, max_waiting=1)
+    api.submit("a")
+    assert api.submit("b", user=BOB).status == 201
+    assert api.submit("c", ResourceConfig=ON_G5).status == 201
+
+
+def test_G10_a_team_may_submit_so_often_in_a_minute(api: Api) -> None:
+    limited(api, max_submissions_per_minute=2)
+    api.now += timedelta(seconds=15)
+    api.submit("a")
+    api.call("DELETE", "/jobs/a")
+    api.submit("b")
+    answer = api.submit("c")
+    assert (answer.status, answer.fields) == (429, ["pools.p5.limits.max_submissions_per_minute"])
+    assert answer.headers == {"Retry-After": "45"}
+    assert answer.json["detail"] == "team vision has submitted 2 jobs to pool p5 in this minute already"
+    assert api.reader.job("c") is None
+    api.now += timedelta(seconds=45)
+    assert api.submit("c").status == 201
+
+
+def test_G9_a_request_that_is_repeated_is_answered_whatever_the_limits(api: Api) -> None:
+    limited(api, max_waiting=1, max_submissions_per_minute=1)
+    assert api.submit("a").status == 201
+    assert api.submit("a").status == 200
+    assert api.submit("a", HyperParameters={"epochs": "9"}).status == 409
+
+
+def test_what_earlier_jobs_of_the_shape_took_is_a_guess_for_the_next(api: Api) -> None:
+    api.submit("a")
+    job = api.start("a")
+    news = seen("a", status="Completed", training_since=api.now, ended_at=api.now + timedelta(minutes=40))
+    change = lifecycle.observed(job, news, now=api.now)
+    assert change is not None
+    api.store.commit([change], at=api.now)
+    api.submit("b")
+    assert api.job("b").spec.predicted == timedelta(minutes=40)
+    assert api.job("a").spec.predicted is None

@@ -1,13 +1,18 @@
 """The policy in force, and the claims it voids."""
 
 from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
-from trainmaster.errors import LostRaceError
+from trainmaster import lifecycle
+from trainmaster.errors import LostRaceError, TeamLimit, TeamLimitError
 from trainmaster.jobs import JobState
+from trainmaster.policy import Limits
+from trainmaster.ports import Admission, Closing
 
-from tests.builders import claimed
-from tests.integration.ports.plane import DOCUMENT, Plane
+from tests.builders import NOON, claimed, job, minutes
+from tests.integration.ports.plane import DOCUMENT, WHY, Plane
 
 S = JobState
 
@@ -38,3 +43,94 @@ def test_a_pool_that_was_not_told_of_the_policy_refuses_its_claims(plane: Plane)
         plane.change(one, claimed(one), policy_version=second.version)
     plane.change(one, claimed(one), policy_version=plane.policy.version)
     assert plane.job("a").state is S.STARTING
+
+
+def admission(plane: Plane, version: int | None = None, **limits: int) -> Admission:
+    return Admission(policy_version=version or plane.policy.version, limits=Limits(**limits))
+
+
+def closing(plane: Plane, *, at: datetime = NOON, version: int | None = None) -> Closing:
+    return Closing(
+        pools=("main",),
+        teams=("default",),
+        version=version or plane.policy.version,
+        at=at,
+        until=at + minutes(1),
+    )
+
+
+def submit(plane: Plane, name: str, allowed: Admission, **fields: Any) -> None:
+    plane.store.submit(job(name, entry_id=f"01{name}", **fields), b"{}", allowed)
+
+
+def test_each_revision_is_kept_as_it_was_put_in_force(plane: Plane) -> None:
+    second = plane.policies.put({"version": 1}, pools=["main"], replaces=plane.policy)
+    plane.policies.set_paused(True, pools=["main"], replaces=second)
+    assert plane.policies.revision(1) == plane.policy
+    assert plane.policies.revision(2) == second
+    assert plane.policies.revision(3) is None
+
+
+def test_a_team_has_at_most_so_many_jobs_waiting(plane: Plane) -> None:
+    two = admission(plane, max_waiting=2)
+    submit(plane, "a", two)
+    submit(plane, "b", two)
+    with pytest.raises(TeamLimitError) as refused:
+        submit(plane, "c", two)
+    assert refused.value.limit is TeamLimit.MAX_WAITING
+    assert (plane.reader.job("c"), plane.reader.alias("c")) == (None, None)
+    submit(plane, "d", two, team="vision")
+    held = plane.change(plane.job("a"), lifecycle.held(plane.job("a"), WHY))
+    with pytest.raises(TeamLimitError):
+        submit(plane, "c", two)
+    plane.change(held, lifecycle.cancelled(held, reason=WHY, now=NOON))
+    submit(plane, "c", two)
+
+
+def test_a_team_submits_at_most_so_often_in_a_minute(plane: Plane) -> None:
+    one = admission(plane, max_submissions_per_minute=1)
+    submit(plane, "a", one, submitted_at=NOON + timedelta(seconds=1))
+    with pytest.raises(TeamLimitError) as refused:
+        submit(plane, "b", one, submitted_at=NOON + timedelta(seconds=59))
+    assert refused.value.limit is TeamLimit.MAX_SUBMISSIONS_PER_MINUTE
+    submit(plane, "b", one, submitted_at=NOON + timedelta(seconds=60))
+    submit(plane, "c", one, team="vision")
+
+
+def test_a_name_in_use_goes_before_every_limit(plane: Plane) -> None:
+    one = admission(plane, max_waiting=1, max_submissions_per_minute=1)
+    submit(plane, "a", one)
+    with pytest.raises(LostRaceError):
+        submit(plane, "a", one)
+
+
+def test_a_closed_pool_takes_nobody_who_was_judged_by_the_old_policy(plane: Plane) -> None:
+    plane.policies.close(closing(plane))
+    with pytest.raises(LostRaceError):
+        submit(plane, "a", admission(plane))
+    submit(plane, "b", admission(plane, plane.policy.version + 1))
+    submit(plane, "c", admission(plane), team="vision")
+    submit(plane, "d", admission(plane), pool="other")
+
+
+def test_a_closing_ends_when_it_is_taken_back_or_over(plane: Plane) -> None:
+    first = closing(plane)
+    plane.policies.close(first)
+    with pytest.raises(LostRaceError):
+        submit(plane, "a", admission(plane), submitted_at=NOON + timedelta(seconds=59))
+    submit(plane, "a", admission(plane), submitted_at=NOON + minutes(1))
+    plane.policies.reopen(first)
+    submit(plane, "b", admission(plane))
+
+
+def test_a_pool_is_closed_by_one_at_a_time(plane: Plane) -> None:
+    first = closing(plane)
+    plane.policies.close(first)
+    with pytest.raises(LostRaceError):
+        plane.policies.close(closing(plane, at=NOON + timedelta(seconds=30)))
+    later = closing(plane, at=NOON + minutes(1))
+    plane.policies.close(later)
+    plane.policies.reopen(first)  # not its own any more
+    with pytest.raises(LostRaceError):
+        submit(plane, "a", admission(plane), submitted_at=NOON + minutes(1))
+    plane.policies.close(closing(plane, at=NOON + minutes(1.5), version=plane.policy.version + 1))

@@ -7,17 +7,32 @@ from trainmaster.api.places import place_if_short
 from trainmaster.api.reasons import snapshot_of
 from trainmaster.api.ringing import ring
 from trainmaster.api.visit import Answer, Visit
-from trainmaster.errors import FieldError, InvalidRequestError, JobConflictError, LostRaceError
+from trainmaster.errors import (
+    FieldError,
+    InvalidRequestError,
+    JobConflictError,
+    LostRaceError,
+    TeamLimitError,
+)
 from trainmaster.identity import team_for
-from trainmaster.jobs import Job
+from trainmaster.jobs import Job, lane_text
 from trainmaster.policy import PoolPolicy
+from trainmaster.ports import Admission
 from trainmaster.request_errors import invalid
 from trainmaster.requests import canonical, read_request
 from trainmaster.scheduling.actions import Preempt
 from trainmaster.scheduling.entries import waiting_entry
 from trainmaster.scheduling.planner import plan
 from trainmaster.strict_json import parse_object
-from trainmaster.submission import Submission, Verdict, is_same_submission, judge, new_job, ulid
+from trainmaster.submission import (
+    Submission,
+    Verdict,
+    is_same_submission,
+    judge,
+    new_job,
+    over_limit,
+    ulid,
+)
 from trainmaster.validation import kept_options, require_valid
 from trainmaster.views import MAX_POSITION, NOWHERE, Place, Surroundings, field_error_view, job_view
 
@@ -61,9 +76,13 @@ def _submit(visit: Visit, submission: Submission) -> Answer:
     verdict = judge(submission, visit.policy)
     if verdict.violations and (repeated := _existing(visit, submission)):
         return _answer(visit, submission, repeated, HTTPStatus.OK)
-    job = _new(visit, submission, verdict.accepted())
+    pool = verdict.accepted()
+    job = _new(visit, submission, pool)
+    admission = Admission(policy_version=visit.stored.version, limits=pool.limits)
     try:
-        visit.outside.store.submit(job, canonical(submission.body))
+        visit.outside.store.submit(job, canonical(submission.body), admission)
+    except TeamLimitError as error:
+        raise over_limit(job, pool, error.limit) from error
     except LostRaceError:
         existing = _existing(visit, submission)
         if existing is None:
@@ -73,9 +92,11 @@ def _submit(visit: Visit, submission: Submission) -> Answer:
 
 
 def _new(visit: Visit, submission: Submission, pool: PoolPolicy) -> Job:
-    now = visit.outside.clock()
+    now, ask = visit.outside.clock(), submission.ask
     entry_id = ulid(now, visit.outside.random_bytes(RANDOM_BYTES))
-    return new_job(submission, pool, entry_id=entry_id, now=now)
+    lane = lane_text(ask.shapes, ask.choice)
+    predicted = visit.outside.reader.predicted(pool.name, submission.team, lane)
+    return new_job(submission, pool, entry_id=entry_id, now=now, predicted=predicted)
 
 
 def _existing(visit: Visit, submission: Submission) -> Job | None:

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from trainmaster.errors import FieldError
-from trainmaster.request_errors import Mistake, Path
-from trainmaster.user_options import ALTERNATIVES, ON_OOM, RETRIES
-from trainmaster.validation.sections import Section, elements, section, text, whole_number
+from trainmaster.request_errors import Mistake
+from trainmaster.user_options import ON_OOM, RETRIES
+from trainmaster.validation.sections import Section, elements, text
 
-_LATER = (RETRIES, ON_OOM, ALTERNATIVES)
+_LATER = (RETRIES, ON_OOM)
 _HINT = "do not rely on it yet"
 
 
@@ -21,6 +21,3 @@ def _kept(body: Section) -> Iterator[Mistake]:
         key = text(tag, "Key")
         if key in _LATER:
             yield Mistake(("Tags", index), f"{key} is kept, but this version does not act on it", _HINT)
-    if whole_number(section(body, "ResourceConfig") or {}, "KeepAlivePeriodInSeconds"):
-        path: Path = ("ResourceConfig", "KeepAlivePeriodInSeconds")
-        yield Mistake(path, "is left out of every attempt: this version keeps no warm pools", _HINT)

@@ -12,6 +12,7 @@
 | running | ``R#pool`` | ``name`` |
 | counters | ``P#pool`` | ``counters`` |
 | team | ``T#pool`` | ``team`` |
+| its submissions in a minute | ``S#pool#team`` | ``minute`` |
 | warm pool | ``W#pool`` | ``training-job-name`` |
 | run times | ``H#pool`` | ``team#lane`` |
 | a team's month | ``U#team#month`` | ``total`` |
@@ -37,6 +38,12 @@ ORDER_KEY = "order_key"
 WARNED = "warned"
 """Attribute of a team's month."""
 BY_TEAM = "by_team"
+WAITING = "waiting"
+"""Attribute of a team: how many of its jobs are neither live nor final."""
+CLOSED_BELOW = "closed_below"
+"""Attribute of a team: the policy is being changed, submissions judged by an older version are refused ..."""
+CLOSED_UNTIL = "closed_until"
+"""... until then (epoch milliseconds), should the change never come."""
 MAX_LANE_TEXT = 200
 """Longer lanes (many instance groups) are hashed, so that keys stay far below 1,024 bytes."""
 
@@ -69,6 +76,11 @@ def counters_key(pool: str) -> Key:
 
 def team_key(pool: str, team: str) -> Key:
     return (f"T#{pool}", team)
+
+
+def minute_key(pool: str, team: str, minute: int) -> Key:
+    """``minute`` counts from 1970."""
+    return (f"S#{pool}#{team}", f"{minute:010d}")
 
 
 def running_key(pool: str, name: str) -> Key:
@@ -116,7 +128,11 @@ def rank_text(score: int, name: str) -> str:
 
 def lane(shapes: Sequence[Shape], choice: Choice) -> str:
     """Jobs of a lane ask for the same thing, so a head that cannot start speaks for those behind it."""
-    text = lane_text(shapes, choice)
+    return short_lane(lane_text(shapes, choice))
+
+
+def short_lane(text: str) -> str:
+    """A text that is short enough for keys stays as it is."""
     if len(text) <= MAX_LANE_TEXT:
         return text
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -6,16 +6,18 @@ Each pool's counters carry the version, so that a claim decided on an old policy
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb import layout, submissions
 from trainmaster.adapters.dynamodb.codec import from_attributes, to_attributes, value
-from trainmaster.adapters.dynamodb.transactions import Transactions, unavailable
-from trainmaster.errors import UnavailableError
-from trainmaster.ports import StoredPolicy
+from trainmaster.adapters.dynamodb.transactions import MAX_ITEMS, Transactions, unavailable
+from trainmaster.adapters.dynamodb.writes import Retention, Writes
+from trainmaster.errors import LostRaceError, UnavailableError
+from trainmaster.ports import Closing, StoredPolicy
 
 _PK = "POLICY"
 _CURRENT = "current"
@@ -29,24 +31,21 @@ class DynamoPolicyStore:
         self._client = client
         self._table = table
         self._transactions = Transactions(client)
+        self._writes = Writes(table=table, retention=Retention(days=0))  # of rows that do not expire
 
     def current(self) -> StoredPolicy:
-        item = self._item()
-        if item is None:
-            return NOTHING
-        return StoredPolicy(
-            revision=item["revision"],
-            version=item["version"],
-            paused=item["paused"],
-            document=json.loads(item["document"]),
-            seal_key=item["seal_key"],
-        )
+        item = self._item(_CURRENT)
+        return NOTHING if item is None else _stored(item)
+
+    def revision(self, number: int) -> StoredPolicy | None:
+        item = self._item(_revision(number))
+        return None if item is None else _stored(item)
 
     def put(
         self, document: Mapping[str, Any], *, pools: Sequence[str], replaces: StoredPolicy
     ) -> StoredPolicy:
         new = _next(replace(replaces, revision=replaces.revision + 1, document=document))
-        kept = {"Put": {"TableName": self._table, "Item": _key(f"v#{new.revision:09d}") | _attributes(new)}}
+        kept = {"Put": {"TableName": self._table, "Item": _key(_revision(new.revision)) | _attributes(new)}}
         self._write(new, pools, replaces, extra=[kept])
         return new
 
@@ -55,9 +54,19 @@ class DynamoPolicyStore:
         self._write(new, pools, replaces, extra=[])
         return new
 
-    def _item(self) -> dict[str, Any] | None:
+    def close(self, closing: Closing) -> None:
+        operations = submissions.of_closing(closing, self._writes)
+        for start in range(0, len(operations), MAX_ITEMS):
+            self._transactions.write(operations[start : start + MAX_ITEMS])
+
+    def reopen(self, closing: Closing) -> None:
+        for operation in submissions.of_reopening(closing, self._writes):
+            with suppress(LostRaceError):
+                self._transactions.write([operation])
+
+    def _item(self, sk: str) -> dict[str, Any] | None:
         try:
-            answer = self._client.get_item(TableName=self._table, Key=_key(_CURRENT), ConsistentRead=True)
+            answer = self._client.get_item(TableName=self._table, Key=_key(sk), ConsistentRead=True)
         except ClientError as error:
             raise unavailable(error) from error
         except BotoCoreError as error:
@@ -90,6 +99,20 @@ class DynamoPolicyStore:
             }
             for pool in pools
         ]
+
+
+def _stored(item: Mapping[str, Any]) -> StoredPolicy:
+    return StoredPolicy(
+        revision=item["revision"],
+        version=item["version"],
+        paused=item["paused"],
+        document=json.loads(item["document"]),
+        seal_key=item["seal_key"],
+    )
+
+
+def _revision(number: int) -> str:
+    return f"v#{number:09d}"
 
 
 def _next(policy: StoredPolicy) -> StoredPolicy:

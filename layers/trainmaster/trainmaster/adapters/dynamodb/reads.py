@@ -140,7 +140,7 @@ class DynamoReader:
 
     def predicted(self, pool: str, team: str, lane: str) -> timedelta | None:
         """How long the team's next job of this lane is likely to train."""
-        item = self._get(layout.run_times_key(pool, team, lane))
+        item = self._get(layout.run_times_key(pool, team, layout.short_lane(lane)))
         return None if item is None else _run_times(item).predicted
 
     # ---- parked

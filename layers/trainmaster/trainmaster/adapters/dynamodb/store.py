@@ -8,12 +8,13 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from trainmaster.adapters.dynamodb import layout
-from trainmaster.adapters.dynamodb.codec import encode, value
-from trainmaster.adapters.dynamodb.transactions import Transactions, unavailable
+from trainmaster.adapters.dynamodb import layout, submissions
+from trainmaster.adapters.dynamodb.codec import encode, from_attributes, value
+from trainmaster.adapters.dynamodb.transactions import ConditionsFailedError, Transactions, unavailable
 from trainmaster.adapters.dynamodb.writes import Retention, Writes, with_new_versions
+from trainmaster.errors import TeamLimit, TeamLimitError
 from trainmaster.jobs import Capacity, Job
-from trainmaster.ports import Change, Guard
+from trainmaster.ports import Admission, Change, Guard
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
 
 
@@ -24,9 +25,16 @@ class DynamoJobStore:
         self._writes = Writes(table=table, retention=Retention(days=retention_days))
         self._transactions = Transactions(client)
 
-    def submit(self, job: Job, body: bytes) -> None:
+    def submit(self, job: Job, body: bytes, admission: Admission | None = None) -> None:
         packed = gzip.compress(body, mtime=0)
-        self._transactions.write(self._writes.of_submission(job, packed))
+        operations = submissions.of_submission(job, packed, self._writes, admission=admission)
+        try:
+            self._transactions.write(operations)
+        except ConditionsFailedError as error:
+            limit = self._limit_reached(job, error.positions, admission)
+            if limit is None:
+                raise
+            raise TeamLimitError(limit) from error
 
     def commit(
         self, changes: Sequence[Change], *, at: datetime, guard: Guard | None = None
@@ -69,6 +77,25 @@ class DynamoJobStore:
             )
         except ClientError as error:
             raise unavailable(error) from error
+
+    def _limit_reached(
+        self, job: Job, positions: frozenset[int], admission: Admission | None
+    ) -> TeamLimit | None:
+        """None: the name is in use, or the policy is being changed."""
+        if admission is None or submissions.name_was_taken(positions):
+            return None
+        if submissions.team_refused(positions) and self._waiting(job) >= admission.limits.max_waiting:
+            return TeamLimit.MAX_WAITING
+        return TeamLimit.MAX_SUBMISSIONS_PER_MINUTE if submissions.minute_was_full(positions) else None
+
+    def _waiting(self, job: Job) -> int:
+        pk, sk = layout.team_key(job.spec.pool, job.spec.team)
+        key = {"pk": {"S": pk}, "sk": {"S": sk}}
+        try:
+            answer = self._client.get_item(TableName=self._table, Key=key, ConsistentRead=True)
+        except ClientError as error:
+            raise unavailable(error) from error
+        return int(from_attributes(answer.get("Item", {})).get(layout.WAITING, 0))
 
     def _change_hold(self, pool: str, hold: Hold, expression: str, values: dict[str, Any]) -> None:
         """Only the very hold that was seen; another pass may have been faster."""

@@ -20,6 +20,15 @@ _CONDITION = "ConditionalCheckFailed"
 _CONFLICTS = frozenset({"TransactionConflictException", "TransactionInProgressException"})
 
 
+class ConditionsFailedError(LostRaceError):
+    """Rows were not as they had to be."""
+
+    def __init__(self, positions: frozenset[int]) -> None:
+        super().__init__("a row changed after it was read")
+        self.positions = positions
+        """Of the operations whose conditions failed."""
+
+
 class Transactions:
     """Writes all or nothing. ``pause`` waits between tries (tests hand over one that does not)."""
 
@@ -58,13 +67,18 @@ def _is_conflict(error: ClientError) -> bool:
 def _translated(error: ClientError) -> Exception:
     code = error.response["Error"]["Code"]
     if code == _CANCELLED and _CONDITION in _reasons(error):
-        return LostRaceError("a row changed after it was read")
+        return ConditionsFailedError(_failed(error))
     return unavailable(error)
 
 
 def unavailable(error: ClientError) -> UnavailableError:
     """Throttles, outages, a disabled key: nothing was written, the caller may come back."""
     return UnavailableError(f"the table refused: {error.response['Error']['Code']}")
+
+
+def _failed(error: ClientError) -> frozenset[int]:
+    cancelled = error.response.get("CancellationReasons", [])
+    return frozenset(position for position, one in enumerate(cancelled) if one.get("Code") == _CONDITION)
 
 
 def _reasons(error: ClientError) -> set[str]:

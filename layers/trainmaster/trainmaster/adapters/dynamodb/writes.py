@@ -39,7 +39,7 @@ class Retention:
 
 
 @dataclass(slots=True)
-class _Update:
+class Update:
     """One UpdateItem, put together from many places."""
 
     add: Counter[str] = field(default_factory=Counter)
@@ -49,6 +49,8 @@ class _Update:
     remove: list[str] = field(default_factory=list)
     conditions: list[tuple[str, str, Any]] = field(default_factory=list)
     """Template over ``#n`` and ``:v``, attribute, value."""
+    any_of: list[list[tuple[str, str, Any]]] = field(default_factory=list)
+    """Groups of such conditions; one of each group is enough."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,28 +75,12 @@ class Writes:
             self.update(key, update) for key, update in updates.items() if _says_something(update)
         ]
 
-    def of_submission(self, job: Job, packed: bytes) -> list[Operation]:
-        """The rows of a new job; its name must be free."""
-        spec = job.spec
-        entry = waiting_entry(job)
-        alias = Alias(job=job.name, entry_id=spec.entry_id, attempt=0)
-        line = HistoryLine(at=spec.submitted_at, attempt=0, from_state=None, to_state=job.state, reason=None)
-        team = _Update(add=Counter({layout.waiting_in(layout.lane(spec.shapes, spec.choice)): 1}))
-        return [
-            self.put(layout.job_key(job.name), _job_item(job), only_if="attribute_not_exists(pk)"),
-            self.put(layout.alias_key(job.name), encode(alias), only_if="attribute_not_exists(pk)"),
-            self.put(layout.request_key(job.name), {"body": packed}),
-            self.put(layout.queue_key(spec.pool, entry), encode(entry)),
-            self._history(job, line),
-            self.update(layout.team_key(spec.pool, spec.team), team),
-        ]
-
     def of_warm(self, pool: str, before: WarmPool | None, after: WarmPool | None) -> list[Operation]:
         """A warm pool from one form to the next, and the counters with it."""
         known = before or after
         assert known is not None
         key = layout.warm_key(pool, known.training_job_name)
-        counters = _Update()
+        counters = Update()
         for warm, sign in ((before, -1), (after, +1)):
             for capacity, count in (warm.vector if warm else {}).items():
                 counters.add[layout.warm(capacity)] += sign * count
@@ -113,7 +99,7 @@ class Writes:
 
     def _of_change(self, change: Change, *, at: datetime) -> Iterable[Operation]:
         before, after = change.before, change.after
-        item = _job_item(after)
+        item = job_item(after)
         if after.is_final:
             item["ttl"] = self.retention.of_final(after.ended_at or at)
             yield from self._expire(after, item["ttl"])
@@ -123,7 +109,7 @@ class Writes:
         yield from self._left_warm(change)
         yield from self._taken(change, at=at)
         if before.state is not after.state or change.note is not None:
-            yield self._history(after, _line(change, at=at))
+            yield self.history(after, _line(change, at=at))
 
     def _row(self, before: Job, after: Job) -> Iterable[Operation]:
         """Move the job's one row of queue, parking or pool."""
@@ -195,13 +181,13 @@ class Writes:
         key = layout.taking_key(spec.team, month, iso(at), spec.name)
         yield self.put(key, {**encode(entry), "ttl": self.retention.of_line(at)})
 
-    def _history(self, job: Job, line: HistoryLine) -> Operation:
+    def history(self, job: Job, line: HistoryLine) -> Operation:
         key = layout.history_key(job.name, job.spec.entry_id, job.ver)
         return self.put(key, {**encode(line), "ttl": self.retention.of_line(line.at)})
 
     def _expire(self, job: Job, ttl: int) -> Iterable[Operation]:
         for key in (layout.request_key(job.name), layout.alias_key(job.name)):
-            yield self.update(key, _Update(put={"ttl": ttl}))
+            yield self.update(key, Update(put={"ttl": ttl}))
 
     def _unchanged(self, guard: Guard) -> list[Operation]:
         if guard.still_waiting is None:
@@ -229,7 +215,7 @@ class Writes:
             put["ExpressionAttributeValues"] = to_attributes(values)
         return {"Put": put}
 
-    def update(self, key: Key, update: _Update) -> Operation:
+    def update(self, key: Key, update: Update) -> Operation:
         """One Update with short aliases for every name and value."""
         names: dict[str, str] = {}
         values: dict[str, Any] = {}
@@ -253,6 +239,7 @@ class Writes:
             "REMOVE": [bound("#n", name, None) for name in update.remove],
         }
         conditions = [bound(f"({template})", name, content) for template, name, content in update.conditions]
+        conditions += [f"({' OR '.join(bound(*one) for one in group)})" for group in update.any_of]
         operation: dict[str, Any] = {
             "TableName": self.table,
             "Key": _key(key),
@@ -272,9 +259,9 @@ def with_new_versions(changes: Sequence[Change]) -> list[Change]:
     return [replace(one, after=replace(one.after, ver=one.before.ver + 1)) for one in changes]
 
 
-def _counted(changes: Sequence[Change]) -> dict[Key, _Update]:
+def _counted(changes: Sequence[Change]) -> dict[Key, Update]:
     """Counters and teams as the sum of what the changes mean for them."""
-    updates: dict[Key, _Update] = defaultdict(_Update)
+    updates: dict[Key, Update] = defaultdict(Update)
     for change in changes:
         for job, sign in ((change.before, -1), (change.after, +1)):
             spec = job.spec
@@ -287,11 +274,12 @@ def _counted(changes: Sequence[Change]) -> dict[Key, _Update]:
                     "parked" if job.is_parked else layout.waiting_in(layout.lane(spec.shapes, spec.choice))
                 )
                 updates[layout.team_key(spec.pool, spec.team)].add[place] += sign
+                updates[layout.team_key(spec.pool, spec.team)].add[layout.WAITING] += sign
 
     return updates
 
 
-def _ended(updates: dict[Key, _Update], changes: Sequence[Change], *, at: datetime) -> None:
+def _ended(updates: dict[Key, Update], changes: Sequence[Change], *, at: datetime) -> None:
     """What the end of an attempt says about later ones: when its types came free, how long jobs train."""
     for change in changes:
         attempt, spec = change.ended, change.after.spec
@@ -311,7 +299,7 @@ def _ended(updates: dict[Key, _Update], changes: Sequence[Change], *, at: dateti
         times.put["t1"] = seconds
 
 
-def _charged(updates: dict[Key, _Update], changes: Sequence[Change]) -> None:
+def _charged(updates: dict[Key, Update], changes: Sequence[Change]) -> None:
     """Reservations and bills, in the month of the claim."""
     for change in changes:
         team = change.after.spec.team
@@ -330,7 +318,7 @@ def _charged(updates: dict[Key, _Update], changes: Sequence[Change]) -> None:
         line.add.update({layout.spent_on(cause): cents for cause, cents in ended.cents_by.items()})
 
 
-def _within_budget(updates: dict[Key, _Update], live: Attempt | None, team: str, guard: Guard) -> None:
+def _within_budget(updates: dict[Key, Update], live: Attempt | None, team: str, guard: Guard) -> None:
     if guard.committed_room is None or live is None or live.month is None:
         return
     template = "attribute_not_exists(#n) OR #n <= :v" if guard.committed_room >= 0 else "#n <= :v"
@@ -339,7 +327,7 @@ def _within_budget(updates: dict[Key, _Update], live: Attempt | None, team: str,
     )
 
 
-def _guarded(counters: _Update, guard: Guard) -> None:
+def _guarded(counters: Update, guard: Guard) -> None:
     counters.conditions.append(("#n = :v", "policy_version", guard.policy_version))
     for capacity, room in (guard.room or {}).items():
         template = "attribute_not_exists(#n) OR #n <= :v" if room >= 0 else "#n <= :v"
@@ -358,7 +346,7 @@ def _guarded(counters: _Update, guard: Guard) -> None:
         counters.remove.append(layout.hold_of(guard.ends_hold_of))
 
 
-def _says_something(update: _Update) -> bool:
+def _says_something(update: Update) -> bool:
     return bool(any(update.add.values()) or update.put or update.remove or update.conditions)
 
 
@@ -370,7 +358,7 @@ def _line(change: Change, *, at: datetime) -> HistoryLine:
     )
 
 
-def _job_item(job: Job) -> dict[str, Any]:
+def job_item(job: Job) -> dict[str, Any]:
     """The job, with what the index needs at the top."""
     return {**encode(job), "team": job.spec.team}
 
