@@ -1,12 +1,13 @@
 """What becomes of a valid request: its pool, the policy's objections, the new job."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from trainmaster.errors import PolicyViolationError
-from trainmaster.jobs import Capacity, CapacityType, JobState
-from trainmaster.policy import Policy, parse_policy
+from trainmaster.jobs import Capacity, CapacityType, Choice, JobState
+from trainmaster.policy import Order, Policy, parse_policy
 from trainmaster.requests import read_request
 from trainmaster.submission import Submission, is_same_submission, judge, new_job, ulid
 
@@ -41,6 +42,11 @@ def groups(*shapes: tuple[str, int]) -> dict[str, Any]:
         ],
         VolumeSizeInGB=30,
     )
+
+
+def alternatives(text: str, **resource_config: Any) -> dict[str, Any]:
+    whole = resources(**resource_config) if resource_config else body()
+    return whole | {"Tags": tag_list({"trainmaster:alternatives": text})}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +103,38 @@ def groups(*shapes: tuple[str, int]) -> dict[str, Any]:
                 ("ResourceConfig.InstancePreferences[0].InstanceCount", "never-fits"),
                 ("ResourceConfig.InstancePreferences[1].InstanceCount", "never-fits"),
             ],
-            id="F10 every preference is held, so every one must fit",
+            id="F10 preferences none of which fits",
+        ),
+        pytest.param(
+            resources(
+                InstancePreferences=[
+                    {"InstanceType": G5, "InstanceCount": 9},
+                    {"InstanceType": G5, "InstanceCount": 3},
+                ]
+            ),
+            [],
+            id="of several preferences one that fits is enough",
+        ),
+        pytest.param(
+            alternatives(f"{P5}=9 {P5}=1"), [], id="of several alternatives one that fits is enough"
+        ),
+        pytest.param(
+            alternatives(f"{P5}=9 {P5}=5:spot"),
+            [("Tags[0].Value", "never-fits"), ("Tags[0].Value", "never-fits")],
+            id="alternatives none of which fits",
+        ),
+        pytest.param(
+            alternatives(f"{P5}=1 {G5}=1"), [("ResourceConfig", "one-pool")], id="alternatives of two pools"
+        ),
+        pytest.param(
+            alternatives(f"{P5}=1 ml.p9.huge=1"),
+            [("Tags[0].Value", "no-pool")],
+            id="an alternative of no pool",
+        ),
+        pytest.param(
+            alternatives(f"{G5}=1", InstanceType="ml.p9.huge", InstanceCount=1),
+            [],
+            id="with alternatives the type of the request counts for nothing",
         ),
         pytest.param(
             resources(InstanceCount=9, InstancePreferences=[{"InstanceType": G5}]),
@@ -171,6 +208,28 @@ def test_the_new_job() -> None:
     assert one.spec.max_wait == timedelta(hours=2)
     assert not one.spec.preemptible
     assert one.spec.has_checkpoint
+
+
+def test_the_new_job_remembers_its_shapes_its_wish_for_a_warm_pool_and_how_long_such_jobs_take() -> None:
+    request = alternatives(
+        f"{P5}=1 {P5}=2:spot", InstanceType=P5, InstanceCount=1, KeepAlivePeriodInSeconds=600
+    )
+    one = new_job(
+        submission(request), POLICY.pools[0], entry_id="01E", now=NOW, predicted=timedelta(minutes=7)
+    )
+    assert [shape.vector for shape in one.spec.shapes] == [
+        {Capacity(P5): 1},
+        {Capacity(P5, CapacityType.SPOT): 2},
+    ]
+    assert (one.spec.choice, one.spec.keep_alive) == (Choice.FIRST_FIT, timedelta(minutes=10))
+    assert one.spec.predicted == timedelta(minutes=7)
+    assert one.ranked_by == POLICY.pools[0].order_key
+
+
+def test_where_short_jobs_go_first_the_score_knows_how_long_such_jobs_take() -> None:
+    pool = replace(POLICY.pools[0], order=Order(shortest_first=True))
+    one = new_job(submission(body()), pool, entry_id="01E", now=NOW, predicted=timedelta(minutes=7))
+    assert one.score == 1_767_268_800_123 - 3 * 86_400_000 + 1000 * 420_000
 
 
 def test_a_job_enters_at_a_whole_millisecond_less_the_boost_of_its_priority() -> None:
