@@ -44,9 +44,9 @@ class Lanes:
         return tuple(chain.from_iterable(self._heads.values()))
 
     def ahead_of(self, name: str) -> tuple[WaitingJob, ...]:
-        """Everybody who waits and goes before the job, in turn."""
+        """Everybody who waits and goes before the job, in turn; the job itself comes last."""
         _, mine = self._names[name]
-        return tuple(sorted((job for _, job in self._names.values() if job.rank < mine.rank), key=_rank))
+        return tuple(sorted((job for _, job in self._names.values() if job.rank <= mine.rank), key=_rank))
 
 
 def _rank(job: WaitingJob) -> tuple[int, str]:

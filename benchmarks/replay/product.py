@@ -25,6 +25,7 @@ from trainmaster.scheduling.snapshot import Hold, WarmPool
 
 from benchmarks.replay.pool_table import PoolTable, instant
 from benchmarks.replay.site import Attempt, Site, Task
+from benchmarks.replay.waits import Questions
 
 WAKE_EVERY_S = 60
 """``reconcile`` rings for every pool each minute."""
@@ -38,7 +39,7 @@ MOST_LOOKS = 1000
 class Product:
     """Decides for one pool."""
 
-    def __init__(self, site: Site, rules: PoolPolicy) -> None:
+    def __init__(self, site: Site, rules: PoolPolicy, *, questions: Questions | None = None) -> None:
         self.passes = 0
         self.cpu_s = 0.0
         """Of snapshots and plans."""
@@ -51,6 +52,9 @@ class Product:
         self.table = PoolTable(rules)
         self._rules = rules
         self._site = site
+        self._questions = questions
+        self._new: list[str] = []
+        """Submitted since the last pass."""
         (self._capacity,) = rules.capacity.values()
         self._tasks: dict[str, Task] = {}
         self._live: dict[str, Attempt] = {}
@@ -62,6 +66,7 @@ class Product:
     def submitted(self, task: Task) -> None:
         self._tasks[task.job.job_id] = task
         self.table.submitted(task.job, now=instant(self._site.now))
+        self._new.append(task.job.job_id)
 
     def trains(self, attempt: Attempt) -> None:
         self.table.trains(attempt.task.job.job_id, now=instant(self._site.now))
@@ -99,10 +104,18 @@ class Product:
         while self._carry_out(self._plan()):
             looks += 1
             assert looks < MOST_LOOKS, f"the planner comes to no end at second {self._site.now}"
+        self._ask()
         waits = len(self.table.lanes) or self.table.warm_pools or self.table.holds
         if waits and self._wakes_at is None:
             self._wakes_at = (self._site.now // WAKE_EVERY_S + 1) * WAKE_EVERY_S
             self._site.wake_at(self._wakes_at)
+
+    def _ask(self) -> None:
+        """When jobs that have just been submitted will start, of those that still wait."""
+        for name in self._new:
+            if self._questions is not None and name in self.table.lanes:
+                self._questions.submitted(name, self.table, second=self._site.now)
+        self._new.clear()
 
     def _plan(self) -> Plan:
         began = time.process_time()

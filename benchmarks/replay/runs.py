@@ -2,11 +2,11 @@
 
 import multiprocessing
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmarks.replay.figures import Figures, capacities, figures, most_in_use
 from benchmarks.replay.jobs import HOUR_S, POOLS, TraceJob, jobs_of
@@ -14,8 +14,11 @@ from benchmarks.replay.naive import NaiveQueue
 from benchmarks.replay.policy import policy_for
 from benchmarks.replay.product import Product
 from benchmarks.replay.site import Row, Site
+from benchmarks.replay.waits import Answer, Estimator, Questions, sampled
 
 NAIVE, PRODUCT = "naive", "product"
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +30,9 @@ class Setting:
     wide: bool
     shortest_first: bool
     days: float | None
+
+    def jobs(self, seed: int) -> list[TraceJob]:
+        return jobs_of(self.trace, seed=seed, wide=self.wide, days=self.days)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,19 +68,44 @@ class Run:
 
 
 def replay(setting: Setting, seeds: Sequence[int]) -> list[Run]:
-    """Both algorithms with each seed, the seeds in processes of their own where there is more than one."""
-    workers = min(len(seeds), os.cpu_count() or 1)
-    if workers == 1:
-        return [run for seed in seeds for run in replay_seed(setting, seed)]
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork")) as processes:
-        return [run for runs in processes.map(partial(replay_seed, setting), seeds) for run in runs]
+    """Both algorithms with each seed."""
+    return [run for runs in _side_by_side(partial(replay_seed, setting), seeds) for run in runs]
+
+
+def ask(setting: Setting, runs: Iterable[Run], *, count: int, estimator: Estimator) -> list[Answer]:
+    """Replay the product again, and ask for start estimates on the way: ``count`` over all seeds."""
+    products = [run for run in runs if run.algorithm == PRODUCT]
+    each = -(-count // len(products))
+    asked = _side_by_side(partial(_ask_run, setting, each, estimator), products)
+    return [answer for answers in asked for answer in answers][:count]
 
 
 def replay_seed(setting: Setting, seed: int) -> tuple[Run, Run]:
     """The plain queue, and the product."""
-    jobs = jobs_of(setting.trace, seed=seed, wide=setting.wide, days=setting.days)
+    jobs = setting.jobs(seed)
     capacity = capacities(jobs, load=setting.load)
     return _naive(jobs, capacity, seed), _product(jobs, capacity, seed, shortest_first=setting.shortest_first)
+
+
+def _side_by_side(work: Callable[[_In], _Out], each: Sequence[_In]) -> list[_Out]:
+    """In processes of their own where there is more than one."""
+    workers = min(len(each), os.cpu_count() or 1)
+    if workers == 1:
+        return [work(one) for one in each]
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork")) as processes:
+        return list(processes.map(work, each))
+
+
+def _ask_run(setting: Setting, count: int, estimator: Estimator, run: Run) -> list[Answer]:
+    jobs = setting.jobs(run.seed)
+    waits = sampled(jobs, run.rows, count=count, seed=run.seed)
+    answers: list[Answer] = []
+    for rules in policy_for(run.capacity, shortest_first=setting.shortest_first).pools:
+        questions = Questions(waits, estimator, seed=run.seed)
+        site = Site(job for job in jobs if job.pool == rules.name)
+        site.run(Product(site, rules, questions=questions))
+        answers += questions.answers
+    return answers
 
 
 def _naive(jobs: Sequence[TraceJob], capacity: Mapping[str, int], seed: int) -> Run:

@@ -1,0 +1,154 @@
+"""How good start estimates are: asked when a job is submitted, compared with the start that came.
+
+Beside them stands what anybody could say without a model: the quantiles of the last waits of the same class
+in the same pool.
+"""
+
+import random
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from benchmarks.replay.jobs import Klass, TraceJob
+from benchmarks.replay.pool_table import PoolTable, instant
+from benchmarks.replay.site import Row
+
+SHORTEST_S = 60
+"""Only waits longer than this are worth a question."""
+PAST_WAITS = 200
+"""The baseline: the last so many waits, of those longer than SHORTEST_S."""
+LEAST_PAST = 20
+"""Fewer have no quantiles to compare with."""
+MEDIAN, HIGH = 0.5, 0.9
+
+Estimator = Callable[[PoolTable, str, datetime], tuple[datetime, datetime]]
+"""The p50 and the p90 of the start of a waiting job."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """One question, before it is asked; seconds of the trace."""
+
+    job_id: str
+    pool: str
+    klass: Klass
+    asked_s: int
+    start_s: int
+    past_p50_s: float
+    """Baseline: how long jobs of its class in its pool have waited lately."""
+    past_p90_s: float
+
+    @property
+    def waited_s(self) -> int:
+        return self.start_s - self.asked_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A question with its answer, all in seconds after it was asked."""
+
+    seed: int
+    job_id: str
+    waited_s: int
+    p50_s: float
+    p90_s: float
+    past_p50_s: float
+    past_p90_s: float
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Questions:
+    """Asks when the time has come; one for each pool of one seed."""
+
+    def __init__(self, waits: Iterable[Wait], estimator: Estimator, *, seed: int) -> None:
+        self.answers: list[Answer] = []
+        self._waits = {wait.job_id: wait for wait in waits}
+        self._estimator = estimator
+        self._seed = seed
+
+    def submitted(self, name: str, table: PoolTable, *, second: int) -> None:
+        """Called when the job has been submitted and the pass after it is over."""
+        wait = self._waits.get(name)
+        if wait is None:
+            return
+        now = instant(second)
+        p50, p90 = self._estimator(table, name, now)
+        self.answers.append(
+            Answer(
+                seed=self._seed,
+                job_id=name,
+                waited_s=wait.waited_s,
+                p50_s=(p50 - now) / timedelta(seconds=1),
+                p90_s=(p90 - now) / timedelta(seconds=1),
+                past_p50_s=wait.past_p50_s,
+                past_p90_s=wait.past_p90_s,
+            )
+        )
+
+
+def sampled(jobs: Sequence[TraceJob], rows: Iterable[Row], *, count: int, seed: int) -> list[Wait]:
+    """Jobs that waited for more than a minute, drawn at random, each with what was known of earlier waits."""
+    starts = {row.job_id: row.start_s for row in rows if row.attempt == 0}
+    groups: dict[tuple[str, Klass], list[TraceJob]] = {}
+    for job in jobs:
+        if job.job_id in starts and starts[job.job_id] - job.submit_s > SHORTEST_S:
+            groups.setdefault((job.pool, job.klass), []).append(job)
+    waits = [wait for group in groups.values() for wait in _with_past(group, starts)]
+    waits.sort(key=lambda wait: wait.job_id)
+    return random.Random(seed).sample(waits, min(count, len(waits)))
+
+
+def scores(answers: Sequence[Answer]) -> dict[str, float]:
+    """Shares, and mean pinball losses in seconds."""
+    waited = [one.waited_s for one in answers]
+    covered = sum(one.waited_s <= one.p90_s for one in answers)
+    covered_by_past = sum(one.waited_s <= one.past_p90_s for one in answers)
+    return {
+        "n": len(answers),
+        "p90_coverage": round(covered / len(answers), 4),
+        "pinball_p50": round(pinball(waited, [one.p50_s for one in answers], MEDIAN), 1),
+        "pinball_p90": round(pinball(waited, [one.p90_s for one in answers], HIGH), 1),
+        "baseline_p50": round(pinball(waited, [one.past_p50_s for one in answers], MEDIAN), 1),
+        "baseline_p90": round(pinball(waited, [one.past_p90_s for one in answers], HIGH), 1),
+        "baseline_p90_coverage": round(covered_by_past / len(answers), 4),
+    }
+
+
+def pinball(truths: Sequence[float], guesses: Sequence[float], quantile: float) -> float:
+    """Mean loss of quantile forecasts: least on average for the true quantile."""
+    losses = [
+        max(quantile * (truth - guess), (quantile - 1) * (truth - guess))
+        for truth, guess in zip(truths, guesses, strict=True)
+    ]
+    return sum(losses) / len(losses)
+
+
+def _with_past(group: Sequence[TraceJob], starts: Mapping[str, int]) -> list[Wait]:
+    """Those of one class and pool that had enough waits behind them when they were submitted."""
+    ended = sorted((starts[job.job_id], starts[job.job_id] - job.submit_s) for job in group)
+    times = [start_s for start_s, _ in ended]
+    waits: list[Wait] = []
+    for job in group:
+        known = bisect_right(times, job.submit_s)
+        past = sorted(waited for _, waited in ended[max(0, known - PAST_WAITS) : known])
+        if len(past) >= LEAST_PAST:
+            waits.append(
+                Wait(
+                    job_id=job.job_id,
+                    pool=job.pool,
+                    klass=job.klass,
+                    asked_s=job.submit_s,
+                    start_s=starts[job.job_id],
+                    past_p50_s=_quantile(past, MEDIAN),
+                    past_p90_s=_quantile(past, HIGH),
+                )
+            )
+    return waits
+
+
+def _quantile(ordered: Sequence[int], share: float) -> float:
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
