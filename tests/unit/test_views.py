@@ -62,13 +62,39 @@ def test_a_reason_that_a_pass_wrote_wins_over_the_derived_one() -> None:
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        pytest.param(Place(position=1), "the scheduler is about to look at it", id="next in turn"),
-        pytest.param(Place(), "the scheduler is about to look at it", id="not counted"),
-        pytest.param(Place.behind(1000), "at least 1000 jobs of the pool are ahead", id="far behind"),
+        pytest.param(
+            Place(position=1),
+            "jobs of the pool that are ahead: 0; the scheduler is about to look at it",
+            id="next in turn",
+        ),
+        pytest.param(
+            Place(waiting=50),
+            "the scheduler is about to look at it; more than 50 jobs wait in the pool",
+            id="not counted",
+        ),
+        pytest.param(Place.behind(1000), "jobs of the pool that are ahead: at least 1000", id="far behind"),
     ],
 )
 def test_every_waiting_job_has_a_reason(place: Place, message: str) -> None:
     assert seen(job("a"), place=place)["waiting"] == {"code": "ahead", "message": message}
+
+
+@pytest.mark.parametrize(
+    ("left", "then"),
+    [
+        pytest.param(minutes(3), "the next try is at 2026-11-02T12:03:00.000Z", id="until then"),
+        pytest.param(timedelta(), "the next try is due: the next pass takes the job back", id="it is over"),
+    ],
+)
+def test_a_job_that_backs_off_says_until_when_and_how_often_it_was_refused(
+    left: timedelta, then: str
+) -> None:
+    refused = Reason(code="backoff", message="SageMaker is busy")
+    one = replace(job("a"), waiting=refused, not_before=NOON + left, refused_starts=2)
+    assert seen(one)["waiting"] == {
+        "code": "backoff",
+        "message": f"SageMaker is busy; {then}, after 2 so far",
+    }
 
 
 @pytest.mark.parametrize("state", [JobState.RUNNING, JobState.STOPPING, JobState.COMPLETED])

@@ -27,6 +27,8 @@ class Place:
     """1 is next; None when the job does not wait its turn, or too far behind to count."""
     ahead_at_least: int | None = None
     """Only for those too far behind."""
+    waiting: int = 0
+    """How many jobs the pool has waiting at least, where nobody counted further."""
 
     @classmethod
     def behind(cls, ahead: int) -> "Place":
@@ -44,7 +46,7 @@ class Surroundings:
     pool: PoolPolicy | None
     place: Place = NOWHERE
     why: Reason | None = None
-    """Why it waits, as the planner says it now; None when no pass would look at it yet."""
+    """Why it waits its turn, as the planner says it now; None where it was not asked."""
     latest: Attempt | None = None
     """The last attempt where the job has no live one, if it was read."""
 
@@ -210,18 +212,31 @@ def _place_view(place: Place) -> View:
 
 
 def _why_it_waits(job: Job, around: Surroundings) -> Reason | None:
-    """The planner's word, else what was written to the job; everybody else is behind those."""
+    """What was found just now, else what was written to the job; everybody else is behind those."""
     if job.is_live or job.is_final:
         return None
-    return around.why or job.waiting or Reason(code="ahead", message=_ahead(around.place))
+    if job.is_waiting and job.not_before is not None:
+        return _backs_off(job, until=job.not_before, now=around.now)
+    return around.why or job.waiting or ahead(around.place)
 
 
-def _ahead(place: Place) -> str:
+def _backs_off(job: Job, *, until: datetime, now: datetime) -> Reason:
+    refused = f"{job.waiting.message}; " if job.waiting else ""
+    then = "is due: the next pass takes the job back" if until <= now else f"is at {instant_text(until)}"
+    return Reason(code="backoff", message=f"{refused}the next try {then}, after {job.refused_starts} so far")
+
+
+def ahead(place: Place) -> Reason:
+    """For a job that the planner has not looked at: those before it speak for it."""
     if place.ahead_at_least is not None:
-        return f"at least {place.ahead_at_least} jobs of the pool are ahead"
-    if place.position is None or place.position == 1:
-        return "the scheduler is about to look at it"
-    return f"jobs of the pool that are ahead: {place.position - 1}"
+        message = f"jobs of the pool that are ahead: at least {place.ahead_at_least}"
+    elif place.position is None:
+        message = f"the scheduler is about to look at it; more than {place.waiting} jobs wait in the pool"
+    elif place.position == 1:
+        message = "jobs of the pool that are ahead: 0; the scheduler is about to look at it"
+    else:
+        message = f"jobs of the pool that are ahead: {place.position - 1}"
+    return Reason(code="ahead", message=message)
 
 
 def _attempt_view(attempt: Attempt) -> View:

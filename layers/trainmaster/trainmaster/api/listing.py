@@ -11,13 +11,14 @@ from http import HTTPStatus
 from typing import Any
 
 from trainmaster.api.paging import Mark, Seal
-from trainmaster.api.reasons import reasons_now
+from trainmaster.api.reasons import NOTHING, decided_now, reason_now
 from trainmaster.api.stretches import Entry, Stretch, finished, unfinished
 from trainmaster.api.visit import Answer, Visit
 from trainmaster.errors import FieldError, InvalidRequestError
-from trainmaster.jobs import FINAL, Job, JobState, Reason
+from trainmaster.jobs import FINAL, Job, JobState
 from trainmaster.policy import DEFAULT_TEAM
 from trainmaster.request_errors import invalid, quoted
+from trainmaster.scheduling.actions import Plan
 from trainmaster.views import NOWHERE, Place, Surroundings, job_view, masked_view
 
 DEFAULT_LIMIT = 50
@@ -149,24 +150,24 @@ def _matches(entry: Entry, wish: Wish) -> bool:
 def _views(visit: Visit, wish: Wish, page: list[Found]) -> list[dict[str, Any]]:
     jobs = visit.outside.reader.jobs(found.entry.name for found in page)
     shown = [(found, job) for found in page if (job := jobs.get(found.entry.name)) and wish.still_fits(job)]
-    reasons = _reasons(visit, (job for _, job in shown))
-    return [_view(visit, job, found.place if job.is_waiting else NOWHERE, reasons) for found, job in shown]
+    plans = _plans(visit, (job for _, job in shown))
+    return [_view(visit, job, found.place if job.is_waiting else NOWHERE, plans) for found, job in shown]
 
 
-def _reasons(visit: Visit, jobs: Iterable[Job]) -> dict[str, Reason]:
-    """Of the jobs of the page that wait; each pool is asked once."""
+def _plans(visit: Visit, jobs: Iterable[Job]) -> dict[str, Plan]:
+    """What would be decided about the jobs of the page that wait; each pool is asked once."""
     pools = {job.spec.pool for job in jobs if job.is_waiting and visit.sees(job.spec.team)}
-    asked = (reasons_now(visit.policy.pool(pool), visit) for pool in sorted(pools))
-    return {name: reason for reasons in asked for name, reason in reasons.items()}
+    return {pool: decided_now(visit.policy.pool(pool), visit) for pool in sorted(pools)}
 
 
-def _view(visit: Visit, job: Job, place: Place, reasons: dict[str, Reason]) -> dict[str, Any]:
+def _view(visit: Visit, job: Job, place: Place, plans: dict[str, Plan]) -> dict[str, Any]:
     if not visit.sees(job.spec.team):
         return masked_view(job, place)
+    decided = plans.get(job.spec.pool, NOTHING)
     around = Surroundings(
         now=visit.outside.clock(),
         pool=visit.policy.pool(job.spec.pool),
         place=place,
-        why=reasons.get(job.name) if job.is_waiting else None,
+        why=reason_now(job, place, decided, paused=visit.stored.paused),
     )
     return job_view(job, around)

@@ -19,5 +19,5 @@ def place_in_queue(job: Job, queue: QueueReader) -> Place:
 def place_if_short(job: Job, queue: QueueReader) -> Place:
     """The same, unless the queue is long: then who wants to know asks for the job."""
     if queue.queue_length(job.spec.pool) > SHORT_QUEUE:
-        return NOWHERE
+        return Place(waiting=SHORT_QUEUE)
     return place_in_queue(job, queue)
