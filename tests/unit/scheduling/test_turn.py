@@ -21,6 +21,11 @@ def warming(capacity: int) -> PoolPolicy:
     return replace(pool(capacity, b=capacity), warm_pool=KEEPS_WARM)
 
 
+def retaining(capacity: int) -> PoolPolicy:
+    """Warm pools are given up only where their room is needed."""
+    return replace(warming(capacity), warm_pool=replace(KEEPS_WARM, retain=minutes(30)))
+
+
 def with_warm(*jobs: Any, pools: tuple[Any, ...], **fields: Any) -> Snapshot:
     """A pool in which ``warm`` is what its warm pools keep."""
     counted: dict[Capacity, int] = {}
@@ -411,7 +416,12 @@ KEYED = (shape(key="k"),)
         pytest.param(
             with_warm(running("low"), waiting("high", priority=9), pools=(warm("w", left=0.5),)),
             [("release warm", "w")],
-            id="about to expire: nobody is stopped meanwhile",
+            id="about to expire: given up all the same rather than a job stopped",
+        ),
+        pytest.param(
+            with_warm(running("low"), waiting("high", priority=9), pools=(warm("w", left=0),)),
+            [("settle warm", "w")],
+            id="past its time: nobody is stopped meanwhile",
         ),
         pytest.param(
             with_warm(
@@ -443,7 +453,14 @@ KEYED = (shape(key="k"),)
 def test_warm_pools_in_a_plan(world: Snapshot, expected: list[tuple[str, ...]]) -> None:
     capacity = sum(world.used.values()) + sum(world.warm.values())
     room = 1 if all(step[0] == "start" for step in expected) and len(expected) > 1 else 0
-    assert decided(world, warming(capacity + room)) == expected
+    assert decided(world, retaining(capacity + room)) == expected
+
+
+def test_a_warm_pool_that_is_retained_or_wanted_goes_with_the_victims_whose_room_is_not_enough() -> None:
+    world = with_warm(running("low"), waiting("high", priority=9, n=2), pools=(warm("w"),))
+    assert decided(world, retaining(2)) == [("preempt for", "high", "low"), ("release warm", "w")]
+    wanting = replace(world, waiting=(*world.waiting, waiting("keyed", shapes=KEYED)))
+    assert decided(wanting, warming(2)) == [("preempt for", "high", "low"), ("release warm", "w")]
 
 
 def test_two_jobs_never_land_in_one_warm_pool() -> None:

@@ -10,7 +10,7 @@ from trainmaster.policy import PoolPolicy
 from trainmaster.scheduling.actions import Charge, Preempt, Start
 from trainmaster.scheduling.capacity import allowed, free_now, minus, on_its_way, pool_vector, take
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob, WarmPool, total
-from trainmaster.scheduling.warm_pools import keys_wanted, matching, reusable, to_release
+from trainmaster.scheduling.warm_pools import is_leaving, keys_wanted, matching, to_release
 
 
 @dataclass(kw_only=True)
@@ -41,7 +41,7 @@ class Room:
         capacity = pool_vector(pool)
         free = free_now(snapshot, capacity, live)
         soon = dict(free)
-        leaving = (one.vector for one in snapshot.warm_pools if not reusable(one, now=now))
+        leaving = (one.vector for one in snapshot.warm_pools if is_leaving(one, now=now))
         take(soon, total((on_its_way(snapshot.running), *leaving)), times=-1)
         return cls(
             snapshot=snapshot,
@@ -105,7 +105,7 @@ class Room:
         return [
             one
             for one in self.snapshot.warm_pools
-            if one.training_job_name not in taken and reusable(one, now=self.now)
+            if one.training_job_name not in taken and not is_leaving(one, now=self.now)
         ]
 
     def release_for(self, vector: Vector, free: Vector) -> tuple[WarmPool, ...]:

@@ -32,6 +32,8 @@ class Turn:
     """The first job that room is being made for, by type; only to say so to those behind it."""
     hopeless: dict[tuple[object, ...], int] = field(default_factory=dict)
     """Shapes for which nobody can be stopped, up to this priority."""
+    behind: dict[tuple[int, str], Reason] = field(default_factory=dict)
+    """What those of a team are told who wait behind a reservation."""
     actions: list[Action] = field(default_factory=list)
     reasons: dict[str, Reason] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
@@ -98,6 +100,8 @@ class Turn:
 
     def _limited(self, job: WaitingJob, shape: Shape) -> Reason | None:
         """Above a learned limit one start at a time finds out whether it still holds, once that is due."""
+        if not self.room.allowed:  # nearly always: spare the look for a warm pool
+            return None
         for capacity in self.room.above_limit(shape.vector, self.room.warm_pool_for(shape)):
             limit = self.snapshot.account_limits[capacity]
             if limit.until > self.now:
@@ -167,10 +171,13 @@ class Turn:
         ahead = self._ahead(shape.vector)
         if ahead:
             return self._preempts(job, shape, ahead)
+        coming = fits(shape.vector, self.room.soon)
         released = self.room.release_for(shape.vector, self.room.free)
+        if not released and not coming:
+            released = self.room.release_for(shape.vector, self.room.soon)
         if released:
             self.reasons[job.name] = reasons.releasing(shape.vector, released)
-        elif fits(shape.vector, self.room.soon):
+        elif coming:
             take(self.room.soon, shape.vector)
             note = "; what makes room for it is on its way out"
             self.reasons[job.name] = reasons.short(shape.vector, self.room.free, note=note)
@@ -222,10 +229,17 @@ class Turn:
             until = self._frees_by(job, shapes[0])
             self.reasons[job.name] = reasons.reserved(job, vector, ahead[0], until=until)
         elif first := next(iter(ahead), None) or self._holder(vector):
-            self.reasons[job.name] = reasons.ahead(job, first)
+            self.reasons[job.name] = self._behind(first, job)
         else:
             self.reasons[job.name] = reasons.short(vector, self.room.free)
         self._reserve(job, shapes)
+
+    def _behind(self, first: Reservation, job: WaitingJob) -> Reason:
+        """Said to most of the queue: one sentence for each team."""
+        key = (id(first), job.team)
+        if key not in self.behind:
+            self.behind[key] = reasons.ahead(job, first)
+        return self.behind[key]
 
     def _holder(self, vector: Vector) -> Reservation | None:
         return next((self.held[one] for one in vector if one in self.held), None)

@@ -16,6 +16,11 @@ EXTEND_BEFORE = timedelta(minutes=2)
 """Reconciling comes each minute: extended in time even if one run fails."""
 
 
+def is_leaving(pool: WarmPool, *, now: datetime) -> bool:
+    """Its instances are free as soon as SageMaker says so."""
+    return pool.releasing or pool.expires_at <= now
+
+
 def reusable(pool: WarmPool, *, now: datetime) -> bool:
     return not pool.releasing and pool.expires_at - now > LAST_MOMENT
 
@@ -66,7 +71,7 @@ class Upkeep:
 
     def _action(self, pool: WarmPool) -> Action | None:
         idle = self.now - pool.since
-        if pool.expires_at <= self.now or pool.releasing:
+        if is_leaving(pool, now=self.now):
             return SettleWarm(pool=pool)
         if pool.training_job_name in self.released:
             return ReleaseWarm(pool=pool, because="its room is needed")
