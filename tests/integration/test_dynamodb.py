@@ -1,26 +1,60 @@
 """The table: what a commit writes, what a pass reads, and who loses a race."""
 
-from dataclasses import replace
-from datetime import datetime
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from botocore.exceptions import ClientError
 from trainmaster import lifecycle
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
+from trainmaster.adapters.dynamodb.codec import from_attributes
 from trainmaster.adapters.dynamodb.transactions import Transactions
 from trainmaster.errors import LostRaceError, UnavailableError
-from trainmaster.jobs import Job, JobState, Reason
+from trainmaster.jobs import Capacity, Choice, Job, JobState, Reason, Shape, lane_text
 from trainmaster.policy import parse_policy
 from trainmaster.ports import Change, Guard
 from trainmaster.scheduling.entries import waiting_entry
-from trainmaster.scheduling.snapshot import Hold
+from trainmaster.scheduling.preemption import MAX_VICTIMS
+from trainmaster.scheduling.snapshot import Hold, Snapshot, WarmPool
 
-from tests.builders import NOON, A, B, attempt, claimed, job, minutes, of, seen, waiting
+from tests.builders import NOON, A, B, claimed, job, minutes, of, seen, waiting
 from tests.integration.conftest import TABLE
 
 S = JobState
-DOCUMENT = {"pools": [{"name": "main", "capacity": {A: 2, B: 1}}]}
+DOCUMENT = {
+    "pools": [{"name": "main", "capacity": {A: 4, B: 4}}],
+    "teams": [{"name": "vision", "principals": [], "budget": {"usd_per_month": 100}}],
+}
+
+
+class Calls:
+    """The client, noting what is read and what is written in one transaction."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self.reads: Counter[str] = Counter()
+        """Calls by partition."""
+        self.transactions: list[list[dict[str, Any]]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def get_item(self, **call: Any) -> Any:
+        self.reads[call["Key"]["pk"]["S"]] += 1
+        return self._client.get_item(**call)
+
+    def query(self, **call: Any) -> Any:
+        values = call["ExpressionAttributeValues"]
+        self.reads[values.get(":pk", values.get(":team"))["S"]] += 1
+        return self._client.query(**call)
+
+    def transact_write_items(self, **call: Any) -> Any:
+        self.transactions.append(call["TransactItems"])
+        return self._client.transact_write_items(**call)
 
 
 class Table:
@@ -28,8 +62,9 @@ class Table:
 
     def __init__(self, client: Any) -> None:
         self.client = client
-        self.store = DynamoJobStore(client, table=TABLE, retention_days=90)
-        self.reader = DynamoReader(client, table=TABLE)
+        self.calls = Calls(client)
+        self.store = DynamoJobStore(self.calls, table=TABLE, retention_days=90)
+        self.reader = DynamoReader(self.calls, table=TABLE)
         policies = DynamoPolicyStore(client, table=TABLE)
         self.policy = policies.put(DOCUMENT, pools=["main"], replaces=policies.current())
 
@@ -43,20 +78,50 @@ class Table:
         (written,) = self.store.commit([Change(before=before, after=after)], at=NOON, guard=limits)
         return written
 
-    def claimed(self, one: Job, *, room: int = 1) -> Job:
-        after = claimed(one, one.name, now=NOON)
-        return self.change(one, after, room=dict.fromkeys(one.vector, room))
-
     def running(self, name: str, **fields: Any) -> Job:
-        one = self.claimed(self.submitted(name, **fields), room=9)
-        return self.change(one, lifecycle.recorded(one, training_job_arn="arn:x", now=NOON))
+        claim = {key: fields.pop(key) for key in ("month", "reserved_cents") if key in fields}
+        one = self.submitted(name, **fields)
+        live = self.change(one, claimed(one, **claim))
+        return self.change(live, lifecycle.recorded(live, training_job_arn="arn:x", now=NOON))
 
-    def snapshot(self, *, now: datetime = NOON) -> Any:
-        policy = parse_policy({"pools": [{"name": "main", "capacity": {A: 4, B: 4}}]})
-        return self.reader.snapshot(policy.pools[0], policy=policy, paused=False, now=now)
+    def snapshot(self) -> Snapshot:
+        policy = parse_policy(DOCUMENT)
+        return self.reader.snapshot(policy.pools[0], policy=policy, paused=False, now=NOON)
 
-    def used(self) -> int:
-        return sum(self.snapshot().used.values())
+    def row(self, pk: str, sk: str) -> dict[str, Any]:
+        """One row without its key."""
+        item = self.client.get_item(TableName=TABLE, Key={"pk": {"S": pk}, "sk": {"S": sk}})["Item"]
+        return {name: part for name, part in from_attributes(item).items() if name not in {"pk", "sk"}}
+
+    def rows(self, *partitions: str) -> set[tuple[str, str]]:
+        """Keys of the rows there are."""
+        items = self.client.scan(TableName=TABLE)["Items"]
+        keys = {(item["pk"]["S"], item["sk"]["S"]) for item in items}
+        return {key for key in keys if key[0] in partitions}
+
+
+def key_of(operation: dict[str, Any]) -> tuple[str, str]:
+    """Of one element of TransactItems."""
+    ((_, content),) = operation.items()
+    key = content.get("Key") or content["Item"]
+    return (key["pk"]["S"], key["sk"]["S"])
+
+
+def warm_pool(name: str) -> WarmPool:
+    end = NOON + minutes(9)
+    return WarmPool(
+        training_job_name=name, team="vision", vector=of(1), warm_key="k", since=NOON, expires_at=end
+    )
+
+
+KEYED = Shape(vector=of(1), warm_key="k")
+HOLD = Hold(preemptor="p", vector=of(1), victims=("v",))
+COMPLETED: dict[str, Any] = {
+    "status": "Completed",
+    "secondary": "Completed",
+    "training_since": NOON - minutes(10),
+    "ended_at": NOON,
+}
 
 
 @pytest.fixture
@@ -64,172 +129,130 @@ def table(dynamodb: Any) -> Table:
     return Table(dynamodb)
 
 
-def test_a_job_is_read_back_as_it_was_written(table: Table) -> None:
-    one = table.submitted(
-        "a", vector={**of(1), **of(2, B, spot=True)}, max_wait=minutes(90), preemptible=False
-    )
-    assert table.reader.job("a") == one
-    live = table.claimed(replace(one, wasted={"preemption": 7}))
-    assert table.reader.job("a") == live
-
-
-def test_a_name_is_taken_once(table: Table) -> None:
-    table.submitted("a")
-    with pytest.raises(LostRaceError):
-        table.submitted("a", team="other", entry_id="02")
-    assert [entry.name for entry in table.snapshot().waiting] == ["a"]
-
-
-def test_the_second_of_two_writers_loses_and_changes_nothing(table: Table) -> None:
-    one = table.submitted("a")
-    table.claimed(one)
-    with pytest.raises(LostRaceError):
-        table.change(one, lifecycle.cancelled(one, reason=Reason(code="x", message="x"), now=NOON))
-    current = table.reader.job("a")
-    assert current is not None
-    assert current.state is S.STARTING
-    assert table.used() == 1
-
-
-def test_a_claim_beyond_the_room_fails_whole(table: Table) -> None:
-    table.running("a", vector=of(2))
-    late = table.submitted("b")
-    with pytest.raises(LostRaceError):
-        table.claimed(late, room=1)
-    assert table.reader.job("b") == late
-    assert [entry.name for entry in table.snapshot().waiting] == ["b"]
-    assert table.used() == 2
-
-
-def test_a_claim_decided_on_an_old_policy_fails(table: Table) -> None:
-    one = table.submitted("a")
-    policies = DynamoPolicyStore(table.client, table=TABLE)
-    policies.set_paused(True, pools=["main"], replaces=table.policy)
-    with pytest.raises(LostRaceError):
-        table.claimed(one)
-
-
-def test_an_end_gives_the_slot_back_once(table: Table) -> None:
-    one = table.running("a")
-    over = lifecycle.observed(one, seen("a", status="Completed", secondary="Completed"), now=NOON)
+def test_a_claim_and_an_end_touch_each_row_once_and_leave_what_they_should(table: Table) -> None:
+    warm = warm_pool("earlier")
+    table.store.change_warm("main", None, warm)
+    one = table.submitted("a", team="vision")
+    claim = claimed(one, month="2026-11", reserved_cents=700, shape=KEYED, reuses="earlier")
+    live = table.change(one, claim, warm=of(1), reuses=warm, committed_room=0)
+    assert table.rows("Q#main#vision#ml.a.xlarge=1", "W#main", "R#main") == {("R#main", "a")}
+    assert table.row("P#main", "counters").items() >= {f"used#{A}": 1, f"warm#{A}": 0}.items()
+    assert table.row("U#vision#2026-11", "total") == {"committed": 700}
+    over = lifecycle.observed(live, seen("a", **COMPLETED, warm_status="Available"), now=NOON)
     assert over is not None
     table.store.commit([over], at=NOON)
-    with pytest.raises(LostRaceError):
-        table.store.commit([over], at=NOON)
-    assert (table.used(), table.snapshot().running) == (0, ())
+    assert table.rows("Q#main#vision#ml.a.xlarge=1", "W#main", "R#main") == {("W#main", "a")}
+    assert table.row("P#main", "counters").items() >= {f"used#{A}": 0, f"warm#{A}": 1}.items()
+    assert table.row("U#vision#2026-11", "total") == {"committed": 0}
+    assert table.row("U#vision#2026-11", "j#a").items() >= {"unpriced": 1}.items()
+    assert table.row("H#main", "vision#ml.a.xlarge=1").items() >= {"t1": 600, "t2": 600, "b#18": 1}.items()
+    for operations in table.calls.transactions:
+        assert len({key_of(one) for one in operations}) == len(operations)
 
 
-def test_a_preempted_job_goes_back_to_its_old_place_in_the_queue(table: Table) -> None:
-    early = table.running("early", score=100)
-    table.submitted("late", score=200)
-    victim = table.change(early, lifecycle.preempted_for(early, waiting("urgent")))
-    over = lifecycle.observed(victim, seen("early", status="Stopped", secondary="Stopped"), now=NOON)
-    assert over is not None
-    table.store.commit([over], at=NOON)
-    assert [(one.name, one.state) for one in table.reader.waiting("main", after=None, limit=9)] == [
-        ("early", S.PREEMPTED),
-        ("late", S.PENDING),
-    ]
+def test_a_preemption_of_as_many_victims_as_a_plan_names_is_one_transaction(table: Table) -> None:
+    teams = ("vision", "speech")
+    victims = [table.running(f"v{number:02d}", team=teams[number % 2]) for number in range(MAX_VICTIMS)]
+    preemptor = table.submitted("p")
+    entry = waiting_entry(preemptor)
+    hold = Hold(preemptor="p", vector=of(24), victims=tuple(one.name for one in victims))
+    guard = Guard(policy_version=table.policy.version, used=of(24), places_hold=hold, still_waiting=entry)
+    changes = [Change(before=one, after=lifecycle.preempted_for(one, entry)) for one in victims]
+    table.store.commit(changes, at=NOON, guard=guard)
+    assert MAX_VICTIMS == 24
+    assert len(table.calls.transactions[-1]) <= 100, "Source: DynamoDB limits, TransactWriteItems"
+    assert {one.state for one in table.snapshot().running} == {S.PREEMPTING}
 
 
-def test_an_attempt_after_the_first_can_be_looked_up_by_its_own_name(table: Table) -> None:
-    one = table.submitted("a", attempt=1)
-    started = claimed(one, "a-r1-abcdef", now=NOON)
-    table.change(one, replace(started, live=attempt("a-r1-abcdef", number=1)), room=of(1))
-    alias = table.reader.alias("a-r1-abcdef")
-    assert alias is not None
-    assert (alias.job, alias.attempt) == ("a", 1)
-
-
-def test_a_preemption_is_void_when_use_has_changed(table: Table) -> None:
-    victim, preemptor = table.running("v"), table.submitted("p")
-    hold = Hold(preemptor="p", vector=of(1), victims=("v",))
-    after = lifecycle.preempted_for(victim, waiting("p"))
-    with pytest.raises(LostRaceError):
-        table.change(victim, after, used=of(2), places_hold=hold, still_waiting=waiting_entry(preemptor))
-    table.change(victim, after, used=of(1), places_hold=hold, still_waiting=waiting_entry(preemptor))
-    assert table.snapshot().holds == (hold,)
-
-
-def test_one_preemptor_gets_one_hold(table: Table) -> None:
-    first, second, preemptor = table.running("v1"), table.running("v2"), table.submitted("p")
-    hold = Hold(preemptor="p", vector=of(1), victims=("v1",))
-    wanted = {"places_hold": hold, "still_waiting": waiting_entry(preemptor)}
-    table.change(first, lifecycle.preempted_for(first, waiting("p")), **wanted)
-    with pytest.raises(LostRaceError):
-        table.change(second, lifecycle.preempted_for(second, waiting("p")), **wanted)
-
-
-def test_a_start_uses_its_hold_up(table: Table) -> None:
-    victim, preemptor = table.running("v"), table.submitted("p")
-    hold = Hold(preemptor="p", vector=of(1), victims=("v",))
-    table.change(
-        victim,
-        lifecycle.preempted_for(victim, waiting("p")),
-        places_hold=hold,
-        still_waiting=waiting_entry(preemptor),
-    )
-    claim = claimed(preemptor, "p", now=NOON)
-    table.change(preemptor, claim, room=of(1), ends_hold_of="p")
-    assert table.snapshot().holds == ()
-
-
-def test_a_hold_is_limited_and_dropped_only_as_it_was_seen(table: Table) -> None:
-    victim, preemptor = table.running("v"), table.submitted("p")
-    hold = Hold(preemptor="p", vector=of(1), victims=("v",))
-    table.change(
-        victim,
-        lifecycle.preempted_for(victim, waiting("p")),
-        places_hold=hold,
-        still_waiting=waiting_entry(preemptor),
-    )
-    table.store.limit_hold("main", hold, NOON + minutes(15))
-    table.store.drop_hold("main", hold)
-    (kept,) = table.snapshot().holds
-    assert kept.until == NOON + minutes(15)
-    table.store.drop_hold("main", kept)
-    assert table.snapshot().holds == ()
-
-
-def test_the_owner_of_a_hold_who_left_the_queue_is_named(table: Table) -> None:
-    victim, preemptor = table.running("v"), table.submitted("p")
-    hold = Hold(preemptor="p", vector=of(1), victims=("v",))
-    table.change(
-        victim,
-        lifecycle.preempted_for(victim, waiting("p")),
-        places_hold=hold,
-        still_waiting=waiting_entry(preemptor),
-    )
-    assert table.snapshot().gone_preemptors == frozenset()
-    table.change(preemptor, lifecycle.cancelled(preemptor, reason=Reason(code="x", message="x"), now=NOON))
-    assert table.snapshot().gone_preemptors == {"p"}
-
-
-def test_a_back_off_parks_a_job_until_it_is_due(table: Table) -> None:
-    one = table.claimed(table.submitted("a"))
-    parked = table.change(one, lifecycle.put_back(one, reason=Reason(code="x", message="x"), now=NOON))
-    assert (table.snapshot().waiting, table.snapshot().due) == ((), ())
-    later = table.snapshot(now=NOON + minutes(20))
-    assert [entry.name for entry in later.due] == ["a"]
-    table.change(parked, lifecycle.unparked(parked))
-    assert [entry.name for entry in table.snapshot().waiting] == ["a"]
-
-
-def test_a_pass_reads_the_heads_of_each_lane_and_no_more(table: Table) -> None:
-    for number in range(12):
+@pytest.mark.parametrize("depth", [3, 40])
+def test_a_pass_reads_the_same_however_deep_the_queue_is(table: Table, depth: int) -> None:
+    for number in range(depth):
         table.submitted(f"a{number:02d}", score=number)
-    table.submitted("b", vector=of(1, B), score=99)
-    table.submitted("c", team="other", score=100)
-    names = [entry.name for entry in sorted(table.snapshot().waiting, key=lambda one: one.rank)]
-    assert names == [*(f"a{number:02d}" for number in range(8)), "b", "c"]
+    table.calls.reads.clear()
+    table.snapshot()
+    assert dict(table.calls.reads) == {
+        "P#main": 1,
+        "T#main": 1,
+        "Q#main#default#ml.a.xlarge=1": 1,
+        "B#main": 1,
+        "R#main": 1,
+    }
 
 
-def test_the_queue_is_paged_in_turn_across_lanes(table: Table) -> None:
-    for number in range(7):
-        table.submitted(f"a{number}", score=number, vector=of(1, A if number % 2 else B))
-    first = table.reader.waiting("main", after=None, limit=4)
-    rest = table.reader.waiting("main", after=first[-1].rank, limit=4)
-    assert [one.name for one in (*first, *rest)] == [f"a{number}" for number in range(7)]
+def test_a_pass_reads_warm_pools_only_where_some_are_counted_and_months_only_of_budgets(table: Table) -> None:
+    table.store.change_warm("main", None, warm_pool("w"))
+    for team in ("vision", "speech"):
+        table.submitted(f"of-{team}", team=team)
+    table.calls.reads.clear()
+    table.snapshot()
+    assert table.calls.reads["W#main"] == 1
+    assert [name for name in table.calls.reads if name.startswith("U#")] == ["U#vision#2026-11"]
+
+
+def test_jobs_of_a_lane_too_long_for_a_key_share_its_digest_everywhere(table: Table) -> None:
+    long: dict[Capacity, int] = {}
+    for number in range(20):
+        long |= of(1, f"ml.long{number:02d}.24xlarge")
+    live = table.running("a", vector=long)
+    table.submitted("b", vector=long)
+    assert [entry.name for entry in table.snapshot().waiting] == ["b"]
+    over = lifecycle.observed(live, seen("a", **COMPLETED), now=NOON)
+    assert over is not None
+    table.store.commit([over], at=NOON)
+    text = lane_text((Shape(vector=long),), Choice.FIRST_FIT)
+    assert len(text) > 200
+    assert table.reader.predicted("main", "default", text) == minutes(10)
+
+
+def test_rows_written_while_a_job_lives_expire_twice_as_late_as_the_job(table: Table) -> None:
+    one = table.running("v", team="vision", attempt=1)
+    victim = table.change(one, lifecycle.preempted_for(one, waiting("urgent")))
+    over = lifecycle.observed(victim, seen("v", status="Stopped", secondary="Stopped"), now=NOON)
+    assert over is not None
+    table.store.commit([over], at=NOON)
+    twice = int((NOON + timedelta(days=180)).timestamp())
+    taken = ("U#vision#2026-11", "p#2026-11-02T12:00:00.000+00:00#v")
+    for key in (("J#v", "a#01v#000001"), ("N#v", "alias"), ("J#v", "h#01v#000000004"), taken):
+        assert table.row(*key)["ttl"] == twice, key
+    assert "ttl" not in table.row("J#v", "job")
+
+
+def test_months_run_times_and_warm_pools_never_expire(table: Table) -> None:
+    table.store.change_warm("main", None, warm_pool("w"))
+    one = table.running("a", month="2026-11", reserved_cents=9)
+    over = lifecycle.observed(one, seen("a", **COMPLETED), now=NOON)
+    assert over is not None
+    table.store.commit([over], at=NOON)
+    kept = [("W#main", "w"), ("U#default#2026-11", "total"), ("U#default#2026-11", "j#a")]
+    for key in (*kept, ("H#main", "default#ml.a.xlarge=1"), ("P#main", "counters")):
+        assert "ttl" not in table.row(*key), key
+
+
+def test_amounts_and_prices_come_back_exactly(table: Table) -> None:
+    one = table.submitted("a", wasted={"preemption": 7}, cents=123, survived=minutes(1.5))
+    price = Decimal("98.320000000000000001")
+    live = table.change(one, claimed(one, usd_per_hour=price, max_runtime=minutes(58.5)), room=of(9))
+    assert table.reader.job("a") == live
+    assert live.live is not None
+    assert live.live.usd_per_hour == price
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(lambda store: store.learn_limit("main", Capacity(A), None), id="a learned limit"),
+        pytest.param(lambda store: store.ranked("main", "age-1"), id="the order of a pool"),
+        pytest.param(lambda store: store.warned("vision", "2026-11"), id="a warning"),
+        pytest.param(lambda store: store.change_warm("main", None, warm_pool("w")), id="a warm pool"),
+        pytest.param(lambda store: store.drop_hold("main", HOLD), id="a hold"),
+    ],
+)
+def test_a_table_that_refuses_is_unavailable_for_now(write: Callable[[DynamoJobStore], None]) -> None:
+    refusal = ClientError({"Error": {"Code": "ThrottlingException", "Message": "m"}}, "UpdateItem")
+    client = Mock(spec_set=["update_item", "transact_write_items"])
+    client.update_item.side_effect = client.transact_write_items.side_effect = refusal
+    with pytest.raises(UnavailableError, match="ThrottlingException"):
+        write(DynamoJobStore(client, table=TABLE, retention_days=90))
 
 
 def test_finished_jobs_are_listed_newest_first_and_expire(table: Table) -> None:
@@ -244,36 +267,6 @@ def test_finished_jobs_are_listed_newest_first_and_expire(table: Table) -> None:
     for pk, sk in (("J#a0", "job"), ("J#a0", "request"), ("N#a0", "alias")):
         item = table.client.get_item(TableName=TABLE, Key={"pk": {"S": pk}, "sk": {"S": sk}})["Item"]
         assert int(item["ttl"]["N"]) == int((NOON + minutes(90 * 24 * 60)).timestamp()), sk
-
-
-def test_the_story_tells_every_step_and_attempt(table: Table) -> None:
-    one = table.running("a")
-    over = lifecycle.observed(one, seen("a", status="Completed", secondary="Completed"), now=NOON)
-    assert over is not None
-    (final,) = table.store.commit([over], at=NOON)
-    attempts, lines = table.reader.story(final)
-    assert [(one.number, one.status) for one in attempts] == [(0, "Completed")]
-    assert [line.to_state for line in lines] == [S.PENDING, S.STARTING, S.RUNNING, S.COMPLETED]
-
-
-def test_counts_of_the_pool_follow_its_jobs(table: Table) -> None:
-    table.running("a", vector=of(2))
-    table.submitted("b", team="other")
-    state = table.reader.pool_state("main")
-    assert state.used == of(2)
-    assert {name: (team.used, team.waiting) for name, team in state.teams.items()} == {
-        "default": (of(2), 0),
-        "other": ({}, 1),
-    }
-
-
-def test_each_policy_is_kept_and_the_slower_of_two_admins_loses(table: Table) -> None:
-    policies = DynamoPolicyStore(table.client, table=TABLE)
-    second = policies.put({"version": 1}, pools=["main"], replaces=table.policy)
-    with pytest.raises(LostRaceError):
-        policies.put({}, pools=["main"], replaces=table.policy)
-    assert policies.current() == second
-    assert (second.revision, second.version, second.document) == (2, 2, {"version": 1})
 
 
 def _cancelled(*codes: str) -> ClientError:
