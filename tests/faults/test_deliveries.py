@@ -4,10 +4,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from trainmaster.errors import UnavailableError
 
 from tests.builders import minutes
 from tests.faults.scenes import ends
-from tests.integration.world import World
+from tests.integration.cloud import THROTTLED
+from tests.integration.world import World, state_change
+from tests.template.stack import of_type, resources
 
 
 def test_B1_an_end_delivered_five_times_is_one_end(busy: World) -> None:
@@ -49,6 +52,34 @@ def test_B5_a_lost_event_is_made_good_within_two_periods(busy: World) -> None:
         busy.now += minutes(1)
         busy.reconcile()
     assert busy.states("job1") == ["completed"]
+
+
+def test_B1_an_end_heard_while_it_is_being_written_is_written_once(busy: World) -> None:
+    busy.sagemaker.end("job1", "Completed")
+    busy.meanwhile["TransactWriteItems"] = lambda: busy.tell("job1")
+    busy.tell("job1")
+    assert busy.states("job1") == ["completed"]
+    busy.check("job1", "job2")
+
+
+def test_B4_a_day_old_event_of_a_victim_changes_nothing_once_it_runs_again(preempting: World) -> None:
+    ends(preempting, "job1", "Stopped")
+    ends(preempting, "job4")
+    assert preempting.job("job1").attempt == 1
+    before = preempting.job("job1")
+    preempting.now += timedelta(hours=24)
+    preempting.tell("job1")
+    assert preempting.job("job1") == before
+
+
+def test_B5_a_lost_event_of_a_preemption_is_made_good_and_the_preemptor_starts(preempting: World) -> None:
+    preempting.sagemaker.end("job1", "Stopped")
+    for _ in range(2):
+        preempting.now += minutes(1)
+        preempting.reconcile()
+        preempting.schedule()
+    assert preempting.states("job1", "job4") == ["preempted", "running"]
+    preempting.check("job1", "job2", "job4")
 
 
 @pytest.mark.parametrize(
@@ -104,6 +135,51 @@ def test_B10_C6_a_job_that_completes_in_its_grace_time_does_not_come_back(preemp
     assert preempting.states("job1", "job4") == ["completed", "running"]
 
 
-def test_B11_failed_while_preempting_is_failed(preempting: World) -> None:
+def test_a_job_that_fails_while_it_is_preempted_is_failed(preempting: World) -> None:
     ends(preempting, "job1", "Failed", reason="AlgorithmError: ValueError")
     assert preempting.states("job1", "job4") == ["failed", "running"]
+
+
+@pytest.mark.parametrize("operation", ["GetItem", "DescribeTrainingJob", "TransactWriteItems"])
+def test_B9_an_end_that_could_not_be_written_for_hours_is_safe_to_redrive(
+    operation: str, busy: World
+) -> None:
+    """Lambda tries an event three times and then keeps it; an operator sends it again."""
+    busy.sagemaker.end("job1", "Completed")
+    busy.wire.lasting[operation] = THROTTLED
+    for _ in range(3):
+        with pytest.raises(UnavailableError):
+            busy.tell("job1")
+    busy.wire.heal()
+    busy.check("job1", "job2")
+    busy.now += timedelta(hours=6)
+    busy.tell("job1")
+    busy.tell("job1")
+    assert busy.states("job1") == ["completed"]
+    busy.check("job1", "job2")
+
+
+def test_B9_whatever_comes_without_an_asker_has_dead_letters_and_an_alarm_on_them() -> None:
+    stack = resources()
+    queues = {name for name in of_type(stack, "AWS::SQS::Queue") if name.endswith("DeadLetterQueue")}
+    alarms = of_type(stack, "AWS::CloudWatch::Alarm").values()
+    watched = {part["Value"] for alarm in alarms for part in alarm["Dimensions"]}
+    configs = of_type(stack, "AWS::Lambda::EventInvokeConfig").values()
+    kept = {config["DestinationConfig"]["OnFailure"]["Destination"] for config in configs}
+    assert queues == {
+        "DoorbellDeadLetterQueue",
+        "OnTrainingJobEventDeadLetterQueue",
+        "OnIdleAlarmDeadLetterQueue",
+        "ReconcileDeadLetterQueue",
+    }
+    assert {f"${{{queue}.QueueName}}" for queue in queues} <= watched
+    assert kept == {f"${{{queue}.Arn}}" for queue in queues - {"DoorbellDeadLetterQueue"}}
+
+
+def test_B13_of_two_stacks_only_the_one_of_the_tag_acts(busy: World) -> None:
+    """Both see the event of job1, and both know a job of that name."""
+    event = state_change("job1", busy.sagemaker)
+    event["detail"]["Tags"]["trainmaster:stack"] = "trainmaster-b"
+    busy.sagemaker.end("job1", "Completed")
+    busy.call("on_training_job_event", event)
+    assert busy.states("job1") == ["running"]

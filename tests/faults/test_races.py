@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from tests.builders import A, minutes
 from tests.faults.scenes import code_of, ends
-from tests.integration.cloud import refusal
+from tests.integration.cloud import CONFLICT, refusal
 from tests.integration.world import Crash, World
 
 
@@ -77,6 +79,37 @@ def test_C4_a_cancel_after_the_end_is_a_conflict(busy: World) -> None:
     assert "completed" in answer["detail"]
 
 
+def test_C5_a_new_priority_after_the_claim_is_on_the_job_that_runs(world: World) -> None:
+    world.submit("job1")
+    world.meanwhile["CreateTrainingJob"] = lambda: world.patch("job1", priority=9)
+    world.schedule()
+    (entry,) = world.wiring.reader.running("main")
+    assert (entry.state.value, entry.priority, entry.known_to_sagemaker) == ("running", 9, True)
+    world.check("job1")
+
+
+def test_C5_a_new_priority_before_the_claim_makes_the_pass_look_again(world: World) -> None:
+    for name in ("job1", "job2", "job3"):
+        world.submit(name)
+    world.meanwhile["TransactWriteItems"] = lambda: world.patch("job1", priority=9)
+    world.schedule()
+    assert world.states("job1", "job2", "job3") == ["running", "running", "pending"]
+    assert world.sagemaker.creates == ["job2", "job1"], "the first claim of job1 was void"
+    world.check("job1", "job2", "job3")
+
+
+def test_a_hold_before_the_claim_keeps_the_job_from_starting(world: World) -> None:
+    world.submit("job1")
+    world.meanwhile["TransactWriteItems"] = lambda: world.patch("job1", held=True)
+    world.schedule()
+    assert world.states("job1") == ["held"]
+    assert world.sagemaker.creates == []
+    assert world.patch("job1", held=False)["status"] == 200
+    world.schedule()
+    assert world.states("job1") == ["running"]
+    world.check("job1")
+
+
 def test_C7_a_preempted_job_that_its_user_cancels_does_not_come_back(preempting: World) -> None:
     assert preempting.api("DELETE", "/jobs/job1")["status"] == 202
     ends(preempting, "job1", "Stopped")
@@ -113,6 +146,54 @@ def test_C11_the_same_name_with_the_same_body_is_the_same_job_and_with_another_a
     answer = world.submit("job1", priority=5)
     assert answer["status"] == 409
     assert "pending" in answer["detail"]
+
+
+def test_C12_a_job_that_ended_after_it_was_read_as_waiting_is_passed_over(world: World) -> None:
+    world.submit("job1", priority=1)
+    world.submit("job2")
+    world.meanwhile["TransactWriteItems"] = lambda: world.cancel("job1")
+    world.schedule()
+    assert world.states("job1", "job2") == ["stopped", "running"]
+    assert world.sagemaker.creates == ["job2"]
+    world.check("job1", "job2")
+
+
+@pytest.mark.parametrize("conflicts", [1, 3])
+def test_C13_a_conflict_of_transactions_is_tried_again_with_jitter(conflicts: int, world: World) -> None:
+    world.submit("job1")
+    world.wire.strike("TransactWriteItems", conflicts, CONFLICT)
+    world.ring()
+    assert world.states("job1") == ["running"]
+    waits = world.wire.waits
+    assert [0 <= wait <= 0.05 * 2**number for number, wait in enumerate(waits)] == [True] * conflicts
+    assert len(set(waits)) == conflicts
+
+
+def test_C13_a_row_that_stays_busy_leaves_everything_for_the_next_pass(world: World) -> None:
+    world.submit("job1")
+    world.wire.lasting["TransactWriteItems"] = CONFLICT
+    world.ring()
+    assert world.states("job1") == ["pending"]
+    assert len(world.wire.waits) == 16, "eight tries of the claim, eight of the reason"
+    assert max(world.wire.waits) < 6.4
+    world.wire.heal()
+    world.ring()
+    assert world.states("job1") == ["running"]
+
+
+def test_C14_a_probe_of_the_account_does_not_outlive_a_lowered_capacity(world: World) -> None:
+    """The account allows more by now, but the pool no longer does."""
+    world.sagemaker.limits[A] = 1
+    world.submit("job1")
+    world.submit("job2")
+    world.schedule()
+    assert world.states("job1", "job2") == ["running", "pending"]
+    assert world.api("PUT", "/policy", {"pools": [{"name": "main", "capacity": {A: 1}}]})["status"] == 200
+    world.sagemaker.limits.clear()
+    world.a_minute_passes()
+    assert world.states("job1", "job2") == ["running", "pending"]
+    assert code_of(world, "job2") == "capacity"
+    world.check("job1", "job2")
 
 
 def test_C14_capacity_lowered_below_use_stops_nobody_and_starts_nobody(busy: World) -> None:

@@ -34,6 +34,8 @@ class Refused:
 
     code: str
     status: int = 400
+    members: dict[str, Any] = field(default_factory=dict)
+    """What the error's shape has besides its message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,9 @@ class AnswerLost:
 
 Trouble = Refused | Unreachable | AnswerLost
 THROTTLED = Refused("ThrottlingException")
+CONFLICT = Refused(
+    "TransactionCanceledException", members={"CancellationReasons": [{"Code": "TransactionConflict"}]}
+)
 OUTAGE = Refused("ServiceUnavailable", 503)
 
 
@@ -141,8 +146,10 @@ class Cloud:
         service, operation = event_name.split(".")[1:]
         self.wire.sent.append(operation)
         match self.wire.trouble(operation):
-            case Refused(code=code, status=status):
-                return as_botocore(request, refusal(code, f"{operation} was told to fail", status))
+            case Refused(code=code, status=status, members=members):
+                message = f"{operation} was told to fail"
+                body = {"__type": code, "message": message, **members}
+                return as_botocore(request, json_response(body, status=status))
             case Unreachable():
                 raise EndpointConnectionError(endpoint_url=request.url)
             case AnswerLost():

@@ -3,7 +3,8 @@
 import importlib
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from email.utils import format_datetime
@@ -31,6 +32,10 @@ from tests.integration.sagemaker_stub import SageMakerStub
 ACCOUNT = "123456789012"
 STACK = "trainmaster"
 USER = f"arn:aws:iam::{ACCOUNT}:user/ada"
+APPS = tuple(
+    importlib.import_module(f"functions.{name}.app")
+    for name in ("api", "schedule", "on_training_job_event", "on_idle_alarm", "reconcile")
+)
 BATCH = 25
 """Requests of one BatchWriteItem. Source: DynamoDB limits."""
 LEASE_AND_MORE = timedelta(minutes=6)
@@ -74,6 +79,10 @@ class World:
     now: datetime = NOON
     calls: int = 0
     crash: Crash | None = None
+    meanwhile: dict[str, Callable[[], Any]] = field(default_factory=dict)
+    """What somebody else does just before the next call of an operation."""
+    between_calls: Callable[[], None] | None = None
+    """Done before each AWS call while several functions work at once."""
     checkpoints: dict[str, datetime] = field(default_factory=dict)
     """When a checkpoint was written, by CheckpointConfig.S3Uri."""
     sagemaker: SageMakerStub = field(init=False)
@@ -105,6 +114,7 @@ class World:
         wiring = Wiring(settings)
         wiring.clock = lambda: self.now  # type: ignore[method-assign]
         wiring._client = self.cloud.client  # type: ignore[method-assign]
+        wiring.store._transactions._pause = self.wire.waits.append
         return wiring
 
     def answer(self, service: str, operation: str, request: AWSPreparedRequest) -> Response | None:
@@ -162,6 +172,10 @@ class World:
     # ---- crashes
 
     def before(self, operation: str) -> None:
+        if operation in self.meanwhile:
+            self.meanwhile.pop(operation)()
+        if self.between_calls is not None:
+            self.between_calls()
         if self.crash is not None and self.crash.strikes(self.calls, operation, "before"):
             raise CrashError
         self.calls += 1
@@ -190,9 +204,19 @@ class World:
 
     # ---- what the outside does
 
+    @contextmanager
+    def wired(self, *, between_calls: Callable[[], None] | None = None) -> Iterator[None]:
+        """The functions work for this world; several of them at once, if they hand over between calls."""
+        outer, self.between_calls = self.between_calls, between_calls or self.between_calls
+        with ExitStack() as stack:
+            for app in APPS:
+                stack.enter_context(mock.patch.object(app, "wiring", return_value=self.wiring))
+            yield
+        self.between_calls = outer
+
     def call(self, function: str, event: dict[str, Any]) -> Any:
         app = importlib.import_module(f"functions.{function}.app")
-        with mock.patch.object(app, "wiring", return_value=self.wiring):
+        with nullcontext() if self.between_calls else self.wired():
             return app.handler(event, _Context())
 
     def submit(self, name: str, *, priority: int = 0, **changes: Any) -> dict[str, Any]:
@@ -224,6 +248,13 @@ class World:
 
     def ring(self, pool: str = "main") -> None:
         self.call("schedule", {"Records": [{"messageId": "1", "body": json.dumps({"pool": pool})}]})
+
+    def cancel(self, name: str) -> int:
+        """The status of the answer."""
+        return int(self.api("DELETE", f"/jobs/{name}")["status"])
+
+    def patch(self, name: str, **wish: Any) -> dict[str, Any]:
+        return self.api("PATCH", f"/jobs/{name}", wish)
 
     def tell(self, name: str) -> None:
         """Deliver the state change event of a training job."""

@@ -1,0 +1,143 @@
+"""Row D2: the account allows less than the pool has. What is learned, for how long, and who starts then."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.builders import A, B, minutes
+from tests.faults.conftest import NewWorld
+from tests.faults.scenes import code_of, ends, trains
+from tests.integration.world import World, request
+
+POOL = {"pools": [{"name": "main", "capacity": {A: 3, B: 1}}]}
+ON_B = {"InstanceType": B, "InstanceCount": 1, "VolumeSizeInGB": 10}
+
+
+@pytest.fixture
+def limited(new_world: NewWorld) -> World:
+    """The pool has three of A, the account allows one; job1 trains on it, job2 was refused."""
+    world = new_world(POOL)
+    world.sagemaker.limits[A] = 1
+    world.submit("job1")
+    world.schedule()
+    trains(world, "job1")
+    world.submit("job2")
+    world.schedule()
+    return world
+
+
+def limit(world: World) -> tuple[int, timedelta, int]:
+    """Instances, for how long from now, refusals in a row."""
+    (learned,) = world.wiring.reader.pool_state("main").account_limits.values()
+    return learned.limit, learned.until - world.now, learned.refusals
+
+
+def test_D2_a_job_the_account_refuses_goes_back_into_its_turn_and_says_why(limited: World) -> None:
+    job = limited.job("job2")
+    assert (job.state.value, job.attempt, job.is_parked, job.refused_starts) == ("pending", 0, False, 0)
+    waiting = limited.api("GET", "/jobs/job2")["waiting"]
+    assert waiting["code"] == "account-limit"
+    assert f"the account allows 1 {A} for now, the next try is at 2026-11-02 12:0" in waiting["message"]
+    limited.check("job1", "job2")
+
+
+def test_D2_other_types_still_start(limited: World) -> None:
+    limited.submit("job3", ResourceConfig=ON_B)
+    limited.submit("job4")
+    limited.schedule()
+    assert limited.states("job2", "job3", "job4") == ["pending", "running", "pending"]
+    assert [code_of(limited, name) for name in ("job2", "job4")] == ["account-limit", "account-limit"]
+    assert limited.wire.sent.count("CreateTrainingJob") == 3, "the limit spares job4 its try"
+    limited.check("job1", "job2", "job3", "job4")
+
+
+def test_D2_the_wait_doubles_up_to_a_quarter_of_an_hour_and_each_time_one_job_tries(limited: World) -> None:
+    limited.submit("job3")
+    waits, refusals = [limit(limited)[1]], [limit(limited)[2]]
+    for _ in range(5):
+        tried = limited.wire.sent.count("CreateTrainingJob")
+        limited.now += waits[-1] - timedelta(seconds=1)
+        limited.ring()
+        assert limited.wire.sent.count("CreateTrainingJob") == tried, "not before its time"
+        limited.now += timedelta(seconds=1)
+        limited.ring()
+        assert limited.wire.sent.count("CreateTrainingJob") == tried + 1, "job2 tries, job3 waits for it"
+        assert code_of(limited, "job3") == "account-limit"
+        waits.append(limit(limited)[1])
+        refusals.append(limit(limited)[2])
+    most = [minutes(count) for count in (1, 2, 4, 8, 15, 15)]
+    assert all(at_most / 2 <= wait <= at_most for wait, at_most in zip(waits, most, strict=True)), waits
+    assert refusals == [1, 2, 3, 4, 5, 6]
+    limited.check("job1", "job2", "job3")
+
+
+def test_D2_a_try_that_works_forgets_the_limit_and_the_others_follow(limited: World) -> None:
+    limited.submit("job3")
+    limited.sagemaker.limits.clear()
+    limited.now += minutes(1)
+    limited.ring()
+    assert limited.states("job2", "job3") == ["running", "running"]
+    assert limited.wiring.reader.pool_state("main").account_limits == {}
+    limited.check("job1", "job2", "job3")
+
+
+@pytest.mark.parametrize(
+    ("minutes_ago", "refusals"),
+    [
+        pytest.param(2.9, 0, id="just after an end the quota is not yet given back: half a minute"),
+        pytest.param(3.0, 1, id="later it is a limit: up to a minute"),
+    ],
+)
+def test_D2_a_refusal_soon_after_an_end_only_delays(
+    minutes_ago: float, refusals: int, new_world: NewWorld
+) -> None:
+    world = new_world(POOL)
+    world.submit("job1")
+    world.schedule()
+    trains(world, "job1")
+    ends(world, "job1")
+    world.now += minutes(minutes_ago)
+    world.sagemaker.limits[A] = 0
+    world.submit("job2")
+    world.schedule()
+    held, wait, counted = limit(world)
+    assert (held, counted) == (0, refusals)
+    if not refusals:
+        assert wait == timedelta(seconds=30)
+    world.sagemaker.limits.clear()
+    world.now += wait
+    world.ring()
+    assert world.states("job2") == ["running"]
+
+
+def test_D2_instances_beside_the_queue_that_use_up_the_quota_only_make_jobs_wait(world: World) -> None:
+    """Somebody else's training job took the last instance of the account."""
+    world.sagemaker._CreateTrainingJob(request("foreign"))
+    world.sagemaker.limits[A] = 1
+    world.submit("job1")
+    world.schedule()
+    assert code_of(world, "job1") == "account-limit"
+    world.sagemaker.end("foreign", "Completed")
+    world.now += minutes(1)
+    world.reconcile()
+    world.schedule()
+    assert world.states("job1") == ["running"]
+    assert world.job("job1").attempt == 0
+
+
+def test_D2_a_warm_pool_is_given_up_when_the_account_has_no_room_beside_it(new_world: NewWorld) -> None:
+    """Warm instances count against the account's quota, too."""
+    policy = {"pools": [{"name": "main", "capacity": {A: 2}, "warm_pool": {"keep_alive": "10m"}}]}
+    world = new_world(policy)
+    world.sagemaker.limits[A] = 1
+    world.submit("job1")
+    world.schedule()
+    trains(world, "job1")
+    world.sagemaker.end("job1", "Completed")
+    world.tell("job1")
+    world.submit("job2", RoleArn="arn:aws:iam::123456789012:role/other")
+    for _ in range(3):
+        world.a_minute_passes()
+    assert world.states("job2") == ["running"]
+    assert world.sagemaker.available() == {}
+    world.check("job1", "job2")
