@@ -72,6 +72,8 @@ def diff(file: PolicyFile, *, as_json: JsonFlag = False) -> None:
         console().print(Text(line, style=_STYLES.get(line[:1], "")), soft_wrap=True)
     print()
     print_lines(list(job_lines(tried.get("changes") or ())) or ["No job would start, stop or wait for it."])
+    if tried.get("truncated"):
+        print("More jobs wait: only the first that ask for the same thing were looked at.")
     _print_warnings(tried)
 
 

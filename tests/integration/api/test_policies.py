@@ -280,3 +280,114 @@ def submit_through(api: Api, handle: Any) -> Any:
         return api.submit("late")
     finally:
         api.handle = now
+
+
+def tried(api: Api, document: object) -> Any:
+    before = api.policies.current()
+    answer = api.call("PUT", "/policy", document, user=ADMIN, query={"dry_run": "true"})
+    assert api.policies.current() == before
+    return answer
+
+
+def changes(api: Api, document: object) -> list[tuple[str, str, str]]:
+    answer = tried(api, document)
+    assert answer.status == 200, answer
+    return [(one["job"], one["change"], one["message"]) for one in answer.json["changes"]]
+
+
+def test_a_dry_run_answers_as_the_put_would_and_changes_nothing(api: Api) -> None:
+    api.doorbell.pools.clear()
+    document = {**DOCUMENT, "idle": {"for": "15m"}}
+    answer = tried(api, document)
+    assert answer.status == 200
+    assert answer.json.keys() == {"revision", "paused", "policy", "warnings", "changes", "truncated"}
+    assert (answer.json["revision"], answer.json["policy"]) == (2, document)
+    assert [warning["field"] for warning in answer.json["warnings"]] == ["idle"]
+    assert (answer.json["changes"], answer.json["truncated"]) == ([], False)
+    assert api.doorbell.pools == []
+    assert put(api, document).json.keys() == answer.json.keys() - {"changes", "truncated"}
+
+
+def test_a_dry_run_says_who_would_start_and_who_would_never(api: Api) -> None:
+    for name in ("one", "two"):
+        api.submit(name)
+        api.start(name)
+    api.submit("wide", ResourceConfig=ON_G5 | {"InstanceType": P5, "InstanceCount": 2}, priority=3)
+    api.submit("narrow")
+    more = with_pools({"name": "p5", "capacity": {P5: 4}, "preemption": {"enabled": False}}, POOLS[1])
+    assert changes(api, more) == [("wide", "starts", f"in {P5}=2")]
+    less = with_pools({"name": "p5", "capacity": {P5: 1}}, POOLS[1])
+    assert ("wide", "impossible", f"needs {P5}=2, the pool has {P5}=1 in all") in changes(api, less)
+    assert tried(api, more).json["changes"][0] == {
+        "job": "wide",
+        "team": "vision",
+        "pool": "p5",
+        "change": "starts",
+        "message": f"in {P5}=2",
+    }
+
+
+def test_a_dry_run_says_for_whom_others_would_be_stopped(api: Api) -> None:
+    put(api, with_pools({"name": "p5", "capacity": {P5: 1}, "preemption": {"enabled": False}}, POOLS[1]))
+    api.submit("low")
+    api.start("low")
+    api.submit("high", priority=9)
+    assert changes(api, with_pools({"name": "p5", "capacity": {P5: 1}}, POOLS[1])) == [
+        ("high", "stops-waiting", f"low is stopping to make room for {P5}=1"),
+        ("low", "preempted", "makes room for high, priority 9"),
+    ]
+
+
+def test_a_dry_run_says_who_would_have_to_wait(api: Api) -> None:
+    api.submit("a")
+    ((name, change, message),) = changes(
+        api,
+        with_pools(
+            {
+                "name": "p5",
+                "capacity": {P5: 2},
+                "quotas": {"speech": {"nominal": {P5: 2}}, "vision": {"borrowing_limit": {P5: 0}}},
+            },
+            POOLS[1],
+        ),
+    )
+    assert (name, change) == ("a", "waits")
+    assert "may borrow 0" in message
+
+
+def test_a_dry_run_of_another_order_looks_at_the_turns_that_would_be(api: Api) -> None:
+    put(api, with_pools({"name": "p5", "capacity": {P5: 1}, "order": {"aging": "off"}}, POOLS[1]))
+    api.submit("old", priority=1)
+    api.now += timedelta(days=3)
+    api.submit("new", priority=2)
+    aged = with_pools({"name": "p5", "capacity": {P5: 1}}, POOLS[1])
+    assert {(name, change) for name, change, _ in changes(api, aged)} == {("old", "starts"), ("new", "waits")}
+
+
+def test_a_dry_run_looks_at_the_first_of_a_long_queue_and_says_so(api: Api) -> None:
+    for number in range(9):
+        api.submit(f"job-{number}")
+    answer = tried(api, with_pools({"name": "p5", "capacity": {P5: 0}}, POOLS[1]))
+    assert answer.json["truncated"]
+    impossible = [one["job"] for one in answer.json["changes"] if one["change"] == "impossible"]
+    assert impossible == [f"job-{number}" for number in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("document", "status"),
+    [
+        pytest.param({"pools": [{"name": "p5", "capacity": {P5: -1}}]}, 422, id="an error"),
+        pytest.param(with_pools(POOLS[1]), 409, id="a pool with jobs goes"),
+    ],
+)
+def test_a_dry_run_is_refused_as_the_put_is(api: Api, document: Any, status: int) -> None:
+    api.submit("a")
+    refused, real = tried(api, document), put(api, document)
+    assert refused.status == status
+    assert refused == real
+
+
+def test_a_misspelt_dry_run_changes_nothing(api: Api) -> None:
+    for query in ({"dry_run": "yes"}, {"dryrun": "true"}):
+        assert api.call("PUT", "/policy", {}, user=ADMIN, query=query).status == 400
+    assert api.policies.current().document == DOCUMENT

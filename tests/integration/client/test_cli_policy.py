@@ -133,6 +133,15 @@ def test_diff_says_when_nothing_would_change(trainmaster: Trainmaster, api: Fake
     ]
 
 
+def test_diff_says_that_it_looked_at_the_first_jobs_only(
+    trainmaster: Trainmaster, api: FakeApi, new_policy: str
+) -> None:
+    api.script("PUT", "/policy", answer(changes=[], truncated=True))
+    api.script("GET", "/policy", answer(policy=NEW))
+    last = trainmaster("policy", "diff", new_policy).out.splitlines()[-1]
+    assert last == "More jobs wait: only the first that ask for the same thing were looked at."
+
+
 def test_diff_as_json_is_what_the_dry_run_said(
     trainmaster: Trainmaster, api: FakeApi, new_policy: str
 ) -> None:

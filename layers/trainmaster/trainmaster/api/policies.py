@@ -6,7 +6,8 @@ from http import HTTPStatus
 
 from trainmaster.api.ringing import ring
 from trainmaster.api.stranding import closed_where_less, refuse_strandings
-from trainmaster.api.visit import Answer, Visit
+from trainmaster.api.trying import try_policy
+from trainmaster.api.visit import Answer, Visit, is_dry_run
 from trainmaster.errors import FieldError, NotFoundError, PolicyViolationError
 from trainmaster.policy import Policy, parse_policy
 from trainmaster.ports import StoredPolicy
@@ -31,15 +32,26 @@ def show_policy(visit: Visit) -> Answer:
 
 def put_policy(visit: Visit) -> Answer:
     """Replace the policy read on entering; if another admin was faster, this one may try again (503)."""
-    visit.call.parameters()
+    dry_run = is_dry_run(visit.call)
     document = _body(visit)
     policy = parse_policy(document)
+    if dry_run:
+        return _tried(visit, document, policy)
     pools = _pools(visit.policy, policy)
     with closed_where_less(visit, policy):
         refuse_strandings(visit.policy, policy, visit.outside.reader)
         stored = visit.outside.policies.put(document, pools=pools, replaces=visit.stored)
     ring(visit.outside.doorbell, pools)
     return Answer(status=HTTPStatus.OK, body=policy_view(stored, policy.warnings))
+
+
+def _tried(visit: Visit, document: JsonObject, policy: Policy) -> Answer:
+    """What the put would answer, and what it would do to jobs; nothing is changed."""
+    refuse_strandings(visit.policy, policy, visit.outside.reader)
+    next_one = replace(visit.stored, revision=visit.stored.revision + 1, document=document)
+    trial = try_policy(visit, policy)
+    more = {"changes": list(trial.changes), "truncated": trial.is_truncated}
+    return Answer(status=HTTPStatus.OK, body=policy_view(next_one, policy.warnings) | more)
 
 
 def put_paused(visit: Visit) -> Answer:

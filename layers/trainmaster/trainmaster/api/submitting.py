@@ -6,10 +6,9 @@ from http import HTTPStatus
 from trainmaster.api.places import place_if_short
 from trainmaster.api.reasons import snapshot_of
 from trainmaster.api.ringing import ring
-from trainmaster.api.visit import Answer, Visit
+from trainmaster.api.visit import Answer, Visit, is_dry_run
 from trainmaster.errors import (
     FieldError,
-    InvalidRequestError,
     JobConflictError,
     LostRaceError,
     TeamLimitError,
@@ -18,7 +17,6 @@ from trainmaster.identity import team_for
 from trainmaster.jobs import Job, lane_text
 from trainmaster.policy import PoolPolicy
 from trainmaster.ports import Admission
-from trainmaster.request_errors import invalid
 from trainmaster.requests import canonical, read_request
 from trainmaster.scheduling.actions import Preempt
 from trainmaster.scheduling.entries import waiting_entry
@@ -41,21 +39,9 @@ RANDOM_BYTES = 10
 
 
 def add_job(visit: Visit) -> Answer:
-    dry_run = _is_dry_run(visit)
+    dry_run = is_dry_run(visit.call)
     submission = _read(visit)
     return _dry_run(visit, submission) if dry_run else _submit(visit, submission)
-
-
-def _is_dry_run(visit: Visit) -> bool:
-    value = visit.call.parameters("dry_run").get("dry_run", "false")
-    if value not in {"true", "false"}:
-        raise _bad_dry_run()
-    return value == "true"
-
-
-def _bad_dry_run() -> InvalidRequestError:
-    error = FieldError(field="query.dry_run", message="is neither true nor false", hint="write true or false")
-    return invalid([error])
 
 
 def _read(visit: Visit) -> Submission:

@@ -66,6 +66,15 @@ class Call:
         return {name: values[0] for name, values in self.query.items() if values and values[0]}
 
 
+def is_dry_run(call: Call) -> bool:
+    """The one parameter of calls that can be tried out."""
+    value = call.parameters("dry_run").get("dry_run", "false")
+    if value in {"true", "false"}:
+        return value == "true"
+    error = FieldError(field="query.dry_run", message="is neither true nor false", hint="write true or false")
+    raise invalid([error])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     status: HTTPStatus

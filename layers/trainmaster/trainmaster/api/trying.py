@@ -1,0 +1,72 @@
+"""PUT /policy?dry_run=true: what a policy would do to the jobs that wait and run now."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from trainmaster.api.visit import Visit
+from trainmaster.policy import Policy, PoolPolicy
+from trainmaster.scheduling.differences import Difference, Outlook, differences
+from trainmaster.scheduling.ordering import score_of
+from trainmaster.scheduling.planner import plan
+from trainmaster.scheduling.snapshot import Snapshot
+from trainmaster.views import View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    changes: tuple[View, ...]
+    is_truncated: bool
+    """More jobs wait than were looked at: the first of each kind speak for those behind them."""
+
+
+def try_policy(visit: Visit, new: Policy) -> Trial:
+    """Ask the planner twice about each pool that stays: under the policy in force, and under the new one."""
+    now = visit.outside.clock()
+    changes: list[View] = []
+    is_truncated = False
+    for pool in visit.policy.pools:
+        after = new.pool(pool.name)
+        if after is None:
+            continue  # nobody is in it: else the policy would have been refused
+        looked_at, found = _try_pool(visit, pool, after, new, now=now)
+        is_truncated = is_truncated or visit.outside.reader.queue_length(pool.name) > looked_at
+        changes += (_view(one, pool) for one in found)
+    return Trial(changes=tuple(changes), is_truncated=is_truncated)
+
+
+def _try_pool(
+    visit: Visit, old: PoolPolicy, new: PoolPolicy, policy: Policy, *, now: datetime
+) -> tuple[int, Iterator[Difference]]:
+    reader, paused = visit.outside.reader, visit.stored.paused
+    snapshot = reader.snapshot(old, policy=visit.policy, paused=paused, now=now)
+    other = reader.snapshot(new, policy=policy, paused=paused, now=now)
+    # Read at two instants; only what the policy decides may differ between the plans.
+    tried = replace(snapshot, budgets=other.budgets, prices=other.prices, spot_max_wait=other.spot_max_wait)
+    if new.order_key != old.order_key:
+        tried = _in_order_of(new, tried, visit)
+    before = Outlook(snapshot=snapshot, pool=old, plan=plan(snapshot, old, now=now))
+    after = Outlook(snapshot=tried, pool=new, plan=plan(tried, new, now=now))
+    return len(snapshot.waiting), differences(before, after)
+
+
+def _in_order_of(pool: PoolPolicy, snapshot: Snapshot, visit: Visit) -> Snapshot:
+    """With the scores that the jobs would get."""
+    names = [*(one.name for one in snapshot.waiting), *(one.name for one in snapshot.running)]
+    jobs = visit.outside.reader.jobs(names)
+    scores = {name: score_of(job.spec, job.priority, pool) for name, job in jobs.items()}
+    return replace(
+        snapshot,
+        waiting=tuple(replace(one, score=scores.get(one.name, one.score)) for one in snapshot.waiting),
+        running=tuple(replace(one, score=scores.get(one.name, one.score)) for one in snapshot.running),
+    )
+
+
+def _view(one: Difference, pool: PoolPolicy) -> View:
+    return {
+        "job": one.job.name,
+        "team": one.job.team,
+        "pool": pool.name,
+        "change": one.kind.value,
+        "message": one.message,
+    }
