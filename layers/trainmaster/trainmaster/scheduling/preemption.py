@@ -87,17 +87,17 @@ def reclaims(victim: RunningJob, preemptor: Preemptor, quotas: Quotas) -> bool:
 
 
 def _may_stop(victim: RunningJob, preemptor: Preemptor, field: Field) -> bool:
-    rules, job = field.rules, preemptor.job
-    tier = field.quotas.tier(victim.name)
+    rules, job, quotas = field.rules, preemptor.job, field.quotas
+    if victim.state is not JobState.RUNNING or not victim.preemptible:
+        return False
+    outranked = victim.priority + rules.min_priority_gap <= job.priority
+    if not outranked and not quotas.quotas:  # asked of every running job: without quotas nobody borrows
+        return False
+    tier = quotas.tier(victim.name)
     return (
-        victim.state is JobState.RUNNING
-        and victim.preemptible
-        and (
-            (
-                victim.priority + rules.min_priority_gap <= job.priority
-                and (victim.team == job.team or tier == preemptor.tier)
-            )
-            or reclaims(victim, preemptor, field.quotas)
+        (
+            (outranked and (victim.team == job.team or tier == preemptor.tier))
+            or reclaims(victim, preemptor, quotas)
         )
         and (tier, victim.score, victim.name) > (preemptor.tier, job.score, job.name)
         and victim.preemptions < rules.max_per_job
