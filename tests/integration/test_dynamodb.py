@@ -131,7 +131,7 @@ def table(dynamodb: Any) -> Table:
 
 def test_a_claim_and_an_end_touch_each_row_once_and_leave_what_they_should(table: Table) -> None:
     warm = warm_pool("earlier")
-    table.store.change_warm("main", None, warm)
+    table.store.change_warm("main", None, warm, at=NOON)
     one = table.submitted("a", team="vision")
     claim = claimed(one, month="2026-11", reserved_cents=700, shape=KEYED, reuses="earlier")
     live = table.change(one, claim, warm=of(1), reuses=warm, committed_room=0)
@@ -180,7 +180,7 @@ def test_a_pass_reads_the_same_however_deep_the_queue_is(table: Table, depth: in
 
 
 def test_a_pass_reads_warm_pools_only_where_some_are_counted_and_months_only_of_budgets(table: Table) -> None:
-    table.store.change_warm("main", None, warm_pool("w"))
+    table.store.change_warm("main", None, warm_pool("w"), at=NOON)
     for team in ("vision", "speech"):
         table.submitted(f"of-{team}", team=team)
     table.calls.reads.clear()
@@ -218,7 +218,7 @@ def test_rows_written_while_a_job_lives_expire_twice_as_late_as_the_job(table: T
 
 
 def test_months_run_times_and_warm_pools_never_expire(table: Table) -> None:
-    table.store.change_warm("main", None, warm_pool("w"))
+    table.store.change_warm("main", None, warm_pool("w"), at=NOON)
     one = table.running("a", month="2026-11", reserved_cents=9)
     over = lifecycle.observed(one, seen("a", **COMPLETED), now=NOON)
     assert over is not None
@@ -243,7 +243,9 @@ def test_amounts_and_prices_come_back_exactly(table: Table) -> None:
         pytest.param(lambda store: store.learn_limit("main", Capacity(A), None), id="a learned limit"),
         pytest.param(lambda store: store.ranked("main", "age-1"), id="the order of a pool"),
         pytest.param(lambda store: store.warned("vision", "2026-11"), id="a warning"),
-        pytest.param(lambda store: store.change_warm("main", None, warm_pool("w")), id="a warm pool"),
+        pytest.param(
+            lambda store: store.change_warm("main", None, warm_pool("w"), at=NOON), id="a warm pool"
+        ),
         pytest.param(lambda store: store.drop_hold("main", HOLD), id="a hold"),
     ],
 )

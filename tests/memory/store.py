@@ -42,6 +42,8 @@ class MemoryJobStore:
             self._write(change, at=at)
         if guard is not None:
             _apply_guard(guard, pool)
+            if guard.reuses is not None:
+                self._bill_warm(guard.reuses, at=at)
         return tuple(self._tables.jobs[change.after.name] for change in changes)
 
     def limit_hold(self, pool: str, hold: Hold, until: datetime) -> None:
@@ -55,7 +57,9 @@ class MemoryJobStore:
         if holds.get(hold.preemptor) == hold:
             del holds[hold.preemptor]
 
-    def change_warm(self, pool: str, before: WarmPool | None, after: WarmPool | None) -> None:
+    def change_warm(
+        self, pool: str, before: WarmPool | None, after: WarmPool | None, *, at: datetime
+    ) -> None:
         rows = self._tables.pools[pool]
         known = before or after
         assert known is not None
@@ -67,6 +71,8 @@ class MemoryJobStore:
         if after is not None:
             _add(rows.warm, after.vector, +1)
             rows.warm_pools[name] = after
+        elif before is not None:
+            self._bill_warm(before, at=at)
 
     def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
         limits = self._tables.pools[pool].limits
@@ -197,6 +203,18 @@ class MemoryJobStore:
         usage.by.update(ended.cents_by)
         if ended.taken_by is not None and change.after.state is JobState.PREEMPTED:
             self._month(change, ended.month or month_of(at)).takings.append(_taking(change, ended, at=at))
+
+    def _bill_warm(self, warm: WarmPool, *, at: datetime) -> None:
+        line = warm.bill(at)
+        if line is None or warm.month is None:
+            return
+        month = self._tables.months[warm.team, warm.month]
+        month.committed += line.cents or 0
+        month.spent += line.cents or 0
+        usage = month.jobs.setdefault(line.job, Usage())
+        usage.instance_seconds += line.instance_seconds
+        usage.unpriced += int(line.cents is None)
+        usage.by.update({cause.value: cents for cause, cents in line.by.items()})
 
     def _month(self, change: Change, month: str) -> Month:
         return self._tables.months[change.after.spec.team, month]

@@ -287,6 +287,9 @@ def test_what_an_end_leaves_warm(status: str | None, shape: Shape, *, kept: bool
         warm_key="k",
         since=NOON + minutes(60),
         expires_at=NOON + minutes(70),
+        job="train-1",
+        month=change.before.live.month if change.before.live else None,
+        usd_per_hour=change.before.live.usd_per_hour if change.before.live else None,
     )
     assert change.leaves_warm == (expected if kept else None)
 
@@ -301,6 +304,8 @@ STILL = WarmPool(
     warm_key="k",
     since=NOON - minutes(5),
     expires_at=NOON + minutes(5),
+    job="train-1",
+    billed_from=NOON,
 )
 
 

@@ -173,6 +173,10 @@ def _still_warm(job: Job, left: Observation | None) -> WarmPool | None:
         warm_key=live.shape.warm_key,
         since=left.ended_at,
         expires_at=left.ended_at + (live.keep_alive or timedelta()),
+        job=job.name,
+        month=live.month,
+        usd_per_hour=live.usd_per_hour,
+        billed_from=live.claimed_at,
     )
 
 
@@ -270,6 +274,9 @@ def _left_warm(job: Job, seen: Observation | None, attempt: Attempt) -> WarmPool
         warm_key=attempt.shape.warm_key,
         since=since,
         expires_at=since + (attempt.keep_alive or timedelta()),
+        job=job.name,
+        month=attempt.month,
+        usd_per_hour=attempt.usd_per_hour,
     )
 
 

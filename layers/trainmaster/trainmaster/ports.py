@@ -149,8 +149,13 @@ class JobStore(Protocol):
 
     def drop_hold(self, pool: str, hold: Hold) -> None: ...
 
-    def change_warm(self, pool: str, before: WarmPool | None, after: WarmPool | None) -> None:
-        """Write, replace or drop a warm pool, and count it. Raises LostRaceError unless it is ``before``."""
+    def change_warm(
+        self, pool: str, before: WarmPool | None, after: WarmPool | None, *, at: datetime
+    ) -> None:
+        """Write, replace or drop a warm pool, count it, and bill one that is dropped.
+
+        Raises LostRaceError unless it is ``before``.
+        """
 
     def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
         """Remember what the account refused; None: it refuses no more."""

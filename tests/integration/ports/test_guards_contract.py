@@ -43,7 +43,7 @@ def test_a_claim_within_its_guard_moves_the_job_to_the_running(plane: Plane) -> 
 def test_a_write_whose_guard_does_not_hold_changes_nothing(plane: Plane, guard: dict[str, Any]) -> None:
     plane.running("busy")
     plane.submitted("rival")
-    plane.store.change_warm("main", None, replace(warm("gone"), vector=of(2)))
+    plane.store.change_warm("main", None, replace(warm("gone"), vector=of(2)), at=NOON)
     one = plane.submitted("a")
     before = plane.snapshot()
     with pytest.raises(LostRaceError):
@@ -54,7 +54,7 @@ def test_a_write_whose_guard_does_not_hold_changes_nothing(plane: Plane, guard: 
 def test_a_write_whose_guard_holds_exactly_is_made(plane: Plane) -> None:
     plane.running("busy")
     rival = plane.submitted("rival")
-    plane.store.change_warm("main", None, warm("kept"))
+    plane.store.change_warm("main", None, warm("kept"), at=NOON)
     one = plane.submitted("a")
     guard: dict[str, Any] = {"room": {**of(1), **of(0, B)}, "used": {**of(1), **of(0, B)}, "warm": of(1)}
     plane.change(one, claimed(one), **guard, still_waiting=waiting_entry(rival))

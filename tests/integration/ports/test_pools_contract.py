@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from trainmaster import lifecycle
 from trainmaster.errors import LostRaceError
 from trainmaster.jobs import Capacity, JobState
 from trainmaster.ledger import Cause, MonthAccount, PreemptionEntry, UsageLine
+from trainmaster.ports import Change, Guard
 from trainmaster.scheduling.snapshot import AccountLimit
 
 from tests.builders import NOON, A, B, claimed, minutes, of, waiting
@@ -29,9 +31,9 @@ def test_an_end_moves_what_sagemaker_kept_from_used_towarm(plane: Plane) -> None
 
 def test_a_warm_pool_is_counted_once_whoever_finds_it(plane: Plane) -> None:
     one = plane.running("a")
-    plane.store.change_warm("main", None, warm("a"))
+    plane.store.change_warm("main", None, warm("a"), at=NOON)
     with pytest.raises(LostRaceError):
-        plane.store.change_warm("main", None, warm("a"))
+        plane.store.change_warm("main", None, warm("a"), at=NOON)
     with pytest.raises(LostRaceError):
         plane.store.commit([replace(ended(one), leaves_warm=warm("a"))], at=NOON)
     assert (plane.snapshot().warm, plane.job("a")) == (of(1), one)
@@ -39,25 +41,25 @@ def test_a_warm_pool_is_counted_once_whoever_finds_it(plane: Plane) -> None:
 
 def test_a_warm_pool_is_changed_and_dropped_only_as_it_was_seen(plane: Plane) -> None:
     first, longer = warm("a"), warm("a", expires_at=NOON + minutes(20))
-    plane.store.change_warm("main", None, first)
-    plane.store.change_warm("main", first, longer)
+    plane.store.change_warm("main", None, first, at=NOON)
+    plane.store.change_warm("main", first, longer, at=NOON)
     with pytest.raises(LostRaceError):
-        plane.store.change_warm("main", first, replace(first, releasing=True))
+        plane.store.change_warm("main", first, replace(first, releasing=True), at=NOON)
     with pytest.raises(LostRaceError):
-        plane.store.change_warm("main", first, None)
+        plane.store.change_warm("main", first, None, at=NOON)
     assert (plane.snapshot().warm, plane.snapshot().warm_pools) == (of(1), (longer,))
-    plane.store.change_warm("main", longer, replace(longer, releasing=True))
+    plane.store.change_warm("main", longer, replace(longer, releasing=True), at=NOON)
     with pytest.raises(LostRaceError):
-        plane.store.change_warm("main", longer, None)
-    plane.store.change_warm("main", replace(longer, releasing=True), None)
+        plane.store.change_warm("main", longer, None, at=NOON)
+    plane.store.change_warm("main", replace(longer, releasing=True), None, at=NOON)
     with pytest.raises(LostRaceError):
-        plane.store.change_warm("main", replace(longer, releasing=True), None)
+        plane.store.change_warm("main", replace(longer, releasing=True), None, at=NOON)
     assert (plane.snapshot().warm, plane.snapshot().warm_pools) == ({}, ())
 
 
 def test_a_claim_takes_its_warm_pool_once(plane: Plane) -> None:
-    plane.store.change_warm("main", None, warm("a"))
-    plane.store.change_warm("main", None, warm("b"))
+    plane.store.change_warm("main", None, warm("a"), at=NOON)
+    plane.store.change_warm("main", None, warm("b"), at=NOON)
     first, second = plane.submitted("x"), plane.submitted("y")
     plane.change(first, claimed(first), room=of(0), warm=of(2), reuses=warm("a"))
     with pytest.raises(LostRaceError):
@@ -67,8 +69,8 @@ def test_a_claim_takes_its_warm_pool_once(plane: Plane) -> None:
 
 
 def test_a_warm_pool_that_is_being_given_up_cannot_be_claimed(plane: Plane) -> None:
-    plane.store.change_warm("main", None, warm("a"))
-    plane.store.change_warm("main", warm("a"), warm("a", releasing=True))
+    plane.store.change_warm("main", None, warm("a"), at=NOON)
+    plane.store.change_warm("main", warm("a"), warm("a", releasing=True), at=NOON)
     one = plane.submitted("x")
     with pytest.raises(LostRaceError):
         plane.change(one, claimed(one), warm=of(1), reuses=warm("a"))
@@ -77,10 +79,40 @@ def test_a_warm_pool_that_is_being_given_up_cannot_be_claimed(plane: Plane) -> N
 
 def test_a_warm_pool_that_was_lengthened_meanwhile_can_be_claimed(plane: Plane) -> None:
     longer = warm("a", expires_at=NOON + minutes(20))
-    plane.store.change_warm("main", None, longer)
+    plane.store.change_warm("main", None, longer, at=NOON)
     one = plane.submitted("x")
     plane.change(one, claimed(one), warm=of(1), reuses=warm("a"))
     assert (plane.snapshot().warm, plane.snapshot().warm_pools) == ({}, ())
+
+
+KEPT = warm("a", job="old", month="2026-11", usd_per_hour=Decimal(60), expires_at=NOON + minutes(9))
+"""Of one dollar a minute."""
+
+
+@pytest.mark.parametrize(
+    ("minutes_later", "dollars"),
+    [
+        pytest.param(4, 4, id="for as long as it was kept"),
+        pytest.param(30, 9, id="not for longer than SageMaker kept it"),
+    ],
+)
+def test_a_warm_pool_that_is_gone_is_billed_to_the_job_that_left_it(
+    plane: Plane, minutes_later: float, dollars: int
+) -> None:
+    plane.store.change_warm("main", None, KEPT, at=NOON)
+    plane.store.change_warm("main", KEPT, None, at=NOON + minutes(minutes_later))
+    cents = 100 * dollars
+    line = UsageLine(job="old", instance_seconds=60 * dollars, cents=cents, by={Cause.WARM_POOL: cents})
+    assert plane.reader.usage("default", "2026-11") == ((line,), ())
+    assert plane.reader.month("default", "2026-11") == MonthAccount(spent=cents)
+
+
+def test_a_warm_pool_that_is_claimed_is_billed_up_to_the_claim(plane: Plane) -> None:
+    plane.store.change_warm("main", None, KEPT, at=NOON)
+    one = plane.submitted("x")
+    guard = Guard(policy_version=plane.policy.version, warm=of(1), reuses=KEPT)
+    plane.store.commit([Change(before=one, after=claimed(one))], at=NOON + minutes(3), guard=guard)
+    assert plane.reader.month("default", "2026-11") == MonthAccount(spent=300)
 
 
 def test_a_learned_limit_is_replaced_and_forgotten(plane: Plane) -> None:

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 from trainmaster.jobs import Capacity, Choice, JobState, Shape, Vector, asked_for, epoch_ms
-from trainmaster.ledger import MonthAccount
+from trainmaster.ledger import MonthAccount, UsageLine, warm_pool_line
 from trainmaster.policy import AtLimit
 from trainmaster.pricing import PriceTable
 
@@ -33,6 +34,8 @@ class WaitingJob:
     has_checkpoint: bool = False
     predicted: timedelta | None = None
     """How long its next attempt is likely to train; a guess, never a promise."""
+    trained: timedelta | None = None
+    """How long it is known to train at least, from earlier attempts; None before it was ever stopped."""
     ranked_by: str = ""
     """``PoolPolicy.order_key`` of the order the score was made with."""
     not_before: datetime | None = None
@@ -81,6 +84,8 @@ class RunningJob:
     last_checkpoint: datetime | None = None
     predicted: timedelta | None = None
     """How long this attempt is likely to train in all; a guess."""
+    trained: timedelta | None = None
+    """How long the job is known to train at least, from earlier attempts; None in its first."""
     cents_per_hour: int | None = None
     """Of all its instances; None where the price is unknown."""
     warm_key: str | None = None
@@ -118,6 +123,26 @@ class WarmPool:
     """When SageMaker gives it up by itself."""
     releasing: bool = False
     """SageMaker was told to give it up; still counted until DescribeTrainingJob says Terminated."""
+    job: str | None = None
+    """Whose attempt left it, and pays for it."""
+    month: str | None = None
+    """``YYYY-MM`` of that attempt's claim."""
+    usd_per_hour: Decimal | None = None
+    """Of all its instances; None where the price is unknown."""
+    billed_from: datetime | None = None
+    """Where that is not ``since``: an attempt was claimed with it and did not land in it."""
+
+    def bill(self, at: datetime) -> UsageLine | None:
+        """What it has cost by then; None where nobody is known to pay."""
+        if self.job is None or self.month is None:
+            return None
+        kept = min(at, self.expires_at) - (self.billed_from or self.since)
+        return warm_pool_line(
+            self.job,
+            instances=sum(self.vector.values()),
+            usd_per_hour=self.usd_per_hour,
+            retained=max(kept, timedelta()),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from trainmaster.scheduling.snapshot import WarmPool
 def keep(pool: WarmPool, until: datetime, now: Pass) -> None:
     """Have it kept until then; one that is gone is settled instead."""
     if now.training.keep_alive(pool.training_job_name, until - pool.since):
-        now.store.change_warm(now.pool, pool, replace(pool, expires_at=until))
+        now.store.change_warm(now.pool, pool, replace(pool, expires_at=until), at=now.clock())
     else:
         settle(pool, now)
 
@@ -25,7 +25,7 @@ def release(pool: WarmPool, now: Pass) -> None:
     """Give it up; its instances count until SageMaker says that it is gone."""
     releasing = pool if pool.releasing else replace(pool, releasing=True)
     if releasing != pool:
-        now.store.change_warm(now.pool, pool, releasing)
+        now.store.change_warm(now.pool, pool, releasing, at=now.clock())
     now.training.keep_alive(pool.training_job_name, timedelta())
     settle(releasing, now)
 
@@ -39,4 +39,4 @@ def settle(pool: WarmPool, now: Pass) -> None:
     seen = now.training.describe(pool.training_job_name)
     if seen is not None and seen.warm_status == WARM_AVAILABLE:
         raise StillWarmError(f"SageMaker still keeps the warm pool of {pool.training_job_name}")
-    now.store.change_warm(now.pool, pool, None)
+    now.store.change_warm(now.pool, pool, None, at=now.clock())

@@ -50,8 +50,10 @@ class DynamoJobStore:
     def drop_hold(self, pool: str, hold: Hold) -> None:
         self._change_hold(pool, hold, "REMOVE #hold", {})
 
-    def change_warm(self, pool: str, before: WarmPool | None, after: WarmPool | None) -> None:
-        self._transactions.write(self._writes.of_warm(pool, before, after))
+    def change_warm(
+        self, pool: str, before: WarmPool | None, after: WarmPool | None, *, at: datetime
+    ) -> None:
+        self._transactions.write(self._writes.of_warm(pool, before, after, at=at))
 
     def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
         """The last one to be told counts: two passes that learn at once learn the same."""

@@ -1,19 +1,19 @@
 """What one commit writes: every row that follows from the jobs' changes, each item once."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import encode, iso, to_attributes, value
+from trainmaster.adapters.dynamodb.counting import Update, Updates, bill_warm, counted, warm_changed
 from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.jobs import Attempt, Job, JobState
 from trainmaster.ledger import PreemptionEntry, month_of
 from trainmaster.ports import Alias, Change, Guard, HistoryLine
 from trainmaster.scheduling.entries import running_entry, waiting_entry
-from trainmaster.scheduling.run_times import bucket
 from trainmaster.scheduling.snapshot import WarmPool
 
 Operation = dict[str, Any]
@@ -38,21 +38,6 @@ class Retention:
         return int((at + timedelta(days=2 * self.days)).timestamp())
 
 
-@dataclass(slots=True)
-class Update:
-    """One UpdateItem, put together from many places."""
-
-    add: Counter[str] = field(default_factory=Counter)
-    put: dict[str, Any] = field(default_factory=dict)
-    shift: list[tuple[str, str, Any]] = field(default_factory=list)
-    """Attribute, the one whose old value it takes, and what it takes if there is none."""
-    remove: list[str] = field(default_factory=list)
-    conditions: list[tuple[str, str, Any]] = field(default_factory=list)
-    """Template over ``#n`` and ``:v``, attribute, value."""
-    any_of: list[list[tuple[str, str, Any]]] = field(default_factory=list)
-    """Groups of such conditions; one of each group is enough."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writes:
     """Turns changes into TransactItems for one table."""
@@ -63,39 +48,43 @@ class Writes:
     def of(self, changes: Sequence[Change], *, at: datetime, guard: Guard | None) -> list[Operation]:
         """All operations of one commit; the jobs in ``changes`` already carry their new versions."""
         operations = [one for change in changes for one in self._of_change(change, at=at)]
-        updates = _counted(changes)
-        _ended(updates, changes, at=at)
-        _charged(updates, changes)
         if guard is not None:
-            _guarded(updates[layout.counters_key(changes[0].after.spec.pool)], guard)
             operations += self._unchanged(guard)
             operations += self._reused(changes[0].after.spec.pool, guard.reuses)
-            _within_budget(updates, changes[0].after.live, changes[0].after.spec.team, guard)
-        return operations + [
-            self.update(key, update) for key, update in updates.items() if _says_something(update)
-        ]
+        return operations + self._updates(counted(changes, at=at, guard=guard))
 
-    def of_warm(self, pool: str, before: WarmPool | None, after: WarmPool | None) -> list[Operation]:
-        """A warm pool from one form to the next, and the counters with it."""
+    def _updates(self, updates: Updates) -> list[Operation]:
+        return [self.update(key, update) for key, update in updates.items() if update.says_something]
+
+    def of_warm(
+        self, pool: str, before: WarmPool | None, after: WarmPool | None, *, at: datetime
+    ) -> list[Operation]:
+        """A warm pool from one form to the next, the counters with it, and its bill when it is gone."""
+        updates: Updates = defaultdict(Update)
+        for warm, sign in ((before, -1), (after, +1)):
+            if warm is not None:
+                warm_changed(updates, pool, warm, sign)
+        if before is not None and after is None:
+            bill_warm(updates, before, at=at)
+        return [self._warm_row(pool, before, after), *self._updates(updates)]
+
+    def _warm_row(self, pool: str, before: WarmPool | None, after: WarmPool | None) -> Operation:
         known = before or after
         assert known is not None
         key = layout.warm_key(pool, known.training_job_name)
-        counters = Update()
-        for warm, sign in ((before, -1), (after, +1)):
-            for capacity, count in (warm.vector if warm else {}).items():
-                counters.add[layout.warm(capacity)] += sign * count
         if before is None:
-            assert after is not None
-            row = self.put(key, encode(after), only_if="attribute_not_exists(pk)")
-        else:
-            condition = "expires_at = :at AND releasing = :r"
-            values = {":at": iso(before.expires_at), ":r": before.releasing}
-            row = self.put(key, encode(after or before), only_if=condition, values=values)
-            if after is None:
-                row = {"Delete": {name: part for name, part in row["Put"].items() if name != "Item"}}
-                row["Delete"]["Key"] = _key(key)
-        changed = _says_something(counters)
-        return [row, self.update(layout.counters_key(pool), counters)] if changed else [row]
+            return self.put(key, encode(known), only_if="attribute_not_exists(pk)")
+        condition = "expires_at = :at AND releasing = :r"
+        values = {":at": iso(before.expires_at), ":r": before.releasing}
+        if after is not None:
+            return self.put(key, encode(after), only_if=condition, values=values)
+        delete = {
+            "TableName": self.table,
+            "Key": _key(key),
+            "ConditionExpression": condition,
+            "ExpressionAttributeValues": to_attributes(values),
+        }
+        return {"Delete": delete}
 
     def _of_change(self, change: Change, *, at: datetime) -> Iterable[Operation]:
         before, after = change.before, change.after
@@ -257,97 +246,6 @@ class Writes:
 
 def with_new_versions(changes: Sequence[Change]) -> list[Change]:
     return [replace(one, after=replace(one.after, ver=one.before.ver + 1)) for one in changes]
-
-
-def _counted(changes: Sequence[Change]) -> dict[Key, Update]:
-    """Counters and teams as the sum of what the changes mean for them."""
-    updates: dict[Key, Update] = defaultdict(Update)
-    for change in changes:
-        for job, sign in ((change.before, -1), (change.after, +1)):
-            spec = job.spec
-            if job.is_live:
-                for capacity, count in job.vector.items():
-                    updates[layout.counters_key(spec.pool)].add[layout.used(capacity)] += sign * count
-                    updates[layout.team_key(spec.pool, spec.team)].add[layout.used(capacity)] += sign * count
-            elif not job.is_final:
-                place = (
-                    "parked" if job.is_parked else layout.waiting_in(layout.lane(spec.shapes, spec.choice))
-                )
-                updates[layout.team_key(spec.pool, spec.team)].add[place] += sign
-                updates[layout.team_key(spec.pool, spec.team)].add[layout.WAITING] += sign
-
-    return updates
-
-
-def _ended(updates: dict[Key, Update], changes: Sequence[Change], *, at: datetime) -> None:
-    """What the end of an attempt says about later ones: when its types came free, how long jobs train."""
-    for change in changes:
-        attempt, spec = change.ended, change.after.spec
-        for capacity, count in (change.leaves_warm.vector if change.leaves_warm else {}).items():
-            updates[layout.counters_key(spec.pool)].add[layout.warm(capacity)] += count
-        if attempt is None:
-            continue
-        for capacity in attempt.vector:
-            updates[layout.counters_key(spec.pool)].put[layout.last_end(capacity)] = iso(at)
-        if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
-            continue
-        trained = change.after.survived + ((attempt.ended_at or at) - attempt.training_since)
-        times = updates[layout.run_times_key(spec.pool, spec.team, layout.lane(spec.shapes, spec.choice))]
-        seconds = int(trained.total_seconds())
-        times.add[layout.runs_of(bucket(trained))] += 1
-        times.shift.append(("t2", "t1", seconds))
-        times.put["t1"] = seconds
-
-
-def _charged(updates: dict[Key, Update], changes: Sequence[Change]) -> None:
-    """Reservations and bills, in the month of the claim."""
-    for change in changes:
-        team = change.after.spec.team
-        for live, sign in ((change.before.live, -1), (change.after.live, +1)):
-            if live is not None and live.month is not None and live.reserved_cents:
-                updates[layout.month_key(team, live.month)].add["committed"] += sign * live.reserved_cents
-        ended = change.ended
-        if ended is None or ended.month is None:
-            continue
-        total = updates[layout.month_key(team, ended.month)]
-        total.add["committed"] += ended.cents or 0
-        total.add["spent"] += ended.cents or 0
-        line = updates[layout.usage_key(team, ended.month, change.after.name)]
-        line.add["instance_seconds"] += ended.instance_seconds
-        line.add["unpriced"] += int(ended.cents is None)
-        line.add.update({layout.spent_on(cause): cents for cause, cents in ended.cents_by.items()})
-
-
-def _within_budget(updates: dict[Key, Update], live: Attempt | None, team: str, guard: Guard) -> None:
-    if guard.committed_room is None or live is None or live.month is None:
-        return
-    template = "attribute_not_exists(#n) OR #n <= :v" if guard.committed_room >= 0 else "#n <= :v"
-    updates[layout.month_key(team, live.month)].conditions.append(
-        (template, "committed", guard.committed_room)
-    )
-
-
-def _guarded(counters: Update, guard: Guard) -> None:
-    counters.conditions.append(("#n = :v", "policy_version", guard.policy_version))
-    for capacity, room in (guard.room or {}).items():
-        template = "attribute_not_exists(#n) OR #n <= :v" if room >= 0 else "#n <= :v"
-        counters.conditions.append((template, layout.used(capacity), room))
-    for counted, name_of in ((guard.used, layout.used), (guard.warm, layout.warm)):
-        for capacity, count in (counted or {}).items():
-            template = "#n = :v" if count else "attribute_not_exists(#n) OR #n = :v"
-            counters.conditions.append((template, name_of(capacity), count))
-    for capacity, count in (guard.reuses.vector if guard.reuses else {}).items():
-        counters.add[layout.warm(capacity)] -= count
-    if guard.places_hold is not None:
-        name = layout.hold_of(guard.places_hold.preemptor)
-        counters.put[name] = encode(guard.places_hold)
-        counters.conditions.append(("attribute_not_exists(#n)", name, None))
-    if guard.ends_hold_of is not None:
-        counters.remove.append(layout.hold_of(guard.ends_hold_of))
-
-
-def _says_something(update: Update) -> bool:
-    return bool(any(update.add.values()) or update.put or update.remove or update.conditions)
 
 
 def _line(change: Change, *, at: datetime) -> HistoryLine:

@@ -1,0 +1,153 @@
+"""What a commit adds up: counters, teams, run times and months, as sums of what its changes mean for them."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.codec import encode, iso
+from trainmaster.adapters.dynamodb.layout import Key
+from trainmaster.jobs import Attempt, Job, JobState
+from trainmaster.ledger import Cause, UsageLine
+from trainmaster.ports import Change, Guard
+from trainmaster.scheduling.run_times import bucket
+from trainmaster.scheduling.snapshot import WarmPool
+
+
+@dataclass(slots=True)
+class Update:
+    """One UpdateItem, put together from many places."""
+
+    add: Counter[str] = field(default_factory=Counter)
+    put: dict[str, Any] = field(default_factory=dict)
+    shift: list[tuple[str, str, Any]] = field(default_factory=list)
+    """Attribute, the one whose old value it takes, and what it takes if there is none."""
+    remove: list[str] = field(default_factory=list)
+    conditions: list[tuple[str, str, Any]] = field(default_factory=list)
+    """Template over ``#n`` and ``:v``, attribute, value."""
+    any_of: list[list[tuple[str, str, Any]]] = field(default_factory=list)
+    """Groups of such conditions; one of each group is enough."""
+
+    @property
+    def says_something(self) -> bool:
+        return bool(any(self.add.values()) or self.put or self.remove or self.conditions)
+
+
+Updates = defaultdict[Key, Update]
+
+
+def counted(changes: Sequence[Change], *, at: datetime, guard: Guard | None) -> Updates:
+    """Every row of sums that a commit touches, once."""
+    updates: Updates = defaultdict(Update)
+    for change in changes:
+        _places(updates, change.before, -1)
+        _places(updates, change.after, +1)
+        _ends(updates, change, at=at)
+        _charge(updates, change)
+    if guard is not None:
+        pool = changes[0].after.spec.pool
+        _guarded(updates[layout.counters_key(pool)], guard)
+        _within_budget(updates, changes[0].after.live, changes[0].after.spec.team, guard)
+        if guard.reuses is not None:
+            warm_changed(updates, pool, guard.reuses, -1)
+            bill_warm(updates, guard.reuses, at=at)
+    return updates
+
+
+def warm_changed(updates: Updates, pool: str, warm: WarmPool, sign: int) -> None:
+    for capacity, count in warm.vector.items():
+        updates[layout.counters_key(pool)].add[layout.warm(capacity)] += sign * count
+
+
+def bill_warm(updates: Updates, warm: WarmPool, *, at: datetime) -> None:
+    """Instances that waited for their next job are paid for by the one that left them."""
+    line = warm.bill(at)
+    if line is not None and warm.month is not None:
+        _bill(updates, warm.team, warm.month, line)
+
+
+def _places(updates: Updates, job: Job, sign: int) -> None:
+    """Where a job stands: in use, in its lane, or parked."""
+    spec = job.spec
+    team = updates[layout.team_key(spec.pool, spec.team)]
+    if job.is_live:
+        for capacity, count in job.vector.items():
+            updates[layout.counters_key(spec.pool)].add[layout.used(capacity)] += sign * count
+            team.add[layout.used(capacity)] += sign * count
+    elif not job.is_final:
+        lane = layout.waiting_in(layout.lane(spec.shapes, spec.choice))
+        team.add["parked" if job.is_parked else lane] += sign
+        team.add[layout.WAITING] += sign
+
+
+def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
+    """What the end of an attempt says about later ones: when its types came free, how long jobs train."""
+    attempt, spec = change.ended, change.after.spec
+    if change.leaves_warm is not None:
+        warm_changed(updates, spec.pool, change.leaves_warm, +1)
+    if attempt is None:
+        return
+    for capacity in attempt.vector:
+        updates[layout.counters_key(spec.pool)].put[layout.last_end(capacity)] = iso(at)
+    if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
+        return
+    trained = change.after.survived + ((attempt.ended_at or at) - attempt.training_since)
+    times = updates[layout.run_times_key(spec.pool, spec.team, layout.lane(spec.shapes, spec.choice))]
+    seconds = int(trained.total_seconds())
+    times.add[layout.runs_of(bucket(trained))] += 1
+    times.shift.append(("t2", "t1", seconds))
+    times.put["t1"] = seconds
+
+
+def _charge(updates: Updates, change: Change) -> None:
+    """Reservations and bills, in the month of the claim."""
+    team = change.after.spec.team
+    for live, sign in ((change.before.live, -1), (change.after.live, +1)):
+        if live is not None and live.month is not None and live.reserved_cents:
+            updates[layout.month_key(team, live.month)].add["committed"] += sign * live.reserved_cents
+    ended = change.ended
+    if ended is not None and ended.month is not None:
+        line = UsageLine(
+            job=change.after.name,
+            instance_seconds=ended.instance_seconds,
+            cents=ended.cents,
+            by={Cause(cause): cents for cause, cents in ended.cents_by.items()},
+        )
+        _bill(updates, team, ended.month, line)
+
+
+def _bill(updates: Updates, team: str, month: str, line: UsageLine) -> None:
+    total, job = updates[layout.month_key(team, month)], updates[layout.usage_key(team, month, line.job)]
+    total.add["committed"] += line.cents or 0
+    total.add["spent"] += line.cents or 0
+    job.add["instance_seconds"] += line.instance_seconds
+    job.add["unpriced"] += int(line.cents is None)
+    job.add.update({layout.spent_on(cause.value): cents for cause, cents in line.by.items()})
+
+
+def _within_budget(updates: Updates, live: Attempt | None, team: str, guard: Guard) -> None:
+    if guard.committed_room is None or live is None or live.month is None:
+        return
+    template = "attribute_not_exists(#n) OR #n <= :v" if guard.committed_room >= 0 else "#n <= :v"
+    updates[layout.month_key(team, live.month)].conditions.append(
+        (template, "committed", guard.committed_room)
+    )
+
+
+def _guarded(counters: Update, guard: Guard) -> None:
+    counters.conditions.append(("#n = :v", "policy_version", guard.policy_version))
+    for capacity, room in (guard.room or {}).items():
+        template = "attribute_not_exists(#n) OR #n <= :v" if room >= 0 else "#n <= :v"
+        counters.conditions.append((template, layout.used(capacity), room))
+    for counted, name_of in ((guard.used, layout.used), (guard.warm, layout.warm)):
+        for capacity, count in (counted or {}).items():
+            template = "#n = :v" if count else "attribute_not_exists(#n) OR #n = :v"
+            counters.conditions.append((template, name_of(capacity), count))
+    if guard.places_hold is not None:
+        name = layout.hold_of(guard.places_hold.preemptor)
+        counters.put[name] = encode(guard.places_hold)
+        counters.conditions.append(("attribute_not_exists(#n)", name, None))
+    if guard.ends_hold_of is not None:
+        counters.remove.append(layout.hold_of(guard.ends_hold_of))
