@@ -273,6 +273,12 @@ def test_nobody_is_started_into_room_held_for_a_preemptor_however_short() -> Non
     )
 
 
+def test_room_held_for_a_preemptor_is_not_taken_twice_when_it_starts() -> None:
+    held = replace(HELD, until=NOON + minutes(5))
+    world = snapshot(waiting("new", minutes_ago=1), waiting("other"), waiting("more"), holds=(held,))
+    assert decided(world, 2) == [("start", "new"), ("start", "more")]
+
+
 def test_a_hold_names_only_victims_that_still_stop() -> None:
     world = snapshot(running("old", n=2), waiting("new"), holds=(HELD,))
     assert told(world, pool(2), "new") == ("capacity", "needs ml.a.xlarge=1, free ml.a.xlarge=0")
@@ -461,6 +467,20 @@ def test_a_warm_pool_that_is_retained_or_wanted_goes_with_the_victims_whose_room
     assert decided(world, retaining(2)) == [("preempt for", "high", "low"), ("release warm", "w")]
     wanting = replace(world, waiting=(*world.waiting, waiting("keyed", shapes=KEYED)))
     assert decided(wanting, warming(2)) == [("preempt for", "high", "low"), ("release warm", "w")]
+
+
+def test_a_reservation_counts_on_warm_pools_being_given_up() -> None:
+    world = with_warm(
+        running("r", priority=9, ends_by=NOON + minutes(60)),
+        running("s", priority=9, ends_by=NOON + minutes(90)),
+        waiting("first", n=2, minutes_ago=5),
+        waiting("next"),
+        pools=(warm("w"),),
+    )
+    assert told(world, retaining(3), "next") == (
+        "ahead",
+        "first is ahead and waits for ml.a.xlarge=2, which it has by 2026-11-02 13:00 UTC at the latest",
+    )
 
 
 def test_two_jobs_never_land_in_one_warm_pool() -> None:
