@@ -17,7 +17,7 @@ SPREAD = 2.0
 """Standard deviation of the logarithm of run times: most are short, a few take days."""
 BURST_SHARE = 0.5
 """Of the jobs come in bursts: sweeps of one team in one width."""
-BURST_LENGTH = 40
+BURST_LENGTH = 15
 """Mean number of jobs in one."""
 SEED = 20_171_018
 

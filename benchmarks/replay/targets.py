@@ -6,6 +6,7 @@ from typing import Any
 
 from benchmarks.replay.figures import Figures
 from benchmarks.replay.runs import NAIVE, PRODUCT, Run, Setting
+from benchmarks.replay.waits import Answer, scores
 from local.report import Report
 
 TARGET_LOAD = 0.95
@@ -14,6 +15,11 @@ MAX_CPU_MS = 1.0
 """Mean of a pass: making the snapshot, and the plan."""
 MAX_SECONDS = 600.0
 """The whole run, estimates apart."""
+
+COVERAGE = (0.85, 0.95)
+"""Share of starts that lie under the p90 of their estimate."""
+MAX_PINBALL = 0.8
+"""Pinball loss of estimates as a share of that of past waits."""
 
 PINNED_JOBS = 19_163
 PINNED_SEEDS = (1, 2, 3)
@@ -102,6 +108,24 @@ def check_seconds(report: Report, seconds: float) -> None:
     report.check(
         "seconds", expected=f"<= {MAX_SECONDS:g}", actual=round(seconds, 1), ok=seconds <= MAX_SECONDS
     )
+
+
+def check_estimates(report: Report, answers: Sequence[Answer]) -> None:
+    """How often the start lay under p90, and how much closer the guesses are than what past waits say."""
+    report.facts["estimate_answers"] = [one.as_json() for one in answers]
+    if not answers:
+        report.check("waits-to-ask-about", expected=">= 1", actual=0, ok=False)
+        return
+    found = scores(answers)
+    report.facts["estimates"] = found
+    least, most = COVERAGE
+    covered = found["p90_coverage"]
+    report.check(
+        "starts-under-p90", expected=f"{least} to {most}", actual=covered, ok=least <= covered <= most
+    )
+    for name in ("p50", "p90"):
+        ratio = round(found[f"pinball_{name}"] / found[f"baseline_{name}"], 4)
+        report.check(f"pinball-{name}", expected=f"<= {MAX_PINBALL}", actual=ratio, ok=ratio <= MAX_PINBALL)
 
 
 def _check_replay(report: Report, runs: Sequence[Run]) -> None:

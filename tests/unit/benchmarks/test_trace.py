@@ -16,7 +16,16 @@ from benchmarks import trace
 from benchmarks.replay.figures import figures
 from benchmarks.replay.jobs import jobs_of
 from benchmarks.replay.runs import NAIVE, Run, Setting, replay_seed
-from benchmarks.replay.targets import GENERAL, IN_ORDER, SHORTEST_FIRST, WIDE, check, targets_of
+from benchmarks.replay.targets import (
+    GENERAL,
+    IN_ORDER,
+    SHORTEST_FIRST,
+    WIDE,
+    check,
+    check_estimates,
+    targets_of,
+)
+from benchmarks.replay.waits import Answer
 from local.report import Report
 
 HEADER = "job_id,submit_s,gpus,duration_s,vc"
@@ -116,7 +125,7 @@ def test_one_policy_is_for_all_targets(trace_file: Path) -> None:
 def test_without_a_trace_a_made_up_one_is_replayed(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     trace.main(["--seeds", "1", "--days", "0.2", "--json", str(report)])
-    assert json.loads(report.read_text())["facts"]["trace"] == {"file": None, "sha256": None, "rows": 5637}
+    assert json.loads(report.read_text())["facts"]["trace"] == {"file": None, "sha256": None, "rows": 5600}
 
 
 def test_each_way_to_run_has_its_targets() -> None:
@@ -155,6 +164,43 @@ def test_more_than_the_pool_has_fails() -> None:
     over = replace(product, most_held={"g1": product.capacity["g1"] + 1})
     assert checked([naive, product], setting())["capacity-is-never-exceeded"] is True
     assert checked([naive, over], setting())["capacity-is-never-exceeded"] is False
+
+
+@pytest.mark.parametrize(
+    ("p50_s", "p90_s", "expected"),
+    [
+        pytest.param(100, 190, (True, True, True), id="nine of ten starts under p90, close guesses"),
+        pytest.param(100, 200, (False, True, True), id="all of them under p90: the band is too wide"),
+        pytest.param(300, 190, (True, False, True), id="no closer than past waits"),
+    ],
+)
+def test_estimates_must_be_honest_and_better_than_past_waits(
+    p50_s: float, p90_s: float, expected: tuple[bool, ...]
+) -> None:
+    report = Report("trace", argv=())
+    waits = [100] * 9 + [200]
+    answers = [
+        Answer(
+            seed=1,
+            job_id=f"j{number}",
+            waited_s=waited_s,
+            p50_s=p50_s,
+            p90_s=p90_s,
+            past_p50_s=300,
+            past_p90_s=900,
+        )
+        for number, waited_s in enumerate(waits)
+    ]
+    check_estimates(report, answers)
+    found = outcomes(report.as_json())
+    assert tuple(found[one] for one in ("starts-under-p90", "pinball-p50", "pinball-p90")) == expected
+    assert len(report.facts["estimate_answers"]) == 10
+
+
+def test_no_wait_to_ask_about_is_a_failure() -> None:
+    report = Report("trace", argv=())
+    check_estimates(report, [])
+    assert not report.ok
 
 
 def test_the_plain_queue_is_checked_where_it_is_known() -> None:
