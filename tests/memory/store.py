@@ -182,7 +182,7 @@ class MemoryJobStore:
             return
         pool.last_end |= dict.fromkeys(ended.vector, at)
         if change.after.state is JobState.COMPLETED and ended.training_since is not None:
-            trained = change.after.survived + ((ended.ended_at or at) - ended.training_since)
+            trained = change.before.survived + ((ended.ended_at or at) - ended.training_since)
             whole = timedelta(seconds=int(trained.total_seconds()))
             pool.run_times[spec.team, lane_of(change.after)].append(whole)
 

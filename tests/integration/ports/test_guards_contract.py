@@ -103,6 +103,13 @@ def test_run_times_are_kept_of_completed_jobs_alone(plane: Plane) -> None:
     assert plane.reader.predicted("main", "default", f"{A}=1") == minutes(15)
 
 
+def test_the_run_time_of_a_job_is_that_of_all_its_attempts_and_no_minute_counts_twice(plane: Plane) -> None:
+    one = plane.running("a", survived=minutes(20), max_runtime=minutes(90))
+    seen_late = plane.change(one, lifecycle.checkpoint_seen(one, NOON - minutes(1)))
+    plane.store.commit([ended(seen_late, trained=minutes(10))], at=NOON)
+    assert plane.reader.predicted("main", "default", f"{A}=1") == minutes(30)
+
+
 def test_a_preempted_job_goes_back_to_its_old_place_in_the_queue(plane: Plane) -> None:
     early = plane.running("early", score=100)
     plane.submitted("late", score=200)

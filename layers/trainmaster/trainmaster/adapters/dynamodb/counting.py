@@ -93,7 +93,7 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
         updates[layout.counters_key(spec.pool)].put[layout.last_end(capacity)] = iso(at)
     if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
         return
-    trained = change.after.survived + ((attempt.ended_at or at) - attempt.training_since)
+    trained = change.before.survived + ((attempt.ended_at or at) - attempt.training_since)
     times = updates[layout.run_times_key(spec.pool, spec.team, layout.lane(spec.shapes, spec.choice))]
     seconds = int(trained.total_seconds())
     times.add[layout.runs_of(bucket(trained))] += 1
