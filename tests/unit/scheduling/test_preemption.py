@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from trainmaster.jobs import Shape
+from trainmaster.jobs import JobState, Shape
 from trainmaster.scheduling.actions import Preempt
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.preemption import MAX_VICTIMS, cost_of_stop, work_lost
@@ -322,6 +322,16 @@ def test_the_room_of_one_preemption_is_not_promised_to_the_next() -> None:
     world = snapshot(running("a", n=2), waiting("x", priority=9), waiting("y", priority=8))
     assert decided(world, 2) == [("preempt for", "x", "a")]
     assert told(world, pool(2), "y") == (
+        "capacity",
+        "needs ml.a.xlarge=1, free ml.a.xlarge=0; what makes room for it is on its way out",
+    )
+
+
+def test_room_that_is_on_its_way_is_waited_for_and_nobody_else_is_stopped() -> None:
+    going = running("going", state=JobState.STOPPING, stop_sent=True)
+    world = snapshot(going, running("a"), running("b"), HIGH)
+    assert decided(world, 3) == []
+    assert told(world, pool(3), "high") == (
         "capacity",
         "needs ml.a.xlarge=1, free ml.a.xlarge=0; what makes room for it is on its way out",
     )
