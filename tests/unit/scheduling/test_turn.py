@@ -367,6 +367,14 @@ def test_taking_a_warm_pool_asks_the_account_for_nothing_more() -> None:
     )
     start = starts(world, warming(3))["a"]
     assert (start.reuses, start.probes) == (warm("w"), ())
+    two = with_warm(
+        running("r"),
+        waiting("a", shapes=(shape(key="k"),), minutes_ago=1),
+        waiting("b"),
+        pools=(warm("w"),),
+        **limited(3, until=1),
+    )
+    assert decided(two, warming(4)) == [("start", "a"), ("start", "b")]
 
 
 # ---- lowered capacity
