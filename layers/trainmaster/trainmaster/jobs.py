@@ -361,6 +361,8 @@ class Observation:
 TERMINAL_STATUSES = frozenset({"Completed", "Failed", "Stopped"})
 """TrainingJobStatus values that are final. Source: SageMaker API, DescribeTrainingJob."""
 PENDING_TIME_RAN_OUT = "MaxPendingTimeExceeded"
+STOPPED_OUTSIDE = "stopped-outside"
+"""Code of the reason where nobody of ours asked for the stop."""
 CAPACITY_ERROR = "CapacityError"
 """The code before the colon in FailureReason when the instances could not be provisioned."""
 
@@ -404,7 +406,7 @@ def _ended(job: Job, seen: Observation) -> End:
         case _ if job.state is JobState.PREEMPTING:
             return End(becomes=_S.PREEMPTED, reason=job.reason or _PREEMPTED)
         case _:
-            return _end(_S.STOPPED, "stopped-outside", "somebody stopped the training job in SageMaker")
+            return _end(_S.STOPPED, STOPPED_OUTSIDE, "somebody stopped the training job in SageMaker")
 
 
 def _failed(seen: Observation) -> End:

@@ -1,16 +1,32 @@
 """What SageMaker says becomes part of the job: for the event handler and the reconciler, safe to repeat."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trainmaster import lifecycle
 from trainmaster.errors import LostRaceError, NameTakenError
-from trainmaster.jobs import TERMINAL_STATUSES, Job, JobState, Observation, Reason
+from trainmaster.jobs import (
+    STOPPED_OUTSIDE,
+    TERMINAL_STATUSES,
+    End,
+    Job,
+    JobState,
+    Observation,
+    Reason,
+    end_of,
+)
 from trainmaster.ports import Change, Clock, JobReader, JobStore, TrainingApi
+from trainmaster.requests import attempt_name
 from trainmaster.scheduling.starting import adoptable, pool_left
 
 TRIES = 5
 """Reads anew after each lost race; an attempt has few writers."""
 NAME_TAKEN = Reason(code="name-taken", message="a training job that is not ours has the attempt's name")
+_RESTORED = End(
+    becomes=JobState.PENDING,
+    reason=Reason(
+        code="restored", message="stopped for a later attempt, which the restored table does not know"
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +81,21 @@ class Observer:
         assert job.live is not None, f"{job.name} is not live"
         if job.live.reuses is not None and _has_instances(seen):
             return lifecycle.reuse_settled(job, pool_left(job, self.training))
+        end = end_of(job, seen)
+        if end is not None and end.reason.code == STOPPED_OUTSIDE and self._has_later_attempt(job):
+            return lifecycle.ended(job, _RESTORED, seen, now=self.clock())
         return lifecycle.observed(job, seen, now=self.clock())
+
+    def _has_later_attempt(self, job: Job) -> bool:
+        """A stop nobody asked for, though there is a next attempt: the table was restored to before both."""
+        assert job.live is not None, f"{job.name} is not live"
+        number = job.attempt + 1
+        name = attempt_name(job.name, job.spec.entry_id, number)
+        later = replace(job, attempt=number, live=replace(job.live, training_job_name=name))
+        try:
+            return adoptable(later, self.training) is not None
+        except NameTakenError:
+            return False
 
     def _news_of_claim(self, job: Job) -> Change | None:
         """A claim whose create was not recorded.
