@@ -91,7 +91,7 @@ class World:
     def __post_init__(self) -> None:
         self.sagemaker = SageMakerStub(clock=lambda: self.now)
         self.cloud.plane = self
-        self.wiring = self._fresh_process()
+        self.wiring = self.fresh_process()
         policies = self.wiring.policies
         document = self.policy or {"pools": [{"name": "main", "capacity": {A: 2}}]}
         pools = [pool["name"] for pool in document["pools"]]
@@ -101,7 +101,7 @@ class World:
     def wire(self) -> Wire:
         return self.cloud.wire
 
-    def _fresh_process(self) -> Wiring:
+    def fresh_process(self) -> Wiring:
         """A function process as after a cold start."""
         settings = Settings(
             table=TABLE,
@@ -153,7 +153,7 @@ class World:
             sqs.send_message(QueueUrl=self.queue_url, MessageBody=ring)
         self.put_back(saved.table)
         self.sagemaker, self.now = saved.sagemaker.copy(), saved.now
-        self.wiring = self._fresh_process()
+        self.wiring = self.fresh_process()
 
     def items(self) -> tuple[Item, ...]:
         """The whole table."""
@@ -193,7 +193,7 @@ class World:
             return True
         finally:
             self.crash = None
-            self.wiring = self._fresh_process()
+            self.wiring = self.fresh_process()
         return False
 
     def count(self, act: Callable[[], Any]) -> int:
