@@ -58,17 +58,32 @@ class ApiClient:
         """
         return self._call("POST", "/add-job", request, attempts=ATTEMPTS)
 
+    def try_job(self, request: Mapping[str, Any]) -> Document:
+        """What would become of a request: violations, its place, its likely start. Stores nothing."""
+        return self._call("POST", "/add-job?dry_run=true", request, attempts=ATTEMPTS)
+
     def job(self, name: str) -> Document:
         return self._read(f"/jobs/{_path_name(name)}")
 
     def jobs(self, **filters: str | None) -> Document:
         """One page. ``filters`` are the query parameters: state, team, pool, limit, next_token."""
-        given = {key: value for key, value in filters.items() if value is not None}
-        query = f"?{urlencode(given, quote_via=quote, safe='')}" if given else ""
-        return self._read(f"/jobs{query}")
+        return self._read(f"/jobs{_query(filters)}")
+
+    def change(self, name: str, *, priority: int | None = None, held: bool | None = None) -> Document:
+        """Said twice it is the same, so a lost answer is asked for again."""
+        wanted = {"priority": priority, "held": held}
+        given = {key: value for key, value in wanted.items() if value is not None}
+        return self._call("PATCH", f"/jobs/{_path_name(name)}", given, attempts=ATTEMPTS)
 
     def cancel(self, name: str) -> Document:
         return self._call("DELETE", f"/jobs/{_path_name(name)}")
+
+    def pools(self) -> Document:
+        return self._read("/pools")
+
+    def usage(self, *, team: str | None = None, month: str | None = None) -> Document:
+        """Of one team and month; without them the caller's only team, this month."""
+        return self._read(f"/usage{_query({'team': team, 'month': month})}")
 
     def policy(self, revision: int | None = None) -> Document:
         """The policy in force, or what an earlier revision of it said."""
@@ -127,6 +142,11 @@ def field_problem(document: Mapping[str, Any] | str) -> FieldProblem:
     if isinstance(document, str):
         return FieldProblem(field="", message=printable(document))
     return FieldProblem(**{key: printable(document.get(key)) for key in ("field", "message", "hint", "rule")})
+
+
+def _query(parameters: Mapping[str, str | None]) -> str:
+    given = {key: value for key, value in parameters.items() if value is not None}
+    return f"?{urlencode(given, quote_via=quote, safe='')}" if given else ""
 
 
 def _path_name(name: str) -> str:

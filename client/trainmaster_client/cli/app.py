@@ -5,7 +5,7 @@ from enum import IntEnum
 
 import typer
 
-from trainmaster_client.cli import jobs, policy, twin
+from trainmaster_client.cli import changes, jobs, policy, pools, submit, twin, usage, why
 from trainmaster_client.errors import (
     ApiFailedError,
     ApiNotConfiguredError,
@@ -56,7 +56,14 @@ app = typer.Typer(
 )
 app.command("queue")(jobs.queue)
 app.command("show")(jobs.show)
+app.command("why")(why.why)
 app.command("cancel")(jobs.cancel)
+app.command("priority")(changes.priority)
+app.command("hold")(changes.hold)
+app.command("release")(changes.release)
+app.command("submit")(submit.submit)
+app.command("pools")(pools.pools)
+app.command("usage")(usage.usage)
 app.add_typer(policy.app, name="policy")
 app.add_typer(twin.app, name="local")
 

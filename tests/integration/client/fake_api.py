@@ -100,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
             answer = Scripted(status=403, document={"message": "The request signature does not match."})
         self._send(answer)
 
-    do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815  the base class's names
+    do_GET = do_PATCH = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815  the base class's names
 
     def _send(self, answer: Scripted) -> None:
         self.send_response(answer.status)

@@ -1,0 +1,88 @@
+"""``trainmaster pools``: what there is, who uses it, who waits."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from trainmaster_client.cli.connection import connect
+from trainmaster_client.cli.queue_table import age
+from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
+from trainmaster_client.errors import MalformedViewError
+from trainmaster_client.printable import printable
+
+Part = Mapping[str, Any]
+"""A JSON object of the answer."""
+
+
+def pools(*, as_json: JsonFlag = False) -> None:
+    """Show every pool: capacity, use, quotas of teams, warm pools, limits of the account."""
+    document = connect().pools()
+    if as_json:
+        print_json(document)
+        return
+    try:
+        lines = list(pool_lines(document.get("pools") or (), now=datetime.now(UTC)))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise MalformedViewError(f"{type(error).__name__}: {error}") from error
+    print_lines(lines or ["No pools: an admin has to apply a policy."])
+
+
+def pool_lines(views: Any, *, now: datetime) -> Iterator[str]:  # noqa: ANN401  JSON
+    for pool in views:
+        yield f"{printable(pool['name'])}: {_waiting(pool, now)}"
+        if pool.get("reranking"):
+            yield "  its queue is being put into another order"
+        yield from _capacity_lines(pool)
+        yield from (_team_line(team) for team in pool.get("teams") or ())
+        for warm in pool.get("warm_pools") or ():
+            yield (
+                f"  warm: {int(warm['instances'])}x {printable(warm['instance_type'])}"
+                f" until {printable(warm['expires_at'])}"
+            )
+        for limit in pool.get("account_limits") or ():
+            what = f"{printable(limit['capacity_type'])} {printable(limit['instance_type'])}"
+            until = printable(limit["until"])
+            yield f"  the account allowed {int(limit['limit'])} {what}; the next try above it is at {until}"
+
+
+def _waiting(pool: Part, now: datetime) -> str:
+    count, since = int(pool.get("waiting") or 0), pool.get("oldest_waiting_since")
+    if not count:
+        return "nobody waits"
+    oldest = f", the oldest since {age(datetime.fromisoformat(since), now)}" if since else ""
+    return f"{count} waiting{oldest}"
+
+
+def _capacity_lines(pool: Part) -> Iterator[str]:
+    for kind, key in (("on-demand", "capacity"), ("spot", "spot_capacity")):
+        for instance_type, count in (pool.get(key) or {}).items():
+            parts = [
+                f"{int((pool.get(part) or {}).get(kind, {}).get(instance_type, 0))} {part}"
+                for part in ("used", "warm", "free")
+            ]
+            yield f"  {int(count)}x {printable(instance_type)} {kind}: {', '.join(parts)}"
+
+
+def _team_line(team: Part) -> str:
+    parts = [f"uses {_vector(team.get('used'))}"]
+    if team.get("quota") is not None:
+        quota = team["quota"]
+        limit = quota.get("borrowing_limit")
+        may = "whatever is idle" if limit is None else _counts(limit)
+        parts.append(f"of its quota of {_counts(quota.get('nominal') or {})}, may borrow {may}")
+        parts.append(f"borrows {_vector(team.get('borrowed'))}")
+    parts.append(f"{int(team.get('waiting') or 0)} waiting")
+    return f"  team {printable(team['name'])}: {', '.join(parts)}"
+
+
+def _vector(by_kind: Part | None) -> str:
+    parts = [
+        f"{int(count)}x {printable(instance_type)}{' spot' if kind == 'spot' else ''}"
+        for kind, counts in (by_kind or {}).items()
+        for instance_type, count in counts.items()
+    ]
+    return " + ".join(parts) or "nothing"
+
+
+def _counts(counts: Part) -> str:
+    return " + ".join(f"{int(count)}x {printable(name)}" for name, count in counts.items()) or "nothing"

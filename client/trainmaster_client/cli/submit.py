@@ -1,0 +1,94 @@
+"""``trainmaster submit``: a CreateTrainingJob request from a file into the queue, or only tried out."""
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from trainmaster_client.api import Document, field_problem
+from trainmaster_client.cli.connection import connect
+from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
+from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.printable import printable
+from trainmaster_client.progress import likely_start, place_line
+from trainmaster_client.views import job_view
+
+RequestFile = Annotated[
+    typer.FileBinaryRead,
+    typer.Argument(metavar="FILE", help="A CreateTrainingJob request as JSON; - reads standard input."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only say what would become of it; nothing is stored.")
+]
+NOT_VALID = 1
+"""The exit code of a refusal."""
+
+
+def submit(file: RequestFile, *, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
+    """Queue the training job that a file describes, as boto3's create_training_job would take it."""
+    request = parse_request(file.read(), source=file.name)
+    if dry_run:
+        _try(request, as_json=as_json)
+        return
+    document = connect().add_job(request)
+    if as_json:
+        print_json(document)
+        return
+    view = job_view(document.get("job") or {})
+    print_lines([f"{view.name}: {place_line(view) if view.is_waiting else view.state}"])
+    print_lines(f"Warning: {field_problem(warning)}" for warning in document.get("warnings") or ())
+
+
+def parse_request(text: bytes, *, source: str) -> dict[str, Any]:
+    """Raises InvalidArgumentError."""
+    try:
+        request = json.loads(text, object_pairs_hook=_without_repeats)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgumentError(f"{source}: {error}.", hint=_HINT) from error
+    if not isinstance(request, dict):
+        raise InvalidArgumentError(f"{source} holds no request.", hint=_HINT)
+    return request
+
+
+_HINT = 'Needed is JSON like {"TrainingJobName": ...}, as boto3 takes it. Nothing was sent.'
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """JSON's parser lets the last of two equal keys win."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {repeated!r} is written twice")
+    return found
+
+
+def _try(request: dict[str, Any], *, as_json: bool) -> None:
+    """A request that would be refused ends as a refusal, although the API has answered."""
+    document = connect().try_job(request)
+    if as_json:
+        print_json(document)
+    else:
+        print_lines(_foreseen(document))
+    if not document.get("valid"):
+        raise typer.Exit(NOT_VALID)
+
+
+def _foreseen(document: Document) -> Iterator[str]:
+    if not document.get("valid"):
+        yield "Not valid: it would be refused."
+        yield from (f"  {field_problem(one)}" for one in document.get("violations") or ())
+        return
+    place = document.get("position")
+    where = f"at position {printable(place)}" if place is not None else "behind more than 1000 jobs"
+    yield f"Valid: it would wait in pool {printable(document.get('pool'))}, {where}."
+    start = document.get("estimated_start")
+    if isinstance(start, dict):
+        yield f"{likely_start(start)}."
+    victims = document.get("would_preempt") or ()
+    if victims:
+        names = ", ".join(printable(name) if name else "a job of another team" for name in victims)
+        yield f"It would preempt: {names}."
+    cost = document.get("estimated_cost_usd")
+    yield f"Likely cost in USD: {printable(cost) if cost is not None else 'unknown, a price is missing'}."

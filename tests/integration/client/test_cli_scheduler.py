@@ -1,0 +1,359 @@
+"""The commands about the queue's order, its pools and its costs, against the fake API."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.client.command import Ran, Trainmaster
+from tests.integration.client.fake_api import FakeApi, Scripted, problem, view
+
+P5 = "ml.p5.48xlarge"
+REQUEST = {"TrainingJobName": "job1", "Tags": [{"Key": "priority", "Value": "3"}]}
+
+
+def script(api: FakeApi, method: str, path: str, document: Any, status: int = 200) -> None:
+    api.script(method, path, Scripted(status=status, document=document))
+
+
+@pytest.fixture
+def request_file(tmp_path: Path) -> str:
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps(REQUEST))
+    return str(file)
+
+
+# ---- why
+
+
+def queue(api: FakeApi, *pending: dict[str, Any]) -> None:
+    """The pool's jobs that are pending; none is preempted."""
+    pages = [{"jobs": list(pending), "next_token": None}, {"jobs": [], "next_token": None}]
+    api.script("GET", "/jobs", *(Scripted(document=page) for page in pages))
+
+
+def test_why_names_the_reason_who_is_ahead_the_likely_start_and_what_would_help(
+    trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    estimate = {"p50": "2026-11-21T02:00:00Z", "p90": "2026-11-21T03:00:00Z"}
+    reason = {"code": "ahead", "message": "job0 is ahead and waits for ml.p5.48xlarge=2"}
+    script(api, "GET", "/jobs/job1", view(waiting=reason, estimated_start=estimate))
+    others = [view("job0", position=1, priority=7), view(None, position=2, team="speech"), view("job1")]
+    queue(api, *others)
+    assert trainmaster("why", "job1").out.splitlines() == [
+        "job1: Waiting, position 3 in pool p5 - ahead: job0 is ahead and waits for ml.p5.48xlarge=2",
+        "  Likely start: 2026-11-21T02:00:00Z, in 9 of 10 cases by 2026-11-21T03:00:00Z",
+        (
+            "  Ahead: job0 (priority 7, 1x ml.p5.48xlarge),"
+            " (other team's) of team speech (priority 1, 1x ml.p5.48xlarge)"
+        ),
+        "  What would help: a higher priority: trainmaster priority job1 N",
+    ]
+
+
+def test_why_counts_those_ahead_that_it_does_not_name(trainmaster: Trainmaster, api: FakeApi) -> None:
+    script(api, "GET", "/jobs/job1", view(position=40))
+    others = [view(f"other-{number}", position=number) for number in range(1, 10)]
+    queue(api, *others)
+    ahead = next(line for line in trainmaster("why", "job1").out.splitlines() if "Ahead" in line)
+    assert ahead.endswith("other-5 (priority 1, 1x ml.p5.48xlarge) and 34 more")
+
+
+def test_why_of_the_first_in_turn_asks_for_nobody_else(trainmaster: Trainmaster, api: FakeApi) -> None:
+    script(api, "GET", "/jobs/job1", view(position=1))
+    assert trainmaster("why", "job1").code == 0
+    assert api.calls() == ["GET /jobs/job1"]
+
+
+def test_why_of_a_job_that_runs_says_so(trainmaster: Trainmaster, api: FakeApi) -> None:
+    script(api, "GET", "/jobs/job1", view(state="running", waiting=None, position=None))
+    assert trainmaster("why", "job1") == Ran(0, "job1 does not wait: it is running\n", "")
+
+
+def test_why_of_a_held_job_tells_how_to_release_it(trainmaster: Trainmaster, api: FakeApi) -> None:
+    held = {"code": "held", "message": "held by ann since 2026-11-21T01:00:00Z"}
+    script(api, "GET", "/jobs/job1", view(state="held", waiting=held, position=None))
+    assert trainmaster("why", "job1").out.splitlines() == [
+        "job1: Waiting, held - held by ann since 2026-11-21T01:00:00Z",
+        "  What would help: its release: trainmaster release job1",
+    ]
+
+
+# ---- priority, hold, release
+
+
+@pytest.mark.parametrize(
+    ("arguments", "body", "said"),
+    [
+        (["priority", "job1", "7"], {"priority": 7}, "job1: priority 7, Waiting, position 3 in pool p5"),
+        (["hold", "job1"], {"held": True}, "job1: Waiting, position 3 in pool p5"),
+        (["release", "job1"], {"held": False}, "job1: Waiting, position 3 in pool p5"),
+    ],
+)
+def test_a_change_is_sent_and_what_became_of_the_job_is_said(
+    arguments: list[str], body: dict[str, Any], said: str, trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    script(api, "PATCH", "/jobs/job1", view(waiting=None))
+    assert trainmaster(*arguments) == Ran(0, f"{said}\n", "")
+    assert json.loads(api.received[0].body) == body
+
+
+def test_a_running_job_that_gets_another_priority_runs_on(trainmaster: Trainmaster, api: FakeApi) -> None:
+    script(api, "PATCH", "/jobs/job1", view(state="running"))
+    assert trainmaster("priority", "job1", "7").out == "job1: priority 7, running\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        pytest.param(problem(404, "Not found", "no job of your teams has this name"), 4, id="no such job"),
+        pytest.param(problem(409, "Conflict", "the job is running"), 1, id="it runs"),
+        pytest.param(problem(422, "Not allowed by the policy", "above the ceiling"), 1, id="too high"),
+        pytest.param(problem(503, "Try again", "the job kept changing"), 3, id="lost races"),
+    ],
+)
+def test_a_refused_change_is_one_message(
+    answer: Scripted, code: int, trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    api.script("PATCH", "/jobs/job1", answer)
+    ran = trainmaster("hold", "job1")
+    assert (ran.code, ran.out) == (code, "")
+    assert ran.err.startswith("trainmaster: ")
+    assert len(ran.err.splitlines()) == 1
+
+
+# ---- submit
+
+
+def test_submit_sends_the_file_as_it_is_and_says_where_the_job_waits(
+    trainmaster: Trainmaster, api: FakeApi, request_file: str
+) -> None:
+    warning = {"field": "Tags[0]", "message": "trainmaster:retries is kept", "hint": "do not rely on it yet"}
+    script(api, "POST", "/add-job", {"job": view(), "warnings": [warning]}, status=201)
+    assert trainmaster("submit", request_file).out.splitlines() == [
+        "job1: Waiting, position 3 in pool p5 - capacity: needs 1 ml.p5.48xlarge, 0 are free",
+        "Warning: Tags[0]: trainmaster:retries is kept; do not rely on it yet",
+    ]
+    assert json.loads(api.received[0].body) == REQUEST
+    assert api.received[0].query == {}
+
+
+def test_submit_as_json_is_what_the_api_said(
+    trainmaster: Trainmaster, api: FakeApi, request_file: str
+) -> None:
+    answer = {"job": view(), "warnings": []}
+    script(api, "POST", "/add-job", answer, status=201)
+    assert json.loads(trainmaster("submit", request_file, "--json").out) == answer
+
+
+FORESEEN = {
+    "valid": True,
+    "violations": [],
+    "pool": "p5",
+    "position": 2,
+    "estimated_start": {"p50": "2026-11-21T02:00:00Z", "p90": "2026-11-21T03:00:00Z"},
+    "would_preempt": ["low", None],
+    "estimated_cost_usd": 12.5,
+}
+
+
+def test_a_dry_run_tells_place_start_victims_and_cost(
+    trainmaster: Trainmaster, api: FakeApi, request_file: str
+) -> None:
+    script(api, "POST", "/add-job", FORESEEN)
+    ran = trainmaster("submit", request_file, "--dry-run")
+    assert (ran.code, ran.out.splitlines()) == (
+        0,
+        [
+            "Valid: it would wait in pool p5, at position 2.",
+            "Likely start: 2026-11-21T02:00:00Z, in 9 of 10 cases by 2026-11-21T03:00:00Z.",
+            "It would preempt: low, a job of another team.",
+            "Likely cost in USD: 12.5.",
+        ],
+    )
+    assert api.received[0].query == {"dry_run": ["true"]}
+
+
+def test_a_dry_run_that_knows_little_says_so(
+    trainmaster: Trainmaster, api: FakeApi, request_file: str
+) -> None:
+    unknown = dict.fromkeys(("position", "estimated_start", "estimated_cost_usd"))
+    script(api, "POST", "/add-job", FORESEEN | unknown | {"would_preempt": []})
+    assert trainmaster("submit", request_file, "--dry-run").out.splitlines() == [
+        "Valid: it would wait in pool p5, behind more than 1000 jobs.",
+        "Likely cost in USD: unknown, a price is missing.",
+    ]
+
+
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+def test_a_dry_run_of_what_would_be_refused_is_exit_code_1(
+    as_json: list[str], trainmaster: Trainmaster, api: FakeApi, request_file: str
+) -> None:
+    violation = {
+        "field": "Tags[0].Value",
+        "message": "too high",
+        "hint": "ask for less",
+        "rule": "max-priority",
+    }
+    answer = {**FORESEEN, "valid": False, "violations": [violation]}
+    script(api, "POST", "/add-job", answer)
+    ran = trainmaster("submit", request_file, "--dry-run", *as_json)
+    assert ran.code == 1
+    if as_json:
+        assert json.loads(ran.out) == answer
+    else:
+        assert ran.out.splitlines() == [
+            "Not valid: it would be refused.",
+            "  Tags[0].Value: too high [max-priority]; ask for less",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("{", "line 1 column 2", id="cut off"),
+        pytest.param("[]", "holds no request", id="a list"),
+        pytest.param('{"Tags": [], "Tags": []}', "'Tags' is written twice", id="a key twice"),
+        pytest.param("\xff", "can't decode", id="no text"),
+    ],
+)
+def test_a_file_that_holds_no_request_is_exit_code_2_and_nothing_is_sent(
+    text: str, message: str, trainmaster: Trainmaster, api: FakeApi, tmp_path: Path
+) -> None:
+    file = tmp_path / "job.json"
+    file.write_bytes(text.encode("latin-1"))
+    ran = trainmaster("submit", str(file))
+    assert (ran.code, ran.out, api.received) == (2, "", [])
+    assert message in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_a_limit_of_the_team_says_when_to_come_back(
+    trainmaster: Trainmaster, api: FakeApi, request_file: str
+) -> None:
+    refused = problem(429, "Too many requests", "5000 jobs of team a wait in pool p5 already")
+    api.script("POST", "/add-job", Scripted(status=429, raw=refused.body, headers={"Retry-After": "60"}))
+    ran = trainmaster("submit", request_file)
+    assert ran.code == 1
+    assert ran.err == (
+        "trainmaster: Too many requests (429): 5000 jobs of team a wait in pool p5 already;"
+        " try again in 60 s\n"
+    )
+    assert api.calls() == ["POST /add-job"]
+
+
+# ---- pools
+
+
+POOL = {
+    "name": "p5",
+    "capacity": {P5: 4},
+    "spot_capacity": {P5: 1},
+    "used": {"on-demand": {P5: 2}, "spot": {}},
+    "warm": {"on-demand": {P5: 1}, "spot": {}},
+    "free": {"on-demand": {P5: 1}, "spot": {P5: 1}},
+    "warm_pools": [{"instance_type": P5, "instances": 1, "expires_at": "2026-11-21T02:00:00Z"}],
+    "teams": [
+        {
+            "name": "vision",
+            "used": {"on-demand": {P5: 2}, "spot": {P5: 1}},
+            "borrowed": {"on-demand": {P5: 1}, "spot": {}},
+            "quota": {"nominal": {P5: 1}, "borrowing_limit": {P5: 2}},
+            "waiting": 3,
+        },
+        {
+            "name": "guest",
+            "used": {"on-demand": {}, "spot": {}},
+            "borrowed": {"on-demand": {}, "spot": {}},
+            "quota": {"nominal": {}, "borrowing_limit": None},
+            "waiting": 0,
+        },
+    ],
+    "waiting": 3,
+    "oldest_waiting_since": "2026-11-21T01:00:00Z",
+    "account_limits": [
+        {"instance_type": P5, "capacity_type": "on-demand", "limit": 3, "until": "2026-11-21T01:30:00Z"}
+    ],
+    "reranking": True,
+}
+
+
+def test_pools_shows_capacity_teams_warm_pools_and_limits(trainmaster: Trainmaster, api: FakeApi) -> None:
+    script(api, "GET", "/pools", {"pools": [POOL]})
+    lines = trainmaster("pools").out.splitlines()
+    assert lines[0].startswith("p5: 3 waiting, the oldest since ")
+    assert lines[1:] == [
+        "  its queue is being put into another order",
+        "  4x ml.p5.48xlarge on-demand: 2 used, 1 warm, 1 free",
+        "  1x ml.p5.48xlarge spot: 0 used, 0 warm, 1 free",
+        (
+            "  team vision: uses 2x ml.p5.48xlarge + 1x ml.p5.48xlarge spot,"
+            " of its quota of 1x ml.p5.48xlarge, may borrow 2x ml.p5.48xlarge,"
+            " borrows 1x ml.p5.48xlarge, 3 waiting"
+        ),
+        (
+            "  team guest: uses nothing, of its quota of nothing, may borrow whatever is idle,"
+            " borrows nothing, 0 waiting"
+        ),
+        "  warm: 1x ml.p5.48xlarge until 2026-11-21T02:00:00Z",
+        "  the account allowed 3 on-demand ml.p5.48xlarge; the next try above it is at 2026-11-21T01:30:00Z",
+    ]
+
+
+def test_a_plane_without_pools_says_who_can_change_that(trainmaster: Trainmaster, api: FakeApi) -> None:
+    script(api, "GET", "/pools", {"pools": []})
+    assert trainmaster("pools").out == "No pools: an admin has to apply a policy.\n"
+
+
+# ---- usage
+
+
+def line(usd: float | None, **by: float) -> dict[str, Any]:
+    return {"instance_hours": 2.5, "usd": usd, "by": by}
+
+
+def test_usage_shows_the_budget_each_job_and_what_was_taken(trainmaster: Trainmaster, api: FakeApi) -> None:
+    taken = {
+        "at": "2026-11-21T01:00:00Z",
+        "preemptor": None,
+        "preemptor_team": "speech",
+        "victim": "job1",
+        "victim_team": "vision",
+        "instance_hours_lost": 0.25,
+        "usd_lost": 2.5,
+    }
+    document = {
+        "team": "vision",
+        "month": "2026-11",
+        "jobs": [
+            {"name": "job1", **line(25, productive=20, startup=5, idle=0)},
+            {"name": "job2", **line(None)},
+        ],
+        "total": {**line(None), "known_usd": 25},
+        "preemptions": [taken],
+        "budget": {"limit": 30, "spent": 25, "reserved": 3.5, "warning": True},
+    }
+    script(api, "GET", "/usage", document)
+    ran = trainmaster("usage", "--team", "vision", "--month", "2026-11")
+    assert ran.out.splitlines() == [
+        "Team vision, 2026-11: 2.5 instance-hours, cost unknown: a price is missing",
+        (
+            "  budget: 30.00 USD, of it 25.00 USD spent and 3.50 USD reserved for what runs;"
+            " 80 % or more are spent"
+        ),
+        "  job1: 2.5 instance-hours, 25.00 USD (productive 20.00, startup 5.00)",
+        "  job2: 2.5 instance-hours, cost unknown: a price is missing",
+        "  2026-11-21T01:00:00Z a job of team speech took room from job1: 0.25 instance-hours lost",
+    ]
+    assert api.received[0].query == {"team": ["vision"], "month": ["2026-11"]}
+
+
+@pytest.mark.parametrize(("command", "path"), [("pools", "/pools"), ("usage", "/usage")])
+def test_an_answer_of_another_version_is_one_message(
+    command: str, path: str, trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    script(api, "GET", path, {"pools": [{"capacity": 3}], "total": 3})
+    ran = trainmaster(command)
+    assert (ran.code, ran.out) == (1, "")
+    assert "as new as the deployed stack" in ran.err
