@@ -231,6 +231,7 @@ def test_jobs_share_a_warm_key_whatever_does_not_matter_to_the_machines() -> Non
         {"VpcConfig": NETWORK},
         {"EnableNetworkIsolation": True},
         {"EnableInterContainerTrafficEncryption": True},
+        {"SessionChainingConfig": {"EnableSessionTagChaining": True}},
     ],
 )
 def test_a_warm_pool_of_other_machines_is_not_shared(change: dict[str, Any]) -> None:

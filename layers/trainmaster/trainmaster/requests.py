@@ -138,6 +138,7 @@ def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = No
         sorted(network.get("SecurityGroupIds", [])),
         body.get("EnableInterContainerTrafficEncryption", False),
         body.get("EnableNetworkIsolation", False),
+        body.get("SessionChainingConfig", {}).get("EnableSessionTagChaining", False),
     ]
     return hashlib.blake2b(json.dumps(matching).encode(), digest_size=_WARM_KEY_BYTES).hexdigest()
 
