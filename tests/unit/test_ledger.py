@@ -315,7 +315,8 @@ def test_who_is_only_admitted_and_settled_never_overspends_and_is_warned_at_most
         ),
         pytest.param(
             None,
-            "the price of its instances is unknown, and team vision has a budget: ask an admin for `prices`",
+            "the price of its instances is unknown, and team vision has a budget of $50,000.00:"
+            " ask an admin for `prices`",
             id="nobody knows the price",
         ),
     ],

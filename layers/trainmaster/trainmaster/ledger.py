@@ -198,7 +198,8 @@ def budget_reason(
     """Why a start that ``admits`` refuses has to wait, and what would help."""
     if worst_case is None:
         text = (
-            f"the price of its instances is unknown, and team {team} has a budget: ask an admin for `prices`"
+            f"the price of its instances is unknown, and team {team} has a budget of {usd_text(budget)}:"
+            " ask an admin for `prices`"
         )
     elif worst_case > budget:
         text = (

@@ -79,7 +79,10 @@ def test_without_a_price_a_team_with_a_budget_waits_and_others_start_uncharged()
     ours = world(hours("a", 3), own=budget(1000), prices=unknown)
     assert told(ours, ROOMY, "a") == (
         "budget",
-        "the price of its instances is unknown, and team default has a budget: ask an admin for `prices`",
+        (
+            "the price of its instances is unknown, and team default has a budget of $1,000.00:"
+            " ask an admin for `prices`"
+        ),
     )
     assert starts(snapshot(hours("a", 3), prices=unknown), ROOMY)["a"].charge is None
 

@@ -41,7 +41,7 @@ def too_big(vector: Vector, capacity: Vector) -> Reason:
 
 
 def making_room(vector: Vector, victims: Iterable[RunningJob], *, to: str) -> Reason:
-    names = [known_as(victim, to=to) for victim in victims]
+    names = sorted(known_as(victim, to=to) for victim in victims)
     verb = "are" if len(names) > 1 else "is"
     message = f"{', '.join(names)} {verb} stopping to make room for {vector_text(vector)}"
     return Reason(code="capacity", message=message)

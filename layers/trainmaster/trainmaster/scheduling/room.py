@@ -19,6 +19,8 @@ class Room:
     pool: PoolPolicy
     now: datetime
     capacity: dict[Capacity, int]
+    used: dict[Capacity, int]
+    """In use once the starts so far are claimed."""
     holds: dict[str, Hold]
     """By preemptor."""
     free: dict[Capacity, int]
@@ -48,6 +50,7 @@ class Room:
             pool=pool,
             now=now,
             capacity=capacity,
+            used=dict(snapshot.used),
             holds={hold.preemptor: hold for hold in live},
             free=free,
             soon=soon,
@@ -155,6 +158,7 @@ class Room:
         )
 
     def _count(self, shape: Shape, warm: WarmPool | None, hold: Hold | None) -> None:
+        take(self.used, shape.vector, times=-1)
         for rest in (self.free, self.soon):
             take(rest, shape.vector)
             if hold is not None:
@@ -172,7 +176,7 @@ class Room:
     ) -> Preempt:
         """The victims' room, and what is free already, is held for the job."""
         names = tuple(victim.name for victim in victims)
-        used = {capacity: self.snapshot.used.get(capacity, 0) for capacity in shape.vector}
+        used = {capacity: self.used.get(capacity, 0) for capacity in shape.vector}
         self.preempted |= set(names)
         self.holds[job.name] = Hold(preemptor=job.name, vector=shape.vector, victims=names)
         for victim in victims:
