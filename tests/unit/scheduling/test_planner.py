@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from trainmaster.jobs import JobState, Vector
 from trainmaster.policy import Preemption
 from trainmaster.scheduling.actions import LimitHold, Preempt, Start
-from trainmaster.scheduling.planner import HOLD_LIFE, plan
+from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob, total
 
 from tests.builders import NOON, A, B, minutes, of, pool, running, snapshot, waiting
@@ -169,7 +169,14 @@ def test_a_start_says_how_much_may_be_in_use_before_it() -> None:
 def test_a_hold_without_stopping_victims_gets_a_deadline() -> None:
     world = snapshot(running("r", n=2), waiting("new"), holds=(HELD_FOR_NEW,))
     (action,) = plan(world, pool(2), now=NOON).actions
-    assert action == LimitHold(hold=HELD_FOR_NEW, until=NOON + HOLD_LIFE)
+    assert action == LimitHold(hold=HELD_FOR_NEW, until=NOON + minutes(15))
+
+
+def test_a_hold_lives_until_its_deadline_and_gets_no_second_one() -> None:
+    held = replace(HELD_FOR_NEW, until=NOON + minutes(0.1))
+    world = snapshot(waiting("other"), waiting("new", n=2), holds=(held,))
+    assert decided(world, 1) == []
+    assert decided(world, 1, now=NOON + minutes(0.1)) == [("drop hold of", "new"), ("start", "other")]
 
 
 @pytest.mark.parametrize(
