@@ -1,5 +1,6 @@
 """POST /add-job."""
 
+import copy
 import json
 from datetime import timedelta
 from typing import Any
@@ -194,7 +195,7 @@ def test_a_dry_run_stores_nothing(api: Api) -> None:
         "position": 2,
         "estimated_start": None,
         "would_preempt": [],
-        "estimated_cost_usd": None,
+        "estimated_cost_usd": 63.3,
     }
     assert api.reader.job(NAME) is None
     assert api.doorbell.pools == []
@@ -229,6 +230,62 @@ def test_a_dry_run_does_not_name_jobs_of_other_teams(api: Api) -> None:
 def test_a_dry_run_of_a_taken_name_says_so(api: Api) -> None:
     api.submit(NAME)
     assert dry_run(api, body(HyperParameters={"a": "b"})).status == 409
+
+
+def test_a_dry_run_of_a_waiting_job_counts_it_once(api: Api) -> None:
+    api.submit("a")
+    api.call("POST", "/add-job", body())
+    assert dry_run(api, body()).json["position"] == 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "usd"),
+    [
+        pytest.param({"StoppingCondition": {"MaxRuntimeInSeconds": 7200}}, 126.6, id="as long as it may run"),
+        pytest.param({"ResourceConfig": ON_G5 | {"InstanceType": "ml.p6.48xlarge"}}, None, id="no price"),
+        pytest.param(
+            {"Tags": tag_list({"trainmaster:alternatives": f"{G5}=1 {P5}=1"})},
+            7.09,
+            id="in the shape it takes",
+        ),
+    ],
+)
+def test_a_dry_run_says_what_the_job_may_cost(api: Api, request_: dict[str, Any], usd: float | None) -> None:
+    both = {"name": "p5", "capacity": {P5: 2, G5: 1, "ml.p6.48xlarge": 1}}
+    api.policies.put({**DOCUMENT, "pools": [both]}, pools=["p5", "g5"], replaces=api.policies.current())
+    assert dry_run(api, body(**request_)).json["estimated_cost_usd"] == usd
+
+
+def test_a_dry_run_expects_what_the_team_s_last_jobs_of_the_shape_took(api: Api) -> None:
+    completed_after(api, timedelta(minutes=30))
+    assert dry_run(api, body()).json["estimated_cost_usd"] == 31.65
+
+
+def test_a_job_that_the_budget_does_not_cover_would_preempt_nobody(api: Api) -> None:
+    document = copy.deepcopy(DOCUMENT)
+    api.submit("low", ResourceConfig=ON_G5)
+    api.start("low")
+    request = body(Tags=tags(priority="9"), ResourceConfig=ON_G5)
+    assert dry_run(api, request).json["would_preempt"] == ["low"]
+    document["teams"][0]["budget"] = {"usd_per_month": 1}
+    api.policies.put(document, pools=["p5", "g5"], replaces=api.policies.current())
+    assert dry_run(api, request).json["would_preempt"] == []
+
+
+@pytest.mark.parametrize(
+    ("alternatives", "rules"),
+    [
+        pytest.param(f"{P5}=3 {P5}=4", {"never-fits"}, id="none would ever fit"),
+        pytest.param(f"{P5}=3 {P5}=2", set(), id="one would"),
+        pytest.param(f"{P5}=1 {G5}=1", {"one-pool"}, id="of two pools"),
+        pytest.param(f"{P5}=1 ml.p4d.24xlarge=1", {"no-pool"}, id="of no pool"),
+    ],
+)
+def test_alternatives_are_judged_as_a_whole(api: Api, alternatives: str, rules: set[str]) -> None:
+    request = body(Tags=tag_list({"trainmaster:alternatives": alternatives}))
+    answer = dry_run(api, request)
+    assert {violation["rule"] for violation in answer.json["violations"]} == rules
+    assert api.call("POST", "/add-job", request).status == (422 if rules else 201)
 
 
 @pytest.mark.parametrize(
@@ -314,13 +371,17 @@ def test_G9_a_request_that_is_repeated_is_answered_whatever_the_limits(api: Api)
     assert api.submit("a", HyperParameters={"epochs": "9"}).status == 409
 
 
-def test_what_earlier_jobs_of_the_shape_took_is_a_guess_for_the_next(api: Api) -> None:
-    api.submit("a")
-    job = api.start("a")
-    news = seen("a", status="Completed", training_since=api.now, ended_at=api.now + timedelta(minutes=40))
-    change = lifecycle.observed(job, news, now=api.now)
+def completed_after(api: Api, trained: timedelta) -> None:
+    api.submit("earlier")
+    job = api.start("earlier")
+    times: dict[str, Any] = {"training_since": api.now, "ended_at": api.now + trained}
+    change = lifecycle.observed(job, seen("earlier", status="Completed", **times), now=api.now)
     assert change is not None
     api.store.commit([change], at=api.now)
+
+
+def test_what_earlier_jobs_of_the_shape_took_is_a_guess_for_the_next(api: Api) -> None:
+    completed_after(api, timedelta(minutes=40))
     api.submit("b")
     assert api.job("b").spec.predicted == timedelta(minutes=40)
-    assert api.job("a").spec.predicted is None
+    assert api.job("earlier").spec.predicted is None

@@ -1,10 +1,9 @@
 """POST /add-job: into the queue, or only what would happen."""
 
-from dataclasses import replace
 from http import HTTPStatus
 
+from trainmaster.api.foreseeing import UNFORESEEN, foresee
 from trainmaster.api.places import place_if_short
-from trainmaster.api.reasons import snapshot_of
 from trainmaster.api.ringing import ring
 from trainmaster.api.visit import Answer, Visit, is_dry_run
 from trainmaster.errors import (
@@ -18,13 +17,9 @@ from trainmaster.jobs import Job, lane_text
 from trainmaster.policy import PoolPolicy
 from trainmaster.ports import Admission
 from trainmaster.requests import canonical, read_request
-from trainmaster.scheduling.actions import Preempt
-from trainmaster.scheduling.entries import waiting_entry
-from trainmaster.scheduling.planner import plan
 from trainmaster.strict_json import parse_object
 from trainmaster.submission import (
     Submission,
-    Verdict,
     is_same_submission,
     judge,
     new_job,
@@ -32,7 +27,7 @@ from trainmaster.submission import (
     ulid,
 )
 from trainmaster.validation import kept_options, require_valid
-from trainmaster.views import MAX_POSITION, NOWHERE, Place, Surroundings, field_error_view, job_view
+from trainmaster.views import Surroundings, field_error_view, job_view
 
 RANDOM_BYTES = 10
 """Of an entry id."""
@@ -124,32 +119,16 @@ def _dry_run(visit: Visit, submission: Submission) -> Answer:
     """Ask the planner about the pool as it is with the job added; store nothing."""
     _existing(visit, submission)
     verdict = judge(submission, visit.policy)
-    place, victims = _foreseen(visit, submission, verdict)
+    foreseen = UNFORESEEN
+    if verdict.pool is not None and not verdict.violations:
+        foreseen = foresee(_new(visit, submission, verdict.pool), verdict.pool, visit)
     body = {
         "valid": not verdict.violations,
         "violations": [field_error_view(violation) for violation in verdict.violations],
         "pool": verdict.pool.name if verdict.pool else None,
-        "position": place.position,
+        "position": foreseen.place.position,
         "estimated_start": None,
-        "would_preempt": list(victims),
-        "estimated_cost_usd": None,
+        "would_preempt": list(foreseen.victims),
+        "estimated_cost_usd": foreseen.cost_usd,
     }
     return Answer(status=HTTPStatus.OK, body=body)
-
-
-def _foreseen(visit: Visit, submission: Submission, verdict: Verdict) -> tuple[Place, tuple[str | None, ...]]:
-    """The job's place, and whom it would stop; jobs of other teams have no names."""
-    if verdict.pool is None or verdict.violations:
-        return NOWHERE, ()
-    pool, reader, now = verdict.pool, visit.outside.reader, visit.outside.clock()
-    entry = waiting_entry(_new(visit, submission, pool))
-    snapshot = snapshot_of(pool, visit, now=now)
-    decided = plan(replace(snapshot, waiting=(*snapshot.waiting, entry)), pool, now=now)
-    victims = tuple(
-        victim.name if visit.sees(victim.team) else None
-        for action in decided.actions
-        if isinstance(action, Preempt) and action.job.name == entry.name
-        for victim in action.victims
-    )
-    heads = reader.waiting(pool.name, after=None, limit=MAX_POSITION)
-    return Place.behind(sum(head.rank < entry.rank for head in heads)), victims

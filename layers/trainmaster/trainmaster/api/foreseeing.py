@@ -1,0 +1,85 @@
+"""What would become of a job that is not submitted yet, as the planner sees the pool with it added."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from trainmaster.api.reasons import snapshot_of
+from trainmaster.api.visit import Visit
+from trainmaster.jobs import Choice, Job, Shape
+from trainmaster.ledger import budget_cents, month_of
+from trainmaster.policy import PoolPolicy
+from trainmaster.pricing import PriceTable, cost_cents
+from trainmaster.scheduling.actions import Plan, Preempt, Start
+from trainmaster.scheduling.entries import waiting_entry
+from trainmaster.scheduling.planner import plan
+from trainmaster.scheduling.snapshot import BudgetState, Snapshot
+from trainmaster.views import MAX_POSITION, NOWHERE, Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreseen:
+    place: Place
+    victims: tuple[str | None, ...]
+    """Whom it would stop; jobs of other teams have no names."""
+    cost_usd: float | None
+    """None: a price is unknown."""
+
+
+UNFORESEEN = Foreseen(place=NOWHERE, victims=(), cost_usd=None)
+
+
+def foresee(job: Job, pool: PoolPolicy, visit: Visit) -> Foreseen:
+    now, entry = visit.outside.clock(), waiting_entry(job)
+    snapshot = _with_budget(snapshot_of(pool, visit, now=now), job.spec.team, visit, now=now)
+    others = tuple(one for one in snapshot.waiting if one.name != job.name)  # the same request, sent already
+    decided = plan(replace(snapshot, waiting=(*others, entry)), pool, now=now)
+    heads = visit.outside.reader.waiting(pool.name, after=None, limit=MAX_POSITION)
+    return Foreseen(
+        place=Place.behind(sum(head.rank < entry.rank for head in heads)),
+        victims=tuple(_victims(job, decided, visit)),
+        cost_usd=_cost_usd(job, _shape(job, decided), snapshot.prices),
+    )
+
+
+def _with_budget(snapshot: Snapshot, team: str, visit: Visit, *, now: datetime) -> Snapshot:
+    """Snapshots have the budgets of those who wait; the team may have nobody waiting yet."""
+    found = visit.policy.team(team)
+    if team in snapshot.budgets or found is None or found.budget is None:
+        return snapshot
+    month = month_of(now)
+    state = BudgetState(
+        month=month,
+        account=visit.outside.reader.month(team, month),
+        limit_cents=budget_cents(found.budget.usd_per_month),
+        at_limit=found.budget.at_limit,
+    )
+    return replace(snapshot, budgets={**snapshot.budgets, team: state})
+
+
+def _victims(job: Job, decided: Plan, visit: Visit) -> Iterator[str | None]:
+    for action in decided.actions:
+        if isinstance(action, Preempt) and action.job.name == job.name:
+            yield from (victim.name if visit.sees(victim.team) else None for victim in action.victims)
+
+
+def _shape(job: Job, decided: Plan) -> Shape:
+    """The one it would start in now, else the one it would like best."""
+    picked = (
+        action.shape
+        for action in decided.actions
+        if isinstance(action, Start | Preempt) and action.job.name == job.name
+    )
+    return next(picked, job.spec.shapes[0])
+
+
+def _cost_usd(job: Job, shape: Shape, prices: PriceTable) -> float | None:
+    """For as long as the team's jobs of this shape took lately, else for all of its MaxRuntimeInSeconds."""
+    spec = job.spec
+    length: timedelta = min(spec.predicted or spec.max_runtime, spec.max_runtime)
+    if spec.choice is Choice.SAGEMAKER:
+        rate = prices.dearest_usd_per_hour(one.vector for one in spec.shapes)
+    else:
+        rate = prices.vector_usd_per_hour(shape.vector)
+    cents = cost_cents(rate, length)
+    return None if cents is None else cents / 100
