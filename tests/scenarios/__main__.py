@@ -1,0 +1,98 @@
+"""``python -m tests.scenarios [--only NAME,NAME] [--json P]``: each story on a twin of its own."""
+
+import argparse
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from local.report import Report
+from tests.scenarios import landing, preempting, sharing
+from tests.scenarios.stage import Stage, on_stage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    name: str
+    story: Callable[[Stage], None]
+    policy: Mapping[str, Any]
+
+
+SCENARIOS = (
+    Scenario(name="reclaim", story=sharing.reclaim, policy=sharing.RECLAIM_POLICY),
+    Scenario(name="wide-not-starved", story=sharing.wide_not_starved, policy=sharing.WIDE_POLICY),
+    Scenario(name="victim-by-checkpoint", story=preempting.victim_by_checkpoint, policy=preempting.TWO),
+    Scenario(name="land-in-warm-pool", story=landing.land_in_warm_pool, policy=landing.LANDING_POLICY),
+    Scenario(name="warm-extend-release", story=landing.warm_extend_release, policy=landing.KEEPING_POLICY),
+    Scenario(name="hold-release", story=preempting.hold_release, policy=preempting.ONE),
+    Scenario(name="priority-preempts", story=preempting.priority_preempts, policy=preempting.ONE),
+    Scenario(name="budget-waits", story=sharing.budget_waits, policy=sharing.BUDGET_POLICY),
+    Scenario(
+        name="alternatives-pinned", story=landing.alternatives_pinned, policy=landing.ALTERNATIVES_POLICY
+    ),
+    Scenario(name="account-limit-learned", story=sharing.account_limit_learned, policy=sharing.LIMIT_POLICY),
+    Scenario(name="dry-run-comes-true", story=preempting.dry_run_comes_true, policy=preempting.ONE),
+)
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.scenarios", description=__doc__)
+    parser.add_argument("--only", type=_chosen, default=SCENARIOS, metavar="NAME,NAME")
+    parser.add_argument(
+        "--json", type=Path, default=Path("build/scenarios.json"), help="where to write the report"
+    )
+    arguments = parser.parse_args(argv)
+    report = Report("scenarios", argv=("python", "-m", "tests.scenarios", *argv))
+    report.facts["scenarios"] = {}
+    for scenario in arguments.only:
+        play(scenario, report)
+    return report.finish(arguments.json)
+
+
+def play(scenario: Scenario, report: Report) -> None:
+    """One check for each thing that the story looks at, and one for the story as a whole."""
+    began, stage, error = time.monotonic(), None, None
+    with TemporaryDirectory(prefix="trainmaster-scenario-") as folder:
+        try:
+            with on_stage(Path(folder), scenario.policy) as stage:
+                try:
+                    scenario.story(stage)
+                finally:
+                    journal = stage.journal()
+        except Exception:  # noqa: BLE001  one story that breaks off does not keep the others from being told
+            error = traceback.format_exc()
+    checks = stage.checks if stage else []
+    seconds = round(time.monotonic() - began, 1)
+    report.facts["scenarios"][scenario.name] = {
+        "story": scenario.story.__doc__,
+        "policy": scenario.policy,
+        "seconds": seconds,
+        "records": stage.records if stage else [],
+        "journal": journal if stage else [],
+        "error": error,
+    }
+    for one in checks:
+        report.check(
+            f"{scenario.name}: {one['what']}", expected=one["expected"], actual=one["actual"], ok=one["ok"]
+        )
+    passed = sum(one["ok"] for one in checks)
+    told = "told to its end" if error is None else f"broke off: {error.strip().splitlines()[-1]}"
+    actual = f"{passed} of {len(checks)} true, {told}, {seconds} s"
+    good = error is None and passed == len(checks) > 0
+    report.check(scenario.name, expected="all of its checks are true", actual=actual, ok=good)
+
+
+def _chosen(text: str) -> tuple[Scenario, ...]:
+    known = {scenario.name: scenario for scenario in SCENARIOS}
+    unknown = [name for name in text.split(",") if name not in known]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no {', '.join(unknown)}; there are {', '.join(known)}")
+    return tuple(known[name] for name in text.split(","))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

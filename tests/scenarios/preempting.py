@@ -1,0 +1,101 @@
+"""Stories of who makes room: for whom, who is chosen, and what was said before."""
+
+from tests.e2e.plane import INSTANCE_TYPE
+from tests.scenarios.stage import A_MOMENT, Stage, policy_of
+
+ONE = policy_of(capacity={INSTANCE_TYPE: 1})
+TWO = policy_of(capacity={INSTANCE_TYPE: 2})
+LOOKS_EVERY = 300.0
+"""Seconds between two looks for a job's checkpoints, while jobs wait."""
+
+
+def priority_preempts(stage: Stage) -> None:
+    """A waiting job is given a higher priority than the running one, and takes its place."""
+    stage.submit("runs", priority=5)
+    stage.until_state(runs="running")
+    stage.submit("waits", priority=1)
+    stage.advance(A_MOMENT)
+    stage.check("nobody was stopped yet", expected=[], actual=stage.stopped())
+    view = stage.did("PATCH", "/jobs/waits", {"priority": 9})
+    stage.check("the answer has the new priority", expected=9, actual=view["priority"])
+    stage.until_state(waits="running", runs="preempted")
+    stage.check("the running job made room", expected=["runs"], actual=stage.stopped())
+    stage.finish("waits")
+    stage.until_state(runs="running")
+    back = stage.look("runs")
+    stage.check("and came back after it", expected=[1, 1], actual=[back["attempt"], back["preemptions"]])
+
+
+def hold_release(stage: Stage) -> None:
+    """A held job lets others pass, whatever its priority, until it is released."""
+    stage.submit("runs", priority=5)
+    stage.until_state(runs="running")
+    refused = stage.api("PATCH", "/jobs/runs", {"held": True})
+    stage.check("a running job cannot be held", expected=409, actual=refused.status)
+    stage.submit("held", priority=3)
+    stage.submit("behind", priority=1)
+    held = stage.did("PATCH", "/jobs/held", {"held": True})
+    stage.check("it is held", expected=["held", None], actual=[held["state"], held["position"]])
+    stage.check("its reason says so", expected="held", actual=stage.look("held")["waiting"]["code"])
+    stage.finish("runs")
+    stage.until_state(behind="running")
+    stage.check("the one behind it went first", expected="held", actual=stage.look("held")["state"])
+    released = stage.did("PATCH", "/jobs/held", {"held": False})
+    stage.check("released it waits in its turn", expected="pending", actual=released["state"])
+    stage.until_state(held="running", behind="preempted")
+    stage.check("and its priority counts again", expected=["behind"], actual=stage.stopped())
+
+
+def victim_by_checkpoint(stage: Stage) -> None:
+    """Of two equal jobs the one whose checkpoint is younger makes room: it loses less work."""
+    for name in ("saved-early", "saved-late"):
+        stage.submit(name, priority=1, **stage.checkpoints_of(name))
+    stage.submit("spectator", priority=0)
+    stage.until_state(saved_early="running", saved_late="running")
+    stage.advance(600)
+    stage.save_checkpoint("saved-early")
+    stage.advance(600)
+    stage.save_checkpoint("saved-late")
+    stage.advance(LOOKS_EVERY + 60)
+    stage.submit("urgent", priority=9)
+    stage.until_state(urgent="running")
+    stage.check("the one saved late made room", expected=["saved-late"], actual=stage.stopped())
+    wasted = stage.look("saved-late")["wasted_seconds"].get("preemption")
+    stage.check(
+        "what it lost is the time since its checkpoint",
+        expected="from 360 to 400 s",
+        actual=wasted,
+        ok=wasted is not None and 360 <= wasted <= 400,
+    )
+
+
+def dry_run_comes_true(stage: Stage) -> None:
+    """What a dry run says of a job is what happens when it is submitted."""
+    stage.submit("runs", priority=5)
+    stage.until_state(runs="running")
+    stage.advance(A_MOMENT)
+    lowly, urgent = stage.request("lowly", priority=1), stage.request("urgent", priority=9)
+    said = {
+        one["TrainingJobName"]: stage.did("POST", "/add-job?dry_run=true", one) for one in (lowly, urgent)
+    }
+    stage.check("both are valid", expected=[True, True], actual=[one["valid"] for one in said.values()])
+    unknown = [stage.api("GET", f"/jobs/{name}").status for name in said]
+    stage.check("nothing was stored", expected=[404, 404], actual=unknown)
+    stage.check("the first would stop nobody", expected=[], actual=said["lowly"]["would_preempt"])
+    stage.check(
+        "the other would stop the running one", expected=["runs"], actual=said["urgent"]["would_preempt"]
+    )
+    stage.did("POST", "/add-job", lowly)
+    stage.advance(A_MOMENT)
+    waits = stage.look("lowly")
+    stage.check("the first stopped nobody", expected=[], actual=stage.stopped())
+    stage.check(
+        "and waits where it was said",
+        expected=[said["lowly"]["pool"], said["lowly"]["position"]],
+        actual=[waits["pool"], waits["position"]],
+    )
+    stage.did("POST", "/add-job", urgent)
+    stage.until_state(urgent="running")
+    stage.check(
+        "the other stopped whom it said", expected=said["urgent"]["would_preempt"], actual=stage.stopped()
+    )

@@ -1,0 +1,147 @@
+"""Stories of teams that share a pool: quotas, wide jobs, account limits, budgets."""
+
+import re
+from datetime import UTC, datetime
+
+from tests.e2e.plane import INSTANCE_TYPE
+from tests.scenarios.stage import A_MOMENT, Stage, StoryError, policy_of
+
+OTHER_TYPE = "ml.c5.xlarge"
+
+RECLAIM_POLICY = policy_of(
+    teams=("a", "b"),
+    capacity={INSTANCE_TYPE: 2},
+    quotas={"a": {"nominal": 1}, "b": {"nominal": 1}},
+)
+
+
+def reclaim(stage: Stage) -> None:
+    """Team b uses its instance and borrows the one of team a; when a wants it back, b's borrower goes."""
+    stage.submit("b-own", by="b", priority=900)
+    stage.advance(A_MOMENT)
+    stage.submit("b-borrows", by="b", priority=900)
+    stage.until_state(b_own="running", b_borrows="running")
+    stage.advance(A_MOMENT)
+    stage.submit("a-wants", by="a", priority=0)
+    stage.until_state(a_wants="running")
+    borrower = stage.look("b-borrows", by="b")
+    stage.check("the borrower made room", expected="preempted", actual=borrower["state"])
+    stage.check("nobody else was stopped", expected=["b-borrows"], actual=stage.stopped())
+    stage.check("its priority was higher", expected=[900, 0], actual=[borrower["priority"], _priority(stage)])
+    stage.check("the covered job runs on", expected="running", actual=stage.look("b-own")["state"])
+    stage.check(
+        "team b cannot take it back",
+        expected="pending or preempted, not starting",
+        actual=borrower["state"],
+        ok=borrower["state"] in {"pending", "preempted"},
+    )
+    stage.finish("a-wants")
+    stage.until_state(b_borrows="running")
+    back = stage.look("b-borrows", by="b")
+    stage.check("the borrower came back", expected=["running", 1], actual=[back["state"], back["attempt"]])
+
+
+def _priority(stage: Stage) -> int:
+    return int(stage.look("a-wants", by="a")["priority"])
+
+
+WIDE_POLICY = policy_of(capacity={INSTANCE_TYPE: 4})
+
+
+ROUNDS = 4
+
+
+def wide_not_starved(stage: Stage) -> None:
+    """A job of four instances waits; short jobs pass it while it waits, long ones may not."""
+    blockers = [f"blocker-{number}" for number in (1, 2, 3)]
+    for name in blockers:
+        stage.submit(name, minutes=180)
+    stage.advance(A_MOMENT)
+    stage.submit("wide", count=4)
+    stage.advance(A_MOMENT)
+    shorts = [f"short-{number}" for number in range(ROUNDS)]
+    longs = [f"long-{number}" for number in range(ROUNDS)]
+    for short, long in zip(shorts, longs, strict=True):
+        stage.submit(long, minutes=600)
+        stage.submit(short, minutes=10)
+        stage.finish(short)
+        stage.advance(600)
+    promised = _promise_to_wide(stage, behind=longs[0])
+    stage.finish(*blockers)
+    stage.until_state(wide="running")
+    started = stage.look("wide")["started_at"]
+    earlier = [name for name in shorts if stage.look(name)["started_at"] < started]
+    stage.check("short jobs passed it", expected=shorts, actual=earlier)
+    stage.check(
+        "no long job did", expected=[None] * ROUNDS, actual=[stage.look(one)["started_at"] for one in longs]
+    )
+    in_time = datetime.fromisoformat(started) <= promised
+    stage.check("it started by its reservation", expected=f"by {promised:%H:%M}", actual=started, ok=in_time)
+
+
+def _promise_to_wide(stage: Stage, *, behind: str) -> datetime:
+    """By when the wide job starts, as the reason of a job that may not pass it says."""
+    waiting = stage.look(behind)["waiting"]
+    stage.check("a long job waits for the reservation", expected="reservation", actual=waiting["code"])
+    found = re.search(r"wide is ahead .* has by (\S+ \S+) UTC", waiting["message"])
+    if found is None:
+        raise StoryError(f"no name or no time in: {waiting['message']}")
+    return datetime.strptime(found[1], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
+
+
+LIMIT_POLICY = policy_of(capacity={INSTANCE_TYPE: 2, OTHER_TYPE: 1})
+LONGEST_WAITS = (60.0, 120.0)
+"""Seconds until the account is asked again after the first refusal, and after the second."""
+A_PASS = 60.0
+"""The scheduler looks at each pool at least this often."""
+
+
+def account_limit_learned(stage: Stage) -> None:
+    """The account refuses a type: others still start, one start probes it later, and then all is well."""
+    stage.twin_fails("CreateTrainingJob", "ResourceLimitExceeded", times=1)
+    for name in ("first", "second"):
+        stage.submit(name)
+    stage.advance(A_MOMENT)
+    stage.submit("other-type", resources={"InstanceType": OTHER_TYPE})
+    stage.until_state(other_type="running")
+    codes = [stage.look(name)["waiting"]["code"] for name in ("first", "second")]
+    stage.check("both wait for the account", expected=["account-limit"] * 2, actual=codes)
+    limits = [[one["instance_type"], one["limit"]] for one in stage.pool()["account_limits"]]
+    stage.check("GET /pools shows what was learned", expected=[[INSTANCE_TYPE, 0]], actual=limits)
+    tried = ["first", "other-type"]
+    stage.check("one was tried; another type starts", expected=tried, actual=stage.created())
+    stage.twin_fails("CreateTrainingJob", "ResourceLimitExceeded", times=1)
+    stage.advance(LONGEST_WAITS[0] + A_PASS)
+    tried.append("first")
+    stage.check("one start probed it, and was refused", expected=tried, actual=stage.created())
+    stage.advance(LONGEST_WAITS[1] + A_PASS)
+    stage.until_state(first="running", second="running")
+    tried += ["first", "second"]
+    stage.check("the next probe worked, the rest followed", expected=tried, actual=stage.created())
+    stage.check("nothing is learned any more", expected=[], actual=stage.pool()["account_limits"])
+
+
+BUDGET_POLICY = policy_of(
+    teams=("a",),
+    budgets={"a": {"usd_per_month": 1.5, "at_limit": "wait"}},
+    capacity={INSTANCE_TYPE: 2},
+) | {"prices": {INSTANCE_TYPE: 1.0}}
+
+
+def budget_waits(stage: Stage) -> None:
+    """A month's 1.50 USD cover one job's worst case of 1 USD, not two; the first settles for less."""
+    for name in ("first", "second"):
+        stage.submit(name, by="a", minutes=60)
+    stage.until_state(first="running")
+    stage.advance(A_MOMENT)
+    waiting = stage.look("second", by="a")["waiting"]
+    stage.check("the second waits for the budget", expected="budget", actual=waiting["code"])
+    stage.advance(15 * 60)
+    stage.finish("first")
+    stage.until_state(second="running")
+    usage = stage.did("GET", f"/usage?team=a&month={stage.month}", by="a")
+    spent = {job["name"]: job["usd"] for job in usage["jobs"]}
+    stage.check(
+        "the first cost what it used", expected="about 0.25 USD", actual=spent, ok=0.2 < spent["first"] < 0.3
+    )
+    stage.check("the month adds up", expected=round(sum(spent.values()), 2), actual=usage["total"]["usd"])
