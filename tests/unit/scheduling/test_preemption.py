@@ -337,6 +337,14 @@ def test_room_that_is_on_its_way_is_waited_for_and_nobody_else_is_stopped() -> N
     )
 
 
+def test_a_preemption_counts_the_starts_before_it() -> None:
+    first = waiting("first", priority=9, minutes_ago=5)
+    world = snapshot(running("low", n=2), first, waiting("second", priority=9, n=2))
+    *_, preempt = plan(world, pool(3), now=NOON).actions
+    assert isinstance(preempt, Preempt)
+    assert (preempt.job.name, preempt.used) == ("second", of(3))
+
+
 @pytest.mark.parametrize(
     ("ends_by", "expected"),
     [

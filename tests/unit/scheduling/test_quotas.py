@@ -98,6 +98,12 @@ def test_what_runs_counts_against_the_borrowing_limit_and_the_reason_says_so() -
     )
 
 
+def test_a_job_within_its_quota_starts_even_where_its_team_is_at_its_borrowing_limit() -> None:
+    live = [running(name, team="vision", minutes_ago=9) for name in ("r", "s")]
+    world = snapshot(*live, ours("a", 0, priority=5))
+    assert decided(world, shared(4, {"vision": quota(1, 1)})) == [("start", "a")]
+
+
 def test_a_job_that_may_not_borrow_gets_no_reservation_and_stops_nobody() -> None:
     world = snapshot(
         running("low", team="other"),
