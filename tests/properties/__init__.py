@@ -1,0 +1,1 @@
+"""What holds of every plan, whatever pool it is made for."""
