@@ -5,8 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from trainmaster import lifecycle
 from trainmaster.api import build_api
-from trainmaster.jobs import JobState, epoch_ms
+from trainmaster.jobs import JobState, Reason, epoch_ms
 
 from tests.builders import NOON, claimed
 from tests.integration.api.conftest import ADA, ADMIN, BOB, DOCUMENT, P5, Api, Racing
@@ -33,6 +34,18 @@ def test_a_waiting_job_goes_ahead_with_a_higher_priority(api: Api) -> None:
     assert api.names() == ["c", "a", "b"]
     assert api.job("c").score == epoch_ms(NOON) - 2 * DAY_MS
     assert api.doorbell.pools == ["p5"]
+
+
+def test_the_answer_gives_the_reason_of_the_new_turn(api: Api) -> None:
+    for name in ("one", "two", "a", "b"):
+        api.submit(name, priority=1)
+    for name in ("one", "two"):
+        api.start(name)
+    stale = Reason(code="ahead", message="a is ahead")
+    api.change("b", lifecycle.explained(api.job("b"), stale))
+    assert patch(api, "b", {"priority": 2}).json["waiting"]["message"] == (
+        f"one is stopping to make room for {P5}=1"
+    )
 
 
 def test_the_history_says_who_changed_the_priority_from_what_to_what(api: Api) -> None:

@@ -6,8 +6,8 @@ from http import HTTPStatus
 
 from trainmaster import lifecycle
 from trainmaster.api.one_job import change_job, refuse_final
-from trainmaster.api.places import place_if_short
 from trainmaster.api.ringing import ring
+from trainmaster.api.surroundings import surroundings_of
 from trainmaster.api.visit import Answer, Visit
 from trainmaster.errors import FieldError, JobConflictError, PolicyViolationError
 from trainmaster.jobs import Job, JobState, Reason
@@ -17,7 +17,7 @@ from trainmaster.scheduling.ordering import score_of
 from trainmaster.strict_json import JsonObject, parse_object
 from trainmaster.submission import over_ceiling
 from trainmaster.user_options import MAX_PRIORITY
-from trainmaster.views import Surroundings, instant_text, job_view
+from trainmaster.views import instant_text, job_view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +35,7 @@ def patch_job(visit: Visit, name: str) -> Answer:
     wish = _wish(parse_object(call.body, base64=call.is_base64, content_type=call.content_type))
     job = change_job(visit, name, lambda job: _change(visit, job, wish))
     ring(visit.outside.doorbell, [job.spec.pool])
-    around = Surroundings(
-        now=visit.outside.clock(),
-        pool=visit.policy.pool(job.spec.pool),
-        place=place_if_short(job, visit.outside.reader),
-    )
-    return Answer(status=HTTPStatus.OK, body=job_view(job, around))
+    return Answer(status=HTTPStatus.OK, body=job_view(job, surroundings_of(job, visit)))
 
 
 def _wish(body: JsonObject) -> Wish:

@@ -4,9 +4,8 @@ from http import HTTPStatus
 
 from trainmaster import lifecycle
 from trainmaster.api.one_job import change_job, find_job, refuse_final
-from trainmaster.api.places import place_in_queue
-from trainmaster.api.reasons import NOTHING, decided_now, reason_now
 from trainmaster.api.ringing import ring
+from trainmaster.api.surroundings import surroundings_of
 from trainmaster.api.visit import Answer, Visit
 from trainmaster.jobs import Job, JobState, Reason
 from trainmaster.ports import Change
@@ -17,16 +16,7 @@ def show_job(visit: Visit, name: str) -> Answer:
     visit.call.parameters()
     job = find_job(visit, name)
     attempts, history = visit.outside.reader.story(job)
-    pool = visit.policy.pool(job.spec.pool)
-    place = place_in_queue(job, visit.outside.reader)
-    decided = decided_now(pool, visit) if job.is_waiting else NOTHING
-    around = Surroundings(
-        now=visit.outside.clock(),
-        pool=pool,
-        place=place,
-        why=reason_now(job, place, decided, paused=visit.stored.paused),
-        latest=attempts[-1] if attempts else None,
-    )
+    around = surroundings_of(job, visit, latest=attempts[-1] if attempts else None)
     return Answer(status=HTTPStatus.OK, body=job_view(job, around) | story_view(attempts, history))
 
 
