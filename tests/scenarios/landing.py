@@ -48,19 +48,20 @@ SMALL, LARGE = {"VolumeSizeInGB": 10}, {"VolumeSizeInGB": 20}
 
 def land_in_warm_pool(stage: Stage) -> None:
     """Of two equal jobs the one whose warm pool the urgent one can use makes room, and it starts there."""
-    stage.submit("a-other-key", priority=1, resources=LARGE, **stage.checkpoints_of("a-other-key"))
-    stage.submit("b-same-key", priority=1, resources=SMALL, **stage.checkpoints_of("b-same-key"))
+    for name, resources in (("same-key", SMALL), ("other-key", LARGE)):  # of equals the last would be stopped
+        stage.submit(name, priority=1, resources=resources, **stage.checkpoints_of(name))
+        stage.advance(A_MOMENT)
     stage.submit("spectator", priority=0, resources=SMALL)
-    stage.until_state(a_other_key="running", b_same_key="running")
+    stage.until_state(other_key="running", same_key="running")
     stage.advance(60)
-    for name in ("a-other-key", "b-same-key"):
+    for name in ("other-key", "same-key"):
         stage.save_checkpoint(name)
     stage.advance(360)
     stage.submit("urgent", priority=9, resources=SMALL)
     stage.until_state(urgent="running")
     stage.advance(A_MOMENT)
-    stage.check("the one with the same key made room", expected=["b-same-key"], actual=stage.stopped())
-    left, taken = stage.described("b-same-key"), stage.described("urgent")
+    stage.check("the one with the same key made room", expected=["same-key"], actual=stage.stopped())
+    left, taken = stage.described("same-key"), stage.described("urgent")
     stage.check(
         "its warm pool went to the urgent job",
         expected={"Status": "Reused", "ReusedByJob": "urgent"},

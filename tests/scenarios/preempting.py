@@ -48,8 +48,9 @@ def hold_release(stage: Stage) -> None:
 
 def victim_by_checkpoint(stage: Stage) -> None:
     """Of two equal jobs the one whose checkpoint is younger makes room: it loses less work."""
-    for name in ("saved-early", "saved-late"):
+    for name in ("saved-late", "saved-early"):  # of equals the last to come would be stopped
         stage.submit(name, priority=1, **stage.checkpoints_of(name))
+        stage.advance(A_MOMENT)
     stage.submit("spectator", priority=0)
     stage.until_state(saved_early="running", saved_late="running")
     stage.advance(600)
