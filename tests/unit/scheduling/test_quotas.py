@@ -98,6 +98,15 @@ def test_what_runs_counts_against_the_borrowing_limit_and_the_reason_says_so() -
     )
 
 
+def test_a_team_without_anything_of_its_own_may_borrow_just_its_limit() -> None:
+    world = snapshot(ours("a", 3), ours("b", 2))
+    assert list(starts(world, shared(9, {"vision": quota(0, 1)}))) == ["a"]
+    assert told(world, shared(9, {"vision": quota(0, 0)}), "a") == (
+        "quota",
+        "needs ml.a.xlarge=1; team vision uses 0 of its quota of 0 and may borrow 0",
+    )
+
+
 def test_a_job_within_its_quota_starts_even_where_its_team_is_at_its_borrowing_limit() -> None:
     live = [running(name, team="vision", minutes_ago=9) for name in ("r", "s")]
     world = snapshot(*live, ours("a", 0, priority=5))
@@ -137,3 +146,4 @@ def test_what_a_team_borrows_is_what_it_uses_beyond_its_own() -> None:
     assert found.borrowed("vision") == {Capacity(A): 1, Capacity(B): 1}
     assert found.borrowed("other") == of(1)
     assert found.borrowed("nobody") == {}
+    assert Quotas.of(shared(9, {"vision": quota(3)}), live, []).borrowed("vision") == of(1, B)
