@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.jobs import FINAL, LIVE, TRANSITIONS, End, JobState, Reason, end_of
+from trainmaster.scheduling.differences import Kind
 from trainmaster.user_options import READERS
 from trainmaster.validation import kept
+from trainmaster_client.cli import why
 from trainmaster_client.cli.app import ExitCode
 
 from local.config import ReadyInfo
@@ -18,6 +20,7 @@ from local.up import _parser
 from tests.builders import live_job, seen
 from tests.faults.rows import ROWS
 from tests.markdown import ROOT, blocks, codes, table, text_of
+from tests.template.functions import ROUTES
 from tests.template.rights import RIGHTS
 from tests.template.stack import source
 
@@ -143,6 +146,23 @@ def test_the_parameters_in_the_readme_are_those_of_the_template() -> None:
     words = {None: "none", "": "empty"}
     declared = source()["Parameters"].items()
     assert shown == {name: str(words.get(one.get("Default"), one.get("Default"))) for name, one in declared}
+
+
+def test_the_calls_of_the_api_are_those_of_the_template() -> None:
+    shown = [
+        tuple(codes(row[0])[0].split()) for row in table(text_of("docs/api.md"), "call", "who", "answers")
+    ]
+    assert sorted(shown) == sorted(ROUTES)
+
+
+def test_the_changes_of_a_tried_policy_are_all_explained() -> None:
+    shown = {codes(row[0])[0] for row in table(text_of("docs/api.md"), "change", "means")}
+    assert shown == {str(kind) for kind in Kind}
+
+
+def test_every_reason_to_wait_is_explained_and_has_advice() -> None:
+    rows = table(CLI, "code", "why the job waits", "what would help")
+    assert {codes(row[0])[0] for row in rows} == set(why.HELP)
 
 
 def test_the_exit_codes_are_those_of_the_command() -> None:
