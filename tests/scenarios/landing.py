@@ -65,7 +65,7 @@ def land_in_warm_pool(stage: Stage) -> None:
     stage.check(
         "its warm pool went to the urgent job",
         expected={"Status": "Reused", "ReusedByJob": "urgent"},
-        actual={key: left["WarmPoolStatus"].get(key) for key in ("Status", "ReusedByJob")},
+        actual={key: left.get("WarmPoolStatus", {}).get(key) for key in ("Status", "ReusedByJob")},
     )
     stage.check("which runs on it", expected="InUse", actual=_warmth(taken))
 

@@ -36,7 +36,7 @@ def hold_release(stage: Stage) -> None:
     stage.submit("behind", priority=1)
     held = stage.did("PATCH", "/jobs/held", {"held": True})
     stage.check("it is held", expected=["held", None], actual=[held["state"], held["position"]])
-    stage.check("its reason says so", expected="held", actual=stage.look("held")["waiting"]["code"])
+    stage.check("its reason says so", expected="held", actual=stage.why("held"))
     stage.finish("runs")
     stage.until_state(behind="running")
     stage.check("the one behind it went first", expected="held", actual=stage.look("held")["state"])

@@ -95,8 +95,10 @@ class Stage:
         self.advance(A_MOMENT)  # so that all of them train
         for name in names:
             self._file(name).touch()
-            running = self._peek(name)["training_job_name"]
-            self.plane.await_status(running, "Uploading", "Completed")
+            view = self._peek(name)
+            if view["state"] != "running":
+                raise StoryError(f"{name} cannot end: it is {view['state']}")
+            self.plane.await_status(view["training_job_name"], "Uploading", "Completed")
         self.advance(A_MOMENT)
 
     def save_checkpoint(self, name: str) -> None:
@@ -149,6 +151,11 @@ class Stage:
     def look(self, name: str, *, by: str = ADMIN) -> Document:
         """The JobView, as a record."""
         return self.did("GET", f"/jobs/{name}", by=by)
+
+    def why(self, name: str, *, by: str = ADMIN) -> str | None:
+        """The code of the reason why it waits; None when it does not."""
+        waiting = self.look(name, by=by)["waiting"]
+        return None if waiting is None else str(waiting["code"])
 
     def pool(self) -> Document:
         """The first pool of GET /pools, as a record."""
