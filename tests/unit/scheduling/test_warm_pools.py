@@ -26,7 +26,7 @@ RULES = WarmRules(keep_alive=minutes(10), max_idle=minutes(30))
         pytest.param(shape(), [warm("w")], None, id="not for what SageMaker keeps no warm pools of"),
         pytest.param(shape(key="k"), [warm("w", releasing=True)], None, id="not one that is being given up"),
         pytest.param(shape(key="k"), [warm("w", left=1)], None, id="not one that may be gone in a minute"),
-        pytest.param(shape(key="k"), [warm("w", left=1.1)], "w", id="one that lasts for more than a minute"),
+        pytest.param(shape(key="k"), [warm("w", left=1.01)], "w", id="one that lasts for more than a minute"),
         pytest.param(
             shape(key="k"),
             [warm("z", left=3), warm("b", left=2), warm("a", left=3)],
