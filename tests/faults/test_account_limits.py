@@ -7,7 +7,8 @@ import pytest
 from tests.builders import A, B, minutes
 from tests.faults.conftest import NewWorld
 from tests.faults.scenes import code_of, ends, trains
-from tests.integration.world import World, request
+from tests.integration.messages import request
+from tests.integration.world import World
 
 POOL = {"pools": [{"name": "main", "capacity": {A: 3, B: 1}}]}
 ON_B = {"InstanceType": B, "InstanceCount": 1, "VolumeSizeInGB": 10}

@@ -11,7 +11,8 @@ from trainmaster.errors import TrainmasterError
 from tests.builders import minutes
 from tests.faults.scenes import code_of, ends, trains
 from tests.integration.cloud import ANY, OUTAGE, THROTTLED, AnswerLost, Refused, Unreachable
-from tests.integration.world import World, request
+from tests.integration.messages import request
+from tests.integration.world import World
 
 TRIES = 3
 """Of each call, the first included."""

@@ -2,7 +2,6 @@
 
 import importlib
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -15,23 +14,19 @@ from uuid import uuid4
 
 from botocore.awsrequest import AWSPreparedRequest
 from trainmaster.bootstrap import Wiring
-from trainmaster.jobs import Capacity, Job, Vector, fits
-from trainmaster.policy import parse_policy
-from trainmaster.ports import PoolState
-from trainmaster.scheduling.capacity import pool_vector
-from trainmaster.scheduling.snapshot import total
+from trainmaster.jobs import Job, Vector
 from trainmaster.settings import Settings
 
 from local.engine.client import received
 from local.wire import Response
 from tests.builders import NOON, A
+from tests.integration import invariants
 from tests.integration.cloud import Cloud, Wire
 from tests.integration.conftest import TABLE
+from tests.integration.messages import ACCOUNT, USER, proxy_event, request, state_change
 from tests.integration.sagemaker_stub import SageMakerStub
 
-ACCOUNT = "123456789012"
 STACK = "trainmaster"
-USER = f"arn:aws:iam::{ACCOUNT}:user/ada"
 APPS = tuple(
     importlib.import_module(f"functions.{name}.app")
     for name in ("api", "schedule", "on_training_job_event", "on_idle_alarm", "reconcile")
@@ -78,6 +73,7 @@ class World:
     """The document; None: two instances of A."""
     now: datetime = NOON
     calls: int = 0
+    called: list[str] = field(default_factory=list)
     crash: Crash | None = None
     meanwhile: dict[str, Callable[[], Any]] = field(default_factory=dict)
     """What somebody else does just before the next call of an operation."""
@@ -179,6 +175,7 @@ class World:
         if self.crash is not None and self.crash.strikes(self.calls, operation, "before"):
             raise CrashError
         self.calls += 1
+        self.called.append(operation)
 
     def after(self, operation: str) -> None:
         if self.crash is not None and self.crash.strikes(self.calls - 1, operation, "after"):
@@ -196,11 +193,12 @@ class World:
             self.wiring = self.fresh_process()
         return False
 
-    def count(self, act: Callable[[], Any]) -> int:
-        """AWS calls that ``act`` makes."""
+    def calls_of(self, act: Callable[[], Any]) -> list[str]:
+        """The operations that ``act`` calls, in order."""
         self.calls = 0
+        self.called.clear()
         act()
-        return self.calls
+        return list(self.called)
 
     # ---- what the outside does
 
@@ -276,73 +274,12 @@ class World:
         assert found is not None, f"{name} is lost"
         return found
 
+    def check(self, *names: str, capacity: Vector | None = None) -> None:
+        """See ``invariants.check``."""
+        invariants.check(self, names, capacity=capacity)
+
     def states(self, *names: str) -> list[str]:
         return [self.job(name).state.value for name in names]
-
-    def check(self, *names: str, capacity: Vector | None = None) -> None:
-        """The invariants: bounded, counters are sums, one training job a live job, nothing lost.
-
-        ``capacity`` where it is not the policy's: it was lowered, or is a quota of the account.
-        """
-        jobs = [self.job(name) for name in names]
-        live = [job for job in jobs if job.is_live]
-        state = self.wiring.reader.pool_state("main")
-        held = total(job.vector for job in live)
-        warm = total(pool.vector for pool in state.warm_pools)
-        assert counted(state.used) == held, "the counters of what is used drifted"
-        assert counted(state.warm) == warm, "the counters of what is warm drifted"
-        assert fits(total([held, warm]), capacity or self.capacity()), "over capacity"
-        self._check_rows(jobs)
-        self._check_teams(jobs, state)
-        self._check_months(jobs)
-        self._check_sagemaker(live, {pool.training_job_name for pool in state.warm_pools}, capacity)
-
-    def capacity(self) -> dict[Capacity, int]:
-        pool = parse_policy(self.wiring.policies.current().document).pool("main")
-        assert pool is not None
-        return pool_vector(pool)
-
-    def _check_rows(self, jobs: Sequence[Job]) -> None:
-        reader = self.wiring.reader
-        assert {entry.name for entry in reader.running("main")} == {job.name for job in jobs if job.is_live}
-        waiting = reader.waiting("main", after=None, limit=1000)
-        parked = reader.parked("main", after=None, limit=1000)
-        assert sorted(one.name for one in waiting) == sorted(
-            job.name for job in jobs if job.is_waiting and not job.is_parked
-        ), "the queue lost or doubled a job"
-        assert sorted(one.name for one in parked) == sorted(job.name for job in jobs if job.is_parked)
-
-    def _check_teams(self, jobs: Sequence[Job], state: PoolState) -> None:
-        for team in {job.spec.team for job in jobs}:
-            own = [job for job in jobs if job.spec.team == team]
-            used = total(job.vector for job in own if job.is_live)
-            queued = sum(not job.is_final and not job.is_live for job in own)
-            found = state.teams[team]
-            assert (counted(found.used), found.waiting) == (used, queued), f"counters of {team} drifted"
-
-    def _check_months(self, jobs: Sequence[Job]) -> None:
-        """What a month is charged is the sum of what its attempts reserve and have cost."""
-        reserved, spent = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-        for job in jobs:
-            attempts, _ = self.wiring.reader.story(job)
-            for one in attempts:
-                if one.month and one.ended_at:
-                    spent[job.spec.team, one.month] += one.cents or 0
-            if job.live and job.live.month:
-                reserved[job.spec.team, job.live.month] += job.live.reserved_cents
-        for team, month in {*reserved, *spent}:
-            account = self.wiring.reader.month(team, month)
-            assert (account.reserved, account.spent) == (reserved[team, month], spent[team, month])
-
-    def _check_sagemaker(self, live: Sequence[Job], warm: set[str], capacity: Vector | None) -> None:
-        stub = self.sagemaker
-        expected = {job.live.training_job_name for job in live if job.live}
-        assert set(stub.live()) <= expected, "a training job without a job"
-        assert len(set(stub.creates)) == len(stub.creates), "created twice"
-        unread = {name for name, job in stub.jobs.items() if name in expected and not job.is_live}
-        assert set(stub.available()) <= warm | unread, "a warm pool that nobody counts"
-        taken = {Capacity.parse(name): count for name, count in stub.taken_up().items()}
-        assert fits(taken, capacity or self.capacity()), "SageMaker runs more than the capacity"
 
 
 def _key_of(item: Item) -> tuple[str, str]:
@@ -353,79 +290,8 @@ def _key(key: tuple[str, str]) -> Item:
     return {"pk": {"S": key[0]}, "sk": {"S": key[1]}}
 
 
-def counted(vector: Vector) -> dict[Capacity, int]:
-    """Without zeros."""
-    return {capacity: count for capacity, count in vector.items() if count}
-
-
 class _Context:
     function_name = "function"
     memory_limit_in_mb = 512
     invoked_function_arn = f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:function"
     aws_request_id = "request"
-
-
-def request(name: str, *, priority: int = 0, **changes: Any) -> dict[str, Any]:
-    """A CreateTrainingJob request as the SDK would send it."""
-    body: dict[str, Any] = {
-        "TrainingJobName": name,
-        "RoleArn": f"arn:aws:iam::{ACCOUNT}:role/training",
-        "AlgorithmSpecification": {
-            "TrainingImage": f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com/train:1",
-            "TrainingInputMode": "File",
-        },
-        "OutputDataConfig": {"S3OutputPath": "s3://bucket/output"},
-        "ResourceConfig": {"InstanceType": A, "InstanceCount": 1, "VolumeSizeInGB": 10},
-        "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
-        "CheckpointConfig": {"S3Uri": f"s3://bucket/checkpoints/{name}"},
-        "Tags": [{"Key": "priority", "Value": str(priority)}],
-    }
-    return body | changes
-
-
-def proxy_event(
-    method: str, path: str, body: Any = None, *, query: dict[str, str] | None = None, user: str | None = USER
-) -> dict[str, Any]:
-    """What a REST API hands to a Lambda proxy integration."""
-    return {
-        "resource": path,
-        "path": path,
-        "httpMethod": method,
-        "headers": {"Content-Type": "application/json"},
-        "multiValueHeaders": {"Content-Type": ["application/json"]},
-        "queryStringParameters": query,
-        "multiValueQueryStringParameters": {key: [value] for key, value in (query or {}).items()} or None,
-        "pathParameters": None,
-        "stageVariables": None,
-        "requestContext": {
-            "accountId": ACCOUNT,
-            "stage": "prod",
-            "path": f"/prod{path}",
-            "resourcePath": path,
-            "httpMethod": method,
-            "requestId": "request",
-            "identity": {
-                "userArn": user,
-                "accountId": ACCOUNT,
-                "caller": "caller",
-                "user": "user",
-                "sourceIp": "10.0.0.1",
-            },
-        },
-        "body": body if body is None or isinstance(body, str) else json.dumps(body),
-        "isBase64Encoded": False,
-    }
-
-
-def state_change(name: str, sagemaker: SageMakerStub) -> dict[str, Any]:
-    job = sagemaker.jobs[name]
-    return {
-        "source": "aws.sagemaker",
-        "detail-type": "SageMaker Training Job State Change",
-        "detail": {
-            "TrainingJobName": name,
-            "TrainingJobStatus": job.status,
-            "SecondaryStatus": job.secondary,
-            "Tags": {tag["Key"]: tag["Value"] for tag in job.request.get("Tags", [])},
-        },
-    }

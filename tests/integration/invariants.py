@@ -1,0 +1,101 @@
+"""What holds at any instant, whatever has happened: compared between table, counters and SageMaker."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Protocol
+
+from trainmaster.bootstrap import Wiring
+from trainmaster.jobs import Capacity, Job, Vector, fits
+from trainmaster.policy import parse_policy
+from trainmaster.ports import PoolState
+from trainmaster.scheduling.capacity import pool_vector
+from trainmaster.scheduling.snapshot import total
+
+from tests.integration.sagemaker_stub import SageMakerStub
+
+POOL = "main"
+
+
+class Plane(Protocol):
+    wiring: Wiring
+    sagemaker: SageMakerStub
+
+    def job(self, name: str) -> Job: ...
+
+
+def check(plane: Plane, names: Sequence[str], *, capacity: Vector | None = None) -> None:
+    """Bounded; counters are sums; one training job a live job; nothing is lost.
+
+    Args:
+        plane: At rest, or where a process died.
+        names: All its jobs.
+        capacity: Where it is not the policy's, because that was lowered.
+    """
+    jobs = [plane.job(name) for name in names]
+    live = [job for job in jobs if job.is_live]
+    bound = capacity or capacity_of(plane)
+    state = plane.wiring.reader.pool_state(POOL)
+    held = total(job.vector for job in live)
+    warm = total(pool.vector for pool in state.warm_pools)
+    assert _counted(state.used) == held, "the counters of what is used drifted"
+    assert _counted(state.warm) == warm, "the counters of what is warm drifted"
+    assert fits(total([held, warm]), bound), "over capacity"
+    _check_rows(plane, jobs)
+    _check_teams(jobs, state)
+    _check_months(plane, jobs)
+    _check_sagemaker(plane, live, {pool.training_job_name for pool in state.warm_pools}, bound)
+
+
+def capacity_of(plane: Plane) -> Vector:
+    pool = parse_policy(plane.wiring.policies.current().document).pool(POOL)
+    assert pool is not None
+    return pool_vector(pool)
+
+
+def _check_rows(plane: Plane, jobs: Sequence[Job]) -> None:
+    reader = plane.wiring.reader
+    assert {entry.name for entry in reader.running(POOL)} == {job.name for job in jobs if job.is_live}
+    waiting = sorted(one.name for one in reader.waiting(POOL, after=None, limit=1000))
+    in_turn = sorted(job.name for job in jobs if job.is_waiting and not job.is_parked)
+    assert waiting == in_turn, "the queue lost or doubled a job"
+    parked = sorted(one.name for one in reader.parked(POOL, after=None, limit=1000))
+    assert parked == sorted(job.name for job in jobs if job.is_parked), "a parked job is lost or doubled"
+
+
+def _check_teams(jobs: Sequence[Job], state: PoolState) -> None:
+    for team in {job.spec.team for job in jobs}:
+        own = [job for job in jobs if job.spec.team == team]
+        used = total(job.vector for job in own if job.is_live)
+        queued = sum(not job.is_final and not job.is_live for job in own)
+        found = state.teams[team]
+        assert (_counted(found.used), found.waiting) == (used, queued), f"counters of {team} drifted"
+
+
+def _check_months(plane: Plane, jobs: Sequence[Job]) -> None:
+    """What a month is charged is the sum of what its attempts reserve and have cost."""
+    reserved, spent = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for job in jobs:
+        for one in plane.wiring.reader.story(job)[0]:
+            if one.month and one.cents is not None:
+                spent[job.spec.team, one.month] += one.cents
+        if job.live and job.live.month:
+            reserved[job.spec.team, job.live.month] += job.live.reserved_cents
+    for team, month in {*reserved, *spent}:
+        account = plane.wiring.reader.month(team, month)
+        assert (account.reserved, account.spent) == (reserved[team, month], spent[team, month])
+
+
+def _check_sagemaker(plane: Plane, live: Sequence[Job], warm: set[str], bound: Vector) -> None:
+    stub = plane.sagemaker
+    expected = {job.live.training_job_name for job in live if job.live}
+    assert set(stub.live()) <= expected, "a training job without a job"
+    assert len(set(stub.creates)) == len(stub.creates), "created twice"
+    unread = {name for name in expected if name in stub.jobs and not stub.jobs[name].is_live}
+    assert set(stub.available()) <= warm | unread, "a warm pool that nobody counts"
+    taken = {Capacity.parse(name): count for name, count in stub.taken_up().items()}
+    assert fits(taken, bound), "SageMaker runs more than the capacity"
+
+
+def _counted(vector: Vector) -> dict[Capacity, int]:
+    """Without zeros."""
+    return {capacity: count for capacity, count in vector.items() if count}
