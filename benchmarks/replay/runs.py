@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from benchmarks.replay.figures import Figures, capacities, figures, most_in_use
-from benchmarks.replay.jobs import HOUR_S, POOLS, TraceJob, jobs_of
+from benchmarks.replay.figures import Figures, capacities, figures, horizon_s, most_in_use
+from benchmarks.replay.jobs import DAY_S, HOUR_S, POOLS, TraceJob, jobs_of
 from benchmarks.replay.naive import NaiveQueue
 from benchmarks.replay.policy import policy_for
 from benchmarks.replay.product import Product
@@ -30,6 +30,11 @@ class Setting:
     wide: bool
     shortest_first: bool
     days: float | None
+
+    @property
+    def days_long(self) -> float:
+        """Up to the last submission; the same for every seed."""
+        return horizon_s(self.jobs(seed=0)) / DAY_S
 
     def jobs(self, seed: int) -> list[TraceJob]:
         return jobs_of(self.trace, seed=seed, wide=self.wide, days=self.days)

@@ -31,17 +31,21 @@ from local.report import Report
 HEADER = "job_id,submit_s,gpus,duration_s,vc"
 
 
-def lines(count: int = 40) -> list[dict[str, str]]:
+def lines(count: int = 40, *, every_s: int = 50) -> list[dict[str, str]]:
     return [
         {
             "job_id": f"j{n:02d}",
-            "submit_s": str(50 * n),
+            "submit_s": str(every_s * n),
             "gpus": "8" if n % 10 == 0 else "1",
             "duration_s": str(600 + 300 * (n % 7)),
             "vc": f"vc{n % 2}",
         }
         for n in range(count)
     ]
+
+
+LONG = lines(every_s=15_000)
+"""Nearly a week."""
 
 
 @pytest.fixture
@@ -64,7 +68,7 @@ def outcomes(report: dict[str, Any]) -> dict[str, bool | None]:
 
 def setting(**fields: Any) -> Setting:
     given: dict[str, Any] = {"load": 0.95, "wide": False, "shortest_first": False, "days": None}
-    return Setting(trace=lines(), **given | fields)
+    return Setting(**{"trace": LONG} | given | fields)
 
 
 def test_with_a_planner_that_decides_nothing_nothing_starts_and_it_fails(
@@ -143,6 +147,20 @@ def checked(runs: Sequence[Run], of: Setting) -> dict[str, bool | None]:
 def test_targets_are_skipped_at_another_load() -> None:
     found = checked(replay_seed(setting(load=0.8), 1), setting(load=0.8))
     assert {found[target.id] for target in (*GENERAL, IN_ORDER)} == {None}
+
+
+def test_targets_are_skipped_in_a_window_of_a_few_days() -> None:
+    short = setting(trace=lines())
+    found = checked(replay_seed(short, 1), short)
+    assert {found[target.id] for target in (*GENERAL, IN_ORDER)} == {None}
+
+
+def test_where_the_plain_queue_wastes_nothing_nothing_may_be_wasted() -> None:
+    naive, product = replay_seed(setting(), 1)
+    wasteful = replace(product, figures=replace(product.figures, waste_gpu_h=0.1))
+    assert naive.figures.waste_gpu_h == 0
+    assert checked([naive, product], setting())["waste"] is True
+    assert checked([naive, wasteful], setting())["waste"] is False
 
 
 def test_a_missed_target_fails() -> None:
