@@ -35,6 +35,7 @@ def at(minute: float) -> datetime:
             of(1),
             id="of several that end at one instant all count",
         ),
+        pytest.param(of(2), [(at(5), of(1))], NOON, of(0), id="just enough is enough"),
         pytest.param(of(3), [(at(5), of(1))], NOON, of(1), id="what warm pools give up is there at once"),
         pytest.param(of(0), [(at(-5), of(2))], NOON, of(0), id="an end that is overdue is not before now"),
         pytest.param(

@@ -139,6 +139,12 @@ SAFE = {"has_checkpoint": True}
             None,
             id="never where SageMaker picks the type",
         ),
+        pytest.param(
+            hours("a", 3, shapes=(shape(1, spot=True),), **SAFE),
+            budget(6, spent=5),
+            None,
+            id="there even a job that asked for spot waits",
+        ),
         pytest.param(hours("a", 3, **SAFE), budget(6, spent=5), None, id="not where the policy says wait"),
     ],
 )

@@ -49,6 +49,7 @@ def test_which_warm_pool_a_job_lands_in(asked: Shape, pools: list[WarmPool], exp
         pytest.param(of(2), of(1), [warm("a", left=3), warm("b", left=4)], ("a",), id="and no more"),
         pytest.param(of(3), of(0), [warm("a"), warm("b")], (), id="none if that is not enough"),
         pytest.param(of(1), of(0), [warm("w", vector=of(1, B))], (), id="none of another type"),
+        pytest.param(of(1), of(0), [warm("b"), warm("a")], ("a",), id="of equal ones always the same"),
         pytest.param(
             of(1),
             of(0),
@@ -88,7 +89,7 @@ RETAINING = replace(RULES, retain=minutes(15))
         pytest.param(warm("w", left=2), RULES, True, 10, id="a job that can use it is due: kept for longer"),
         pytest.param(warm("w", left=2.1), RULES, True, None, id="not before its end is near"),
         pytest.param(warm("w", left=2, age=25), RULES, True, 5, id="up to the longest idle time, no longer"),
-        pytest.param(warm("w", left=5, age=25), RULES, True, None, id="as long as it may be kept already"),
+        pytest.param(warm("w", left=2, age=28), RULES, True, None, id="as long as it may be kept already"),
         pytest.param(warm("w", left=2, age=8), RETAINING, False, 7, id="retained though nobody waits"),
         pytest.param(warm("w", left=9, age=8), RETAINING, False, None, id="retained as it is"),
         pytest.param(
