@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from trainmaster.api.places import jobs_ahead, place_behind
 from trainmaster.api.reasons import snapshot_of
 from trainmaster.api.visit import Visit
 from trainmaster.jobs import Choice, Job, Shape
@@ -14,7 +15,7 @@ from trainmaster.scheduling.actions import Plan, Preempt, Start
 from trainmaster.scheduling.entries import waiting_entry
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.snapshot import BudgetState, Snapshot
-from trainmaster.views import MAX_POSITION, NOWHERE, Place
+from trainmaster.views import NOWHERE, Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +35,9 @@ def foresee(job: Job, pool: PoolPolicy, visit: Visit) -> Foreseen:
     snapshot = _with_budget(snapshot_of(pool, visit, now=now), job.spec.team, visit, now=now)
     others = tuple(one for one in snapshot.waiting if one.name != job.name)  # the same request, sent already
     decided = plan(replace(snapshot, waiting=(*others, entry)), pool, now=now)
-    heads = visit.outside.reader.waiting(pool.name, after=None, limit=MAX_POSITION)
+    ahead = jobs_ahead(job, visit.outside.reader)
     return Foreseen(
-        place=Place.behind(sum(head.rank < entry.rank for head in heads)),
+        place=place_behind(job, ahead),
         victims=tuple(_victims(job, decided, visit)),
         cost_usd=_cost_usd(job, _shape(job, decided), snapshot.prices),
     )

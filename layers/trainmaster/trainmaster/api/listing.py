@@ -11,14 +11,13 @@ from http import HTTPStatus
 from typing import Any
 
 from trainmaster.api.paging import Mark, Seal
-from trainmaster.api.reasons import NOTHING, decided_now, reason_now
+from trainmaster.api.reasons import Look, look_at, reason_now
 from trainmaster.api.stretches import Entry, Stretch, finished, unfinished
 from trainmaster.api.visit import Answer, Visit
 from trainmaster.errors import FieldError, InvalidRequestError
 from trainmaster.jobs import FINAL, Job, JobState
 from trainmaster.policy import DEFAULT_TEAM
 from trainmaster.request_errors import invalid, quoted
-from trainmaster.scheduling.actions import Plan
 from trainmaster.views import NOWHERE, Place, Surroundings, job_view, masked_view
 
 DEFAULT_LIMIT = 50
@@ -150,24 +149,23 @@ def _matches(entry: Entry, wish: Wish) -> bool:
 def _views(visit: Visit, wish: Wish, page: list[Found]) -> list[dict[str, Any]]:
     jobs = visit.outside.reader.jobs(found.entry.name for found in page)
     shown = [(found, job) for found in page if (job := jobs.get(found.entry.name)) and wish.still_fits(job)]
-    plans = _plans(visit, (job for _, job in shown))
-    return [_view(visit, job, found.place if job.is_waiting else NOWHERE, plans) for found, job in shown]
+    looks = _looks(visit, (job for _, job in shown))
+    return [_view(visit, job, found.place if job.is_waiting else NOWHERE, looks) for found, job in shown]
 
 
-def _plans(visit: Visit, jobs: Iterable[Job]) -> dict[str, Plan]:
-    """What would be decided about the jobs of the page that wait; each pool is asked once."""
+def _looks(visit: Visit, jobs: Iterable[Job]) -> dict[str, Look | None]:
+    """At the pools of those jobs of the page that wait, each once."""
     pools = {job.spec.pool for job in jobs if job.is_waiting and visit.sees(job.spec.team)}
-    return {pool: decided_now(visit.policy.pool(pool), visit) for pool in sorted(pools)}
+    return {pool: look_at(visit.policy.pool(pool), visit) for pool in sorted(pools)}
 
 
-def _view(visit: Visit, job: Job, place: Place, plans: dict[str, Plan]) -> dict[str, Any]:
+def _view(visit: Visit, job: Job, place: Place, looks: dict[str, Look | None]) -> dict[str, Any]:
     if not visit.sees(job.spec.team):
         return masked_view(job, place)
-    decided = plans.get(job.spec.pool, NOTHING)
     around = Surroundings(
         now=visit.outside.clock(),
         pool=visit.policy.pool(job.spec.pool),
         place=place,
-        why=reason_now(job, place, decided, paused=visit.stored.paused),
+        why=reason_now(job, place, looks.get(job.spec.pool), paused=visit.stored.paused),
     )
     return job_view(job, around)

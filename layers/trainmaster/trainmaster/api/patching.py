@@ -7,7 +7,7 @@ from http import HTTPStatus
 from trainmaster import lifecycle
 from trainmaster.api.one_job import change_job, refuse_final
 from trainmaster.api.ringing import ring
-from trainmaster.api.surroundings import surroundings_of
+from trainmaster.api.surroundings import standing_of, surroundings_of
 from trainmaster.api.visit import Answer, Visit
 from trainmaster.errors import FieldError, JobConflictError, PolicyViolationError
 from trainmaster.jobs import Job, JobState, Reason
@@ -35,7 +35,9 @@ def patch_job(visit: Visit, name: str) -> Answer:
     wish = _wish(parse_object(call.body, base64=call.is_base64, content_type=call.content_type))
     job = change_job(visit, name, lambda job: _change(visit, job, wish))
     ring(visit.outside.doorbell, [job.spec.pool])
-    return Answer(status=HTTPStatus.OK, body=job_view(job, surroundings_of(job, visit)))
+    return Answer(
+        status=HTTPStatus.OK, body=job_view(job, surroundings_of(job, standing_of(job, visit), visit))
+    )
 
 
 def _wish(body: JsonObject) -> Wish:

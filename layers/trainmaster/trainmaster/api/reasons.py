@@ -1,5 +1,6 @@
 """Why jobs wait, as the planner says it at this instant: what a pass wrote may be older than the queue."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from trainmaster.api.visit import Visit
@@ -11,7 +12,24 @@ from trainmaster.scheduling.reasons import PAUSED
 from trainmaster.scheduling.snapshot import Snapshot
 from trainmaster.views import Place, ahead
 
-NOTHING = Plan(actions=(), reasons={})
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A pool as a pass would read it at this instant, and what it would decide."""
+
+    pool: PoolPolicy
+    snapshot: Snapshot
+    decided: Plan
+    at: datetime
+
+
+def look_at(pool: PoolPolicy | None, visit: Visit) -> Look | None:
+    """None: there is no such pool."""
+    if pool is None:
+        return None
+    now = visit.outside.clock()
+    snapshot = snapshot_of(pool, visit, now=now)
+    return Look(pool=pool, snapshot=snapshot, decided=plan(snapshot, pool, now=now), at=now)
 
 
 def snapshot_of(pool: PoolPolicy, visit: Visit, *, now: datetime) -> Snapshot:
@@ -20,20 +38,14 @@ def snapshot_of(pool: PoolPolicy, visit: Visit, *, now: datetime) -> Snapshot:
     return reader.snapshot(pool, policy=visit.policy, paused=visit.stored.paused, now=now)
 
 
-def decided_now(pool: PoolPolicy | None, visit: Visit) -> Plan:
-    """What a pass would do now, and why each job that it would look at waits."""
-    if pool is None:
-        return NOTHING
-    now = visit.outside.clock()
-    return plan(snapshot_of(pool, visit, now=now), pool, now=now)
-
-
-def reason_now(job: Job, place: Place, decided: Plan, *, paused: bool) -> Reason | None:
+def reason_now(job: Job, place: Place, look: Look | None, *, paused: bool) -> Reason | None:
     """Why a job waits its turn; None for one that does not, or that waits for an instant or a person."""
     if not job.is_waiting or job.is_parked:
         return None
     if paused:
         return PAUSED
-    if any(isinstance(action, Start) and action.job.name == job.name for action in decided.actions):
+    if look is None:
+        return ahead(place)
+    if any(isinstance(action, Start) and action.job.name == job.name for action in look.decided.actions):
         return Reason(code="ahead", message="jobs of the pool that are ahead: 0; the next pass starts it")
-    return decided.reasons.get(job.name) or ahead(place)
+    return look.decided.reasons.get(job.name) or ahead(place)

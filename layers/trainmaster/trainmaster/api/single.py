@@ -5,7 +5,7 @@ from http import HTTPStatus
 from trainmaster import lifecycle
 from trainmaster.api.one_job import change_job, find_job, refuse_final
 from trainmaster.api.ringing import ring
-from trainmaster.api.surroundings import surroundings_of
+from trainmaster.api.surroundings import standing_of, surroundings_of
 from trainmaster.api.visit import Answer, Visit
 from trainmaster.jobs import Job, JobState, Reason
 from trainmaster.ports import Change
@@ -16,7 +16,8 @@ def show_job(visit: Visit, name: str) -> Answer:
     visit.call.parameters()
     job = find_job(visit, name)
     attempts, history = visit.outside.reader.story(job)
-    around = surroundings_of(job, visit, latest=attempts[-1] if attempts else None)
+    standing = standing_of(job, visit)
+    around = surroundings_of(job, standing, visit, latest=attempts[-1] if attempts else None)
     return Answer(status=HTTPStatus.OK, body=job_view(job, around) | story_view(attempts, history))
 
 

@@ -1,20 +1,39 @@
 """Where a job stands and why, read and asked anew: for answers about one job."""
 
-from trainmaster.api.places import place_in_queue
-from trainmaster.api.reasons import NOTHING, decided_now, reason_now
+from dataclasses import dataclass
+
+from trainmaster.api.places import jobs_ahead, place_behind
+from trainmaster.api.reasons import Look, look_at, reason_now
 from trainmaster.api.visit import Visit
 from trainmaster.jobs import Attempt, Job
+from trainmaster.scheduling.snapshot import WaitingJob
 from trainmaster.views import Surroundings
 
 
-def surroundings_of(job: Job, visit: Visit, *, latest: Attempt | None = None) -> Surroundings:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What was read about one job and its pool."""
+
+    look: Look | None
+    """None: it does not wait."""
+    ahead: tuple[WaitingJob, ...]
+
+
+def standing_of(job: Job, visit: Visit) -> Standing:
     pool = visit.policy.pool(job.spec.pool)
-    place = place_in_queue(job, visit.outside.reader)
-    decided = decided_now(pool, visit) if job.is_waiting else NOTHING
+    return Standing(
+        look=look_at(pool, visit) if job.is_waiting else None, ahead=jobs_ahead(job, visit.outside.reader)
+    )
+
+
+def surroundings_of(
+    job: Job, standing: Standing, visit: Visit, *, latest: Attempt | None = None
+) -> Surroundings:
+    place = place_behind(job, standing.ahead)
     return Surroundings(
         now=visit.outside.clock(),
-        pool=pool,
+        pool=visit.policy.pool(job.spec.pool),
         place=place,
-        why=reason_now(job, place, decided, paused=visit.stored.paused),
+        why=reason_now(job, place, standing.look, paused=visit.stored.paused),
         latest=latest,
     )
