@@ -69,6 +69,10 @@ def test_a_session_token_is_signed_and_sent(api: FakeApi, aws_environment: None)
         pytest.param(lambda client: client.policy(revision=3), id="GET with a parameter too"),
         pytest.param(lambda client: client.add_job(REQUEST), id="add-job is repeated, it is idempotent"),
         pytest.param(lambda client: client.try_policy({}), id="a dry run is repeated, it changes nothing"),
+        pytest.param(lambda client: client.try_job(REQUEST), id="so is a dry run of a job"),
+        pytest.param(
+            lambda client: client.change("job1", held=True), id="a change is repeated, twice is once"
+        ),
         pytest.param(lambda client: client.set_paused(True), id="a pause is repeated, twice is once"),
     ],
 )
@@ -79,6 +83,7 @@ def test_a_failing_server_is_asked_again(
     api.script("GET", "/policy", busy, busy, Scripted(document={"job": {}}))
     api.script("POST", "/add-job", busy, busy, Scripted(document={"job": {}}))
     api.script("PUT", "/policy", busy, busy, Scripted(document={"job": {}}))
+    api.script("PATCH", "/jobs/job1", busy, busy, Scripted(document={"job": {}}))
     api.script("PUT", "/policy/paused", busy, busy, Scripted(document={"job": {}}))
     assert call(client) == {"job": {}}
     assert len(api.received) == 3
