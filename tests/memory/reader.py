@@ -184,6 +184,7 @@ class MemoryReader:
             warm_pools=tuple(rows.warm_pools[name] for name in sorted(rows.warm_pools)),
             account_limits=dict(rows.limits),
             last_end=dict(rows.last_end),
+            order_key=rows.order_key,
         )
 
     def _of(self, pool: str) -> list[Job]:

@@ -281,7 +281,9 @@ def test_learned_account_limits_are_shown() -> None:
 
 
 def test_a_pool_says_that_its_queue_is_being_put_into_another_order() -> None:
-    assert pool_view(POOL, PoolState(used={}, teams={}, reranking=True), None)["reranking"]
+    for order_key, expected in ((None, False), (POOL.order_key, False), ("length-1", True)):
+        state = PoolState(used={}, teams={}, order_key=order_key)
+        assert pool_view(POOL, state, None)["reranking"] is expected
 
 
 @pytest.mark.parametrize(

@@ -111,8 +111,8 @@ class PoolState:
     account_limits: Mapping[Capacity, AccountLimit] = field(default_factory=dict)
     last_end: Mapping[Capacity, datetime] = field(default_factory=dict)
     """When instances of the type last came free."""
-    reranking: bool = False
-    """The queue is being put into a new order."""
+    order_key: str | None = None
+    """``PoolPolicy.order_key`` of the order that its jobs have scores of; None before anybody noted it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

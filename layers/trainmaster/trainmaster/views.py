@@ -146,7 +146,7 @@ def pool_view(pool: PoolPolicy, state: PoolState, oldest_waiting_since: datetime
             }
             for capacity, limit in sorted(state.account_limits.items())
         ],
-        "reranking": state.reranking,
+        "reranking": state.order_key not in {None, pool.order_key},
     }
 
 

@@ -212,4 +212,5 @@ def test_a_team_is_warned_once_a_month(plane: Plane) -> None:
 def test_the_order_that_a_pool_is_in_is_kept(plane: Plane) -> None:
     plane.store.ranked("main", "age-1")
     plane.store.ranked("main", "age-2")
+    assert plane.reader.pool_state("main").order_key == "age-2"
     assert plane.snapshot().order_key == "age-2"

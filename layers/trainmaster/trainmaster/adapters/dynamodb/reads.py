@@ -235,6 +235,7 @@ class DynamoReader:
             warm_pools=self._warm_pools(pool) if warm else (),
             account_limits=_limits(counters),
             last_end=_last_ends(counters),
+            order_key=counters.get(layout.ORDER_KEY),
         )
 
     # ---- the calls
