@@ -4,12 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from trainmaster.jobs import Capacity
+from trainmaster.jobs import Capacity, JobState
 from trainmaster.policy import Quota
+from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.quotas import BORROWER, COVERED, Quotas
-from trainmaster.scheduling.snapshot import RunningJob, WaitingJob
+from trainmaster.scheduling.snapshot import Hold, RunningJob, WaitingJob
 
-from tests.builders import A, B, of, pool, running, snapshot, waiting
+from tests.builders import NOON, A, B, of, pool, running, snapshot, waiting
 from tests.unit.scheduling.plans import decided, quota, shape, shared, starts, told
 
 
@@ -107,16 +108,29 @@ def test_a_team_without_anything_of_its_own_may_borrow_just_its_limit() -> None:
     )
 
 
-def test_a_job_within_its_quota_starts_even_where_its_team_is_at_its_borrowing_limit() -> None:
-    live = [running(name, team="vision", minutes_ago=9) for name in ("r", "s")]
-    world = snapshot(*live, ours("a", 0, priority=5))
-    assert decided(world, shared(4, {"vision": quota(1, 1)})) == [("start", "a")]
+def test_a_team_at_its_borrowing_limit_makes_room_among_its_own_jobs() -> None:
+    live = [running(name, team="vision", minutes_ago=ago) for name, ago in (("r", 9), ("s", 8))]
+    world = snapshot(*live, running("low", team="other"), ours("a", 0, priority=5))
+    rules = shared(4, {"vision": quota(1, 1)})
+    assert decided(world, rules) == [("preempt for", "a", "s")]
+    asked = replace(live[1], state=JobState.PREEMPTING, stop_sent=True)
+    hold = Hold(preemptor="a", vector=of(1), victims=("s",))
+    meanwhile = plan(snapshot(live[0], asked, ours("a", 0, priority=5), holds=(hold,)), rules, now=NOON)
+    assert meanwhile.actions == ()
+    assert meanwhile.reasons["a"].message == f"s is stopping to make room for {A}=1"
 
 
-def test_a_job_that_may_not_borrow_gets_no_reservation_and_stops_nobody() -> None:
+def test_a_team_at_its_borrowing_limit_waits_where_it_may_not_stop_its_own() -> None:
+    live = [running(name, team="vision", minutes_ago=9, priority=9) for name in ("r", "s")]
+    world = snapshot(*live, running("low", team="other"), ours("a", 0, priority=5))
+    found = plan(world, shared(4, {"vision": quota(1, 1)}), now=NOON)
+    assert (found.actions, found.reasons["a"].code) == ((), "quota")
+
+
+def test_a_job_that_may_not_borrow_gets_no_reservation_and_stops_nobody_else() -> None:
     world = snapshot(
         running("low", team="other"),
-        running("r", team="vision", minutes_ago=9, n=2),
+        running("r", team="vision", minutes_ago=9, n=2, priority=99),
         ours("wide", 5, n=2, priority=99),
         waiting("x", team="other"),
     )

@@ -10,6 +10,8 @@ from trainmaster.jobs import Capacity, CapacityType, Reason, Vector, vector_text
 from trainmaster.policy import PoolPolicy, Quota
 from trainmaster.scheduling.snapshot import RunningJob, WaitingJob
 
+QUOTA = "quota"
+"""Code of the reason."""
 COVERED = 0
 BORROWER = 1
 
@@ -66,22 +68,32 @@ class Quotas:
         over = {one: count - nominal.get(one, 0) for one, count in self.used.get(team, {}).items()}
         return {capacity: count for capacity, count in over.items() if count > 0}
 
-    def refusal(self, job: WaitingJob, vector: Vector) -> Reason | None:
-        """Why the team may not borrow enough for it; None: it may, or need not."""
-        quota = self.quotas.get(job.team)
-        if quota is None or quota.borrowing_limit is None or self.tier(job.name) == COVERED:
-            return None
-        used = self.used.get(job.team, {})
+    def excess(self, team: str, vector: Vector) -> dict[Capacity, int]:
+        """By how much the team would use more than its quota and what it may borrow, with so much more."""
+        quota = self.quotas.get(team)
+        if quota is None or quota.borrowing_limit is None:
+            return {}
+        used, over = self.used.get(team, {}), {}
         for capacity, count in _counted(vector).items():
             limit = quota.borrowing_limit.get(capacity.instance_type)
             nominal = quota.nominal.get(capacity.instance_type, 0)
             if limit is not None and used.get(capacity, 0) + count > nominal + limit:
-                return Reason(
-                    code="quota",
-                    message=f"needs {vector_text({capacity: count})}; team {job.team} uses"
-                    f" {used.get(capacity, 0)} of its quota of {nominal} and may borrow {limit}",
-                )
-        return None
+                over[capacity] = used.get(capacity, 0) + count - nominal - limit
+        return over
+
+    def refusal(self, job: WaitingJob, vector: Vector) -> Reason | None:
+        """Why the team may not borrow enough for it; None: it may, or need not."""
+        capacity = next(iter(self.excess(job.team, vector)), None)
+        if capacity is None:
+            return None
+        quota = self.quotas[job.team]
+        limit = (quota.borrowing_limit or {})[capacity.instance_type]
+        used = self.used.get(job.team, {}).get(capacity, 0)
+        return Reason(
+            code=QUOTA,
+            message=f"needs {vector_text({capacity: vector[capacity]})}; team {job.team} uses {used}"
+            f" of its quota of {quota.nominal.get(capacity.instance_type, 0)} and may borrow {limit}",
+        )
 
 
 def _counted(vector: Vector) -> dict[Capacity, int]:

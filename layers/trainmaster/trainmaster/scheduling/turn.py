@@ -13,7 +13,7 @@ from trainmaster.scheduling.backfill import End, Reservation, certain_ends, free
 from trainmaster.scheduling.budgets import Budgets
 from trainmaster.scheduling.capacity import ASKED_TO_STOP, take
 from trainmaster.scheduling.preemption import Field, Preemptor, reclaims, victims_for
-from trainmaster.scheduling.quotas import Quotas
+from trainmaster.scheduling.quotas import QUOTA, Quotas
 from trainmaster.scheduling.room import Room
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob
 
@@ -58,6 +58,7 @@ class Turn:
         """Start it, make room for it, or say why it waits."""
         shapes = self._possible(job)
         if not shapes:
+            self._preempt_own(job)
             return
         for shape in self._warm_first(shapes):
             if self._start_if_it_fits(job, shape):
@@ -94,9 +95,9 @@ class Turn:
         """What waiting for room would not change."""
         if not fits(shape.vector, self.room.capacity):
             return reasons.too_big(shape.vector, self.room.capacity)
-        quota = self.quotas.refusal(job, shape.vector) if self.quotas.quotas else None
         budget = self.budgets.refusal(job, shape) if self.snapshot.budgets else None
-        return quota or budget or self._limited(job, shape)
+        quota = self.quotas.refusal(job, shape.vector) if self.quotas.quotas else None
+        return budget or self._limited(job, shape) or quota
 
     def _limited(self, job: WaitingJob, shape: Shape) -> Reason | None:
         """Above a learned limit one start at a time finds out whether it still holds, once that is due."""
@@ -186,6 +187,15 @@ class Turn:
         self._reserve(job, (shape,))
         return True
 
+    def _preempt_own(self, job: WaitingJob) -> None:
+        """A team at its borrowing limit makes room for its more urgent job among its own, or that waits."""
+        if self.reasons[job.name].code != QUOTA:
+            return
+        if job.name in self.room.holds:
+            self._wait_for_victims(job)
+        else:
+            any(self._preempts(job, shape, self._ahead(shape.vector)) for shape in self._choices(job))
+
     def _preempts(self, job: WaitingJob, shape: Shape, ahead: Sequence[Reservation]) -> bool:
         tier = self.quotas.tier(job.name)
         key = (tier, job.team if self.quotas.quotas else "", *shape.vector.items())
@@ -206,8 +216,16 @@ class Turn:
 
     def _victims(self, preemptor: Preemptor, ahead: Sequence[Reservation]) -> tuple[RunningJob, ...]:
         """Whom to stop; nobody if the room made would delay those ahead."""
-        whom = Field(running=self.room.running, quotas=self.quotas, rules=self.pool.preemption, now=self.now)
-        victims = victims_for(preemptor, whom, free=self.room.soon_with_warm())
+        excess = self.quotas.excess(preemptor.job.team, preemptor.shape.vector) if self.quotas.quotas else {}
+        running, free = self.room.running, self.room.soon_with_warm()
+        if excess:  # only its own jobs bring a team back below its limit
+            running = tuple(one for one in running if one.team == preemptor.job.team)
+            free = {
+                one: min(free.get(one, 0), count - excess.get(one, 0))
+                for one, count in preemptor.shape.vector.items()
+            }
+        whom = Field(running=running, quotas=self.quotas, rules=self.pool.preemption, now=self.now)
+        victims = victims_for(preemptor, whom, free=free)
         if not victims or not ahead:
             return victims
         until = self._frees_by(preemptor.job, preemptor.shape)

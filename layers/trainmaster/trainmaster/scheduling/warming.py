@@ -12,6 +12,9 @@ from trainmaster.lifecycle import WARM_AVAILABLE
 from trainmaster.scheduling.context import Pass
 from trainmaster.scheduling.snapshot import WarmPool
 
+OVERDUE = timedelta(minutes=2)
+"""A pool that is still there so long after its time was kept for longer than the row knows."""
+
 
 def keep(pool: WarmPool, until: datetime, now: Pass) -> None:
     """Have it kept until then; one that is gone is settled instead."""
@@ -38,5 +41,7 @@ def settle(pool: WarmPool, now: Pass) -> None:
     """
     seen = now.training.describe(pool.training_job_name)
     if seen is not None and seen.warm_status == WARM_AVAILABLE:
+        if now.clock() - pool.expires_at > OVERDUE:
+            now.training.keep_alive(pool.training_job_name, timedelta())
         raise StillWarmError(f"SageMaker still keeps the warm pool of {pool.training_job_name}")
     now.store.change_warm(now.pool, pool, None, at=now.clock())
