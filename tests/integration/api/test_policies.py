@@ -226,6 +226,7 @@ def test_nobody_slips_into_a_pool_while_it_goes(api: Api) -> None:
     assert put(api, with_pools(POOLS[1])).status == 200
     (answer,) = late
     assert (answer.status, answer.headers) == (503, {"Retry-After": "1"})
+    assert answer.json["detail"] == "the policy or the name was changed meanwhile; try again"
     assert api.reader.job("late") is None
     api.handle = old
     assert api.submit("late").status == 422

@@ -64,10 +64,10 @@ def _submit(visit: Visit, submission: Submission) -> Answer:
         visit.outside.store.submit(job, canonical(submission.body), admission)
     except TeamLimitError as error:
         raise over_limit(job, pool, error.limit) from error
-    except LostRaceError:
+    except LostRaceError as error:
         existing = _existing(visit, submission)
         if existing is None:
-            raise
+            raise LostRaceError("the policy or the name was changed meanwhile; try again") from error
         return _answer(visit, submission, existing, HTTPStatus.OK)
     return _answer(visit, submission, job, HTTPStatus.CREATED)
 
