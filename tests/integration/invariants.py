@@ -6,6 +6,7 @@ from typing import Protocol
 
 from trainmaster.bootstrap import Wiring
 from trainmaster.jobs import Capacity, Job, Vector, fits
+from trainmaster.ledger import Cause
 from trainmaster.policy import parse_policy
 from trainmaster.ports import PoolState
 from trainmaster.scheduling.capacity import pool_vector
@@ -23,13 +24,16 @@ class Plane(Protocol):
     def job(self, name: str) -> Job: ...
 
 
-def check(plane: Plane, names: Sequence[str], *, capacity: Vector | None = None) -> None:
+def check(plane: Plane, names: Sequence[str], *, capacity: Vector | None = None) -> Vector:
     """Bounded; counters are sums; one training job a live job; nothing is lost.
 
     Args:
         plane: At rest, or where a process died.
         names: All its jobs.
         capacity: Where it is not the policy's, because that was lowered.
+
+    Returns:
+        What is used and warm.
     """
     jobs = [plane.job(name) for name in names]
     live = [job for job in jobs if job.is_live]
@@ -39,14 +43,16 @@ def check(plane: Plane, names: Sequence[str], *, capacity: Vector | None = None)
     warm = total(pool.vector for pool in state.warm_pools)
     assert _counted(state.used) == held, "the counters of what is used drifted"
     assert _counted(state.warm) == warm, "the counters of what is warm drifted"
-    assert fits(total([held, warm]), bound), "over capacity"
+    taken = total([held, warm])
+    assert fits(taken, bound), f"over capacity: {taken} of {bound}"
     _check_rows(plane, jobs)
     _check_teams(jobs, state)
     _check_months(plane, jobs)
     _check_sagemaker(plane, live, {pool.training_job_name for pool in state.warm_pools}, bound)
+    return taken
 
 
-def capacity_of(plane: Plane) -> Vector:
+def capacity_of(plane: Plane) -> dict[Capacity, int]:
     pool = parse_policy(plane.wiring.policies.current().document).pool(POOL)
     assert pool is not None
     return pool_vector(pool)
@@ -72,17 +78,25 @@ def _check_teams(jobs: Sequence[Job], state: PoolState) -> None:
 
 
 def _check_months(plane: Plane, jobs: Sequence[Job]) -> None:
-    """What a month is charged is the sum of what its attempts reserve and have cost."""
-    reserved, spent = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    """A month is the sum of what live attempts reserve and of its bills; those are what attempts have cost.
+
+    Warm pools are billed to the job that left them, and are no attempts.
+    """
+    reserved, cost = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for job in jobs:
         for one in plane.wiring.reader.story(job)[0]:
-            if one.month and one.cents is not None:
-                spent[job.spec.team, one.month] += one.cents
+            if one.month and one.ended_at:
+                cost[job.spec.team, one.month] += one.cents or 0
         if job.live and job.live.month:
             reserved[job.spec.team, job.live.month] += job.live.reserved_cents
-    for team, month in {*reserved, *spent}:
+    for team, month in {*reserved, *cost}:
         account = plane.wiring.reader.month(team, month)
-        assert (account.reserved, account.spent) == (reserved[team, month], spent[team, month])
+        lines, _ = plane.wiring.reader.usage(team, month)
+        billed = sum(sum(line.by.values()) for line in lines)
+        idle = sum(line.by.get(Cause.WARM_POOL, 0) for line in lines)
+        assert account.reserved == reserved[team, month], f"{team} has reserved something else in {month}"
+        assert account.spent == billed, f"{team} has spent something else in {month}"
+        assert billed - idle == cost[team, month], f"{team} has other bills than attempts in {month}"
 
 
 def _check_sagemaker(plane: Plane, live: Sequence[Job], warm: set[str], bound: Vector) -> None:
@@ -90,6 +104,8 @@ def _check_sagemaker(plane: Plane, live: Sequence[Job], warm: set[str], bound: V
     expected = {job.live.training_job_name for job in live if job.live}
     assert set(stub.live()) <= expected, "a training job without a job"
     assert len(set(stub.creates)) == len(stub.creates), "created twice"
+    entries = Counter(job.tags["trainmaster:job"] for job in stub.live().values())
+    assert [entry for entry, count in entries.items() if count > 1] == [], "two live attempts of one job"
     unread = {name for name in expected if name in stub.jobs and not stub.jobs[name].is_live}
     assert set(stub.available()) <= warm | unread, "a warm pool that nobody counts"
     taken = {Capacity.parse(name): count for name, count in stub.taken_up().items()}

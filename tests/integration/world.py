@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from botocore.awsrequest import AWSPreparedRequest
 from trainmaster.bootstrap import Wiring
-from trainmaster.jobs import Job, Vector
+from trainmaster.jobs import Capacity, Job, Vector
 from trainmaster.settings import Settings
 
 from local.engine.client import received
@@ -126,9 +126,11 @@ class World:
         """Only ``status.json`` is ever there."""
         url = urlsplit(request.url)
         uri = f"s3://{url.netloc.partition('.')[0]}{url.path.removesuffix('/status.json')}"
-        if request.method == "HEAD" and uri in self.checkpoints:
-            return Response(status=200, headers={"Last-Modified": format_datetime(self.checkpoints[uri])})
-        return Response(status=404 if request.method == "HEAD" else 200, body=b"<ListBucketResult/>")
+        if request.method != "HEAD":
+            return Response(status=200, body=b"<ListBucketResult/>")
+        if uri not in self.checkpoints:
+            return Response(status=404)
+        return Response(status=200, headers={"Last-Modified": format_datetime(self.checkpoints[uri])})
 
     # ---- going back
 
@@ -274,9 +276,12 @@ class World:
         assert found is not None, f"{name} is lost"
         return found
 
-    def check(self, *names: str, capacity: Vector | None = None) -> None:
+    def check(self, *names: str, capacity: Vector | None = None) -> Vector:
         """See ``invariants.check``."""
-        invariants.check(self, names, capacity=capacity)
+        return invariants.check(self, names, capacity=capacity)
+
+    def capacity(self) -> dict[Capacity, int]:
+        return invariants.capacity_of(self)
 
     def states(self, *names: str) -> list[str]:
         return [self.job(name).state.value for name in names]
