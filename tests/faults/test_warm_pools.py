@@ -1,0 +1,194 @@
+"""Warm pools and choices of instance types while things go wrong: each is counted once, and not for long."""
+
+from typing import Any
+
+import pytest
+
+from tests.builders import A, B, minutes, of
+from tests.faults.conftest import NewWorld
+from tests.faults.scenarios import TWO_TYPES, WARM
+from tests.faults.scenes import ends, trains
+from tests.integration.cloud import THROTTLED, AnswerLost
+from tests.integration.world import World
+
+WIDE = {"InstanceType": A, "InstanceCount": 2, "VolumeSizeInGB": 10}
+CHOICE = {
+    "InstancePreferences": [{"InstanceType": A, "InstanceCount": 1}, {"InstanceType": B, "InstanceCount": 1}],
+    "VolumeSizeInGB": 10,
+}
+
+
+@pytest.fixture
+def warm(new_world: NewWorld) -> World:
+    """job1 has ended and left its instance warm, nobody has looked since; job2 trains on the other."""
+    world = new_world(WARM)
+    for name in ("job1", "job2"):
+        world.submit(name)
+    world.schedule()
+    trains(world, "job1", "job2")
+    world.sagemaker.end("job1", "Completed")
+    world.tell("job1")
+    return world
+
+
+def warm_rows(world: World) -> list[str]:
+    return [pool.training_job_name for pool in world.wiring.reader.pool_state("main").warm_pools]
+
+
+def test_the_next_job_of_the_same_kind_takes_the_warm_pool(warm: World) -> None:
+    warm.submit("job3")
+    warm.schedule()
+    assert warm.states("job3") == ["running"]
+    assert warm.sagemaker.jobs["job1"].warm_status == "InUse"
+    assert warm_rows(warm) == []
+    warm.check("job1", "job2", "job3")
+
+
+def test_a_warm_pool_that_was_taken_while_it_was_given_up_is_counted_once(warm: World) -> None:
+    """The pass gives it up for nobody waits; meanwhile a job comes that could use it."""
+
+    def comes_meanwhile() -> None:
+        warm.submit("job3")
+        warm.ring()
+
+    warm.meanwhile["UpdateTrainingJob"] = comes_meanwhile
+    warm.schedule()
+    warm.a_minute_passes()
+    assert warm.states("job3") == ["running"]
+    warm.check("job1", "job2", "job3")
+
+
+def test_two_passes_do_not_take_one_warm_pool_for_two_jobs(warm: World) -> None:
+    warm.submit("job3")
+    warm.submit("job4")
+    create = warm.sagemaker._CreateTrainingJob
+
+    def another_pass_meanwhile(body: dict[str, Any]) -> Any:
+        warm.ring()
+        return create(body)
+
+    warm.sagemaker.intercept["CreateTrainingJob"] = another_pass_meanwhile
+    warm.schedule()
+    assert warm.states("job3", "job4") == ["running", "pending"]
+    warm.check("job1", "job2", "job3", "job4")
+
+
+def test_D1_a_warm_pool_that_cannot_be_given_up_stays_counted(warm: World) -> None:
+    warm.wire.lasting["UpdateTrainingJob"] = THROTTLED
+    warm.submit("wide", ResourceConfig=WIDE)
+    ends(warm, "job2")
+    warm.a_minute_passes()
+    assert warm.states("wide") == ["pending"]
+    warm.check("job1", "job2", "wide")
+    warm.wire.heal()
+    warm.a_minute_passes()
+    assert warm.states("wide") == ["running"]
+    warm.check("job1", "job2", "wide")
+
+
+def test_D7_a_warm_pool_given_up_without_an_answer_is_settled_by_what_sagemaker_says(warm: World) -> None:
+    warm.wire.strike("UpdateTrainingJob", 3, AnswerLost())
+    warm.ring()
+    assert warm_rows(warm) == ["job1"], "nobody knows"
+    warm.check("job1", "job2")
+    warm.a_minute_passes()
+    assert warm_rows(warm) == []
+    warm.check("job1", "job2")
+
+
+def test_a_released_warm_pool_blocks_its_room_until_sagemaker_has_let_go(warm: World) -> None:
+    warm.sagemaker.keeps_released = True
+    ends(warm, "job2")
+    warm.submit("wide", ResourceConfig=WIDE)
+    warm.schedule()
+    assert warm.states("wide") == ["pending"]
+    warm.check("job1", "job2", "wide")
+    warm.now += minutes(10)  # its keep-alive is over
+    warm.a_minute_passes()
+    assert warm.states("wide") == ["running"]
+    warm.check("job1", "job2", "wide")
+
+
+def test_B5_a_warm_pool_that_expired_unheard_is_not_counted_for_long(warm: World) -> None:
+    warm.now += minutes(11)
+    warm.reconcile()
+    warm.schedule()
+    assert warm_rows(warm) == []
+    warm.check("job1", "job2")
+
+
+def test_B5_a_start_that_sagemaker_put_beside_the_warm_pool_counts_both(warm: World) -> None:
+    """The account has another pool that matches; SageMaker took that one."""
+    warm.submit("job3")
+    warm.sagemaker.jobs["job1"].request["ResourceConfig"]["VolumeSizeInGB"] = 99  # no match for SageMaker
+    warm.schedule()
+    trains(warm, "job3")
+    assert warm.states("job3") == ["running"]
+    assert set(warm_rows(warm)) == {"job1"}, "counted again: for a while that is more than the capacity"
+    warm.check("job1", "job2", "job3", capacity=of(3))
+    warm.schedule()
+    warm.a_minute_passes()
+    warm.check("job1", "job2", "job3")
+
+
+def test_A5_a_start_into_a_warm_pool_that_never_came_gives_the_pool_back(warm: World) -> None:
+    warm.submit("job3")
+    warm.wire.strike("CreateTrainingJob", 1, THROTTLED)
+    warm.wire.lasting["CreateTrainingJob"] = THROTTLED
+    warm.schedule()
+    assert warm.states("job3") == ["pending"]
+    warm.check("job1", "job2", "job3")
+    warm.wire.heal()
+    warm.now += minutes(1)
+    warm.ring()
+    assert warm.states("job3") == ["running"]
+    warm.check("job1", "job2", "job3")
+
+
+def test_C6_a_preemptor_that_lands_in_the_pool_of_its_victim(new_world: NewWorld) -> None:
+    world = new_world(WARM)
+    for name in ("job1", "job2"):
+        world.submit(name, priority=1)
+    world.schedule()
+    trains(world, "job1", "job2")
+    world.submit("job4", priority=3)
+    world.schedule()
+    victim = next(name for name in ("job1", "job2") if world.states(name) == ["preempting"])
+    ends(world, victim, "Stopped")
+    assert world.states("job4") == ["running"]
+    assert world.sagemaker.jobs[victim].warm_status == "InUse"
+    world.check("job1", "job2", "job4")
+
+
+def test_of_several_types_all_are_held_until_sagemaker_has_chosen(new_world: NewWorld) -> None:
+    world = new_world(TWO_TYPES)
+    world.submit("job1", ResourceConfig=CHOICE)
+    world.submit("job2")
+    world.schedule()
+    assert world.states("job1", "job2") == ["running", "pending"]
+    world.check("job1", "job2")
+    world.sagemaker.train("job1")  # takes B
+    world.reconcile()
+    world.schedule()
+    assert world.states("job1", "job2") == ["running", "running"]
+    world.check("job1", "job2")
+
+
+def test_A4_a_choice_that_was_never_created_gives_every_type_back(new_world: NewWorld) -> None:
+    world = new_world(TWO_TYPES)
+    world.submit("job1", ResourceConfig=CHOICE)
+    world.sagemaker.refuse["CreateTrainingJob"] = [("ValidationException", 400)]
+    world.submit("job2")
+    world.schedule()
+    assert world.states("job1", "job2") == ["failed", "running"]
+    world.check("job1", "job2")
+
+
+def test_B2_the_end_of_a_choice_that_nobody_saw_made_gives_every_type_back(new_world: NewWorld) -> None:
+    world = new_world(TWO_TYPES)
+    world.submit("job1", ResourceConfig=CHOICE)
+    world.schedule()
+    world.sagemaker.train("job1")
+    ends(world, "job1")
+    assert world.states("job1") == ["completed"]
+    world.check("job1")
