@@ -35,7 +35,7 @@ SHOWN = (
 
 def main(argv: list[str] | None = None) -> int:
     began = time.monotonic()
-    arguments = _arguments(argv)
+    arguments = parser().parse_args(argv)
     report = Report("trace")
     setting = Setting(
         trace=jobs.read_trace(arguments.trace) if arguments.trace else synthetic.rows(),
@@ -43,6 +43,7 @@ def main(argv: list[str] | None = None) -> int:
         wide=arguments.wide,
         shortest_first=arguments.shortest_first,
         days=arguments.days,
+        made_up=arguments.trace is None,
     )
     runs = replay(setting, arguments.seeds)
     report.facts |= _facts(arguments, setting, runs)
@@ -54,22 +55,22 @@ def main(argv: list[str] | None = None) -> int:
     return report.finish(arguments.json)
 
 
-def _arguments(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.trace", description=__doc__)
-    parser.add_argument(
+def parser() -> argparse.ArgumentParser:
+    flags = argparse.ArgumentParser(prog="python -m benchmarks.trace", description=__doc__)
+    flags.add_argument(
         "--trace",
         type=Path,
         metavar="FILE",
         help="CSV with job_id, submit_s, gpus, duration_s and vc; without: a made-up one",
     )
-    parser.add_argument("--load", type=float, default=TARGET_LOAD, help="mean demand as a share of the pools")
-    parser.add_argument("--seeds", type=_seeds, default=SEEDS, help="which draws of classes and checkpoints")
-    parser.add_argument("--wide", action="store_true", help="half of the jobs of the 8-GPU pool are wider")
-    parser.add_argument("--shortest-first", action="store_true", help="order.shortest_first in every pool")
-    parser.add_argument("--days", type=float, metavar="D", help="only what was submitted in the first D days")
-    parser.add_argument("--json", type=Path, default=ROOT / "build" / "trace.json", metavar="PATH")
-    parser.add_argument("--events", type=Path, metavar="PATH", help="one JSON line an attempt")
-    return parser.parse_args(argv)
+    flags.add_argument("--load", type=float, default=TARGET_LOAD, help="mean demand as a share of the pools")
+    flags.add_argument("--seeds", type=_seeds, default=SEEDS, help="which draws of classes and checkpoints")
+    flags.add_argument("--wide", action="store_true", help="half of the jobs of the 8-GPU pool are wider")
+    flags.add_argument("--shortest-first", action="store_true", help="order.shortest_first in every pool")
+    flags.add_argument("--days", type=float, metavar="D", help="only what was submitted in the first D days")
+    flags.add_argument("--json", type=Path, default=ROOT / "build" / "trace.json", metavar="PATH")
+    flags.add_argument("--events", type=Path, metavar="PATH", help="one JSON line an attempt")
+    return flags
 
 
 def _seeds(text: str) -> tuple[int, ...]:

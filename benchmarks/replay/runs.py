@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from benchmarks.replay.figures import Figures, capacities, figures, horizon_s, most_in_use
+from benchmarks.replay.figures import Figures, capacities, figures, most_in_use
 from benchmarks.replay.jobs import DAY_S, HOUR_S, POOLS, TraceJob, jobs_of
 from benchmarks.replay.naive import NaiveQueue
 from benchmarks.replay.policy import policy_for
@@ -30,11 +30,13 @@ class Setting:
     wide: bool
     shortest_first: bool
     days: float | None
+    made_up: bool = False
 
     @property
     def days_long(self) -> float:
-        """Up to the last submission; the same for every seed."""
-        return horizon_s(self.jobs(seed=0)) / DAY_S
+        """Up to the last submission, or as long as was asked for."""
+        whole = max(float(row["submit_s"]) for row in self.trace) / DAY_S
+        return whole if self.days is None else min(whole, self.days)
 
     def jobs(self, seed: int) -> list[TraceJob]:
         return jobs_of(self.trace, seed=seed, wide=self.wide, days=self.days)

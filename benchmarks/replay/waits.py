@@ -23,8 +23,8 @@ LEAST_PAST = 20
 """Fewer have no quantiles to compare with."""
 MEDIAN, HIGH = 0.5, 0.9
 
-Estimator = Callable[[PoolTable, str, datetime], tuple[datetime, datetime]]
-"""The p50 and the p90 of the start of a waiting job."""
+Estimator = Callable[[PoolTable, str, datetime], tuple[datetime, datetime] | None]
+"""The p50 and the p90 of the start of a waiting job; None: no idea."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +66,7 @@ class Questions:
 
     def __init__(self, waits: Iterable[Wait], estimator: Estimator, *, seed: int) -> None:
         self.answers: list[Answer] = []
+        """Of those that the estimator had an answer to."""
         self._waits = {wait.job_id: wait for wait in waits}
         self._estimator = estimator
         self._seed = seed
@@ -76,7 +77,10 @@ class Questions:
         if wait is None:
             return
         now = instant(second)
-        p50, p90 = self._estimator(table, name, now)
+        found = self._estimator(table, name, now)
+        if found is None:
+            return
+        p50, p90 = found
         self.answers.append(
             Answer(
                 seed=self._seed,

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 import pytest
-from trainmaster.policy import PoolPolicy, parse_policy
+from trainmaster.policy import PoolPolicy
 from trainmaster.scheduling import planner
 from trainmaster.scheduling.actions import LimitHold, Plan
 from trainmaster.scheduling.snapshot import Hold, Snapshot
@@ -12,14 +12,9 @@ from benchmarks.replay.jobs import Klass, TraceJob
 from benchmarks.replay.pool_table import instant
 from benchmarks.replay.product import Product
 from benchmarks.replay.site import Row, Site
-from tests.unit.benchmarks.traces import job
+from tests.unit.benchmarks.traces import job, rules
 
 Looks = list[tuple[int, Snapshot]]
-
-
-def rules(capacity: int = 2, **pool: object) -> PoolPolicy:
-    document = {"name": "g1", "capacity": {"ml.g5.xlarge": capacity}, "order": {"aging": "off"}} | pool
-    return parse_policy({"version": 1, "pools": [document]}).pools[0]
 
 
 def replayed(*jobs: TraceJob, policy: PoolPolicy) -> dict[tuple[str, int], Row]:

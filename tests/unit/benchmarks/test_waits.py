@@ -6,8 +6,8 @@ from benchmarks.replay.jobs import Klass, TraceJob
 from benchmarks.replay.pool_table import PoolTable, instant
 from benchmarks.replay.runs import Setting, ask, replay_seed
 from benchmarks.replay.site import Row
-from benchmarks.replay.waits import Answer, Wait, pinball, sampled, scores
-from tests.unit.benchmarks.traces import job
+from benchmarks.replay.waits import Answer, Questions, Wait, pinball, sampled, scores
+from tests.unit.benchmarks.traces import job, rules
 
 
 def waited(n: int, wait_s: int, *, klass: Klass = Klass.NORMAL) -> tuple[TraceJob, Row]:
@@ -101,6 +101,19 @@ def test_the_question_is_asked_when_the_job_is_submitted() -> None:
     assert {(one.p50_s, one.p90_s) for one in found} == {(3600.0, 7200.0)}
     for one in found:
         assert one.waited_s == starts[one.job_id] - 60 * int(one.job_id[1:])
+
+
+def no_idea(*_: object) -> None:
+    return None
+
+
+def test_a_question_without_an_answer_is_not_scored() -> None:
+    wait = Wait(
+        job_id="a", pool="g1", klass=Klass.LOW, asked_s=0, start_s=90, past_p50_s=70.0, past_p90_s=80.0
+    )
+    questions = Questions([wait], no_idea, seed=1)
+    questions.submitted("a", PoolTable(rules()), second=0)
+    assert questions.answers == []
 
 
 def test_instants_and_seconds_of_the_trace_are_the_same_thing() -> None:
