@@ -82,6 +82,9 @@ def dry_run_comes_true(stage: Stage) -> None:
     stage.check("both are valid", expected=[True, True], actual=[one["valid"] for one in said.values()])
     unknown = [stage.api("GET", f"/jobs/{name}").status for name in said]
     stage.check("nothing was stored", expected=[404, 404], actual=unknown)
+    estimates = {name: one["estimated_start"] for name, one in said.items()}
+    ordered = [one is not None and one["p50"] <= one["p90"] for one in estimates.values()]
+    stage.check("each has an estimate of its start", expected="p50 <= p90", actual=estimates, ok=all(ordered))
     stage.check("the first would stop nobody", expected=[], actual=said["lowly"]["would_preempt"])
     stage.check(
         "the other would stop the running one", expected=["runs"], actual=said["urgent"]["would_preempt"]
