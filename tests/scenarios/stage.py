@@ -169,8 +169,9 @@ class Stage:
         ]
 
     def stopped(self) -> list[str]:
-        """Training jobs that were told to stop, by name."""
-        return [one["params"]["TrainingJobName"] for one in self.plane.calls("StopTrainingJob")]
+        """Training jobs that were told to stop, by name; two passes at once may tell the same one twice."""
+        told = (one["params"]["TrainingJobName"] for one in self.plane.calls("StopTrainingJob"))
+        return list(dict.fromkeys(told))
 
     def described(self, training_job: str) -> Document:
         """What SageMaker says, as a record without what AWS's client adds."""
