@@ -1,0 +1,372 @@
+"""One state as a plane: tables and SageMaker made of it, the handlers over them, and the next state."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from trainmaster.api.single import cancel_job
+from trainmaster.api.visit import Call, Outside, enter
+from trainmaster.errors import (
+    AccountLimitError,
+    JobConflictError,
+    OutcomeUnknownError,
+    TrainmasterError,
+    UnavailableError,
+)
+from trainmaster.jobs import Attempt, Capacity, Job, JobState
+from trainmaster.observer import Observer
+from trainmaster.policy import parse_policy
+from trainmaster.ports import Alias, Change, Guard, StoredPolicy
+from trainmaster.requests import attempt_name, canonical, read_request
+from trainmaster.scheduling.passes import Scheduler
+from trainmaster.scheduling.reranking import Reranker
+from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
+from trainmaster.submission import Submission, new_job
+
+from tests.bodies import resources, tag_list
+from tests.builders import NOON, A
+from tests.memory.edges import MemoryDoorbell, MemoryNotifier
+from tests.memory.policies import MemoryPolicyStore
+from tests.memory.reader import MemoryReader
+from tests.memory.sagemaker import MemorySageMaker, TrainingJob
+from tests.memory.store import MemoryJobStore
+from tests.memory.tables import PoolRows, Tables
+from tests.model.replay import Replay, SuspendedError
+from tests.model.tokens import Tokens
+
+USER = "arn:aws:iam::123456789012:user/ada"
+AGE = timedelta(minutes=10)
+"""In which a lease is over."""
+LATER = timedelta(hours=1)
+WARM = {"keep_alive": "1h", "retain": "30m", "max_idle": "1h"}
+
+
+class State(NamedTuple):
+    """All that matters of one instant, as tokens."""
+
+    jobs: tuple[int, ...]
+    rows: int
+    training: tuple[int, ...]
+    processes: tuple["Moving", ...]
+    left: tuple[int, ...]
+    """Faults that may still come, by ``Budget``'s fields."""
+    stops: frozenset[str]
+    """Jobs whose users were told that they stop."""
+
+
+class Moving(NamedTuple):
+    """A process stopped before a write: what it does, and the answers it has had."""
+
+    act: str
+    subject: str
+    late: int
+    """How many leases of the job were over when it began."""
+    answers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Counters of the pool and what hangs on them."""
+
+    used: int
+    warm: int
+    holds: tuple[Hold, ...]
+    warm_pools: tuple[WarmPool, ...]
+    limit: AccountLimit | None
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """One training job of SageMaker's."""
+
+    name: str
+    status: str
+    secondary: str
+    reason: str | None
+    trained: bool
+    warm: str | None
+
+
+class ModelStore(MemoryJobStore):
+    """Versions are what a job is like: who read just this may write, whatever happened in between."""
+
+    def __init__(self, tables: Tables, plane: "Plane") -> None:
+        super().__init__(tables)
+        self._plane = plane
+
+    def commit(
+        self, changes: Sequence[Change], *, at: datetime, guard: Guard | None = None
+    ) -> tuple[Job, ...]:
+        super().commit(changes, at=at, guard=guard)
+        for change in changes:
+            self._plane.saw(change)
+            jobs, name = self._tables.jobs, change.after.name
+            jobs[name] = self._plane.stored(replace(jobs[name], refused_starts=_claims(change)))
+        return tuple(self._tables.jobs[change.after.name] for change in changes)
+
+
+class ModelSageMaker(MemorySageMaker):
+    def create(self, request: Mapping[str, Any], *, outcome: str = "ok") -> str:
+        if outcome == "limit":
+            raise AccountLimitError("no more")
+        if outcome == "throttled":
+            raise UnavailableError("throttled")
+        arn = super().create(request)
+        if outcome == "lost":
+            raise OutcomeUnknownError("no answer")
+        return arn
+
+
+class Plane:
+    """Makes planes of states and states of planes, for one exploration."""
+
+    def __init__(self, *, warm_pools: bool) -> None:
+        pool = {"name": "main", "capacity": {A: 1}, "preemption": {"max_per_job": 1}}
+        document = {"pools": [pool | ({"warm_pool": WARM} if warm_pools else {})]}
+        self.pool = parse_policy(document).pools[0]
+        self.policy = StoredPolicy(revision=1, version=1, paused=False, document=document)
+        self.tokens = Tokens()
+        self.edges: Counter[tuple[JobState, JobState]] = Counter()
+        self.bodies = {name: _body(name, priority) for name, priority in (("job1", 1), ("job2", 2))}
+        self._canonical = {name: canonical(body) for name, body in self.bodies.items()}
+        self._jobs: dict[int, Job] = {}
+        self._moves: dict[tuple[Any, ...], tuple[State, Moving | None]] = {}
+        """What a process did, by what it was and what it saw."""
+        self.requests: dict[str, Mapping[str, Any]] = {}
+        """What CreateTrainingJob got, by name: always the same for the same attempt."""
+
+    # ---- jobs
+
+    def saw(self, change: Change) -> None:
+        if change.before.state is not change.after.state:
+            self.edges[change.before.state, change.after.state] += 1
+
+    def stored(self, job: Job) -> Job:
+        """Without what differs between two states that behave alike: instants, counts of back-offs, money."""
+        plain = replace(
+            job,
+            ver=0,
+            live=None if job.live is None else _plain_attempt(job.live, job.refused_starts),
+            not_before=None if job.not_before is None else NOON,
+            waiting=None,
+            started_at=None,
+            ended_at=None if job.ended_at is None else NOON,
+            survived=timedelta(),
+            unknown_errors=0,
+            wasted={},
+            cents=0,
+            unpriced=False,
+        )
+        token = self.tokens.of(plain)
+        return self.job(token)
+
+    def job(self, token: int) -> Job:
+        """With its token for a version."""
+        if token not in self._jobs:
+            self._jobs[token] = replace(self.tokens.value(token), ver=token)
+        return self._jobs[token]
+
+    def new_job(self, name: str) -> Job:
+        body = self.bodies[name]
+        submission = Submission(body=body, ask=read_request(body), team="default", submitted_by=USER)
+        return new_job(submission, self.pool, entry_id=f"01{name}", now=NOON)
+
+    # ---- from a state to a plane and back
+
+    def tables(self, state: State) -> Tables:
+        tables = Tables()
+        rows: Rows = self.tokens.value(state.rows)
+        for token in state.jobs:
+            tables.jobs[self.job(token).name] = self.job(token)
+        tables.policy = self.policy
+        pool = tables.pools["main"]
+        pool.policy_version = self.policy.version
+        pool.order_key = self.pool.order_key
+        pool.used.update({_A: rows.used})
+        pool.warm.update({_A: rows.warm})
+        pool.holds = {one.preemptor: one for one in rows.holds}
+        pool.warm_pools = {one.training_job_name: one for one in rows.warm_pools}
+        pool.limits = {} if rows.limit is None else {_A: rows.limit}
+        tables.requests = self._canonical
+        for job in tables.jobs.values():
+            for number in range(job.attempt + 1):
+                name = attempt_name(job.name, job.spec.entry_id, number)
+                tables.aliases[name] = Alias(job=job.name, entry_id=job.spec.entry_id, attempt=number)
+        return tables
+
+    def sagemaker(self, state: State, clock: Callable[[], datetime]) -> ModelSageMaker:
+        sagemaker = ModelSageMaker(clock=clock)
+        for token in state.training:
+            one: Training = self.tokens.value(token)
+            sagemaker.jobs[one.name] = TrainingJob(
+                name=one.name,
+                request=self.requests[one.name],
+                created=NOON,
+                status=one.status,
+                secondary=one.secondary,
+                reason=one.reason,
+                training_since=NOON if one.trained else None,
+                ended=None if one.status in ("InProgress", "Stopping") else NOON,
+                warm=one.warm,
+                kept_until=NOON + LATER if one.warm == "Available" else None,
+            )
+        return sagemaker
+
+    def state_of(self, before: State, tables: Tables, sagemaker: MemorySageMaker) -> State:
+        """What the plane holds now; processes, budgets and stops are the caller's business."""
+        self.requests |= {name: job.request for name, job in sagemaker.jobs.items()}
+        training = [
+            Training(
+                name=one.name,
+                status=one.status,
+                secondary=one.secondary,
+                reason=one.reason,
+                trained=one.training_since is not None,
+                warm=one.warm,
+            )
+            for _, one in sorted(sagemaker.jobs.items())
+        ]
+        return before._replace(
+            jobs=tuple(tables.jobs[name].ver for name in sorted(tables.jobs)),
+            rows=self.tokens.of(_rows(tables.pools["main"])),
+            training=tuple(self.tokens.of(one) for one in training),
+        )
+
+    def first_state(self, left: tuple[int, ...]) -> State:
+        tables = Tables()
+        tables.jobs["job1"] = self.stored(self.new_job("job1"))
+        nothing = State(jobs=(), rows=0, training=(), processes=(), left=left, stops=frozenset())
+        return self.state_of(nothing, tables, MemorySageMaker(clock=lambda: NOON))
+
+    # ---- processes
+
+    def move(
+        self, state: State, process: Moving, outcome: str, *, may_change: bool
+    ) -> tuple[State, Moving | None]:
+        """Run it to its next write, or to its end; None when it is over."""
+        key = (state.jobs, state.rows, state.training, process, outcome, may_change)
+        if key not in self._moves:
+            alone = state._replace(processes=(), left=(), stops=frozenset())
+            self._moves[key] = self._move(alone, process, outcome, may_change=may_change)
+        after, next_one = self._moves[key]
+        stops = state.stops | after.stops
+        return after._replace(processes=state.processes, left=state.left, stops=stops), next_one
+
+    def _move(
+        self, state: State, process: Moving, outcome: str, *, may_change: bool
+    ) -> tuple[State, Moving | None]:
+        now = NOON + process.late * AGE
+        tables, sagemaker = self.tables(state), self.sagemaker(state, lambda: now)
+        answers = [self.tokens.value(one) for one in process.answers]
+        replay = Replay(answers=answers, may_change=may_change, outcome=outcome)
+        stops, next_one = state.stops, None
+        try:
+            if self._run(process, replay, tables, sagemaker, now):
+                stops |= {process.subject}
+        except SuspendedError:
+            tokens = tuple(self.tokens.of(one) for one in replay.answers)
+            next_one = process._replace(answers=tokens)
+        return self.state_of(state, tables, sagemaker)._replace(stops=stops), next_one
+
+    def _run(
+        self, process: Moving, replay: Replay, tables: Tables, sagemaker: ModelSageMaker, now: datetime
+    ) -> bool:
+        """True when a user was told that his job stops."""
+        store = replay.watched(ModelStore(tables, self))
+        reader, training = replay.watched(MemoryReader(tables)), replay.watched(sagemaker)
+        try:
+            if process.act == "pass":
+                _scheduler(replay, tables, store, reader, training).run("main", until=NOON)
+            elif process.act == "cancel":
+                return _cancel(process.subject, replay, tables, store, reader)
+            else:
+                observer = Observer(store=store, reader=reader, training=training, clock=lambda: now)
+                job = reader.job(process.subject)
+                if job is not None and job.is_live:
+                    observer.look(job)
+        except TrainmasterError as error:
+            if not error.retryable:
+                raise
+        return False
+
+
+def _scheduler(replay: Replay, tables: Tables, store: Any, reader: Any, training: Any) -> Scheduler:
+    def clock() -> datetime:
+        return NOON
+
+    return Scheduler(
+        policies=replay.watched(MemoryPolicyStore(tables)),
+        snapshots=reader,
+        store=store,
+        reader=reader,
+        pools=reader,
+        training=training,
+        notifier=MemoryNotifier(),
+        reranker=Reranker(store=store, queue=reader, reader=reader, clock=clock),
+        clock=clock,
+        stack="trainmaster",
+    )
+
+
+def _cancel(name: str, replay: Replay, tables: Tables, store: Any, reader: Any) -> bool:
+    outside = Outside(
+        store=store,
+        reader=reader,
+        policies=replay.watched(MemoryPolicyStore(tables)),
+        doorbell=MemoryDoorbell(),
+        clock=lambda: NOON,
+        random_bytes=bytes,
+        account_id="123456789012",
+        admin_principal_arns=(USER,),
+    )
+    call = Call(user_arn=USER, query={}, body=None, is_base64=False, content_type=None)
+    try:
+        cancel_job(enter(call, outside), name)
+    except JobConflictError:
+        return False
+    return True
+
+
+def _claims(change: Change) -> int:
+    """Tells two claims of one attempt apart, as versions do: who saw the first must not undo the second."""
+    undone = change.before.state is JobState.STARTING and change.after.state is JobState.PENDING
+    return (change.before.refused_starts + undone) % 3
+
+
+_A = Capacity(A)
+
+
+def _body(name: str, priority: int) -> dict[str, Any]:
+    one = resources(InstanceType=A, InstanceCount=1, VolumeSizeInGB=1)
+    return one | {"TrainingJobName": name, "Tags": tag_list({"priority": str(priority)})}
+
+
+def _plain_attempt(live: Attempt, claims: int) -> Attempt:
+    """A later claim has a later lease: who came to look at an earlier one comes too early for it."""
+    return replace(
+        live,
+        claimed_at=NOON,
+        lease_until=NOON + timedelta(minutes=5) + claims * AGE,
+        training_since=None if live.training_since is None else NOON,
+        last_checkpoint=None,
+    )
+
+
+def _rows(pool: PoolRows) -> Rows:
+    limit = pool.limits.get(_A)
+    return Rows(
+        used=pool.used[_A],
+        warm=pool.warm[_A],
+        holds=tuple(pool.holds[name] for name in sorted(pool.holds)),
+        warm_pools=tuple(pool.warm_pools[name] for name in sorted(pool.warm_pools)),
+        limit=None
+        if limit is None
+        else AccountLimit(limit=limit.limit, until=_soon(limit.until), refusals=1),
+    )
+
+
+def _soon(instant: datetime) -> datetime:
+    """Before or after now is all that matters."""
+    return NOON + LATER if instant > NOON else NOON - LATER
