@@ -23,6 +23,7 @@ def waiting_entry(job: Job) -> WaitingJob:
         max_wait=job.spec.max_wait,
         has_checkpoint=job.spec.has_checkpoint,
         predicted=_still(job),
+        trained=_trained(job),
         not_before=job.not_before,
         waiting_code=job.waiting.code if job.waiting else None,
     )
@@ -51,6 +52,7 @@ def running_entry(job: Job) -> RunningJob:
         preemptions=job.preemptions,
         last_checkpoint=live.last_checkpoint,
         predicted=_still(job),
+        trained=_trained(job),
         cents_per_hour=None if live.usd_per_hour is None else int(live.usd_per_hour * 100),
         warm_key=live.shape.warm_key if live.keep_alive else None,
         ranked_by=job.ranked_by,
@@ -61,3 +63,10 @@ def _still(job: Job) -> timedelta | None:
     """What is likely left of its training after earlier attempts."""
     predicted = job.spec.predicted
     return None if predicted is None else max(predicted - job.survived, timedelta())
+
+
+def _trained(job: Job) -> timedelta | None:
+    """How long it is known to train at least: what is safe, and what one attempt lost on average."""
+    if not job.attempt:
+        return None
+    return job.survived + timedelta(seconds=sum(job.wasted.values()) // job.attempt)

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 BUCKETS_PER_DOUBLING = 2
 
@@ -17,6 +17,12 @@ class RunTimes:
     """The one before; equal to ``last`` after the first."""
     counts: Mapping[int, int]
     """Jobs by length, see ``bucket``."""
+    by_limit: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+    """The same by the bucket of MaxRuntimeInSeconds first: who asks for more time also trains for longer."""
+    by_priority: Mapping[int, int] = field(default_factory=dict)
+    """How many there were."""
+    since: datetime | None = None
+    """When the first of them ended; None: not known."""
 
     @property
     def predicted(self) -> timedelta:
