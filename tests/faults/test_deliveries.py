@@ -131,6 +131,14 @@ def test_B8_a_failure_reason_that_wants_to_write_on_the_terminal_is_tamed(busy: 
     assert len(message) == 1024
 
 
+def test_B8_a_huge_event_is_a_hint_like_any_other(busy: World) -> None:
+    busy.sagemaker.end("job1", "Completed")
+    event = state_change("job1", busy.sagemaker)
+    event["detail"]["HyperParameters"] = {"text": "\x1b[2J\N{COLLISION SYMBOL}" * 200_000}
+    busy.call("on_training_job_event", event)
+    assert busy.states("job1") == ["completed"]
+
+
 def test_B10_C6_a_job_that_completes_in_its_grace_time_does_not_come_back(preempting: World) -> None:
     ends(preempting, "job1", "Completed")
     assert preempting.states("job1", "job4") == ["completed", "running"]

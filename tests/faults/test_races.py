@@ -114,7 +114,18 @@ def test_C7_a_preempted_job_that_its_user_cancels_does_not_come_back(preempting:
     assert preempting.api("DELETE", "/jobs/job1")["status"] == 202
     ends(preempting, "job1", "Stopped")
     assert preempting.states("job1", "job4") == ["stopped", "running"]
+    assert code_of(preempting, "job1") == "stopped-by-user"
     preempting.check("job1", "job2", "job4")
+
+
+@pytest.mark.parametrize("status", ["Stopped", "Failed"])
+def test_C7_however_a_job_ends_that_its_user_stopped_it_is_stopped_by_the_user(
+    status: str, busy: World
+) -> None:
+    assert busy.cancel("job1") == 202
+    ends(busy, "job1", status, reason="AlgorithmError: ExitCode 143")
+    assert (busy.states("job1"), code_of(busy, "job1")) == (["stopped"], "stopped-by-user")
+    busy.check("job1", "job2")
 
 
 def test_C8_a_second_preemptor_needs_a_second_victim(preempting: World) -> None:
