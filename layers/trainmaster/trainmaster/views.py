@@ -95,12 +95,14 @@ def masked_view(job: Job, place: Place = NOWHERE) -> View:
     }
 
 
-def story_view(attempts: tuple[Attempt, ...], history: tuple[HistoryLine, ...]) -> View:
+def story_view(
+    attempts: tuple[Attempt, ...], history: tuple[HistoryLine, ...], estimated_start: View | None = None
+) -> View:
     """What only the view of one job has."""
     return {
         "attempts": [_attempt_view(attempt) for attempt in attempts],
         "history": [_history_view(line) for line in history],
-        "estimated_start": None,
+        "estimated_start": estimated_start,
     }
 
 

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from trainmaster.api.estimating import estimated_start
 from trainmaster.api.places import jobs_ahead, place_behind
-from trainmaster.api.reasons import snapshot_of
+from trainmaster.api.reasons import Look, snapshot_of
+from trainmaster.api.surroundings import Standing
 from trainmaster.api.visit import Visit
 from trainmaster.jobs import Choice, Job, Shape
 from trainmaster.ledger import budget_cents, month_of
@@ -15,7 +17,7 @@ from trainmaster.scheduling.actions import Plan, Preempt, Start
 from trainmaster.scheduling.entries import waiting_entry
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.snapshot import BudgetState, Snapshot
-from trainmaster.views import NOWHERE, Place
+from trainmaster.views import NOWHERE, Place, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,22 +25,27 @@ class Foreseen:
     place: Place
     victims: tuple[str | None, ...]
     """Whom it would stop; jobs of other teams have no names."""
+    start: View | None
+    """As of ``estimated_start``."""
     cost_usd: float | None
     """None: a price is unknown."""
 
 
-UNFORESEEN = Foreseen(place=NOWHERE, victims=(), cost_usd=None)
+UNFORESEEN = Foreseen(place=NOWHERE, victims=(), start=None, cost_usd=None)
 
 
 def foresee(job: Job, pool: PoolPolicy, visit: Visit) -> Foreseen:
     now, entry = visit.outside.clock(), waiting_entry(job)
     snapshot = _with_budget(snapshot_of(pool, visit, now=now), job.spec.team, visit, now=now)
     others = tuple(one for one in snapshot.waiting if one.name != job.name)  # the same request, sent already
-    decided = plan(replace(snapshot, waiting=(*others, entry)), pool, now=now)
+    snapshot = replace(snapshot, waiting=(*others, entry))
+    decided = plan(snapshot, pool, now=now)
     ahead = jobs_ahead(job, visit.outside.reader)
+    look = Look(pool=pool, snapshot=snapshot, decided=decided, at=now)
     return Foreseen(
         place=place_behind(job, ahead),
         victims=tuple(_victims(job, decided, visit)),
+        start=estimated_start(job, Standing(look=look, ahead=ahead), visit),
         cost_usd=_cost_usd(job, _shape(job, decided), snapshot.prices),
     )
 

@@ -3,6 +3,7 @@
 from http import HTTPStatus
 
 from trainmaster import lifecycle
+from trainmaster.api.estimating import estimated_start
 from trainmaster.api.one_job import change_job, find_job, refuse_final
 from trainmaster.api.ringing import ring
 from trainmaster.api.surroundings import standing_of, surroundings_of
@@ -18,7 +19,8 @@ def show_job(visit: Visit, name: str) -> Answer:
     attempts, history = visit.outside.reader.story(job)
     standing = standing_of(job, visit)
     around = surroundings_of(job, standing, visit, latest=attempts[-1] if attempts else None)
-    return Answer(status=HTTPStatus.OK, body=job_view(job, around) | story_view(attempts, history))
+    story = story_view(attempts, history, estimated_start(job, standing, visit))
+    return Answer(status=HTTPStatus.OK, body=job_view(job, around) | story)
 
 
 def cancel_job(visit: Visit, name: str) -> Answer:

@@ -127,7 +127,7 @@ def _dry_run(visit: Visit, submission: Submission) -> Answer:
         "violations": [field_error_view(violation) for violation in verdict.violations],
         "pool": verdict.pool.name if verdict.pool else None,
         "position": foreseen.place.position,
-        "estimated_start": None,
+        "estimated_start": foreseen.start,
         "would_preempt": list(foreseen.victims),
         "estimated_cost_usd": foreseen.cost_usd,
     }
