@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.replay import jobs, site, synthetic
+from benchmarks.replay.estimator import estimated_start
 from benchmarks.replay.policy import document
-from benchmarks.replay.runs import NAIVE, PRODUCT, Run, Setting, replay
-from benchmarks.replay.targets import TARGET_LOAD, check, check_seconds, means_of
+from benchmarks.replay.runs import NAIVE, PRODUCT, Run, Setting, ask, replay
+from benchmarks.replay.targets import TARGET_LOAD, check, check_estimates, check_seconds, means_of
 from local.report import Report
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,7 +52,11 @@ def main(argv: list[str] | None = None) -> int:
     check(report, runs, setting)
     if arguments.events:
         _write_events(arguments.events, runs)
-    check_seconds(report, time.monotonic() - began)
+    if arguments.estimates:
+        answers = ask(setting, runs, count=arguments.estimates, estimator=estimated_start)
+        check_estimates(report, answers, asked=arguments.estimates)
+    else:
+        check_seconds(report, time.monotonic() - began)
     return report.finish(arguments.json)
 
 
@@ -68,6 +73,7 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--wide", action="store_true", help="half of the jobs of the 8-GPU pool are wider")
     flags.add_argument("--shortest-first", action="store_true", help="order.shortest_first in every pool")
     flags.add_argument("--days", type=float, metavar="D", help="only what was submitted in the first D days")
+    flags.add_argument("--estimates", type=int, metavar="N", help="also ask N times when a job will start")
     flags.add_argument("--json", type=Path, default=ROOT / "build" / "trace.json", metavar="PATH")
     flags.add_argument("--events", type=Path, metavar="PATH", help="one JSON line an attempt")
     return flags

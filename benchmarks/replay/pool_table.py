@@ -11,7 +11,7 @@ from trainmaster.lifecycle import END_SLACK, LEASE, LEAST_RUNTIME
 from trainmaster.policy import PoolPolicy
 from trainmaster.scheduling.actions import Charge
 from trainmaster.scheduling.ordering import score_of
-from trainmaster.scheduling.run_times import RunTimes, bucket
+from trainmaster.scheduling.run_times import Run, RunTimes
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob, WarmPool
 
 from benchmarks.replay.jobs import TraceJob
@@ -153,11 +153,9 @@ class PoolTable:
         job, known = self._release(name), self._known.pop(name)
         assert job.training_since is not None
         trained = known.survived + (now - job.training_since)
+        run = Run(trained=trained, limit=known.spec.max_runtime, priority=job.priority, ended_at=now)
         times = self.run_times.get(known.key)
-        counts = dict(times.counts) if times else {}
-        counts[bucket(trained)] = counts.get(bucket(trained), 0) + 1
-        previous = times.last if times else trained
-        self.run_times[known.key] = RunTimes(last=trained, previous=previous, counts=counts)
+        self.run_times[known.key] = times.after(run) if times else RunTimes.of(run)
         self._leave_warm(job, now=now)
 
     def preempted(self, name: str, *, now: datetime) -> None:

@@ -245,6 +245,16 @@ def test_too_few_answers_are_a_failure() -> None:
     assert outcomes(report.as_json()) == {"questions-answered": False}
 
 
+def test_the_product_is_asked_when_estimates_are_wanted(trace_file: Path) -> None:
+    crowded = [one | {"gpus": "1"} for one in lines(150, every_s=60)]
+    trace_file.write_text("\n".join([HEADER, *(",".join(one.values()) for one in crowded)]) + "\n")
+    _, report, _ = run(trace_file, "--estimates", "3", "--load", "2")
+    answers = report["facts"]["estimate_answers"]
+    assert len(answers) == report["facts"]["estimates"]["n"] == 3
+    assert all(0 <= one["p50_s"] <= one["p90_s"] for one in answers)
+    assert outcomes(report)["questions-answered"] is True
+
+
 def test_the_plain_queue_is_checked_where_it_is_known() -> None:
     jobs = jobs_of(lines(), seed=1)
     known = replace(

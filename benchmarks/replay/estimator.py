@@ -1,0 +1,26 @@
+"""The product's start estimate, asked with what its API would read."""
+
+from collections import Counter
+from datetime import datetime
+
+from trainmaster.jobs import lane_text
+from trainmaster.scheduling.estimate import MOST_AHEAD, Question, estimate
+
+from benchmarks.replay.pool_table import PoolTable
+
+
+def estimated_start(table: PoolTable, name: str, now: datetime) -> tuple[datetime, datetime] | None:
+    """The p50 and the p90; None where the product has no estimate."""
+    *before, job = table.lanes.ahead_of(name)
+    lanes = Counter((one.team, lane_text(one.shapes, one.choice)) for one in before[MOST_AHEAD:])
+    question = Question(
+        snapshot=table.snapshot(),
+        job=job,
+        ahead=tuple(before[:MOST_AHEAD]),
+        unseen=lanes,
+        pool=table.rules,
+        run_times=table.run_times,
+        now=now,
+    )
+    found = estimate(question, seed=name)
+    return None if found is None else (found.p50, found.p90)
