@@ -35,8 +35,15 @@ class Known:
     score: int
     survived: timedelta = timedelta()
     """Training of earlier attempts in checkpoints that somebody saw."""
+    lost: timedelta = timedelta()
+    """Training of earlier attempts that no checkpoint saved."""
     preemptions: int = 0
     attempts: int = 0
+
+    @property
+    def trained(self) -> timedelta | None:
+        """How long it is known to train at least, as the product's rows say it."""
+        return self.survived + self.lost / self.attempts if self.attempts else None
 
     @property
     def still(self) -> timedelta | None:
@@ -132,6 +139,7 @@ class PoolTable:
                 has_checkpoint=job.has_checkpoint,
                 preemptions=known.preemptions,
                 predicted=job.predicted,
+                trained=known.trained,
                 cents_per_hour=None if charge is None else int(charge.usd_per_hour * 100),
                 warm_key=job.shapes[0].warm_key if self.rules.warm_pool.keep_alive else None,
             )
@@ -161,13 +169,15 @@ class PoolTable:
     def preempted(self, name: str, *, now: datetime) -> None:
         """It has stopped, and waits again in its old turn."""
         job, known = self._release(name), self._known[name]
-        survived = timedelta()
+        survived = lost = timedelta()
         if job.training_since is not None:
             survived = (job.last_checkpoint or job.training_since) - job.training_since
+            lost = now - job.training_since - survived
             self._leave_warm(job, now=now)
         known = replace(
             known,
             survived=known.survived + survived,
+            lost=known.lost + lost,
             preemptions=known.preemptions + 1,
             attempts=known.attempts + 1,
         )
@@ -192,6 +202,7 @@ class PoolTable:
                 runs_at_most=self._runs_at_most(known),
                 has_checkpoint=spec.has_checkpoint,
                 predicted=known.still,
+                trained=known.trained,
             ),
         )
 

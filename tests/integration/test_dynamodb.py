@@ -145,7 +145,10 @@ def test_a_claim_and_an_end_touch_each_row_once_and_leave_what_they_should(table
     assert table.row("P#main", "counters").items() >= {f"used#{A}": 0, f"warm#{A}": 1}.items()
     assert table.row("U#vision#2026-11", "total") == {"committed": 0}
     assert table.row("U#vision#2026-11", "j#a").items() >= {"unpriced": 1}.items()
-    assert table.row("H#main", "vision#ml.a.xlarge=1").items() >= {"t1": 600, "t2": 600, "b#18": 1}.items()
+    assert (
+        table.row("H#main", "vision#ml.a.xlarge=1").items()
+        >= {"t1": 600, "t2": 600, "b#23#18": 1, "n#2026-11#0": 1}.items()
+    )
     for operations in table.calls.transactions:
         assert len({key_of(one) for one in operations}) == len(operations)
 

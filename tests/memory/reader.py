@@ -13,7 +13,7 @@ from trainmaster.ports import Alias, HistoryLine, PoolState, TeamState
 from trainmaster.pricing import PriceTable
 from trainmaster.scheduling.candidates import HEADS
 from trainmaster.scheduling.entries import running_entry, waiting_entry
-from trainmaster.scheduling.run_times import RunTimes, bucket
+from trainmaster.scheduling.run_times import RunTimes
 from trainmaster.scheduling.snapshot import (
     BudgetState,
     RunningJob,
@@ -123,7 +123,7 @@ class MemoryReader:
         return sum(job.is_waiting and not job.is_parked for job in self._of(pool))
 
     def run_times(self, pool: str) -> dict[tuple[str, str], RunTimes]:
-        return {key: _run_times(times) for key, times in self._tables.pools[pool].run_times.items() if times}
+        return dict(self._tables.pools[pool].run_times)
 
     def predicted(self, pool: str, team: str, lane: str) -> timedelta | None:
         found = self.run_times(pool).get((team, lane))
@@ -193,13 +193,6 @@ class MemoryReader:
 
 def _some(counts: dict[Capacity, int]) -> dict[Capacity, int]:
     return {capacity: count for capacity, count in counts.items() if count}
-
-
-def _run_times(times: list[timedelta]) -> RunTimes:
-    counts: dict[int, int] = {}
-    for time in times:
-        counts[bucket(time)] = counts.get(bucket(time), 0) + 1
-    return RunTimes(last=times[-1], previous=times[-2] if len(times) > 1 else times[-1], counts=counts)
 
 
 def _usage_line(name: str, usage: Usage) -> UsageLine:

@@ -8,6 +8,7 @@ from trainmaster.errors import LostRaceError, TeamLimit, TeamLimitError
 from trainmaster.jobs import Attempt, Capacity, Job, JobState, Vector
 from trainmaster.ledger import PreemptionEntry, month_of
 from trainmaster.ports import Admission, Alias, Change, Guard, HistoryLine
+from trainmaster.scheduling.run_times import Run, RunTimes
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
 
 from tests.memory.tables import Month, PoolRows, Tables, Usage, lane_of
@@ -184,7 +185,10 @@ class MemoryJobStore:
         if change.after.state is JobState.COMPLETED and ended.training_since is not None:
             trained = change.before.survived + ((ended.ended_at or at) - ended.training_since)
             whole = timedelta(seconds=int(trained.total_seconds()))
-            pool.run_times[spec.team, lane_of(change.after)].append(whole)
+            run = Run(trained=whole, limit=spec.max_runtime, priority=change.after.priority, ended_at=at)
+            key = (spec.team, lane_of(change.after))
+            times = pool.run_times.get(key)
+            pool.run_times[key] = times.after(run) if times else RunTimes.of(run)
 
     def _charge(self, change: Change, *, at: datetime) -> None:
         """Reservations and bills, in the month of the claim."""

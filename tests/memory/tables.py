@@ -2,12 +2,13 @@
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from trainmaster.adapters.dynamodb.layout import lane
 from trainmaster.jobs import Attempt, Capacity, Job
 from trainmaster.ledger import PreemptionEntry
 from trainmaster.ports import Alias, Closing, HistoryLine, StoredPolicy
+from trainmaster.scheduling.run_times import RunTimes
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
 
 NO_POLICY = StoredPolicy(revision=0, version=0, paused=False, document={})
@@ -27,8 +28,8 @@ class PoolRows:
     """By training-job name."""
     limits: dict[Capacity, AccountLimit] = field(default_factory=dict)
     last_end: dict[Capacity, datetime] = field(default_factory=dict)
-    run_times: dict[tuple[str, str], list[timedelta]] = field(default_factory=lambda: defaultdict(list))
-    """How long each completed job trained, by (team, lane), oldest first."""
+    run_times: dict[tuple[str, str], RunTimes] = field(default_factory=dict)
+    """By (team, lane)."""
     submissions: Counter[tuple[str, datetime]] = field(default_factory=Counter)
     """By team and minute."""
     closing: Closing | None = None

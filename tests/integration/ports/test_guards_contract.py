@@ -1,6 +1,7 @@
 """What a claim depends on, and what an end gives back."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -96,11 +97,31 @@ def test_run_times_are_kept_of_completed_jobs_alone(plane: Plane) -> None:
     plane.store.commit([ended(plane.running("b"), trained=minutes(20))], at=NOON)
     plane.store.commit([ended(plane.running("c"), "Failed", trained=minutes(50))], at=NOON)
     plane.store.commit([ended(plane.running("d", team="vision"), trained=minutes(40))], at=NOON)
-    counts = {bucket(minutes(10)): 1, bucket(minutes(20)): 1}
-    own = RunTimes(last=minutes(20), previous=minutes(10), counts=counts)
-    other = RunTimes(last=minutes(40), previous=minutes(40), counts={bucket(minutes(40)): 1})
+    limit = bucket(minutes(60))
+    own = RunTimes(
+        last=minutes(20),
+        previous=minutes(10),
+        since=NOON,
+        counts={limit: {bucket(minutes(10)): 1, bucket(minutes(20)): 1}},
+        by_month={"2026-11": {0: 2}},
+    )
+    other = RunTimes(
+        last=minutes(40),
+        previous=minutes(40),
+        since=NOON,
+        counts={limit: {bucket(minutes(40)): 1}},
+        by_month={"2026-11": {0: 1}},
+    )
     assert plane.reader.run_times("main") == {("default", f"{A}=1"): own, ("vision", f"{A}=1"): other}
     assert plane.reader.predicted("main", "default", f"{A}=1") == minutes(15)
+
+
+def test_completed_jobs_are_counted_by_month_and_priority_for_two_months(plane: Plane) -> None:
+    for name, at in (("a", NOON), ("b", NOON + timedelta(days=31)), ("c", NOON + timedelta(days=62))):
+        plane.store.commit([ended(plane.running(name, priority=7), trained=minutes(10))], at=at)
+    (times,) = plane.reader.run_times("main").values()
+    assert times.by_month == {"2026-12": {7: 1}, "2027-01": {7: 1}}
+    assert times.since == NOON
 
 
 def test_the_run_time_of_a_job_is_that_of_all_its_attempts_and_no_minute_counts_twice(plane: Plane) -> None:

@@ -1,5 +1,6 @@
 """Start estimates: a pool whose future is nearly certain gives a narrow answer, and the right one."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -15,18 +16,18 @@ from trainmaster.scheduling.snapshot import RunningJob, Snapshot, WaitingJob
 
 from tests.builders import NOON, A, minutes, of, pool, running, snapshot, waiting
 
+DAY = bucket(timedelta(days=1))
 NO_PREEMPTION = Preemption(enabled=False)
 
 
 def history(
     *lengths: float, team: str = "default", n: int = 1, **fields: Any
 ) -> dict[tuple[str, str], RunTimes]:
-    """Run times in minutes, of one lane."""
-    counts: dict[int, int] = {}
-    for length in lengths:
-        counts[bucket(minutes(length))] = counts.get(bucket(minutes(length)), 0) + 1
+    """Run times in minutes, of one lane and jobs with a limit of a day."""
+    counts = Counter(bucket(minutes(length)) for length in lengths)
     last = minutes(lengths[-1])
-    return {(team, f"{A}={n}"): RunTimes(last=last, previous=last, counts=counts, **fields)}
+    values: dict[str, Any] = {"since": NOON - timedelta(days=10), "counts": {DAY: counts}}
+    return {(team, f"{A}={n}"): RunTimes(last=last, previous=last, **values | fields)}
 
 
 def question(*jobs: WaitingJob | RunningJob, asks: WaitingJob, **fields: Any) -> Question:
@@ -83,7 +84,7 @@ def test_a_job_that_preempts_waits_for_its_victim_to_stop() -> None:
 
 def test_jobs_yet_to_come_that_go_first_put_the_start_off() -> None:
     """Two hours of work of a higher priority arrive every two hours and a half."""
-    coming: dict[str, Any] = {"by_priority": {5: 96}, "since": NOON - timedelta(days=10)}
+    coming: dict[str, Any] = {"by_month": {"2026-10": {5: 90}, "2026-11": {5: 6}}}
     rules = replace(pool(1), preemption=NO_PREEMPTION, order=Order(aging=None))
     quiet = question(
         running("first", minutes_ago=30), waiting("second"), asks=waiting("~", priority=0), pool=rules
@@ -97,7 +98,7 @@ def test_jobs_yet_to_come_that_go_first_put_the_start_off() -> None:
 
 
 def test_who_comes_later_with_less_or_equal_priority_changes_nothing() -> None:
-    coming: dict[str, Any] = {"by_priority": {0: 5000}, "since": NOON - timedelta(days=10)}
+    coming: dict[str, Any] = {"by_month": {"2026-11": {0: 5000}}}
     calm = question(running("first", minutes_ago=30), asks=waiting("mine"))
     busy = replace(calm, run_times=history(*[60.0] * 50, **coming))
     assert estimate(busy, seed="a") == estimate(calm, seed="a")
@@ -120,9 +121,8 @@ def test_jobs_that_still_run_count_as_evidence_that_jobs_are_long() -> None:
 
 
 def test_who_asks_for_more_time_is_taken_to_train_longer() -> None:
-    day, week = bucket(timedelta(days=1)), bucket(timedelta(days=7))
-    by_limit = {day: {bucket(minutes(10)): 50}, week: {bucket(timedelta(days=3)): 5}}
-    known = history(*[10.0] * 50, by_limit=by_limit)
+    week = bucket(timedelta(days=7))
+    known = history(10, counts={DAY: {bucket(minutes(10)): 50}, week: {bucket(timedelta(days=3)): 5}})
     ahead = waiting("ahead", minutes_ago=5, runs_at_most=timedelta(days=7))
     asked = question(running("first", minutes_ago=5), ahead, asks=waiting("mine"), run_times=known)
     assert middle(asked) > 2 * 24 * 60

@@ -1,17 +1,19 @@
 """Jobs that are yet to come, drawn from how many came so far: those that will go before the one that asks."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import merge
 
 from trainmaster.jobs import JobState, Shape, epoch_ms, parse_vector
+from trainmaster.ledger import month_of
 from trainmaster.policy import PoolPolicy
 from trainmaster.scheduling.chance import Chance
 from trainmaster.scheduling.durations import USUAL_LIMIT
 from trainmaster.scheduling.ordering import SIZE_WEIGHT
-from trainmaster.scheduling.run_times import RunTimes
+from trainmaster.scheduling.run_times import RunTimes, month_before, start_of_month
 from trainmaster.scheduling.snapshot import WaitingJob
 
 LEAST_WATCHED = timedelta(days=1)
@@ -22,7 +24,10 @@ NEVER = timedelta(days=60)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrivals:
-    """Of one pool. Each lane and priority comes at its own mean rate, each arrival by itself (Poisson)."""
+    """Of one pool. Each lane and priority comes at the mean rate of this month and the last, one by one.
+
+    Jobs are counted where they complete: in the long run as many come as go.
+    """
 
     pool: PoolPolicy
     run_times: Mapping[tuple[str, str], RunTimes]
@@ -38,8 +43,10 @@ class Arrivals:
         return merge(*streams, key=_coming)
 
     def _streams(self) -> "list[_Stream]":
-        known = [times.since for times in self.run_times.values() if times.since is not None]
-        watched = max(self.now - min(known, default=self.now), LEAST_WATCHED)
+        months = (month_of(self.now), month_before(self.now))
+        begin = start_of_month(start_of_month(self.now) - timedelta(days=1))
+        first = min((times.since for times in self.run_times.values()), default=self.now)
+        watched = max(self.now - max(begin, first), LEAST_WATCHED)
         return [
             _Stream(
                 team=team,
@@ -50,8 +57,8 @@ class Arrivals:
                 predicted=times.predicted,
             )
             for (team, lane), times in sorted(self.run_times.items())
-            for priority, count in sorted(times.by_priority.items())
-            if (shape := shape_of(lane)) is not None and count
+            for priority, count in sorted(_of(months, times).items())
+            if (shape := shape_of(lane)) is not None
         ]
 
     def _stream(self, stream: "_Stream", chance: Chance) -> Iterator[WaitingJob]:
@@ -94,6 +101,11 @@ class _Stream:
             runs_at_most=USUAL_LIMIT,
             has_checkpoint=True,
         )
+
+
+def _of(months: Iterable[str], times: RunTimes) -> Counter[int]:
+    """Jobs by priority."""
+    return sum((Counter(times.by_month.get(month, {})) for month in months), Counter[int]())
 
 
 def shape_of(lane: str) -> Shape | None:

@@ -33,7 +33,6 @@ class Durations:
         self._known = known
         self._unfinished = unfinished
         self._made: dict[Kind, Lengths] = {}
-        self._pools: dict[int, dict[int, float]] = {}
 
     @classmethod
     def of(
@@ -73,33 +72,24 @@ class Durations:
 
     def _lengths(self, kind: Kind) -> Lengths:
         if kind not in self._made:
-            key, limit = kind
-            weights = {number: BORROWED_JOBS * share for number, share in self._pool(limit).items()}
-            for number, count in _completed(self._known.get(key), limit).items():
-                weights[number] = weights.get(number, 0) + count
-            self._made[kind] = Lengths(shares(weights, self._unfinished.get(kind, ()), limit=limit))
+            self._made[kind] = self._lengths_of(kind)
         return self._made[kind]
 
-    def _pool(self, limit: int) -> dict[int, float]:
-        """Of everybody in the pool with this limit; where there are none, of all."""
-        if limit not in self._pools:
-            completed: Counter[int] = Counter()
-            for one in self._known.values():
-                completed.update(_completed(one, limit))
-            unfinished = [
-                length for (_, other), found in self._unfinished.items() if other == limit for length in found
-            ]
-            if not completed:
-                for one in self._known.values():
-                    completed.update(one.counts)
-            self._pools[limit] = shares(completed, unfinished, limit=limit)
-        return self._pools[limit]
-
-
-def _completed(times: RunTimes | None, limit: int) -> Mapping[int, int]:
-    if times is None:
-        return {}
-    return times.by_limit.get(limit, {}) if times.by_limit else times.counts
+    def _lengths_of(self, kind: Kind) -> Lengths:
+        """The team's own, filled up with the pool's; where nobody had this limit, those of any limit."""
+        key, limit = kind
+        own, everybody = self._known.get(key), self._known.values()
+        if any(limit in times.counts for times in everybody):
+            completed = Counter(own.counts.get(limit, {}) if own else {})
+            pool = sum((Counter(times.counts.get(limit, {})) for times in everybody), Counter[int]())
+        else:
+            completed = Counter(own.all_counts if own else {})
+            pool = sum((Counter(times.all_counts) for times in everybody), Counter[int]())
+        others = [one for (_, same), found in self._unfinished.items() if same == limit for one in found]
+        weights: dict[int, float] = dict(completed)
+        for number, share in shares(pool, others, limit=limit).items():
+            weights[number] = weights.get(number, 0) + BORROWED_JOBS * share
+        return Lengths(shares(weights, self._unfinished.get(kind, ()), limit=limit))
 
 
 def _kind(job: WaitingJob | RunningJob) -> Kind:

@@ -3,16 +3,16 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import encode, iso
 from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.jobs import Attempt, Job, JobState
-from trainmaster.ledger import Cause, UsageLine
+from trainmaster.ledger import Cause, UsageLine, month_of
 from trainmaster.ports import Change, Guard
-from trainmaster.scheduling.run_times import bucket
+from trainmaster.scheduling.run_times import Run, bucket, month_before, start_of_month
 from trainmaster.scheduling.snapshot import WarmPool
 
 
@@ -94,10 +94,18 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
     if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
         return
     trained = change.before.survived + ((attempt.ended_at or at) - attempt.training_since)
-    times = updates[layout.run_times_key(spec.pool, spec.team, layout.lane(spec.shapes, spec.choice))]
-    seconds = int(trained.total_seconds())
-    times.add[layout.runs_of(bucket(trained))] += 1
-    times.shift.append(("t2", "t1", seconds))
+    run = Run(trained=trained, limit=spec.max_runtime, priority=change.after.priority, ended_at=at)
+    _run(updates[layout.run_times_key(spec.pool, spec.team, layout.lane(spec.shapes, spec.choice))], run)
+
+
+def _run(times: Update, run: Run) -> None:
+    """``RunTimes.after``, as increments."""
+    seconds = int(run.trained.total_seconds())
+    times.add[layout.runs_of(bucket(run.limit), bucket(run.trained))] += 1
+    times.add[layout.runs_in(month_of(run.ended_at), run.priority)] += 1
+    before_last = start_of_month(start_of_month(run.ended_at) - timedelta(days=1))
+    times.remove.append(layout.runs_in(month_before(before_last), run.priority))
+    times.shift += [("t2", "t1", seconds), ("since", "since", iso(run.ended_at))]
     times.put["t1"] = seconds
 
 

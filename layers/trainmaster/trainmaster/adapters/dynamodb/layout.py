@@ -158,9 +158,14 @@ def account_limit(capacity: Capacity) -> str:
     return f"limit#{capacity}"
 
 
-def runs_of(number: int) -> str:
-    """Attribute of run times: jobs of this length (``run_times.bucket``)."""
-    return f"b#{number}"
+def runs_of(limit: int, length: int) -> str:
+    """Attribute of run times: jobs of this limit and length (``run_times.bucket``)."""
+    return f"b#{limit}#{length}"
+
+
+def runs_in(month: str, priority: int) -> str:
+    """Attribute of run times: jobs of this priority that completed in the month."""
+    return f"n#{month}#{priority}"
 
 
 def spent_on(cause: str) -> str:

@@ -3,6 +3,7 @@
 import gzip
 import heapq
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import islice
@@ -316,8 +317,21 @@ def _named(item: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def _run_times(item: dict[str, Any]) -> RunTimes:
-    counts = {int(name): count for name, count in _named(item, "b#")}
-    return RunTimes(last=timedelta(seconds=item["t1"]), previous=timedelta(seconds=item["t2"]), counts=counts)
+    counts: dict[int, dict[int, int]] = defaultdict(dict)
+    for name, count in _named(item, "b#"):
+        limit, _, length = name.partition("#")
+        counts[int(limit)][int(length)] = count
+    by_month: dict[str, dict[int, int]] = defaultdict(dict)
+    for name, count in _named(item, "n#"):
+        month, _, priority = name.partition("#")
+        by_month[month][int(priority)] = count
+    return RunTimes(
+        last=timedelta(seconds=item["t1"]),
+        previous=timedelta(seconds=item["t2"]),
+        since=datetime.fromisoformat(item["since"]),
+        counts=counts,
+        by_month=by_month,
+    )
 
 
 def _account(item: dict[str, Any]) -> MonthAccount:
