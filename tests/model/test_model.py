@@ -48,6 +48,10 @@ def explored(world: World) -> Explored:
     [
         pytest.param((Budget(crashes=1), True), id="with warm pools, one process dies"),
         pytest.param((Budget(crashes=1, cancels=1), False), id="one process dies, one job is stopped"),
+        pytest.param(
+            (Budget(processes=2, crashes=1, cancels=1, arrivals=0), False),
+            id="one job, two processes at once",
+        ),
         pytest.param((Budget(refusals=1, lost=1), False), id="the account refuses, an answer is lost"),
     ],
 )
