@@ -138,6 +138,7 @@ class PoolTable:
                 preemptible=True,
                 has_checkpoint=job.has_checkpoint,
                 preemptions=known.preemptions,
+                runs_at_most=job.runs_at_most,
                 predicted=job.predicted,
                 trained=known.trained,
                 cents_per_hour=None if charge is None else int(charge.usd_per_hour * 100),

@@ -93,7 +93,7 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
 
     def _wait(self, name: str, *, otherwise: Callable[[], Any], timeout: float | None = None) -> Any:  # noqa: ANN401
         watch = Watch(
-            look=lambda: job_view(self._trainmaster.job(name)),
+            look=lambda: job_view(self._trainmaster.job(name, estimate=False)),
             say=_say,
             progress=self._told.pop(name, Progress()),
             first_poll=self._poll_seconds,

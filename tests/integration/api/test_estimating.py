@@ -51,6 +51,22 @@ def test_a_job_that_fits_starts_about_now(api: Api) -> None:
     assert start(api, "a")[0] < api.now + timedelta(minutes=5)
 
 
+def test_who_asks_again_and_again_can_do_without_it(full: Api) -> None:
+    full.submit("a")
+    assert full.call("GET", "/jobs/a", query={"estimate": "false"}).json["estimated_start"] is None
+    assert full.call("GET", "/jobs/a", query={"estimate": "true"}).json["estimated_start"] is not None
+    refused = full.call("GET", "/jobs/a", query={"estimate": "no"})
+    assert (refused.status, refused.json["errors"][0]["field"]) == (400, "query.estimate")
+
+
+def test_an_attempt_that_does_not_train_yet_is_bounded_by_what_it_asked_for(api: Api) -> None:
+    for name in ("one", "two"):
+        api.submit(name, priority=5)
+        api.start(name)
+    api.submit("a")
+    assert start(api, "a")[1] < api.now + timedelta(hours=4)
+
+
 def test_a_dry_run_has_the_estimate_of_the_job_it_adds(full: Api) -> None:
     for number in range(3):
         full.submit(f"job-{number}", priority=4)

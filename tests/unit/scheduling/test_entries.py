@@ -46,6 +46,7 @@ def test_a_queue_entry_knows_what_ordering_and_placing_need() -> None:
         max_wait=minutes(90),
         has_checkpoint=True,
         predicted=minutes(30),
+        trained=minutes(20),
         not_before=None,
         waiting_code="ahead",
     )
@@ -82,6 +83,7 @@ def test_a_running_entry_knows_what_a_stop_would_cost_and_when_its_end_is_certai
         preemptible=True,
         has_checkpoint=True,
         preemptions=2,
+        runs_at_most=minutes(60),
         last_checkpoint=NOON + minutes(9),
         predicted=minutes(50),
         cents_per_hour=250,

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from trainmaster.api.ringing import ring
 from trainmaster.api.stranding import closed_where_less, refuse_strandings
 from trainmaster.api.trying import try_policy
-from trainmaster.api.visit import Answer, Visit, is_dry_run
+from trainmaster.api.visit import Answer, Visit, flag
 from trainmaster.errors import FieldError, NotFoundError, PolicyViolationError
 from trainmaster.policy import Policy, parse_policy
 from trainmaster.ports import StoredPolicy
@@ -32,7 +32,7 @@ def show_policy(visit: Visit) -> Answer:
 
 def put_policy(visit: Visit) -> Answer:
     """Replace the policy read on entering; if another admin was faster, this one may try again (503)."""
-    dry_run = is_dry_run(visit.call)
+    dry_run = flag(visit.call, "dry_run", default=False)
     document = _body(visit)
     policy = parse_policy(document)
     if dry_run:

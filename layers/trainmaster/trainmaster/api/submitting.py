@@ -5,7 +5,7 @@ from http import HTTPStatus
 from trainmaster.api.foreseeing import UNFORESEEN, foresee
 from trainmaster.api.places import place_if_short
 from trainmaster.api.ringing import ring
-from trainmaster.api.visit import Answer, Visit, is_dry_run
+from trainmaster.api.visit import Answer, Visit, flag
 from trainmaster.errors import (
     FieldError,
     JobConflictError,
@@ -34,7 +34,7 @@ RANDOM_BYTES = 10
 
 
 def add_job(visit: Visit) -> Answer:
-    dry_run = is_dry_run(visit.call)
+    dry_run = flag(visit.call, "dry_run", default=False)
     submission = _read(visit)
     return _dry_run(visit, submission) if dry_run else _submit(visit, submission)
 

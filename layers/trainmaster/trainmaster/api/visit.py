@@ -66,12 +66,12 @@ class Call:
         return {name: values[0] for name, values in self.query.items() if values and values[0]}
 
 
-def is_dry_run(call: Call) -> bool:
-    """The one parameter of calls that can be tried out."""
-    value = call.parameters("dry_run").get("dry_run", "false")
-    if value in {"true", "false"}:
-        return value == "true"
-    error = FieldError(field="query.dry_run", message="is neither true nor false", hint="write true or false")
+def flag(call: Call, name: str, *, default: bool) -> bool:
+    """The one parameter that a call takes, true or false. Raises InvalidRequestError."""
+    value = call.parameters(name).get(name)
+    if value in {None, "true", "false"}:
+        return default if value is None else value == "true"
+    error = FieldError(field=f"query.{name}", message="is neither true nor false", hint="write true or false")
     raise invalid([error])
 
 

@@ -110,7 +110,9 @@ def trained(job: RunningJob, *, now: datetime) -> timedelta:
 
 
 def runs_at_most(job: RunningJob) -> timedelta:
-    """MaxRuntimeInSeconds of an attempt; the usual one before it trains: then nobody has noted it."""
+    """MaxRuntimeInSeconds of an attempt; the usual one where nobody noted it."""
+    if job.runs_at_most is not None:
+        return job.runs_at_most
     if job.ends_by is None or job.training_since is None:
         return USUAL_LIMIT
     return job.ends_by - END_SLACK - job.training_since

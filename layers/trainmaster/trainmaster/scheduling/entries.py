@@ -50,6 +50,7 @@ def running_entry(job: Job) -> RunningJob:
         preemptible=job.spec.preemptible,
         has_checkpoint=job.spec.has_checkpoint,
         preemptions=job.preemptions,
+        runs_at_most=live.max_runtime,
         last_checkpoint=live.last_checkpoint,
         predicted=_still(job),
         trained=_trained(job),

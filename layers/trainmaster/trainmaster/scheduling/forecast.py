@@ -267,4 +267,5 @@ def _running(job: WaitingJob, shape: Shape, *, at: datetime, stops: int) -> Runn
         preemptible=True,
         has_checkpoint=job.has_checkpoint,
         preemptions=stops,
+        runs_at_most=job.runs_at_most,
     )

@@ -81,6 +81,8 @@ class RunningJob:
     preemptible: bool
     has_checkpoint: bool
     preemptions: int
+    runs_at_most: timedelta | None = None
+    """MaxRuntimeInSeconds of the attempt; None: nobody noted it."""
     last_checkpoint: datetime | None = None
     predicted: timedelta | None = None
     """How long this attempt is likely to train in all; a guess."""
