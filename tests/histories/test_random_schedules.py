@@ -6,13 +6,22 @@ import pytest
 
 from tests.histories.playing import play
 
-FEW = int(os.environ.get("TRAINMASTER_HISTORIES", "400"))
 BLOCK = 100
 """Histories of one test, so that workers share them."""
-FIRST_OF_LONG = 100_000
+FEW = 800
+MANY = int(os.environ.get("TRAINMASTER_HISTORIES", "10000"))
+"""What ``make test-long`` plays."""
+FIRST_OF_MANY = 1_000_000
 
 
 @pytest.mark.parametrize("first", range(0, FEW, BLOCK))
 def test_random_schedules_keep_the_invariants(first: int) -> None:
+    for seed in range(first, first + BLOCK):
+        play(seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(FIRST_OF_MANY, FIRST_OF_MANY + MANY, BLOCK))
+def test_many_random_schedules_keep_the_invariants(first: int) -> None:
     for seed in range(first, first + BLOCK):
         play(seed)
