@@ -249,7 +249,7 @@ def test_interrupting_the_wait_leaves_the_job_and_says_how_to_cancel_it(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def interrupt(name: str) -> None:
+    def interrupt(name: str, **_: bool) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(session._trainmaster, "job", interrupt)
