@@ -135,10 +135,9 @@ class World:
     # ---- going back
 
     def save(self) -> Saved:
-        rings = self._rings(again_in_seconds=0)
         return Saved(
             table=self.items(),
-            rings=tuple(ring["Body"] for ring in rings),
+            rings=tuple(ring["Body"] for ring in self._rings(again_in_seconds=0)),
             sagemaker=self.sagemaker.copy(),
             now=self.now,
         )
@@ -243,8 +242,7 @@ class World:
         answer = self.cloud.client("sqs").receive_message(
             QueueUrl=self.queue_url, MaxNumberOfMessages=10, VisibilityTimeout=again_in_seconds
         )
-        messages: list[dict[str, Any]] = answer.get("Messages", [])
-        return messages
+        return list(answer.get("Messages", []))
 
     def ring(self, pool: str = "main") -> None:
         self.call("schedule", {"Records": [{"messageId": "1", "body": json.dumps({"pool": pool})}]})
