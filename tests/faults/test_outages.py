@@ -1,5 +1,6 @@
 """Rows D1, D8, D11, D12, D14: AWS throttles, cannot be reached, forgets to answer, or is down."""
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 from trainmaster.bootstrap import QUICK
 from trainmaster.errors import TrainmasterError
 
-from tests.builders import minutes
+from tests.builders import A, minutes
 from tests.faults.scenes import code_of, ends, trains
 from tests.integration.cloud import ANY, OUTAGE, THROTTLED, AnswerLost, Refused, Unreachable
 from tests.integration.messages import request
@@ -121,6 +122,23 @@ def test_D8_starts_that_do_not_reach_sagemaker_back_off_and_say_so(world: World)
     world.now += timedelta(seconds=10)
     world.ring()
     assert world.states("job1", "job2") == ["running", "running"]
+
+
+def test_D8_a_pass_that_cannot_reach_sagemaker_gives_up_and_fails_so_that_an_alarm_tells(
+    world: World,
+) -> None:
+    policies = world.wiring.policies
+    document = {"pools": [{"name": "main", "capacity": {A: 9}}]}
+    policies.put(document, pools=["main"], replaces=policies.current())
+    names = [f"job{number}" for number in range(6)]
+    for name in names:
+        world.submit(name)
+    world.wire.lasting["CreateTrainingJob"] = Unreachable()
+    record = {"messageId": "1", "body": json.dumps({"pool": "main"})}
+    assert world.call("schedule", {"Records": [record]})["batchItemFailures"] == [{"itemIdentifier": "1"}]
+    backing_off = [name for name in names if world.job(name).is_parked]
+    assert backing_off == names[:3]
+    assert set(world.states(*names)) == {"pending"}
 
 
 def test_D8_the_longer_sagemaker_is_out_of_reach_the_rarer_it_is_tried(world: World) -> None:

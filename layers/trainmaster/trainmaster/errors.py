@@ -13,6 +13,7 @@
   + UnavailableError              503  AWS refused for now (retryable)
     + LostRaceError               503  somebody else changed the item first
     + AccountLimitError           503  the account allows no more instances of the type for now
+    + UnreachableError            503  no connection to AWS: nothing was sent
     + StillWarmError              503  a warm pool that was given up is not gone yet
     + ServerFaultError            503  AWS failed while it worked on the call
     + OutcomeUnknownError         503  no answer: the call may or may not have happened
@@ -131,6 +132,10 @@ class LostRaceError(UnavailableError):
 
 class AccountLimitError(UnavailableError):
     """ResourceLimitExceeded: a quota of the account, whatever the policy says."""
+
+
+class UnreachableError(UnavailableError):
+    """There is no connection to the service: the call was never sent."""
 
 
 class StillWarmError(UnavailableError):

@@ -22,6 +22,7 @@ from trainmaster.errors import (
     TrainmasterError,
     UnavailableError,
     UnclassifiedTrainingError,
+    UnreachableError,
 )
 from trainmaster.jobs import TERMINAL_STATUSES, Observation
 
@@ -70,7 +71,7 @@ class SageMakerTraining:
         except ClientError as error:
             raise _create_error(error) from error
         except (ConnectTimeoutError, EndpointConnectionError) as error:
-            raise UnavailableError("SageMaker could not be reached") from error
+            raise UnreachableError("SageMaker could not be reached") from error
         except BotoCoreError as error:
             raise OutcomeUnknownError("SageMaker did not answer CreateTrainingJob") from error
         arn: str = answer["TrainingJobArn"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from trainmaster import lifecycle
-from trainmaster.errors import AccountLimitError, LostRaceError, TrainmasterError
+from trainmaster.errors import AccountLimitError, LostRaceError, TrainmasterError, UnreachableError
 from trainmaster.jobs import Job, Reason
 from trainmaster.ports import Change, Guard
 from trainmaster.scheduling import limits, starting, warming
@@ -26,6 +26,9 @@ from trainmaster.scheduling.actions import (
 from trainmaster.scheduling.context import Pass
 from trainmaster.scheduling.snapshot import Hold, RunningJob, WaitingJob
 
+MAX_UNREACHABLE = 3
+"""Starts that find no connection before a pass gives up: each waits for seconds, and the function has 120."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
@@ -33,6 +36,12 @@ class Outcome:
     postponed: list[tuple[Action, TrainmasterError]] = field(default_factory=list)
     """Lost a race or were told to come back; the next look decides anew."""
     failures: list[Exception] = field(default_factory=list)
+    unreachable: int = 0
+    """Starts that found no connection to SageMaker."""
+
+    @property
+    def gave_up(self) -> bool:
+        return self.unreachable >= MAX_UNREACHABLE
 
 
 def execute(plan: Plan, now: Pass) -> Outcome:
@@ -43,18 +52,29 @@ def execute(plan: Plan, now: Pass) -> Outcome:
     """
     outcome = Outcome()
     for action in plan.actions:
+        if outcome.gave_up and isinstance(action, Start):
+            continue
         try:
             _execute_one(action, now)
         except TrainmasterError as error:
-            if error.retryable:
-                outcome.postponed.append((action, error))
-            else:
-                outcome.failures.append(error)
+            _note(outcome, action, error)
         except Exception as error:  # noqa: BLE001  the bulkhead; the handler raises it after the pass
             outcome.failures.append(error)
         else:
             outcome.done.append(action)
     return outcome
+
+
+def _note(outcome: Outcome, action: Action, error: TrainmasterError) -> None:
+    """What can be tried again is no failure; that SageMaker is out of reach is one, once."""
+    if error.retryable:
+        outcome.postponed.append((action, error))
+    else:
+        outcome.failures.append(error)
+    if isinstance(error, UnreachableError):
+        outcome.unreachable += 1
+        if outcome.gave_up:
+            outcome.failures.append(error)
 
 
 def explain(reasons: Mapping[str, Reason], candidates: Iterable[WaitingJob], now: Pass) -> None:

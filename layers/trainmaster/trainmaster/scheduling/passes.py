@@ -71,6 +71,8 @@ class Scheduler:
         summary.done += outcome.done
         summary.postponed += len(outcome.postponed)
         summary.failures += outcome.failures
+        if outcome.gave_up:
+            return False
         if outcome.done:
             return True
         explain(decided.reasons, snapshot.waiting, context)

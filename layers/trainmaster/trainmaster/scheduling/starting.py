@@ -19,6 +19,7 @@ from trainmaster.errors import (
     TrainingRefusedError,
     UnavailableError,
     UnclassifiedTrainingError,
+    UnreachableError,
 )
 from trainmaster.jobs import Attempt, CapacityType, Job, JobState, Observation, Reason
 from trainmaster.ledger import month_of
@@ -77,6 +78,7 @@ def launch(job: Job, now: Pass) -> None:
     Raises:
         OutcomeUnknownError: Nobody knows yet; the lease keeps the slot until the reconciler does.
         AccountLimitError: The account allows no more of the type; the job waits in its turn again.
+        UnreachableError: Nothing was sent; the job waits out a back-off, and others would fare no better.
     """
     request = _request(job, now)
     try:
@@ -90,15 +92,21 @@ def launch(job: Job, now: Pass) -> None:
         _release(job, lambda one: lifecycle.puzzled(one, message=message, now=now.clock()), now)
     except OutcomeUnknownError:
         raise
-    except AccountLimitError as error:
-        limited = Reason(code="account-limit", message=str(error))
-        _release(job, lambda one: lifecycle.refused_by_account(one, limited), now)
-        raise
     except UnavailableError as error:
-        reason = Reason(code="unavailable", message=str(error))
-        _release(job, lambda one: lifecycle.put_back(one, reason=reason, now=now.clock()), now)
+        _put_back(job, error, now)
+        if isinstance(error, AccountLimitError | UnreachableError):
+            raise
     else:
         _record(job, arn, now)
+
+
+def _put_back(job: Job, error: UnavailableError, now: Pass) -> None:
+    if isinstance(error, AccountLimitError):
+        limited = Reason(code="account-limit", message=str(error))
+        _release(job, lambda one: lifecycle.refused_by_account(one, limited), now)
+    else:
+        reason = Reason(code="unavailable", message=str(error))
+        _release(job, lambda one: lifecycle.put_back(one, reason=reason, now=now.clock()), now)
 
 
 def _request(job: Job, now: Pass) -> dict[str, Any]:

@@ -44,6 +44,8 @@ class Transactions:
         """
         assert len(operations) <= MAX_ITEMS, f"{len(operations)} items in one transaction"
         for number in range(CONFLICT_TRIES):
+            if number:
+                self._pause(random.uniform(0, CONFLICT_PAUSE_SECONDS * 2 ** (number - 1)))  # noqa: S311  jitter
             try:
                 self._client.transact_write_items(TransactItems=list(operations))
             except ClientError as error:
@@ -53,7 +55,6 @@ class Transactions:
                 raise UnavailableError("the table did not answer") from error
             else:
                 return
-            self._pause(random.uniform(0, CONFLICT_PAUSE_SECONDS * 2**number))  # noqa: S311  jitter
         raise LostRaceError("other writers kept the same rows busy")
 
 
