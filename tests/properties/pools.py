@@ -25,7 +25,7 @@ from trainmaster.scheduling.snapshot import WarmPool as KeptPool
 
 from tests.builders import NOON, A, B, minutes, of, running, waiting
 
-EXAMPLES = int(os.environ.get("TRAINMASTER_EXAMPLES", "80"))
+EXAMPLES = int(os.environ.get("TRAINMASTER_EXAMPLES", "120"))
 """Of each property."""
 always = settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
 """The same pools in each run, however slow the machine."""
@@ -179,14 +179,13 @@ def _extras(draw: st.DrawFn, case: Case) -> dict[str, Any]:
     """Warm pools, holds, learned limits, budgets, parked jobs, a pause."""
     kept = tuple(draw(warm_pools(number)) for number in range(draw(st.sampled_from([0, 0, 1, 2, 3]))))
     fields: dict[str, Any] = {"warm_pools": kept, "warm": _some(total(one.vector for one in kept))}
-    if draw(st.integers(0, 2)) == 0:
+    if draw(st.booleans()):
         fields |= draw(_holds(case))
-    if draw(st.integers(0, 2)) == 0:
-        limit = AccountLimit(
-            limit=draw(st.integers(0, 3)), until=NOON + minutes(draw(st.sampled_from([-1, 5]))), refusals=1
-        )
+    if draw(st.booleans()):
+        until = NOON + minutes(draw(st.sampled_from([-1, 5, 5])))
+        limit = AccountLimit(limit=draw(st.integers(0, 2)), until=until, refusals=1)
         fields["account_limits"] = {Capacity(A): limit}
-    if draw(st.integers(0, 2)) == 0:
+    if draw(st.booleans()):
         fields["budgets"] = {team: draw(_budgets()) for team in TEAMS[: draw(st.integers(1, 2))]}
         fields["prices"] = PriceTable(
             overrides={A: Decimal(1)} | draw(st.sampled_from([{}, {B: Decimal(2)}]))

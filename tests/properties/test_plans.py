@@ -85,6 +85,18 @@ def test_nobody_else_starts_in_room_that_is_held(case: Case) -> None:
 
 @always
 @given(cases())
+def test_a_claim_leaves_room_for_all_that_is_warm_or_held_for_others(case: Case) -> None:
+    """However much is in use by then: that is what the claim depends on."""
+    for action, _, after in steps(case):
+        if isinstance(action, Start):
+            kept = total((after.warm, *(hold.vector for hold in after.holds)))
+            for capacity, count in action.shape.vector.items():
+                taken = action.room[capacity] + count + kept.get(capacity, 0)
+                assert taken <= case.capacity.get(capacity, 0)
+
+
+@always
+@given(cases())
 def test_a_paused_pool_starts_and_preempts_nobody(case: Case) -> None:
     paused = replace(case, snapshot=replace(case.snapshot, paused=True))
     decided = planned(paused)
