@@ -128,7 +128,7 @@ D6  CreateTrainingJob refuses the request
 D7  CreateTrainingJob times out
   = adopted or created under the same name, never a second one
 D8  AWS cannot be reached
-  = pending again, tried ever more rarely; its owner reads why; after three the pass gives up, and an alarm tells
+  = pending again, tried ever more rarely; its owner reads why; after three a pass gives up and an alarm tells
 D9  stopping what is finished or unknown
   = fine; what is unknown is treated as deleted
 D10 the training job is deleted outside
