@@ -111,8 +111,16 @@ class Watch:
         counted: Counter[Capacity] = Counter()
         for rows in self.tables.pools.values():
             counted += rows.used + rows.warm
-        uncounted = self.sagemaker.taken() - counted
+        uncounted = self.sagemaker.taken() - counted - self._unsettled()
         assert not uncounted, f"instances that nobody counts: {dict(uncounted)}"
+
+    def _unsettled(self) -> Counter[Capacity]:
+        """SageMaker alone picks among warm pools that match.
+
+        One that was claimed may be left over, until it is seen where the attempt trains.
+        """
+        lives = (job.live for job in self.tables.jobs.values() if job.live is not None)
+        return _summed(live.vector for live in lives if live.reuses is not None)
 
     # ---- the end
 

@@ -155,8 +155,14 @@ def warm_pools(draw: st.DrawFn, number: int) -> KeptPool:
 
 
 @st.composite
-def cases(draw: st.DrawFn, *, plain: bool = False) -> Case:
-    """Some pool. ``plain``: without warm pools, holds, limits and money."""
+def cases(draw: st.DrawFn, *, plain: bool = False, surely: str = "") -> Case:
+    """Some pool.
+
+    Args:
+        draw: Hypothesis's.
+        plain: Without warm pools, holds, limits and money.
+        surely: Which of ``warm``, ``holds``, ``limits`` and ``money`` there is in any case.
+    """
     pool = draw(policies())
     live = tuple(draw(running_jobs(number)) for number in range(draw(st.integers(0, 5))))
     queue = tuple(draw(waiting_jobs(number)) for number in range(draw(st.integers(1, 6))))
@@ -168,24 +174,25 @@ def cases(draw: st.DrawFn, *, plain: bool = False) -> Case:
     )
     if plain:
         return case
-    return replace(case, snapshot=replace(case.snapshot, **draw(_extras(case))))
+    return replace(case, snapshot=replace(case.snapshot, **draw(_extras(case, surely))))
 
 
 PRICES = PriceTable(overrides={})
 
 
 @st.composite
-def _extras(draw: st.DrawFn, case: Case) -> dict[str, Any]:
+def _extras(draw: st.DrawFn, case: Case, surely: str) -> dict[str, Any]:
     """Warm pools, holds, learned limits, budgets, parked jobs, a pause."""
-    kept = tuple(draw(warm_pools(number)) for number in range(draw(st.sampled_from([0, 0, 1, 2, 3]))))
+    number_kept = [1, 2, 3] if surely == "warm" else [0, 0, 1, 2, 3]
+    kept = tuple(draw(warm_pools(number)) for number in range(draw(st.sampled_from(number_kept))))
     fields: dict[str, Any] = {"warm_pools": kept, "warm": _some(total(one.vector for one in kept))}
-    if draw(st.booleans()):
+    if surely == "holds" or draw(st.booleans()):
         fields |= draw(_holds(case))
-    if draw(st.booleans()):
+    if surely == "limits" or draw(st.booleans()):
         until = NOON + minutes(draw(st.sampled_from([-1, 5, 5])))
         limit = AccountLimit(limit=draw(st.integers(0, 2)), until=until, refusals=1)
         fields["account_limits"] = {Capacity(A): limit}
-    if draw(st.booleans()):
+    if surely == "money" or draw(st.booleans()):
         fields["budgets"] = {team: draw(_budgets()) for team in TEAMS[: draw(st.integers(1, 2))]}
         fields["prices"] = PriceTable(
             overrides={A: Decimal(1)} | draw(st.sampled_from([{}, {B: Decimal(2)}]))

@@ -71,7 +71,7 @@ def test_every_action_of_a_plan_can_be_carried_out_after_those_before_it(case: C
 
 
 @always
-@given(cases())
+@given(cases(surely="holds"))
 def test_nobody_else_starts_in_room_that_is_held(case: Case) -> None:
     for action, _, after in steps(case):
         if isinstance(action, Start) and not action.ends_hold:
@@ -84,7 +84,7 @@ def test_nobody_else_starts_in_room_that_is_held(case: Case) -> None:
 
 
 @always
-@given(cases())
+@given(cases(surely="warm"))
 def test_a_claim_leaves_room_for_all_that_is_warm_or_held_for_others(case: Case) -> None:
     """However much is in use by then: that is what the claim depends on."""
     for action, _, after in steps(case):
@@ -105,7 +105,7 @@ def test_a_paused_pool_starts_and_preempts_nobody(case: Case) -> None:
 
 
 @always
-@given(cases())
+@given(cases(surely="limits"))
 def test_only_one_start_goes_above_a_learned_limit_and_only_when_that_is_due(case: Case) -> None:
     above: Counter[Capacity] = Counter()
     for action, before, after in steps(case):
@@ -328,7 +328,7 @@ def test_the_first_covered_job_never_waits_for_borrowers_that_it_may_stop(case: 
 
 
 @always
-@given(cases())
+@given(cases(surely="money"))
 def test_what_a_team_may_cost_stays_within_its_month(case: Case) -> None:
     for action, _, after in steps(case):
         if not isinstance(action, Start) or action.job.team not in case.snapshot.budgets:
@@ -345,7 +345,7 @@ def test_what_a_team_may_cost_stays_within_its_month(case: Case) -> None:
 
 
 @always
-@given(cases())
+@given(cases(surely="warm"))
 def test_each_warm_pool_is_decided_on_at_most_once_and_taken_by_one_job(case: Case) -> None:
     decided = planned(case)
     kept = [one.pool for one in decided.actions if isinstance(one, KeepWarm | ReleaseWarm | SettleWarm)]
@@ -355,7 +355,7 @@ def test_each_warm_pool_is_decided_on_at_most_once_and_taken_by_one_job(case: Ca
 
 
 @always
-@given(cases())
+@given(cases(surely="warm"))
 def test_a_job_takes_only_a_warm_pool_that_is_its_own_kind_and_there_for_long_enough(case: Case) -> None:
     for action in starts(planned(case)):
         if action.reuses is not None:
@@ -367,7 +367,7 @@ def test_a_job_takes_only_a_warm_pool_that_is_its_own_kind_and_there_for_long_en
 
 
 @always
-@given(cases())
+@given(cases(surely="warm"))
 def test_a_warm_pool_is_never_lengthened_beyond_what_the_policy_allows(case: Case) -> None:
     for action in planned(case).actions:
         if isinstance(action, KeepWarm):
