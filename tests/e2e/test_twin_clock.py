@@ -69,7 +69,7 @@ def test_a_limit_of_the_account_puts_the_job_back_without_charge(plane, tmp_path
         error = {"operation": "CreateTrainingJob", "error_code": "ResourceLimitExceeded", "times": 1}
         plane.control("/errors", error)
     waiting = plane.job("limited")
-    assert (waiting["state"], waiting["waiting"]["code"]) == ("pending", "backoff")
+    assert (waiting["state"], waiting["waiting"]["code"]) == ("pending", "account-limit")
     assert (waiting["attempt"], waiting["retries"]) == (0, 0)
     plane.clock(2 * PERIOD_SECONDS)
     assert plane.job("limited")["state"] == "completed"

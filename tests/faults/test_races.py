@@ -185,7 +185,7 @@ def test_C13_a_row_that_stays_busy_leaves_everything_for_the_next_pass(world: Wo
     world.wire.lasting["TransactWriteItems"] = CONFLICT
     world.ring()
     assert world.states("job1") == ["pending"]
-    assert len(world.wire.waits) == 16, "eight tries of the claim, eight of the reason"
+    assert len(world.wire.waits) == 14, "seven pauses between the tries of the claim, seven of the reason"
     assert max(world.wire.waits) < 6.4
     world.wire.heal()
     world.ring()
