@@ -291,11 +291,18 @@ class History:
         for name in self._some_live()[:1]:
             self.world.sagemaker.stop(name)
             self.tell(f"somebody stops {name}")
-        over = [one for one in self.world.sagemaker.jobs.values() if not one.is_live and one.warm is None]
+        unrecorded = self._unrecorded()
+        jobs = self.world.sagemaker.jobs.values()
+        over = [one for one in jobs if not one.is_live and one.warm is None and one.name not in unrecorded]
         if over and self.dice.random() < 0.3:
             gone = self.dice.choice(over)
             del self.world.sagemaker.jobs[gone.name]
             self.tell(f"somebody deletes {gone.name}")
+
+    def _unrecorded(self) -> set[str]:
+        """Training jobs that nobody has noted yet: deleted now, they never were, and start again."""
+        lives = [job.live for job in self.world.tables.jobs.values() if job.live is not None]
+        return {live.training_job_name for live in lives if live.training_job_arn is None}
 
     def write_checkpoint(self) -> None:
         for name in self._some_live():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from trainmaster.errors import NameTakenError, OutcomeUnknownError
+from trainmaster.errors import NameTakenError, OutcomeUnknownError, UnavailableError
 from trainmaster.jobs import TERMINAL_STATUSES, Capacity, CapacityType, Observation
 
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/"
@@ -112,7 +112,10 @@ class MemorySageMaker:
         )
 
     def tags(self, training_job_arn: str) -> dict[str, str]:
-        tags = self.jobs[training_job_arn.removeprefix(ARN)].request.get("Tags", [])
+        job = self.jobs.get(training_job_arn.removeprefix(ARN))
+        if job is None:
+            raise UnavailableError("ListTags was refused: ResourceNotFound")
+        tags = job.request.get("Tags", [])
         return {tag["Key"]: tag["Value"] for tag in tags}
 
     def stop(self, training_job_name: str) -> None:
