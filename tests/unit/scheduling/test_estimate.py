@@ -184,8 +184,33 @@ def test_the_band_is_as_wide_as_waits_and_ignorance_make_it() -> None:
     found = band([minutes(50), minutes(100), minutes(200)], now=NOON)
     assert found is not None
     assert in_minutes(found.p50) == pytest.approx(100)
-    # spread of the logarithms: sqrt(2/3) * ln 2 = 0.566, with 0.4 for the model: 0.693; exp(1.2816 * 0.693)
-    assert in_minutes(found.p90) == pytest.approx(243, rel=0.01)
+    # Spread of the logarithms: sqrt(2/3) * ln 2 = 0.566; the model's: 0.544; exp(1.2816 * 0.785) = 2.73
+    assert in_minutes(found.p90) == pytest.approx(273, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("minutes_long", "expected"),
+    [
+        pytest.param(10, 10 * 2.16, id="up to an hour: exp(1.2816 * 0.6)"),
+        pytest.param(60, 60 * 2.16, id="an hour"),
+        pytest.param(1440, 1440 * 1.378, id="a day: exp(1.2816 * 0.25)"),
+        pytest.param(9000, 9000 * 1.378, id="longer than a day"),
+    ],
+)
+def test_the_longer_the_wait_the_less_the_model_may_be_out(minutes_long: float, expected: float) -> None:
+    found = band([minutes(minutes_long)] * 3, now=NOON)
+    assert found is not None
+    assert in_minutes(found.p90) == pytest.approx(expected, rel=0.01)
+
+
+def test_where_not_one_future_can_be_played_to_its_end_the_pace_so_far_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One instance, 200 jobs of about an hour: about a week and a half."""
+    monkeypatch.setattr(estimating, "MOST_LOOKS", 300)
+    ahead = [waiting(f"ahead-{number}", minutes_ago=9) for number in range(200)]
+    asked = question(running("first"), *ahead, asks=waiting("mine"))
+    assert middle(asked) == pytest.approx(200 * 66, rel=0.2)
 
 
 def test_a_deep_queue_is_cut_short_by_work_not_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import merge
@@ -11,7 +11,7 @@ from trainmaster.jobs import JobState, Shape, epoch_ms, parse_vector
 from trainmaster.ledger import month_of
 from trainmaster.policy import PoolPolicy
 from trainmaster.scheduling.chance import Chance
-from trainmaster.scheduling.durations import USUAL_LIMIT
+from trainmaster.scheduling.durations import USUAL_LIMIT, LaneKey
 from trainmaster.scheduling.ordering import SIZE_WEIGHT
 from trainmaster.scheduling.run_times import RunTimes, month_before, start_of_month
 from trainmaster.scheduling.snapshot import WaitingJob
@@ -30,45 +30,47 @@ class Arrivals:
     """
 
     pool: PoolPolicy
-    run_times: Mapping[tuple[str, str], RunTimes]
+    run_times: Mapping[LaneKey, RunTimes]
+    saving: float
+    """Share of jobs that write checkpoints."""
     asking: WaitingJob
     now: datetime
 
     def drawn(self, seed: str) -> Iterator[WaitingJob]:
         """One future's arrivals as they come."""
         streams = [
-            self._stream(stream, Chance(f"{seed}/{stream.team}/{stream.lane}/{stream.priority}"))
-            for stream in self._streams()
+            self._stream(stream, Chance(f"{seed}/{stream.name}"))
+            for (team, lane), times in sorted(self.run_times.items())
+            for stream in self._streams(team, lane, times)
         ]
         return merge(*streams, key=_coming)
 
-    def _streams(self) -> "list[_Stream]":
-        months = (month_of(self.now), month_before(self.now))
-        begin = start_of_month(start_of_month(self.now) - timedelta(days=1))
-        first = min((times.since for times in self.run_times.values()), default=self.now)
-        watched = max(self.now - max(begin, first), LEAST_WATCHED)
-        return [
-            _Stream(
+    def _streams(self, team: str, lane: str, times: RunTimes) -> "Iterator[_Stream]":
+        shape = shape_of(lane)
+        if shape is None:
+            return
+        for priority, count in sorted(_counts(times, now=self.now).items()):
+            yield _Stream(
                 team=team,
                 lane=lane,
                 shape=shape,
                 priority=priority,
-                every=watched / count,
                 predicted=times.predicted,
+                every=self._watched / count,
             )
-            for (team, lane), times in sorted(self.run_times.items())
-            for priority, count in sorted(_of(months, times).items())
-            if (shape := shape_of(lane)) is not None
-        ]
+
+    @property
+    def _watched(self) -> timedelta:
+        """The time in which the counted jobs completed."""
+        begin = start_of_month(start_of_month(self.now) - timedelta(days=1))
+        first = min(times.since for times in self.run_times.values())
+        return max(self.now - max(begin, first), LEAST_WATCHED)
 
     def _stream(self, stream: "_Stream", chance: Chance) -> Iterator[WaitingJob]:
-        at, number = self.now, 0
-        while at - self.now < NEVER:
-            at += stream.every * -math.log(1 - chance.draw())
-            number += 1
+        for number, at in enumerate(stream.times(self.now, chance)):
             score = self._score(stream, at)
             if score < self.asking.score or self.pool.quotas:
-                yield stream.job(number, at=at, score=score)
+                yield stream.job(number, at=at, score=score, saves=chance.draw() < self.saving)
             elif not self.pool.order.shortest_first:
                 return  # those behind it come later still, and rank behind too
 
@@ -85,12 +87,22 @@ class _Stream:
     lane: str
     shape: Shape
     priority: int
-    every: timedelta
     predicted: timedelta
+    every: timedelta
+    """On average."""
 
-    def job(self, number: int, *, at: datetime, score: int) -> WaitingJob:
+    @property
+    def name(self) -> str:
+        return f"~{self.team}~{self.lane}~{self.priority}"  # '~' is in no job's name
+
+    def times(self, now: datetime, chance: Chance) -> Iterator[datetime]:
+        at = now
+        while (at := at + self.every * -math.log(1 - chance.draw())) < now + NEVER:
+            yield at
+
+    def job(self, number: int, *, at: datetime, score: int, saves: bool) -> WaitingJob:
         return WaitingJob(
-            name=f"~{self.team}~{self.lane}~{self.priority}~{number}",  # '~' is in no job's name
+            name=f"{self.name}~{number}",
             ver=1,
             team=self.team,
             state=JobState.PENDING,
@@ -99,12 +111,13 @@ class _Stream:
             score=score,
             submitted_at=at,
             runs_at_most=USUAL_LIMIT,
-            has_checkpoint=True,
+            has_checkpoint=saves,
         )
 
 
-def _of(months: Iterable[str], times: RunTimes) -> Counter[int]:
-    """Jobs by priority."""
+def _counts(times: RunTimes, *, now: datetime) -> Counter[int]:
+    """Jobs of this month and the last, by priority."""
+    months = (month_of(now), month_before(now))
     return sum((Counter(times.by_month.get(month, {})) for month in months), Counter[int]())
 
 

@@ -93,9 +93,15 @@ class Durations:
 
 
 def _kind(job: WaitingJob | RunningJob) -> Kind:
+    most = job.runs_at_most if isinstance(job, WaitingJob) else runs_at_most(job)
+    return lane_of(job), bucket(_saved(job) + most)
+
+
+def lane_of(job: WaitingJob | RunningJob) -> LaneKey:
+    """Of a job that runs, as if it had asked for what it has."""
     if isinstance(job, WaitingJob):
-        return (job.team, lane_text(job.shapes, job.choice)), bucket(_saved(job) + job.runs_at_most)
-    return (job.team, vector_text(job.vector)), bucket(_saved(job) + runs_at_most(job))
+        return (job.team, lane_text(job.shapes, job.choice))
+    return (job.team, vector_text(job.vector))
 
 
 def _saved(job: WaitingJob | RunningJob) -> timedelta:

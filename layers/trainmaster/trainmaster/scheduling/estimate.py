@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from statistics import median, pvariance
+from statistics import mean, median, pvariance
 
 from trainmaster.jobs import JobState
 from trainmaster.policy import PoolPolicy
@@ -22,8 +22,10 @@ MOST_UNSEEN = 2000
 MOST_DRAWS = 40
 MOST_LOOKS = 150_000
 """Jobs looked at in all passes of all futures: about a second of CPU. Source: measured, 5 to 7 us each."""
-MODEL_ERROR = 0.4
-"""Standard deviation of the logarithm of a wait that no future varies: rates and lengths are guesses too."""
+HOUR, DAY = 3600.0, 24 * 3600.0
+ERROR_OF_AN_HOUR, ERROR_OF_A_DAY = 0.6, 0.25
+"""What the futures do not vary, as the standard deviation of the logarithm of a wait: people submit in
+bursts, and the jobs of a burst are alike. A long wait averages that out. Source: measured in replays."""
 Z90 = 1.2816
 """Standard deviations from the middle of a normal distribution to its quantile of 90 %."""
 
@@ -76,7 +78,11 @@ def waits_drawn(question: Question, *, seed: str) -> list[timedelta]:
         now=question.now,
     )
     arrivals = Arrivals(
-        pool=question.pool, run_times=question.run_times, asking=question.job, now=question.now
+        pool=question.pool,
+        run_times=question.run_times,
+        saving=_saving(question),
+        asking=question.job,
+        now=question.now,
     )
     waits: list[timedelta] = []
     looks = 0
@@ -99,15 +105,28 @@ def band(waits: Sequence[timedelta], *, now: datetime) -> StartEstimate | None:
         return StartEstimate(p50=now, p90=now)
     logs = [math.log(max(wait.total_seconds(), 1)) for wait in waits]
     middle = median(logs)
-    spread = math.hypot(math.sqrt(pvariance(logs)), MODEL_ERROR)
+    spread = math.hypot(math.sqrt(pvariance(logs)), _model_error(middle))
     p50, p90 = (timedelta(seconds=math.exp(middle + z * spread)) for z in (0, Z90))
     return StartEstimate(p50=now + p50, p90=now + p90)
+
+
+def _saving(question: Question) -> float:
+    """Share of the known jobs that write checkpoints."""
+    waiting = [job.has_checkpoint for job in (*question.ahead, question.job)]
+    return mean([*waiting, *(job.has_checkpoint for job in question.snapshot.running)])
+
+
+def _model_error(log_of_wait: float) -> float:
+    """Falls from that of an hour to that of a day, with the logarithm of the wait."""
+    part = (log_of_wait - math.log(HOUR)) / math.log(DAY / HOUR)
+    return ERROR_OF_AN_HOUR + min(max(part, 0.0), 1.0) * (ERROR_OF_A_DAY - ERROR_OF_AN_HOUR)
 
 
 def _unseen(question: Question) -> Iterator[WaitingJob]:
     """Stand-ins for jobs of which only the lane is known: last of those ahead."""
     total = sum(question.unseen.values())
     part = min(1.0, MOST_UNSEEN / total) if total else 0.0
+    chance, saving = Chance(f"{question.job.name}/unseen"), _saving(question)
     for (team, lane), count in sorted(question.unseen.items()):
         shape = shape_of(lane)
         if shape is None:
@@ -122,5 +141,5 @@ def _unseen(question: Question) -> Iterator[WaitingJob]:
                 state=JobState.PENDING,
                 predicted=None,
                 trained=None,
-                has_checkpoint=True,
+                has_checkpoint=chance.draw() < saving,
             )

@@ -1,6 +1,6 @@
 """One possible future of a pool: lengths and arrivals are drawn, ``plan()`` decides, until a job starts."""
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -87,12 +87,25 @@ class Future:
     def start_of(self, name: str, *, most_looks: int) -> timedelta | None:
         """How long from now until it starts; None: not within the horizon, or not seen in so many looks."""
         at = self._decide(name)
+        ahead = self._ahead(name)
         while at is None and self.looks < most_looks and self._now - self._outlook.now <= HORIZON:
             stretch_end = self._next_stretch()
             if stretch_end is None:
                 return None
             at = self._let_pass(stretch_end, name)
-        return None if at is None else at - self._outlook.now
+        if at is not None:
+            return at - self._outlook.now
+        return self._extrapolated(ahead, self._ahead(name)) if self.looks >= most_looks else None
+
+    def _ahead(self, name: str) -> int:
+        """How many wait that go before the job."""
+        mine = next(job for job in self._outlook.waiting if job.name == name).rank
+        return sum(bisect_left(lane, mine, key=_rank) for lane in self._lanes.values())
+
+    def _extrapolated(self, before: int, left: int) -> timedelta | None:
+        """As if the rest went on at the pace so far."""
+        gone = before - left
+        return (self._now - self._outlook.now) * (before / gone) if gone > 0 else None
 
     # ---- time
 
