@@ -109,15 +109,18 @@ def test_a_job_that_has_outlived_all_others_is_taken_to_go_on() -> None:
     assert middle(asked) > 60
 
 
-def test_jobs_that_still_run_count_as_evidence_that_jobs_are_long() -> None:
-    """Nothing but ten-minute jobs has ended, in a pool full of jobs that have trained for hours."""
-    short = history(*[10.0] * 4)
-    fresh = [running("first", minutes_ago=1)]
-    old = [running(f"old-{number}", minutes_ago=300) for number in range(20)]
-    rules = replace(pool(21), preemption=NO_PREEMPTION)
-    among_old = question(*fresh, *old, asks=waiting("mine", n=2), pool=rules, run_times=short)
-    alone = question(*fresh, asks=waiting("mine"), run_times=short, pool=replace(rules, capacity={A: 1}))
-    assert middle(among_old) > 3 * middle(alone)
+def test_what_is_stopping_already_is_gone_within_two_minutes() -> None:
+    asked = question(running("first", state=JobState.STOPPING, minutes_ago=1), asks=waiting("mine"))
+    assert 1 <= middle(asked) <= 2
+
+
+def test_a_job_that_is_preempted_on_the_way_goes_on_from_its_checkpoint() -> None:
+    """It has trained for 50 minutes of about an hour and is stopped for another; both go first."""
+    high = waiting("high", priority=9)
+    saves = running("low", minutes_ago=50, has_checkpoint=True)
+    resumed = question(saves, high, asks=waiting("mine"))
+    again = question(replace(saves, has_checkpoint=False), high, asks=waiting("mine"))
+    assert middle(again) - middle(resumed) == pytest.approx(35, abs=8)
 
 
 def test_who_asks_for_more_time_is_taken_to_train_longer() -> None:
