@@ -10,11 +10,20 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-from trainmaster import lifecycle
+from trainmaster import lifecycle, runtime
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore
-from trainmaster.jobs import Attempt, Capacity, Job, JobSpec, JobState, Shape
+from trainmaster.jobs import (
+    Attempt,
+    Job,
+    JobSpec,
+    JobState,
+)
 from trainmaster.policy import PoolPolicy, parse_policy
 from trainmaster.ports import Change, Guard
+from trainmaster.shapes import (
+    Capacity,
+    Shape,
+)
 
 from local.engine.calls import AwsCall
 from local.engine.moto_engine import MotoEngine
@@ -98,7 +107,7 @@ def _run(job: Job, store: DynamoJobStore, policy_version: int, *, now: datetime)
         number=0,
         training_job_name=job.name,
         shape=job.spec.shapes[0],
-        max_runtime=lifecycle.runtime_left(job)[0],
+        max_runtime=runtime.runtime_left(job)[0],
         claimed_at=now,
         lease_until=now + lifecycle.LEASE,
     )

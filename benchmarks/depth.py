@@ -20,7 +20,7 @@ from statistics import median
 from typing import Any, cast
 
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
-from trainmaster.jobs import Capacity, JobState, Shape
+from trainmaster.jobs import JobState
 from trainmaster.policy import PoolPolicy, Quota
 from trainmaster.ports import Notifier, TrainingApi
 from trainmaster.scheduling.actions import Start
@@ -29,6 +29,10 @@ from trainmaster.scheduling.passes import Scheduler
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.reranking import Reranker
 from trainmaster.scheduling.snapshot import Snapshot, WaitingJob
+from trainmaster.shapes import (
+    Capacity,
+    Shape,
+)
 
 from benchmarks.deep_queue import POOL, RETENTION_DAYS, DeepQueue, ready_made
 from local.clock import TwinClock

@@ -3,20 +3,22 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from trainmaster import lifecycle
+from trainmaster import lifecycle, runtime
+from trainmaster.ends import Observation
 from trainmaster.jobs import (
     Attempt,
-    Capacity,
-    CapacityType,
     Job,
     JobSpec,
     JobState,
-    Observation,
-    Shape,
-    Vector,
 )
 from trainmaster.policy import Order, PoolPolicy, Preemption
 from trainmaster.scheduling.snapshot import RunningJob, Snapshot, WaitingJob
+from trainmaster.shapes import (
+    Capacity,
+    CapacityType,
+    Shape,
+    Vector,
+)
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 A = "ml.a.xlarge"
@@ -158,7 +160,7 @@ def claimed(one: Job, name: str | None = None, *, now: datetime = NOON, **fields
         "number": one.attempt,
         "training_job_arn": None,
         "shape": one.spec.shapes[0],
-        "max_runtime": lifecycle.runtime_left(one)[0],
+        "max_runtime": runtime.runtime_left(one)[0],
         "max_wait": one.spec.max_wait,
         "claimed_at": now,
         "lease_until": now + lifecycle.LEASE,

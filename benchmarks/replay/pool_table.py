@@ -6,13 +6,24 @@ It is told when a job is submitted, trains, saves or ends, never how long it is 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from trainmaster.jobs import Capacity, Choice, JobSpec, JobState, Shape, Vector, lane_text
-from trainmaster.lifecycle import END_SLACK, LEASE, LEAST_RUNTIME
+from trainmaster.jobs import (
+    JobSpec,
+    JobState,
+)
+from trainmaster.lifecycle import LEASE
 from trainmaster.policy import PoolPolicy
+from trainmaster.runtime import END_SLACK, LEAST_RUNTIME
 from trainmaster.scheduling.actions import Charge
 from trainmaster.scheduling.ordering import score_of
 from trainmaster.scheduling.run_times import Run, RunTimes
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob, WarmPool
+from trainmaster.shapes import (
+    Capacity,
+    Choice,
+    Shape,
+    Vector,
+    lane_text,
+)
 
 from benchmarks.replay.jobs import TraceJob
 from benchmarks.replay.lanes import LaneKey, Lanes

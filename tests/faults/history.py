@@ -4,7 +4,11 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from trainmaster.jobs import Job, JobState, Vector
+from trainmaster.jobs import (
+    Job,
+    JobState,
+)
+from trainmaster.shapes import Vector
 
 from tests.builders import A, B, minutes
 from tests.integration.cloud import AnswerLost

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from trainmaster.jobs import Vector
+from trainmaster.shapes import Vector
 
 from tests.builders import A, B, minutes, of
 from tests.faults.scenes import trains

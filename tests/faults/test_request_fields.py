@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from trainmaster.errors import PolicyViolationError
-from trainmaster.jobs import Capacity
 from trainmaster.policy import parse_policy
 from trainmaster.requests import attempt_name, read_request
+from trainmaster.shapes import Capacity
 from trainmaster.submission import Submission, judge
 from trainmaster.user_options import UserOptions
 from trainmaster.validation import require_valid

@@ -5,7 +5,10 @@ import sys
 import time
 from collections import Counter
 
-from trainmaster.jobs import TRANSITIONS, JobState
+from trainmaster.jobs import (
+    TRANSITIONS,
+    JobState,
+)
 
 from tests.histories.playing import play
 

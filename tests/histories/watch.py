@@ -5,10 +5,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from trainmaster.jobs import TRANSITIONS, Capacity, Job, JobState, Vector
+from trainmaster.jobs import (
+    TRANSITIONS,
+    Job,
+    JobState,
+)
 from trainmaster.policy import parse_policy
 from trainmaster.ports import Change, Guard
 from trainmaster.scheduling.capacity import pool_vector
+from trainmaster.shapes import (
+    Capacity,
+    Vector,
+)
 
 from tests.memory.sagemaker import MemorySageMaker
 from tests.memory.store import MemoryJobStore

@@ -5,12 +5,17 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from trainmaster.bootstrap import Wiring
-from trainmaster.jobs import Capacity, Job, Vector, fits
+from trainmaster.jobs import Job
 from trainmaster.ledger import Cause
 from trainmaster.policy import parse_policy
 from trainmaster.ports import PoolState
 from trainmaster.scheduling.capacity import pool_vector
 from trainmaster.scheduling.snapshot import total
+from trainmaster.shapes import (
+    Capacity,
+    Vector,
+    fits,
+)
 
 from tests.integration.sagemaker_stub import SageMakerStub
 

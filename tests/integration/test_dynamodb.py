@@ -14,12 +14,22 @@ from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, Dyn
 from trainmaster.adapters.dynamodb.codec import from_attributes
 from trainmaster.adapters.dynamodb.transactions import Transactions
 from trainmaster.errors import LostRaceError, UnavailableError
-from trainmaster.jobs import Capacity, Choice, Job, JobState, Reason, Shape, lane_text
+from trainmaster.jobs import (
+    Job,
+    JobState,
+    Reason,
+)
 from trainmaster.policy import parse_policy
 from trainmaster.ports import Change, Guard
 from trainmaster.scheduling.entries import waiting_entry
 from trainmaster.scheduling.preemption import MAX_VICTIMS
 from trainmaster.scheduling.snapshot import Hold, Snapshot, WarmPool
+from trainmaster.shapes import (
+    Capacity,
+    Choice,
+    Shape,
+    lane_text,
+)
 
 from tests.builders import NOON, A, B, claimed, job, minutes, of, seen, waiting
 from tests.integration.conftest import TABLE

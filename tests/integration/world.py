@@ -14,8 +14,12 @@ from uuid import uuid4
 
 from botocore.awsrequest import AWSPreparedRequest
 from trainmaster.bootstrap import Wiring
-from trainmaster.jobs import Capacity, Job, Vector
+from trainmaster.jobs import Job
 from trainmaster.settings import Settings
+from trainmaster.shapes import (
+    Capacity,
+    Vector,
+)
 
 from local.engine.client import received
 from local.wire import Response

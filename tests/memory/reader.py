@@ -6,7 +6,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from trainmaster.jobs import Attempt, Capacity, Job, JobState, epoch_ms
+from trainmaster.jobs import (
+    Attempt,
+    Job,
+    JobState,
+    epoch_ms,
+)
 from trainmaster.ledger import Cause, MonthAccount, PreemptionEntry, UsageLine, budget_cents, month_of
 from trainmaster.policy import Policy, PoolPolicy
 from trainmaster.ports import Alias, HistoryLine, PoolState, TeamState
@@ -21,6 +26,7 @@ from trainmaster.scheduling.snapshot import (
     WaitingJob,
     total,
 )
+from trainmaster.shapes import Capacity
 
 from tests.memory.tables import Month, Tables, Usage, lane_of
 

@@ -6,8 +6,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from trainmaster.ends import (
+    TERMINAL_STATUSES,
+    Observation,
+)
 from trainmaster.errors import NameTakenError, OutcomeUnknownError, UnavailableError
-from trainmaster.jobs import TERMINAL_STATUSES, Capacity, CapacityType, Observation
+from trainmaster.shapes import (
+    Capacity,
+    CapacityType,
+)
 
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/"
 

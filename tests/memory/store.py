@@ -5,11 +5,19 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from trainmaster.errors import LostRaceError, TeamLimit, TeamLimitError
-from trainmaster.jobs import Attempt, Capacity, Job, JobState, Vector
+from trainmaster.jobs import (
+    Attempt,
+    Job,
+    JobState,
+)
 from trainmaster.ledger import PreemptionEntry, month_of
 from trainmaster.ports import Admission, Alias, Change, Guard, HistoryLine
 from trainmaster.scheduling.run_times import Run, RunTimes
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
+from trainmaster.shapes import (
+    Capacity,
+    Vector,
+)
 
 from tests.memory.tables import Month, PoolRows, Tables, Usage, lane_of
 

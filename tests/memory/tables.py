@@ -5,11 +5,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from trainmaster.adapters.dynamodb.layout import lane
-from trainmaster.jobs import Attempt, Capacity, Job
+from trainmaster.jobs import (
+    Attempt,
+    Job,
+)
 from trainmaster.ledger import PreemptionEntry
 from trainmaster.ports import Alias, Closing, HistoryLine, StoredPolicy
 from trainmaster.scheduling.run_times import RunTimes
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
+from trainmaster.shapes import Capacity
 
 NO_POLICY = StoredPolicy(revision=0, version=0, paused=False, document={})
 

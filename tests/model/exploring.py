@@ -7,7 +7,12 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from trainmaster import lifecycle
-from trainmaster.jobs import TRANSITIONS, Job, JobState, Reason
+from trainmaster.jobs import (
+    TRANSITIONS,
+    Job,
+    JobState,
+    Reason,
+)
 from trainmaster.ports import Change
 
 from tests.builders import NOON

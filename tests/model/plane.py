@@ -15,7 +15,11 @@ from trainmaster.errors import (
     TrainmasterError,
     UnavailableError,
 )
-from trainmaster.jobs import Attempt, Capacity, Job, JobState
+from trainmaster.jobs import (
+    Attempt,
+    Job,
+    JobState,
+)
 from trainmaster.observer import Observer
 from trainmaster.policy import parse_policy
 from trainmaster.ports import Alias, Change, Guard, StoredPolicy
@@ -23,6 +27,7 @@ from trainmaster.requests import attempt_name, canonical, read_request
 from trainmaster.scheduling.passes import Scheduler
 from trainmaster.scheduling.reranking import Reranker
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
+from trainmaster.shapes import Capacity
 from trainmaster.submission import Submission, new_job
 
 from tests.bodies import resources, tag_list

@@ -4,7 +4,10 @@ A start at most once, a user's stop for good, counters that are sums: each is lo
 """
 
 import pytest
-from trainmaster.jobs import TRANSITIONS, JobState
+from trainmaster.jobs import (
+    TRANSITIONS,
+    JobState,
+)
 
 from tests.model.exploring import Budget, Explored, Explorer
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from trainmaster.jobs import Capacity, JobState, Vector
+from trainmaster.jobs import JobState
 from trainmaster.policy import PoolPolicy
 from trainmaster.scheduling.actions import (
     Action,
@@ -19,6 +19,10 @@ from trainmaster.scheduling.actions import (
     WarnOfBudget,
 )
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob, WarmPool, total
+from trainmaster.shapes import (
+    Capacity,
+    Vector,
+)
 
 LEASE = timedelta(seconds=300)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from trainmaster.jobs import Capacity, CapacityType, Choice, JobState, Shape, Vector
+from trainmaster.jobs import JobState
 from trainmaster.ledger import MonthAccount
 from trainmaster.policy import AtLimit, Order, PoolPolicy, Preemption, Quota, WarmPool
 from trainmaster.pricing import PriceTable
@@ -22,6 +22,13 @@ from trainmaster.scheduling.snapshot import (
     total,
 )
 from trainmaster.scheduling.snapshot import WarmPool as KeptPool
+from trainmaster.shapes import (
+    Capacity,
+    CapacityType,
+    Choice,
+    Shape,
+    Vector,
+)
 
 from tests.builders import NOON, A, B, minutes, of, running, waiting
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster.jobs import Capacity, CapacityType, Choice, JobState, Vector, fits
+from trainmaster.jobs import JobState
 from trainmaster.policy import AtLimit
 from trainmaster.scheduling.actions import (
     KeepWarm,
@@ -19,6 +19,13 @@ from trainmaster.scheduling.actions import (
 )
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.snapshot import RunningJob, Snapshot, WaitingJob, total
+from trainmaster.shapes import (
+    Capacity,
+    CapacityType,
+    Choice,
+    Vector,
+    fits,
+)
 
 from tests.builders import NOON
 from tests.properties.carrying_out import after_stops, carry_out

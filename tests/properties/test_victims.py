@@ -6,16 +6,20 @@ from itertools import combinations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster.jobs import JobState, Vector, fits
+from trainmaster.jobs import JobState
 from trainmaster.policy import Preemption, Quota
 from trainmaster.scheduling.preemption import Field, Preemptor, victims_for
 from trainmaster.scheduling.quotas import Quotas
 from trainmaster.scheduling.snapshot import RunningJob, total
+from trainmaster.shapes import (
+    Vector,
+    fits,
+)
 
 from tests.builders import NOON, B, minutes, of, running, waiting
 from tests.properties.pools import TEAMS, always, shape
 
-VECTORS = st.sampled_from([of(1), of(1), of(2), of(3), of(1, B), {**of(1), **of(1, B)}])
+VECTORS = st.sampled_from([of(1), of(1), of(2), of(3), of(5), of(1, B), {**of(1), **of(1, B)}])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

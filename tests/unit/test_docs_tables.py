@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 from trainmaster.adapters.dynamodb import layout
-from trainmaster.jobs import FINAL, LIVE, TRANSITIONS, End, JobState, Reason, end_of
+from trainmaster.ends import (
+    End,
+    end_of,
+)
+from trainmaster.jobs import (
+    FINAL,
+    LIVE,
+    TRANSITIONS,
+    JobState,
+    Reason,
+)
 from trainmaster.scheduling.differences import Kind
 from trainmaster.user_options import READERS
 from trainmaster.validation import kept

@@ -3,18 +3,22 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trainmaster.ends import (
+    Observation,
+    end_of,
+)
 from trainmaster.jobs import (
     FINAL,
     LIVE,
     TRANSITIONS,
     WAITING,
-    Capacity,
-    CapacityType,
     IllegalTransitionError,
     JobState,
-    Observation,
     Reason,
-    end_of,
+)
+from trainmaster.shapes import (
+    Capacity,
+    CapacityType,
     parse_vector,
     vector_text,
 )

@@ -8,10 +8,19 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster import lifecycle
-from trainmaster.jobs import Job, JobState, Observation, Reason, Shape, Vector
+from trainmaster import ending, lifecycle, runtime
+from trainmaster.ends import Observation
+from trainmaster.jobs import (
+    Job,
+    JobState,
+    Reason,
+)
 from trainmaster.ports import Change
 from trainmaster.scheduling.snapshot import WarmPool
+from trainmaster.shapes import (
+    Shape,
+    Vector,
+)
 
 from tests.builders import NOON, B, attempt, claimed, job, live_job, minutes, of, seen, waiting
 
@@ -51,7 +60,7 @@ def test_no_instances_means_a_new_attempt_after_a_back_off_that_is_not_charged()
     after = change.after
     assert (after.state, after.attempt, after.preemptions) == (S.PENDING, 1, 0)
     assert after.not_before is not None
-    assert NOON < after.not_before <= NOON + lifecycle.BACKOFF_MAX
+    assert NOON < after.not_before <= NOON + ending.BACKOFF_MAX
 
 
 def test_a_start_put_off_keeps_its_attempt_number() -> None:
@@ -94,22 +103,22 @@ def test_news_of_a_claimed_job_makes_it_running_once() -> None:
 
 
 def test_on_demand_instances_are_certain_to_be_free_once_training_began() -> None:
-    assert lifecycle.ends_by(live_job()) is None
+    assert runtime.ends_by(live_job()) is None
     training = live_job(live=attempt(training_since=NOON, max_runtime=timedelta(hours=2)))
-    assert lifecycle.ends_by(training) == NOON + timedelta(hours=2, minutes=10)
+    assert runtime.ends_by(training) == NOON + timedelta(hours=2, minutes=10)
 
 
 def test_spot_instances_are_certain_to_be_free_a_max_wait_after_creation() -> None:
-    assert lifecycle.ends_by(live_job(live=attempt(max_wait=timedelta(hours=5)))) == NOON + timedelta(
+    assert runtime.ends_by(live_job(live=attempt(max_wait=timedelta(hours=5)))) == NOON + timedelta(
         hours=5, minutes=10
     )
 
 
 @given(st.text(min_size=1, max_size=26), st.integers(0, 100))
 def test_a_back_off_is_bounded_and_repeatable(entry_id: str, refused: int) -> None:
-    wait = lifecycle.backoff(entry_id, refused)
-    assert timedelta(seconds=1) <= wait <= lifecycle.BACKOFF_MAX
-    assert wait == lifecycle.backoff(entry_id, refused)
+    wait = ending.backoff(entry_id, refused)
+    assert timedelta(seconds=1) <= wait <= ending.BACKOFF_MAX
+    assert wait == ending.backoff(entry_id, refused)
 
 
 # ---- run time
@@ -133,7 +142,7 @@ def survived(minutes_of_training: float, *, extensions: int = 0, **fields: Any) 
     ],
 )
 def test_run_time_is_the_job_s(before: Job, left: float, *, extended: bool) -> None:
-    assert lifecycle.runtime_left(before) == (minutes(left), extended)
+    assert runtime.runtime_left(before) == (minutes(left), extended)
 
 
 def test_only_an_attempt_that_came_to_be_uses_an_extension_up() -> None:

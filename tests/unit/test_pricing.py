@@ -6,10 +6,13 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster.jobs import Capacity, CapacityType
 from trainmaster.ledger import Cause
 from trainmaster.prices import FAMILIES, USD_PER_HOUR
 from trainmaster.pricing import PriceTable, cost_cents, usd_text
+from trainmaster.shapes import (
+    Capacity,
+    CapacityType,
+)
 
 from tests.markdown import table, text_of
 

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster.jobs import Capacity, CapacityType, Choice, Job, JobSpec, JobState, Shape, lane_text
+from trainmaster.jobs import (
+    Job,
+    JobSpec,
+    JobState,
+)
 from trainmaster.requests import (
     attempt_name,
     attempt_request,
@@ -15,6 +19,13 @@ from trainmaster.requests import (
     canonical,
     is_ours,
     read_request,
+)
+from trainmaster.shapes import (
+    Capacity,
+    CapacityType,
+    Choice,
+    Shape,
+    lane_text,
 )
 from trainmaster.user_options import Alternative, OnOom, UserOptions
 from trainmaster.validation import check_request

@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 from trainmaster.errors import PolicyViolationError
-from trainmaster.jobs import Capacity, CapacityType, Choice, JobState
+from trainmaster.jobs import JobState
 from trainmaster.policy import Order, Policy, parse_policy
 from trainmaster.requests import read_request
+from trainmaster.shapes import (
+    Capacity,
+    CapacityType,
+    Choice,
+)
 from trainmaster.submission import Submission, is_same_submission, judge, new_job, ulid
 
 from tests.bodies import body, resources, spot, tag_list, tags

@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 from trainmaster.errors import FieldError
-from trainmaster.jobs import Capacity, Job, JobState, Reason
+from trainmaster.jobs import (
+    Job,
+    JobState,
+    Reason,
+)
 from trainmaster.policy import Aging, Order, PoolPolicy, Quota
 from trainmaster.ports import HistoryLine, PoolState, StoredPolicy, TeamState
 from trainmaster.scheduling.snapshot import AccountLimit, WarmPool
+from trainmaster.shapes import Capacity
 from trainmaster.views import (
     Place,
     Surroundings,

@@ -6,7 +6,10 @@ from typing import Any
 
 from trainmaster import lifecycle
 from trainmaster.errors import LostRaceError
-from trainmaster.jobs import Job, JobState
+from trainmaster.jobs import (
+    Job,
+    JobState,
+)
 from trainmaster.ports import AlarmReader, Change, Clock, JobReader, JobStore
 
 KIND = "idle"

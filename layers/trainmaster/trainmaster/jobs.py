@@ -1,15 +1,16 @@
-"""What a job is: its states, the legal steps between them, and what each SageMaker end makes of it.
+"""What a job is: its states, the legal steps between them, its attempts.
 
 A *job* is what the user submitted; an *attempt* is one SageMaker training job made for it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Self
+
+from trainmaster.shapes import CapacityType, Choice, Shape, Vector, asked_for
 
 
 class JobState(StrEnum):
@@ -54,102 +55,6 @@ LIVE = frozenset({_S.STARTING, _S.RUNNING, _S.PREEMPTING, _S.STOPPING})
 """Hold their instances."""
 FINAL = frozenset({_S.COMPLETED, _S.FAILED, _S.STOPPED})
 """Never left."""
-
-
-class CapacityType(StrEnum):
-    ON_DEMAND = "on-demand"
-    SPOT = "spot"
-
-
-class Capacity(str):
-    """What a pool counts: instances of one type, on-demand and managed spot apart.
-
-    A text (``ml.g5.xlarge``, ``ml.g5.xlarge:spot``), because it is the key of nearly every count of a pass
-    and texts remember their hash.
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, instance_type: str, capacity_type: CapacityType = CapacityType.ON_DEMAND) -> Self:
-        suffix = _SPOT if capacity_type is CapacityType.SPOT else ""
-        return super().__new__(cls, instance_type + suffix)
-
-    @property
-    def instance_type(self) -> str:
-        return self.removesuffix(_SPOT)
-
-    @property
-    def capacity_type(self) -> CapacityType:
-        return CapacityType.SPOT if self.endswith(_SPOT) else CapacityType.ON_DEMAND
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read what ``str()`` wrote."""
-        return super().__new__(cls, text)
-
-
-_SPOT = ":spot"
-
-Vector = Mapping[Capacity, int]
-"""Instances asked for, used or free."""
-
-
-def vector_text(vector: Vector) -> str:
-    """One line for people and keys: ``ml.g5.xlarge:spot=2+ml.p5.48xlarge=1``, always in one order."""
-    return "+".join(f"{capacity}={vector[capacity]}" for capacity in sorted(vector))
-
-
-def parse_vector(text: str) -> dict[Capacity, int]:
-    """Read what ``vector_text`` wrote."""
-    parts = (part.rpartition("=") for part in text.split("+") if part)
-    return {Capacity.parse(capacity): int(count) for capacity, _, count in parts}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    """One form a job can run in."""
-
-    vector: Vector
-    subnet: str | None = None
-    """The one subnet it is bound to; None: those of the request."""
-    warm_key: str | None = None
-    """What a warm pool must have in common with it to be reused; None where SageMaker keeps none."""
-
-    @property
-    def capacity_type(self) -> CapacityType:
-        """One shape is either on-demand or spot as a whole."""
-        return next(iter(self.vector)).capacity_type
-
-    @property
-    def instances(self) -> int:
-        return sum(self.vector.values())
-
-
-class Choice(StrEnum):
-    """Who picks one of several shapes."""
-
-    FIRST_FIT = "first-fit"
-    """The planner: the first that fits."""
-    SAGEMAKER = "sagemaker"
-    """SageMaker (InstancePreferences): all that have room are held until it says which it took."""
-
-
-def asked_for(shapes: Sequence[Shape], choice: Choice) -> Vector:
-    """What must be free at most: the best shape, or all that SageMaker may choose from."""
-    if choice is Choice.FIRST_FIT:
-        return shapes[0].vector
-    return {capacity: count for shape in shapes for capacity, count in shape.vector.items()}
-
-
-def lane_text(shapes: Sequence[Shape], choice: Choice) -> str:
-    """Equal for jobs that ask for the same thing: ``ml.g5.xlarge=2``, alternatives with ``>`` between."""
-    between = ">" if choice is Choice.FIRST_FIT else "|"
-    subnets = (f"@{shape.subnet}" if shape.subnet else "" for shape in shapes)
-    return between.join(vector_text(shape.vector) + at for shape, at in zip(shapes, subnets, strict=True))
-
-
-def fits(asked: Vector, free: Vector) -> bool:
-    return all(free.get(capacity, 0) >= count for capacity, count in asked.items())
 
 
 def epoch_ms(instant: datetime) -> int:
@@ -337,88 +242,3 @@ class Job:
             message = f"job {self.name!r} cannot go from {self.state} to {state}"
             raise IllegalTransitionError(message)
         return replace(self, state=state)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
-    """What DescribeTrainingJob said about one training job."""
-
-    training_job_name: str
-    training_job_arn: str
-    status: str
-    secondary_status: str
-    failure_reason: str | None = None
-    training_since: datetime | None = None
-    ended_at: datetime | None = None
-    selected_type: str | None = None
-    """The type SageMaker took of InstancePreferences; None before it has, and where there was no choice."""
-    warm_status: str | None = None
-    """WarmPoolStatus.Status: Available, InUse, Reused, Terminated; None without a warm pool."""
-    billable: timedelta | None = None
-    """BillableTimeInSeconds: of each instance, for spot with the discount in it; None before the end."""
-
-
-TERMINAL_STATUSES = frozenset({"Completed", "Failed", "Stopped"})
-"""TrainingJobStatus values that are final. Source: SageMaker API, DescribeTrainingJob."""
-PENDING_TIME_RAN_OUT = "MaxPendingTimeExceeded"
-STOPPED_OUTSIDE = "stopped-outside"
-"""Code of the reason where nobody of ours asked for the stop."""
-CAPACITY_ERROR = "CapacityError"
-"""The code before the colon in FailureReason when the instances could not be provisioned."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class End:
-    """What a SageMaker end makes of a job."""
-
-    becomes: JobState
-    reason: Reason
-
-
-def end_of(job: Job, seen: Observation | None) -> End | None:
-    """The table of ends; None while the training job has not ended.
-
-    ``seen`` is None when SageMaker does not know the training job (any more).
-    """
-    assert job.is_live, job.state
-    if seen is None:
-        return _end(_S.FAILED, "deleted-outside", "the training job was deleted in SageMaker")
-    if seen.status not in TERMINAL_STATUSES:
-        return None
-    return _ended(job, seen)
-
-
-def _ended(job: Job, seen: Observation) -> End:
-    stopping = job.state is JobState.STOPPING
-    match (seen.status, seen.secondary_status):
-        case ("Completed", _):
-            return _end(_S.COMPLETED, "completed", "the training job completed")
-        case ("Stopped", "MaxRuntimeExceeded"):
-            return _end(_S.STOPPED, "max-runtime", "the training job reached its MaxRuntimeInSeconds")
-        case _ if stopping:
-            return End(becomes=_S.STOPPED, reason=job.reason or _STOPPED_BY_USER)
-        case ("Stopped", "MaxWaitTimeExceeded"):
-            return _end(_S.STOPPED, "max-wait", "the spot job reached its MaxWaitTimeInSeconds")
-        case ("Failed", _):
-            return _failed(seen)
-        case ("Stopped", secondary) if secondary == PENDING_TIME_RAN_OUT:
-            return _end(_S.PENDING, "capacity", "SageMaker had no instances within the pending time")
-        case _ if job.state is JobState.PREEMPTING:
-            return End(becomes=_S.PREEMPTED, reason=job.reason or _PREEMPTED)
-        case _:
-            return _end(_S.STOPPED, STOPPED_OUTSIDE, "somebody stopped the training job in SageMaker")
-
-
-def _failed(seen: Observation) -> End:
-    text = seen.failure_reason or "SageMaker gave no reason"
-    if text.partition(":")[0].strip() == CAPACITY_ERROR:
-        return _end(_S.PENDING, "capacity", text)
-    return _end(_S.FAILED, "training-failed", text)
-
-
-def _end(becomes: JobState, code: str, message: str) -> End:
-    return End(becomes=becomes, reason=Reason(code=code, message=message))
-
-
-_STOPPED_BY_USER = Reason(code="stopped-by-user", message="stopped on request")
-_PREEMPTED = Reason(code="preemption", message="made room for a job that ranks ahead")

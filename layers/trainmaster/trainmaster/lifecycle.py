@@ -1,40 +1,22 @@
 """Every step of a job's life as a pure function: the job before, an instant, and the job after."""
 
-import hashlib
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from trainmaster.jobs import (
-    Attempt,
-    End,
-    Job,
-    JobState,
+from trainmaster.ending import WARM_AVAILABLE, backoff, ended, live_attempt, shape_taken
+from trainmaster.ends import (
     Observation,
-    Reason,
-    Shape,
     end_of,
 )
-from trainmaster.ledger import EndedAttempt, line_of, lost_to
+from trainmaster.jobs import Attempt, Job, JobState, Reason
 from trainmaster.ports import Change
+from trainmaster.runtime import runtime_left
 from trainmaster.scheduling.snapshot import WaitingJob, WarmPool, known_as
 
 LEASE = timedelta(seconds=300)
 """A claim is safe from repair this long: more than the scheduler's timeout (120 s) and its SDK's retries."""
-BACKOFF_FIRST = timedelta(seconds=10)
-BACKOFF_MAX = timedelta(minutes=15)
 MAX_UNKNOWN_ERRORS = 3
 """Errors we cannot classify before the job is given up."""
-WARM_AVAILABLE = "Available"
-"""WarmPoolStatus.Status of a pool that waits for the next job. Source: SageMaker API, WarmPoolStatus."""
-END_SLACK = timedelta(minutes=10)
-"""SageMaker's own time around Training: start-up is not counted, stopping and upload come after."""
-
-
-LEAST_RUNTIME = timedelta(minutes=30)
-"""What an attempt gets even if less is left of the job's MaxRuntimeInSeconds: enough to get anywhere."""
-MAX_EXTENSIONS = 3
-"""Attempts that get more than what is left; then the rest it is."""
-SHORTEST_RUNTIME = timedelta(minutes=1)
 
 
 def claim(job: Job, attempt: Attempt) -> Job:
@@ -43,23 +25,10 @@ def claim(job: Job, attempt: Attempt) -> Job:
     return replace(job.moved_to(JobState.STARTING), live=attempt, waiting=None)
 
 
-def runtime_left(job: Job) -> tuple[timedelta, bool]:
-    """MaxRuntime of the next attempt, and whether that is more than what is left of the job's.
-
-    Run time is the job's: what survived in checkpoints is used up.
-    """
-    left = job.spec.max_runtime - job.survived
-    if left >= min(LEAST_RUNTIME, job.spec.max_runtime):
-        return left, False
-    if job.extensions < MAX_EXTENSIONS:
-        return min(LEAST_RUNTIME, job.spec.max_runtime), True
-    return max(left, SHORTEST_RUNTIME), False
-
-
 def recorded(job: Job, *, training_job_arn: str, now: datetime) -> Job:
     """SageMaker has the attempt."""
     live = replace(
-        _live(job), training_job_arn=training_job_arn, status="InProgress", secondary_status="Starting"
+        live_attempt(job), training_job_arn=training_job_arn, status="InProgress", secondary_status="Starting"
     )
     running = job if job.state is not JobState.STARTING else job.moved_to(JobState.RUNNING)
     return replace(running, live=live, started_at=job.started_at or now, refused_starts=0, unknown_errors=0)
@@ -110,24 +79,24 @@ def explained(job: Job, reason: Reason) -> Job:
 def preempted_for(job: Job, preemptor: WaitingJob) -> Job:
     """Asked to stop so that another can start; it comes back."""
     message = f"made room for {known_as(preemptor, to=job.spec.team)}"
-    live = replace(_live(job), taken_by=preemptor.name, taken_by_team=preemptor.team)
+    live = replace(live_attempt(job), taken_by=preemptor.name, taken_by_team=preemptor.team)
     reason = Reason(code="preemption", message=message)
     return replace(job.moved_to(JobState.PREEMPTING), live=live, reason=reason)
 
 
 def stop_told(job: Job, *, told: bool = True) -> Job:
     """SageMaker took the stop; or, seen still running, did not."""
-    return replace(job, live=replace(_live(job), stop_sent=told))
+    return replace(job, live=replace(live_attempt(job), stop_sent=told))
 
 
 def idle(job: Job, *, since: datetime | None) -> Job:
     """Its alarm says that the GPUs do nothing; None: they work again."""
-    return replace(job, live=replace(_live(job), idle_since=since))
+    return replace(job, live=replace(live_attempt(job), idle_since=since))
 
 
 def checkpoint_seen(job: Job, written_at: datetime | None) -> Job:
     """Somebody looked for its newest checkpoint; one older than the known one says nothing."""
-    live = _live(job)
+    live = live_attempt(job)
     known = [at for at in (written_at, live.last_checkpoint) if at is not None]
     return replace(job, live=replace(live, last_checkpoint=max(known, default=None)))
 
@@ -141,7 +110,7 @@ def reuse_settled(job: Job, left: Observation | None) -> Change:
         job: Its live attempt has ``reuses``.
         left: The training job whose warm pool it is.
     """
-    after = replace(job, live=replace(_live(job), reuses=None))
+    after = replace(job, live=replace(live_attempt(job), reuses=None))
     return Change(before=job, after=after, leaves_warm=_still_warm(job, left))
 
 
@@ -153,7 +122,7 @@ def claim_undone(job: Job, after: Job, left: Observation | None) -> Change:
         after: Without it.
         left: As for ``reuse_settled``; None too where the attempt was claimed without a warm pool.
     """
-    live = _live(job)
+    live = live_attempt(job)
     never = replace(live, ended_at=after.ended_at, reason=after.reason, cents=0)
     return Change(
         before=job, after=after, ended=never if after.is_final else None, leaves_warm=_still_warm(job, left)
@@ -162,7 +131,7 @@ def claim_undone(job: Job, after: Job, left: Observation | None) -> Change:
 
 def _still_warm(job: Job, left: Observation | None) -> WarmPool | None:
     """The warm pool that the live attempt was claimed with, if SageMaker keeps it still."""
-    live = _live(job)
+    live = live_attempt(job)
     if left is None or left.warm_status != WARM_AVAILABLE or left.ended_at is None:
         return None
     assert live.shape.warm_key is not None, live
@@ -217,169 +186,13 @@ def observed(job: Job, seen: Observation | None, *, now: datetime) -> Change | N
         return ended(job, end, seen, now=now)
     assert seen is not None
     live = replace(
-        _live(job),
+        live_attempt(job),
         training_job_arn=seen.training_job_arn,
         status=seen.status,
         secondary_status=seen.secondary_status,
-        training_since=seen.training_since or _live(job).training_since,
-        shape=_taken(_live(job).shape, seen),
+        training_since=seen.training_since or live_attempt(job).training_since,
+        shape=shape_taken(live_attempt(job).shape, seen),
     )
     started = recorded(job, training_job_arn=seen.training_job_arn, now=now)
     after = replace(started, live=live)
     return None if after == job else Change(before=job, after=after)
-
-
-def _taken(shape: Shape, seen: Observation) -> Shape:
-    """With InstancePreferences: only what SageMaker took, once it has said so."""
-    if seen.selected_type is None:
-        return shape
-    took = {
-        capacity: count
-        for capacity, count in shape.vector.items()
-        if capacity.instance_type == seen.selected_type
-    }
-    return replace(shape, vector=took or shape.vector)
-
-
-def ended(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Change:
-    """The attempt is over: the slot is free, and the job is final or waits with the next attempt."""
-    attempt = _finished_attempt(job, end, seen, now=now)
-    _, extended = runtime_left(job)  # as at the claim: only attempts that came to be use an extension up
-    after = replace(
-        job.moved_to(end.becomes),
-        live=None,
-        extensions=job.extensions + extended,
-        wasted=_wasted(job, end, attempt),
-        survived=job.survived + _survived(attempt),
-        cents=job.cents + (attempt.cents or 0),
-        unpriced=job.unpriced or attempt.cents is None,
-    )
-    if end.becomes in (JobState.PENDING, JobState.PREEMPTED):
-        after = _waits_again(after, end, now=now)
-    else:
-        after = replace(after, reason=end.reason, ended_at=now)
-    return Change(before=job, after=after, ended=attempt, leaves_warm=_left_warm(job, seen, attempt))
-
-
-def _left_warm(job: Job, seen: Observation | None, attempt: Attempt) -> WarmPool | None:
-    """What SageMaker kept of the attempt: only its word for it counts."""
-    if seen is None or seen.warm_status != WARM_AVAILABLE or attempt.shape.warm_key is None:
-        return None
-    since = attempt.ended_at
-    assert since is not None
-    return WarmPool(
-        training_job_name=attempt.training_job_name,
-        team=job.spec.team,
-        vector=attempt.vector,
-        warm_key=attempt.shape.warm_key,
-        since=since,
-        expires_at=since + (attempt.keep_alive or timedelta()),
-        job=job.name,
-        month=attempt.month,
-        usd_per_hour=attempt.usd_per_hour,
-    )
-
-
-def _finished_attempt(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Attempt:
-    live = _live(job)
-    if seen is None:
-        return _billed(job, end, replace(live, ended_at=now, reason=end.reason), None)
-    attempt = replace(
-        live,
-        training_job_arn=seen.training_job_arn,
-        status=seen.status,
-        secondary_status=seen.secondary_status,
-        training_since=seen.training_since or live.training_since,
-        ended_at=seen.ended_at or now,
-        reason=end.reason,
-        shape=_taken(live.shape, seen),
-    )
-    return _billed(job, end, attempt, seen.billable)
-
-
-def _billed(job: Job, end: End, attempt: Attempt, billable: timedelta | None) -> Attempt:
-    """With what it cost, and what that was spent on."""
-    assert attempt.ended_at is not None
-    line = line_of(
-        EndedAttempt(
-            job=job.name,
-            instances=attempt.shape.instances,
-            usd_per_hour=attempt.usd_per_hour,
-            claimed_at=attempt.claimed_at,
-            ended_at=attempt.ended_at,
-            training_since=attempt.training_since,
-            billable=billable,
-            lost=_lost(job, end, attempt),
-            lost_to=lost_to(end.reason.code),
-        ),
-    )
-    by = {cause.value: cents for cause, cents in line.by.items() if cents}
-    return replace(attempt, instance_seconds=line.instance_seconds, cents=line.cents, cents_by=by)
-
-
-def _lost(job: Job, end: End, attempt: Attempt) -> timedelta:
-    """Training that has to be done again; not guessed where nobody saw the job's checkpoints."""
-    unknown = job.spec.has_checkpoint and attempt.last_checkpoint is None
-    if unknown or end.becomes not in (JobState.PENDING, JobState.PREEMPTED, JobState.FAILED):
-        return timedelta()
-    return _trained(attempt) - _survived(attempt)
-
-
-def _waits_again(job: Job, end: End, *, now: datetime) -> Job:
-    again = replace(job, attempt=job.attempt + 1, reason=None, waiting=None)
-    if end.becomes is JobState.PREEMPTED:
-        return replace(again, preemptions=job.preemptions + 1)
-    wait = backoff(job.spec.entry_id, job.refused_starts)
-    return replace(
-        again,
-        not_before=now + wait,
-        refused_starts=job.refused_starts + 1,
-        waiting=Reason(code="backoff", message=end.reason.message),
-    )
-
-
-def _wasted(job: Job, end: End, attempt: Attempt) -> dict[str, int]:
-    """With what a job that comes back has to train again."""
-    wasted = dict(job.wasted)
-    seconds = int(_lost(job, end, attempt).total_seconds())
-    if seconds > 0 and end.becomes is not JobState.FAILED:
-        wasted[end.reason.code] = wasted.get(end.reason.code, 0) + seconds
-    return wasted
-
-
-def _trained(attempt: Attempt) -> timedelta:
-    if attempt.training_since is None or attempt.ended_at is None:
-        return timedelta()
-    return max(attempt.ended_at - attempt.training_since, timedelta())
-
-
-def _survived(attempt: Attempt) -> timedelta:
-    """Training that is safe in the newest checkpoint seen; nothing where none was seen."""
-    if attempt.training_since is None or attempt.last_checkpoint is None:
-        return timedelta()
-    return min(max(attempt.last_checkpoint - attempt.training_since, timedelta()), _trained(attempt))
-
-
-def ends_by(job: Job) -> datetime | None:
-    """When the live attempt's instances are free at the latest; None before it trains.
-
-    Spot counts MaxWait from creation, on-demand MaxRuntime from the start of Training.
-    """
-    live = job.live
-    if live is None:
-        return None
-    if live.max_wait is not None:
-        return live.claimed_at + live.max_wait + END_SLACK
-    return None if live.training_since is None else live.training_since + live.max_runtime + END_SLACK
-
-
-def backoff(entry_id: str, refused: int) -> timedelta:
-    """Full jitter (uniform up to the exponential limit), drawn from a hash so that it can be repeated."""
-    ceiling: timedelta = min(BACKOFF_MAX, BACKOFF_FIRST * 2 ** min(refused, 10))
-    digest = hashlib.blake2b(f"{entry_id}:{refused}".encode(), digest_size=7).digest()
-    return max(timedelta(seconds=1), ceiling * (int.from_bytes(digest, "big") / 2**56))
-
-
-def _live(job: Job) -> Attempt:
-    assert job.live is not None, f"{job.name} has no live attempt"
-    return job.live

@@ -2,17 +2,19 @@
 
 from dataclasses import dataclass, replace
 
-from trainmaster import lifecycle
-from trainmaster.errors import LostRaceError, NameTakenError
-from trainmaster.jobs import (
+from trainmaster import ending, lifecycle
+from trainmaster.ends import (
     STOPPED_OUTSIDE,
     TERMINAL_STATUSES,
     End,
+    Observation,
+    end_of,
+)
+from trainmaster.errors import LostRaceError, NameTakenError
+from trainmaster.jobs import (
     Job,
     JobState,
-    Observation,
     Reason,
-    end_of,
 )
 from trainmaster.ports import Change, Clock, JobReader, JobStore, TrainingApi
 from trainmaster.requests import attempt_name
@@ -83,7 +85,7 @@ class Observer:
             return lifecycle.reuse_settled(job, pool_left(job, self.training))
         end = end_of(job, seen)
         if end is not None and end.reason.code == STOPPED_OUTSIDE and self._has_later_attempt(job):
-            return lifecycle.ended(job, _RESTORED, seen, now=self.clock())
+            return ending.ended(job, _RESTORED, seen, now=self.clock())
         return lifecycle.observed(job, seen, now=self.clock())
 
     def _has_later_attempt(self, job: Job) -> bool:

@@ -5,11 +5,21 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from trainmaster.jobs import Attempt, Capacity, Job, JobState, Observation, Reason, Vector
+from trainmaster.ends import Observation
+from trainmaster.jobs import (
+    Attempt,
+    Job,
+    JobState,
+    Reason,
+)
 from trainmaster.ledger import MonthAccount, PreemptionEntry, UsageLine
 from trainmaster.policy import Limits, Policy, PoolPolicy
 from trainmaster.scheduling.run_times import RunTimes
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, RunningJob, Snapshot, WaitingJob, WarmPool
+from trainmaster.shapes import (
+    Capacity,
+    Vector,
+)
 
 Clock = Callable[[], datetime]
 """Now, aware, UTC."""

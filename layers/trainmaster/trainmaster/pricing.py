@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import ROUND_UP, Decimal
 
-from trainmaster.jobs import Vector
 from trainmaster.prices import USD_PER_HOUR
+from trainmaster.shapes import Vector
 
 _CENT = Decimal("0.01")
 _MICROSECONDS_PER_HOUR = timedelta(hours=1) // timedelta(microseconds=1)

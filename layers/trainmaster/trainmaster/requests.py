@@ -9,11 +9,13 @@ from typing import Any
 
 from trainmaster.jobs import (
     Attempt,
+    Job,
+    JobSpec,
+)
+from trainmaster.shapes import (
     Capacity,
     CapacityType,
     Choice,
-    Job,
-    JobSpec,
     Shape,
     Vector,
     asked_for,

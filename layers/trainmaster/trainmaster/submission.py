@@ -6,11 +6,20 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.errors import FieldError, PolicyViolationError, TeamLimit, TooManyRequestsError
-from trainmaster.jobs import Capacity, CapacityType, Job, JobSpec, JobState, epoch_ms
+from trainmaster.jobs import (
+    Job,
+    JobSpec,
+    JobState,
+    epoch_ms,
+)
 from trainmaster.policy import Policy, PoolPolicy
 from trainmaster.request_errors import Path, path_text
 from trainmaster.requests import Ask, body_hash
 from trainmaster.scheduling.ordering import score_of
+from trainmaster.shapes import (
+    Capacity,
+    CapacityType,
+)
 from trainmaster.user_options import ALTERNATIVES, MAX_PRIORITY, PRIORITY
 
 RULE_NO_POOL = "no-pool"

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from trainmaster.jobs import Capacity, CapacityType
+from trainmaster.shapes import (
+    Capacity,
+    CapacityType,
+)
 
 TAG_PREFIX = "trainmaster:"
 """Tags that begin so are ours: options that users may set, and what we put on each attempt."""

@@ -6,12 +6,21 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 from trainmaster.errors import FieldError
-from trainmaster.jobs import Attempt, Capacity, CapacityType, Job, Reason, Vector
+from trainmaster.jobs import (
+    Attempt,
+    Job,
+    Reason,
+)
 from trainmaster.policy import PoolPolicy, Quota
 from trainmaster.ports import HistoryLine, PoolState, StoredPolicy, TeamState
 from trainmaster.pricing import cost_cents
 from trainmaster.scheduling.quotas import Quotas
 from trainmaster.scheduling.snapshot import WarmPool, total
+from trainmaster.shapes import (
+    Capacity,
+    CapacityType,
+    Vector,
+)
 
 View: TypeAlias = dict[str, Any]
 

@@ -10,11 +10,16 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
-from trainmaster import lifecycle
+from trainmaster import ending, lifecycle
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
 from trainmaster.api import Outside, build_api
+from trainmaster.ends import End
 from trainmaster.errors import LostRaceError, UnavailableError
-from trainmaster.jobs import End, Job, JobState, Reason
+from trainmaster.jobs import (
+    Job,
+    JobState,
+    Reason,
+)
 from trainmaster.ports import Change
 
 from tests.bodies import body, tag_list
@@ -194,7 +199,7 @@ class Api:
         if becomes is JobState.PREEMPTED:
             job = self.preempt(name)
         end = End(becomes=becomes, reason=Reason(code="ended", message="it is over"))
-        change = lifecycle.ended(job, end, None, now=self.now)
+        change = ending.ended(job, end, None, now=self.now)
         (written,) = self.store.commit([change], at=self.now)
         return written
 

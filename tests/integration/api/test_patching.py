@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 from trainmaster import lifecycle
 from trainmaster.api import build_api
-from trainmaster.jobs import JobState, Reason, epoch_ms
+from trainmaster.jobs import (
+    JobState,
+    Reason,
+    epoch_ms,
+)
 
 from tests.builders import NOON, claimed
 from tests.integration.api.conftest import ADA, ADMIN, BOB, DOCUMENT, P5, Api, Racing

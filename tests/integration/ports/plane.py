@@ -7,7 +7,10 @@ from typing import Any
 
 from trainmaster import lifecycle
 from trainmaster.adapters.dynamodb import DynamoReader
-from trainmaster.jobs import Job, Reason
+from trainmaster.jobs import (
+    Job,
+    Reason,
+)
 from trainmaster.policy import parse_policy
 from trainmaster.ports import Change, Guard, JobStore, PolicyStore, StoredPolicy
 from trainmaster.scheduling.entries import waiting_entry

@@ -7,10 +7,15 @@ from typing import Any
 import pytest
 from trainmaster import lifecycle
 from trainmaster.errors import LostRaceError
-from trainmaster.jobs import Capacity, Choice, JobState, Shape
+from trainmaster.jobs import JobState
 from trainmaster.scheduling.entries import running_entry, waiting_entry
 from trainmaster.scheduling.run_times import RunTimes, bucket
 from trainmaster.scheduling.snapshot import Hold
+from trainmaster.shapes import (
+    Capacity,
+    Choice,
+    Shape,
+)
 
 from tests.builders import NOON, A, B, claimed, minutes, of, seen, waiting
 from tests.integration.ports.plane import WHY, Plane, ended, warm

@@ -7,10 +7,17 @@ from typing import Any
 import pytest
 from trainmaster import lifecycle
 from trainmaster.errors import LostRaceError
-from trainmaster.jobs import Choice, JobState, Reason, Shape
+from trainmaster.jobs import (
+    JobState,
+    Reason,
+)
 from trainmaster.ledger import MonthAccount
 from trainmaster.ports import Change, TeamState
 from trainmaster.scheduling.snapshot import Snapshot
+from trainmaster.shapes import (
+    Choice,
+    Shape,
+)
 
 from tests.builders import NOON, A, B, attempt, claimed, job, minutes, of
 from tests.integration.ports.plane import WHY, Plane, ended

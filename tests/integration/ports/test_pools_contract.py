@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from trainmaster import lifecycle
 from trainmaster.errors import LostRaceError
-from trainmaster.jobs import Capacity, JobState
+from trainmaster.jobs import JobState
 from trainmaster.ledger import Cause, MonthAccount, PreemptionEntry, UsageLine
 from trainmaster.ports import Change, Guard
 from trainmaster.scheduling.snapshot import AccountLimit
+from trainmaster.shapes import Capacity
 
 from tests.builders import NOON, A, B, claimed, minutes, of, waiting
 from tests.integration.ports.plane import Plane, billed, ended, warm

@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from trainmaster.jobs import Shape, Vector
 from trainmaster.policy import PoolPolicy, Preemption, Quota
 from trainmaster.scheduling.actions import (
     Action,
@@ -23,6 +22,10 @@ from trainmaster.scheduling.actions import (
 )
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.snapshot import Snapshot, WarmPool
+from trainmaster.shapes import (
+    Shape,
+    Vector,
+)
 
 from tests.builders import NOON, A, minutes, of, pool
 

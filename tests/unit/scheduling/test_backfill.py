@@ -4,9 +4,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
-from trainmaster.jobs import JobState, Shape, Vector
+from trainmaster.jobs import JobState
 from trainmaster.scheduling.backfill import End, Reservation, certain_ends, frees_by, reserve
 from trainmaster.scheduling.snapshot import RunningJob, WaitingJob
+from trainmaster.shapes import (
+    Shape,
+    Vector,
+)
 
 from tests.builders import NOON, B, minutes, of, pool, running, snapshot, waiting
 

@@ -6,13 +6,16 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from trainmaster.jobs import Choice, Vector
 from trainmaster.ledger import MonthAccount
 from trainmaster.policy import AtLimit
 from trainmaster.pricing import PriceTable
 from trainmaster.scheduling.actions import Charge, WarnOfBudget
 from trainmaster.scheduling.budgets import warnings
 from trainmaster.scheduling.snapshot import BudgetState, Snapshot, WaitingJob
+from trainmaster.shapes import (
+    Choice,
+    Vector,
+)
 
 from tests.builders import NOON, A, B, of, pool, snapshot, waiting
 from tests.unit.scheduling.plans import decided, shape, starts, told

@@ -3,8 +3,8 @@
 from datetime import datetime
 
 import pytest
-from trainmaster.jobs import Vector
 from trainmaster.scheduling.candidates import MAX_LANES, Lane, chosen_lanes
+from trainmaster.shapes import Vector
 
 from tests.builders import NOON, A, minutes, of
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from trainmaster.jobs import Capacity, CapacityType, JobState
+from trainmaster.jobs import JobState
 from trainmaster.scheduling.capacity import (
     allowed,
     free_now,
@@ -13,6 +13,10 @@ from trainmaster.scheduling.capacity import (
     take,
 )
 from trainmaster.scheduling.snapshot import AccountLimit, Hold
+from trainmaster.shapes import (
+    Capacity,
+    CapacityType,
+)
 
 from tests.builders import NOON, A, B, of, pool, running, snapshot
 

@@ -6,9 +6,16 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from trainmaster.jobs import Choice, JobState, Reason, Shape
+from trainmaster.jobs import (
+    JobState,
+    Reason,
+)
 from trainmaster.scheduling.entries import running_entry, waiting_entry
 from trainmaster.scheduling.snapshot import RunningJob, WaitingJob
+from trainmaster.shapes import (
+    Choice,
+    Shape,
+)
 
 from tests.builders import NOON, B, attempt, job, live_job, minutes, of
 

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster.jobs import JobState, Vector
+from trainmaster.jobs import JobState
 from trainmaster.policy import Preemption
 from trainmaster.scheduling.actions import LimitHold, Preempt, Start
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob, total
+from trainmaster.shapes import Vector
 
 from tests.builders import NOON, A, B, minutes, of, pool, running, snapshot, waiting
 from tests.unit.scheduling.plans import decided, said

@@ -4,11 +4,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from trainmaster.jobs import JobState, Shape
+from trainmaster.jobs import JobState
 from trainmaster.scheduling.actions import Preempt
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.preemption import MAX_VICTIMS, cost_of_stop, work_lost
 from trainmaster.scheduling.snapshot import RunningJob
+from trainmaster.shapes import Shape
 
 from tests.builders import NOON, B, minutes, of, pool, running, snapshot, waiting
 from tests.unit.scheduling.plans import decided, quota, shape, shared, told

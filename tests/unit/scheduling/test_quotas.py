@@ -4,11 +4,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from trainmaster.jobs import Capacity, JobState
+from trainmaster.jobs import JobState
 from trainmaster.policy import Quota
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.quotas import BORROWER, COVERED, Quotas
 from trainmaster.scheduling.snapshot import Hold, RunningJob, WaitingJob
+from trainmaster.shapes import Capacity
 
 from tests.builders import NOON, A, B, of, pool, running, snapshot, waiting
 from tests.unit.scheduling.plans import decided, quota, shape, shared, starts, told

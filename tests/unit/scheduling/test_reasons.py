@@ -1,10 +1,11 @@
 """Every reason to wait has a number or a name, and no name leaves its team."""
 
 import pytest
-from trainmaster.jobs import Capacity, Reason
+from trainmaster.jobs import Reason
 from trainmaster.scheduling import reasons
 from trainmaster.scheduling.backfill import Reservation
 from trainmaster.scheduling.snapshot import AccountLimit
+from trainmaster.shapes import Capacity
 
 from tests.builders import NOON, A, B, of, running, waiting
 from tests.unit.scheduling.plans import warm

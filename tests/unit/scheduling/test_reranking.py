@@ -4,7 +4,10 @@ from datetime import datetime
 
 import pytest
 from trainmaster import lifecycle
-from trainmaster.jobs import Job, Reason
+from trainmaster.jobs import (
+    Job,
+    Reason,
+)
 from trainmaster.policy import Aging, Order, PoolPolicy
 from trainmaster.ports import Change
 from trainmaster.scheduling.ordering import score_of

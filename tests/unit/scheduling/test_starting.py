@@ -6,12 +6,16 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from trainmaster.jobs import Attempt, Job, Shape
+from trainmaster.jobs import (
+    Attempt,
+    Job,
+)
 from trainmaster.policy import WarmPool as WarmRules
 from trainmaster.scheduling import starting
 from trainmaster.scheduling.actions import Charge, Start
 from trainmaster.scheduling.context import Pass
 from trainmaster.scheduling.entries import waiting_entry
+from trainmaster.shapes import Shape
 
 from tests.builders import NOON, attempt, job, minutes, of, pool
 from tests.memory.edges import MemoryNotifier

@@ -4,10 +4,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from trainmaster.jobs import Capacity, Choice, JobState, Shape, Vector
+from trainmaster.jobs import JobState
 from trainmaster.policy import Order, PoolPolicy, WarmPool
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, RunningJob, Snapshot, WaitingJob
+from trainmaster.shapes import (
+    Capacity,
+    Choice,
+    Shape,
+    Vector,
+)
 
 from tests.builders import NOON, A, B, minutes, of, pool, running, snapshot, waiting
 from tests.unit.scheduling.plans import decided, shape, starts, told, warm

@@ -5,12 +5,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from trainmaster.jobs import JobState, Shape, Vector
+from trainmaster.jobs import JobState
 from trainmaster.policy import WarmPool as WarmRules
 from trainmaster.scheduling.actions import Action, KeepWarm, ReleaseWarm, SettleWarm
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.snapshot import WarmPool
 from trainmaster.scheduling.warm_pools import Upkeep, keys_wanted, matching, to_release
+from trainmaster.shapes import (
+    Shape,
+    Vector,
+)
 
 from tests.builders import NOON, B, minutes, of, pool, running, snapshot, waiting
 from tests.unit.scheduling.plans import shape, starts, warm

@@ -13,6 +13,10 @@ from botocore.exceptions import (
     ParamValidationError,
 )
 
+from trainmaster.ends import (
+    TERMINAL_STATUSES,
+    Observation,
+)
 from trainmaster.errors import (
     AccountLimitError,
     NameTakenError,
@@ -24,7 +28,6 @@ from trainmaster.errors import (
     UnclassifiedTrainingError,
     UnreachableError,
 )
-from trainmaster.jobs import TERMINAL_STATUSES, Observation
 
 # Codes of the SageMaker API and of AWS's common errors.
 _NAME_IN_USE = "ResourceInUse"

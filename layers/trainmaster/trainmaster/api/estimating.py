@@ -4,9 +4,10 @@ from collections import Counter
 
 from trainmaster.api.surroundings import Standing
 from trainmaster.api.visit import Visit
-from trainmaster.jobs import Job, lane_text
+from trainmaster.jobs import Job
 from trainmaster.scheduling.entries import waiting_entry
 from trainmaster.scheduling.estimate import MOST_AHEAD, Question, estimate
+from trainmaster.shapes import lane_text
 from trainmaster.views import MAX_POSITION, View, instant_text
 
 

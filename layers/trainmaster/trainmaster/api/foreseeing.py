@@ -9,7 +9,7 @@ from trainmaster.api.places import jobs_ahead, place_behind
 from trainmaster.api.reasons import Look, snapshot_of
 from trainmaster.api.surroundings import Standing
 from trainmaster.api.visit import Visit
-from trainmaster.jobs import Choice, Job, Shape
+from trainmaster.jobs import Job
 from trainmaster.ledger import budget_cents, month_of
 from trainmaster.policy import PoolPolicy
 from trainmaster.pricing import PriceTable, cost_cents
@@ -17,6 +17,10 @@ from trainmaster.scheduling.actions import Plan, Preempt, Start
 from trainmaster.scheduling.entries import waiting_entry
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.snapshot import BudgetState, Snapshot
+from trainmaster.shapes import (
+    Choice,
+    Shape,
+)
 from trainmaster.views import NOWHERE, Place, View
 
 

@@ -15,7 +15,11 @@ from trainmaster.api.reasons import Look, look_at, reason_now
 from trainmaster.api.stretches import Entry, Stretch, finished, unfinished
 from trainmaster.api.visit import Answer, Visit
 from trainmaster.errors import FieldError, InvalidRequestError
-from trainmaster.jobs import FINAL, Job, JobState
+from trainmaster.jobs import (
+    FINAL,
+    Job,
+    JobState,
+)
 from trainmaster.policy import DEFAULT_TEAM
 from trainmaster.request_errors import invalid, quoted
 from trainmaster.views import NOWHERE, Place, Surroundings, job_view, masked_view

@@ -10,7 +10,11 @@ from trainmaster.api.ringing import ring
 from trainmaster.api.surroundings import standing_of, surroundings_of
 from trainmaster.api.visit import Answer, Visit
 from trainmaster.errors import FieldError, JobConflictError, PolicyViolationError
-from trainmaster.jobs import Job, JobState, Reason
+from trainmaster.jobs import (
+    Job,
+    JobState,
+    Reason,
+)
 from trainmaster.ports import Change
 from trainmaster.request_errors import invalid
 from trainmaster.scheduling.ordering import score_of

@@ -4,7 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from trainmaster.api.visit import Visit
-from trainmaster.jobs import Job, Reason
+from trainmaster.jobs import (
+    Job,
+    Reason,
+)
 from trainmaster.policy import PoolPolicy
 from trainmaster.scheduling.actions import Plan, Start
 from trainmaster.scheduling.planner import plan

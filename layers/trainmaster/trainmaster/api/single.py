@@ -8,7 +8,11 @@ from trainmaster.api.one_job import change_job, find_job, refuse_final
 from trainmaster.api.ringing import ring
 from trainmaster.api.surroundings import standing_of, surroundings_of
 from trainmaster.api.visit import Answer, Visit, flag
-from trainmaster.jobs import Job, JobState, Reason
+from trainmaster.jobs import (
+    Job,
+    JobState,
+    Reason,
+)
 from trainmaster.ports import Change
 from trainmaster.views import Surroundings, job_view, story_view
 

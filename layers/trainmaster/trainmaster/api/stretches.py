@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from trainmaster.api.visit import ApiReader
-from trainmaster.jobs import FINAL, LIVE, WAITING, JobState, epoch_ms
+from trainmaster.jobs import (
+    FINAL,
+    LIVE,
+    WAITING,
+    JobState,
+    epoch_ms,
+)
 
 Order: TypeAlias = tuple[int | str, ...]
 """An entry's place in its stretch; the name is the last part, so no two are equal."""

@@ -13,10 +13,11 @@ from trainmaster.errors import (
     TeamLimitError,
 )
 from trainmaster.identity import team_for
-from trainmaster.jobs import Job, lane_text
+from trainmaster.jobs import Job
 from trainmaster.policy import PoolPolicy
 from trainmaster.ports import Admission
 from trainmaster.requests import canonical, read_request
+from trainmaster.shapes import lane_text
 from trainmaster.strict_json import parse_object
 from trainmaster.submission import (
     Submission,

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from trainmaster.api.places import jobs_ahead, place_behind
 from trainmaster.api.reasons import Look, look_at, reason_now
 from trainmaster.api.visit import Visit
-from trainmaster.jobs import Attempt, Job
+from trainmaster.jobs import (
+    Attempt,
+    Job,
+)
 from trainmaster.scheduling.snapshot import WaitingJob
 from trainmaster.views import Surroundings
 

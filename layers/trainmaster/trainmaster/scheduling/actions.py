@@ -6,8 +6,13 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TypeAlias
 
-from trainmaster.jobs import Capacity, Reason, Shape, Vector
+from trainmaster.jobs import Reason
 from trainmaster.scheduling.snapshot import Hold, RunningJob, WaitingJob, WarmPool
+from trainmaster.shapes import (
+    Capacity,
+    Shape,
+    Vector,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import merge
 
-from trainmaster.jobs import JobState, Shape, epoch_ms, parse_vector
+from trainmaster.jobs import (
+    JobState,
+    epoch_ms,
+)
 from trainmaster.ledger import month_of
 from trainmaster.policy import PoolPolicy
 from trainmaster.scheduling.chance import Chance
@@ -15,6 +18,10 @@ from trainmaster.scheduling.durations import USUAL_LIMIT, LaneKey
 from trainmaster.scheduling.ordering import SIZE_WEIGHT
 from trainmaster.scheduling.run_times import RunTimes, month_before, start_of_month
 from trainmaster.scheduling.snapshot import WaitingJob
+from trainmaster.shapes import (
+    Shape,
+    parse_vector,
+)
 
 LEAST_WATCHED = timedelta(days=1)
 """What came in less time is taken to be all that came in it."""

@@ -7,11 +7,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from trainmaster.jobs import Capacity, CapacityType, Shape, Vector
-from trainmaster.lifecycle import END_SLACK
 from trainmaster.policy import PoolPolicy
+from trainmaster.runtime import END_SLACK
 from trainmaster.scheduling.capacity import ASKED_TO_STOP, minus, take
 from trainmaster.scheduling.snapshot import RunningJob, Snapshot, WaitingJob
+from trainmaster.shapes import (
+    Capacity,
+    CapacityType,
+    Shape,
+    Vector,
+)
 
 End = tuple[datetime, Vector]
 """From then on the instances are certain to be free."""

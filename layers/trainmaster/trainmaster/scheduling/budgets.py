@@ -4,12 +4,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-from trainmaster.jobs import Capacity, CapacityType, Choice, Reason, Shape, Vector, fits
+from trainmaster.jobs import Reason
 from trainmaster.ledger import MonthAccount, admits, budget_reason, month_of, warns
 from trainmaster.policy import AtLimit
 from trainmaster.pricing import cost_cents
 from trainmaster.scheduling.actions import Charge, WarnOfBudget
 from trainmaster.scheduling.snapshot import BudgetState, Snapshot, WaitingJob
+from trainmaster.shapes import (
+    Capacity,
+    CapacityType,
+    Choice,
+    Shape,
+    Vector,
+    fits,
+)
 
 
 @dataclass(slots=True, kw_only=True)

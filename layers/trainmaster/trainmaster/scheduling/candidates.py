@@ -4,7 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from trainmaster.jobs import Vector, parse_vector
+from trainmaster.shapes import (
+    Vector,
+    parse_vector,
+)
 
 HEADS = 8
 """Entries read of each lane."""

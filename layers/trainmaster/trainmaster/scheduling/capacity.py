@@ -2,9 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 
-from trainmaster.jobs import Capacity, CapacityType, JobState, Vector
+from trainmaster.jobs import JobState
 from trainmaster.policy import PoolPolicy
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, total
+from trainmaster.shapes import (
+    Capacity,
+    CapacityType,
+    Vector,
+)
 
 ASKED_TO_STOP = frozenset({JobState.PREEMPTING, JobState.STOPPING})
 

@@ -4,12 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from trainmaster.jobs import fits, vector_text
 from trainmaster.policy import PoolPolicy
 from trainmaster.scheduling import reasons
 from trainmaster.scheduling.actions import Plan, Preempt, Start
 from trainmaster.scheduling.capacity import pool_vector
 from trainmaster.scheduling.snapshot import RunningJob, Snapshot, WaitingJob
+from trainmaster.shapes import (
+    fits,
+    vector_text,
+)
 
 
 class Kind(StrEnum):

@@ -5,11 +5,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from trainmaster.jobs import JobState, Shape, lane_text, vector_text
-from trainmaster.lifecycle import END_SLACK
+from trainmaster.jobs import JobState
+from trainmaster.runtime import END_SLACK
 from trainmaster.scheduling.lengths import Lengths, shares
 from trainmaster.scheduling.run_times import RunTimes, bucket
 from trainmaster.scheduling.snapshot import RunningJob, WaitingJob
+from trainmaster.shapes import (
+    Shape,
+    lane_text,
+    vector_text,
+)
 
 START_UP = timedelta(minutes=4)
 """From the start of an attempt to Training, on new instances. Source: typical of SageMaker training jobs."""

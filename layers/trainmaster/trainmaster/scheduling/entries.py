@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from trainmaster.jobs import Job
-from trainmaster.lifecycle import ends_by, runtime_left
+from trainmaster.runtime import ends_by, runtime_left
 from trainmaster.scheduling.snapshot import RunningJob, WaitingJob
 
 

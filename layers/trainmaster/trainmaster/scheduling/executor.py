@@ -6,7 +6,10 @@ from typing import assert_never
 
 from trainmaster import lifecycle
 from trainmaster.errors import AccountLimitError, LostRaceError, TrainmasterError, UnreachableError
-from trainmaster.jobs import Job, Reason
+from trainmaster.jobs import (
+    Job,
+    Reason,
+)
 from trainmaster.ports import Change, Guard
 from trainmaster.scheduling import limits, starting, warming
 from trainmaster.scheduling.actions import (

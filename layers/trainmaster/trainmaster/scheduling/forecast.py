@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from itertools import chain
 
-from trainmaster.jobs import JobState, Shape, lane_text
-from trainmaster.lifecycle import END_SLACK
+from trainmaster.jobs import JobState
 from trainmaster.policy import PoolPolicy
+from trainmaster.runtime import END_SLACK
 from trainmaster.scheduling.actions import DropHold, LimitHold, Plan, Preempt, Start
 from trainmaster.scheduling.candidates import HEADS
 from trainmaster.scheduling.capacity import ASKED_TO_STOP, take
@@ -18,6 +18,10 @@ from trainmaster.scheduling.durations import START_UP, Durations, saved_by, wait
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.slots import Slots
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob
+from trainmaster.shapes import (
+    Shape,
+    lane_text,
+)
 
 STOPS_AFTER, STOPS_WITHIN = timedelta(seconds=60), timedelta(seconds=120)
 """From StopTrainingJob to the end; after 120 s it is killed. Source: SageMaker API, StopTrainingJob."""

@@ -2,7 +2,10 @@
 
 from datetime import timedelta
 
-from trainmaster.jobs import JobSpec, epoch_ms
+from trainmaster.jobs import (
+    JobSpec,
+    epoch_ms,
+)
 from trainmaster.policy import PoolPolicy
 
 SIZE_WEIGHT = 1000

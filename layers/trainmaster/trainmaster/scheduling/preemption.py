@@ -4,11 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from trainmaster.jobs import JobState, Shape, Vector, fits
+from trainmaster.jobs import JobState
 from trainmaster.policy import Preemption
 from trainmaster.scheduling.capacity import lacking
 from trainmaster.scheduling.quotas import BORROWER, COVERED, Quotas
 from trainmaster.scheduling.snapshot import RunningJob, WaitingJob, total
+from trainmaster.shapes import (
+    Shape,
+    Vector,
+    fits,
+)
 
 MAX_VICTIMS = 24
 """A preemption is one transaction: at most 100 items, four for each victim. Source: DynamoDB limits."""

@@ -6,9 +6,15 @@ Quotas count on-demand instances; spot runs outside of them.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from trainmaster.jobs import Capacity, CapacityType, Reason, Vector, vector_text
+from trainmaster.jobs import Reason
 from trainmaster.policy import PoolPolicy, Quota
 from trainmaster.scheduling.snapshot import RunningJob, WaitingJob
+from trainmaster.shapes import (
+    Capacity,
+    CapacityType,
+    Vector,
+    vector_text,
+)
 
 QUOTA = "quota"
 """Code of the reason."""

@@ -3,9 +3,14 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from trainmaster.jobs import Capacity, Reason, Vector, vector_text
+from trainmaster.jobs import Reason
 from trainmaster.scheduling.backfill import Reservation
 from trainmaster.scheduling.snapshot import AccountLimit, RunningJob, WaitingJob, WarmPool, known_as
+from trainmaster.shapes import (
+    Capacity,
+    Vector,
+    vector_text,
+)
 
 PAUSED = Reason(
     code="paused", message="an admin paused starts and preemptions; 0 jobs start until they resume"

@@ -5,12 +5,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from trainmaster.jobs import Capacity, Shape, Vector, fits
 from trainmaster.policy import PoolPolicy
 from trainmaster.scheduling.actions import Charge, Preempt, Start
 from trainmaster.scheduling.capacity import allowed, free_now, minus, on_its_way, pool_vector, take
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob, WarmPool, total
 from trainmaster.scheduling.warm_pools import is_leaving, keys_wanted, matching, to_release
+from trainmaster.shapes import (
+    Capacity,
+    Shape,
+    Vector,
+    fits,
+)
 
 
 @dataclass(kw_only=True)

@@ -3,7 +3,10 @@
 from bisect import bisect_right, insort
 from datetime import datetime
 
-from trainmaster.jobs import Capacity, Vector
+from trainmaster.shapes import (
+    Capacity,
+    Vector,
+)
 
 
 class Slots:

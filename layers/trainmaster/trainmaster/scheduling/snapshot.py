@@ -5,10 +5,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from trainmaster.jobs import Capacity, Choice, JobState, Shape, Vector, asked_for, epoch_ms
+from trainmaster.jobs import (
+    JobState,
+    epoch_ms,
+)
 from trainmaster.ledger import MonthAccount, UsageLine, warm_pool_line
 from trainmaster.policy import AtLimit
 from trainmaster.pricing import PriceTable
+from trainmaster.shapes import (
+    Capacity,
+    Choice,
+    Shape,
+    Vector,
+    asked_for,
+)
 
 FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 """Until when a held job is parked."""

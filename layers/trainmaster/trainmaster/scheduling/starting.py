@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from trainmaster import lifecycle
+from trainmaster import lifecycle, runtime
+from trainmaster.ends import Observation
 from trainmaster.errors import (
     AccountLimitError,
     LostRaceError,
@@ -21,12 +22,18 @@ from trainmaster.errors import (
     UnclassifiedTrainingError,
     UnreachableError,
 )
-from trainmaster.jobs import Attempt, CapacityType, Job, JobState, Observation, Reason
+from trainmaster.jobs import (
+    Attempt,
+    Job,
+    JobState,
+    Reason,
+)
 from trainmaster.ledger import month_of
 from trainmaster.ports import Change, Guard, TrainingApi
 from trainmaster.requests import attempt_name, attempt_request, is_ours
 from trainmaster.scheduling.actions import Start
 from trainmaster.scheduling.context import Pass
+from trainmaster.shapes import CapacityType
 
 LONGEST_KEEP_ALIVE = timedelta(seconds=21_600)
 """Source: SageMaker API reference, KeepAlivePeriodInSeconds."""
@@ -51,7 +58,7 @@ def claim(job: Job, action: Start, now: Pass) -> Job:
 
 
 def _attempt(job: Job, action: Start, now: Pass, *, at: datetime) -> Attempt:
-    max_runtime, _ = lifecycle.runtime_left(job)
+    max_runtime, _ = runtime.runtime_left(job)
     shape, charge = action.shape, action.charge
     spot = shape.capacity_type is CapacityType.SPOT
     max_wait = (job.spec.max_wait or max_runtime + now.spot_max_wait) if spot else None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from trainmaster.jobs import Capacity, Choice, Reason, Shape, Vector, fits
+from trainmaster.jobs import Reason
 from trainmaster.policy import PoolPolicy
 from trainmaster.scheduling import reasons
 from trainmaster.scheduling.actions import Action
@@ -16,6 +16,13 @@ from trainmaster.scheduling.preemption import Field, Preemptor, reclaims, victim
 from trainmaster.scheduling.quotas import QUOTA, Quotas
 from trainmaster.scheduling.room import Room
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob
+from trainmaster.shapes import (
+    Capacity,
+    Choice,
+    Shape,
+    Vector,
+    fits,
+)
 
 
 @dataclass(kw_only=True)

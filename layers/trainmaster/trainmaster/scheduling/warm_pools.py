@@ -4,11 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from trainmaster.jobs import Shape, Vector
 from trainmaster.policy import WarmPool as WarmRules
 from trainmaster.scheduling.actions import Action, KeepWarm, ReleaseWarm, SettleWarm
 from trainmaster.scheduling.capacity import lacking
 from trainmaster.scheduling.snapshot import WaitingJob, WarmPool
+from trainmaster.shapes import (
+    Shape,
+    Vector,
+)
 
 LAST_MOMENT = timedelta(seconds=60)
 """A warm pool that expires sooner may be gone before the training job reaches it."""

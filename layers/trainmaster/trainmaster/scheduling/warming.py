@@ -7,8 +7,8 @@ and its row leaves a row that ``settle`` corrects in a later pass.
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from trainmaster.ending import WARM_AVAILABLE
 from trainmaster.errors import StillWarmError
-from trainmaster.lifecycle import WARM_AVAILABLE
 from trainmaster.scheduling.context import Pass
 from trainmaster.scheduling.snapshot import WarmPool
 

@@ -15,7 +15,11 @@ from typing import Any, TypeVar
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
-from trainmaster.jobs import Vector, parse_vector, vector_text
+from trainmaster.shapes import (
+    Vector,
+    parse_vector,
+    vector_text,
+)
 
 T = TypeVar("T")
 AttributeMap = dict[str, Any]

@@ -9,7 +9,11 @@ from typing import Any
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import encode, iso
 from trainmaster.adapters.dynamodb.layout import Key
-from trainmaster.jobs import Attempt, Job, JobState
+from trainmaster.jobs import (
+    Attempt,
+    Job,
+    JobState,
+)
 from trainmaster.ledger import Cause, UsageLine, month_of
 from trainmaster.ports import Change, Guard
 from trainmaster.scheduling.run_times import Run, bucket, month_before, start_of_month

@@ -26,8 +26,14 @@ Only final jobs have ``ended_at`` beside ``team``, so only they are in the index
 import hashlib
 from collections.abc import Sequence
 
-from trainmaster.jobs import Capacity, Choice, Job, Shape, lane_text
+from trainmaster.jobs import Job
 from trainmaster.scheduling.snapshot import WaitingJob
+from trainmaster.shapes import (
+    Capacity,
+    Choice,
+    Shape,
+    lane_text,
+)
 
 SCORE_OFFSET = 10**16
 SCORE_DIGITS = 17

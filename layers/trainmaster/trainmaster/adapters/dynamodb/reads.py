@@ -3,7 +3,6 @@
 import gzip
 import heapq
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import islice
@@ -13,10 +12,25 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import decode, from_attributes, to_attributes
+from trainmaster.adapters.dynamodb.rows import (
+    account_of,
+    counts,
+    is_behind,
+    last_ends,
+    limits,
+    run_times_of,
+    ties_by_name,
+    usage_line,
+)
 from trainmaster.adapters.dynamodb.transactions import unavailable
 from trainmaster.errors import UnavailableError
-from trainmaster.jobs import Attempt, Capacity, Job, JobState, epoch_ms
-from trainmaster.ledger import Cause, MonthAccount, PreemptionEntry, UsageLine, budget_cents, month_of
+from trainmaster.jobs import (
+    Attempt,
+    Job,
+    JobState,
+    epoch_ms,
+)
+from trainmaster.ledger import MonthAccount, PreemptionEntry, UsageLine, budget_cents, month_of
 from trainmaster.policy import Budget, Policy, PoolPolicy
 from trainmaster.ports import Alias, HistoryLine, PoolState, TeamState
 from trainmaster.pricing import PriceTable
@@ -24,7 +38,6 @@ from trainmaster.scheduling.candidates import HEADS, Lane, chosen_lanes
 from trainmaster.scheduling.capacity import minus, pool_vector
 from trainmaster.scheduling.run_times import RunTimes
 from trainmaster.scheduling.snapshot import (
-    AccountLimit,
     BudgetState,
     Hold,
     RunningJob,
@@ -75,7 +88,7 @@ class DynamoReader:
         """Read the pool; what it costs depends on teams, shapes and running jobs, not on the queue."""
         counters = self._get(layout.counters_key(pool.name)) or {}
         holds = tuple(decode(Hold, content) for name, content in counters.items() if name.startswith("hold#"))
-        used, warm = _counts(counters, "used#"), _counts(counters, "warm#")
+        used, warm = counts(counters, "used#"), counts(counters, "warm#")
         lanes = chosen_lanes(self._lanes(pool.name), free=minus(pool_vector(pool), used), now=now)
         waiting = tuple(entry for lane in lanes for entry in self._heads(pool.name, lane))
         return Snapshot(
@@ -88,8 +101,8 @@ class DynamoReader:
             due=self._due(pool.name, now=now),
             running=tuple(decode(RunningJob, item) for item in self._query(f"R#{pool.name}")),
             gone_preemptors=frozenset(hold.preemptor for hold in holds if not self._waits(hold.preemptor)),
-            account_limits=_limits(counters),
-            last_end=_last_ends(counters),
+            account_limits=limits(counters),
+            last_end=last_ends(counters),
             budgets=self._budgets(policy, {entry.team for entry in waiting}, now=now),
             order_key=counters.get(layout.ORDER_KEY),
             prices=PriceTable(overrides=policy.prices),
@@ -116,7 +129,7 @@ class DynamoReader:
         item = self._get(layout.month_key(team, month)) or {}
         return BudgetState(
             month=month,
-            account=_account(item),
+            account=account_of(item),
             limit_cents=budget_cents(budget.usd_per_month),
             at_limit=budget.at_limit,
             warned=item.get(layout.WARNED, False),
@@ -125,11 +138,11 @@ class DynamoReader:
     # ---- money
 
     def month(self, team: str, month: str) -> MonthAccount:
-        return _account(self._get(layout.month_key(team, month)) or {})
+        return account_of(self._get(layout.month_key(team, month)) or {})
 
     def usage(self, team: str, month: str) -> tuple[tuple[UsageLine, ...], tuple[PreemptionEntry, ...]]:
         partition = layout.month_key(team, month)[0]
-        lines = tuple(_usage_line(item) for item in self._query(partition, prefix="j#"))
+        lines = tuple(usage_line(item) for item in self._query(partition, prefix="j#"))
         takings = tuple(decode(PreemptionEntry, item) for item in self._query(partition, prefix="p#"))
         return lines, takings
 
@@ -137,12 +150,12 @@ class DynamoReader:
 
     def run_times(self, pool: str) -> dict[tuple[str, str], RunTimes]:
         found = ((item["sk"].partition("#"), item) for item in self._query(f"H#{pool}"))
-        return {(team, lane): _run_times(item) for (team, _, lane), item in found}
+        return {(team, lane): run_times_of(item) for (team, _, lane), item in found}
 
     def predicted(self, pool: str, team: str, lane: str) -> timedelta | None:
         """How long the team's next job of this lane is likely to train."""
         item = self._get(layout.run_times_key(pool, team, layout.short_lane(lane)))
-        return None if item is None else _run_times(item).predicted
+        return None if item is None else run_times_of(item).predicted
 
     # ---- parked
 
@@ -206,7 +219,7 @@ class DynamoReader:
             ScanIndexForward=False,
         )
         found = ((item["ended_at"], item["pk"].removeprefix("J#")) for item in pages)
-        ordered = (one for one in _ties_by_name(found) if after is None or _is_behind(one, after))
+        ordered = (one for one in ties_by_name(found) if after is None or is_behind(one, after))
         return tuple(islice(ordered, limit))
 
     def jobs(self, names: Iterable[str]) -> dict[str, Job]:
@@ -222,20 +235,20 @@ class DynamoReader:
         counters = self._get(layout.counters_key(pool)) or {}
         teams = {
             item["sk"]: TeamState(
-                used=_counts(item, "used#"),
+                used=counts(item, "used#"),
                 waiting=item.get("parked", 0)
                 + sum(n for name, n in item.items() if name.startswith("lane#")),
             )
             for item in self._query(f"T#{pool}")
         }
-        warm = _counts(counters, "warm#")
+        warm = counts(counters, "warm#")
         return PoolState(
-            used=_counts(counters, "used#"),
+            used=counts(counters, "used#"),
             teams=teams,
             warm=warm,
             warm_pools=self._warm_pools(pool) if warm else (),
-            account_limits=_limits(counters),
-            last_end=_last_ends(counters),
+            account_limits=limits(counters),
+            last_end=last_ends(counters),
             order_key=counters.get(layout.ORDER_KEY),
         )
 
@@ -297,71 +310,6 @@ class DynamoReader:
         except BotoCoreError as error:
             raise UnavailableError("the table did not answer") from error
         return answer
-
-
-def _counts(item: dict[str, Any], prefix: str) -> dict[Capacity, int]:
-    return {Capacity.parse(name): count for name, count in _named(item, prefix) if count}
-
-
-def _limits(counters: dict[str, Any]) -> dict[Capacity, AccountLimit]:
-    return {Capacity.parse(name): decode(AccountLimit, limit) for name, limit in _named(counters, "limit#")}
-
-
-def _last_ends(counters: dict[str, Any]) -> dict[Capacity, datetime]:
-    return {Capacity.parse(name): datetime.fromisoformat(at) for name, at in _named(counters, "ended#")}
-
-
-def _named(item: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Attributes of one kind, without the kind in their names."""
-    return ((name.removeprefix(prefix), part) for name, part in item.items() if name.startswith(prefix))
-
-
-def _run_times(item: dict[str, Any]) -> RunTimes:
-    counts: dict[int, dict[int, int]] = defaultdict(dict)
-    for name, count in _named(item, "b#"):
-        limit, _, length = name.partition("#")
-        counts[int(limit)][int(length)] = count
-    by_month: dict[str, dict[int, int]] = defaultdict(dict)
-    for name, count in _named(item, "n#"):
-        month, _, priority = name.partition("#")
-        by_month[month][int(priority)] = count
-    return RunTimes(
-        last=timedelta(seconds=item["t1"]),
-        previous=timedelta(seconds=item["t2"]),
-        since=datetime.fromisoformat(item["since"]),
-        counts=counts,
-        by_month=by_month,
-    )
-
-
-def _account(item: dict[str, Any]) -> MonthAccount:
-    spent = item.get("spent", 0)
-    return MonthAccount(spent=spent, reserved=item.get("committed", 0) - spent)
-
-
-def _usage_line(item: dict[str, Any]) -> UsageLine:
-    by = {Cause(name): cents for name, cents in _named(item, "by#")}
-    return UsageLine(
-        job=item["sk"].removeprefix("j#"),
-        instance_seconds=item.get("instance_seconds", 0),
-        cents=None if item.get("unpriced") else sum(by.values()),
-        by=by,
-    )
-
-
-def _ties_by_name(found: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Equal instants come from the index in no order of their own: newest first, then by name."""
-    tied: list[tuple[str, str]] = []
-    for one in found:
-        if tied and tied[0][0] != one[0]:
-            yield from sorted(tied)
-            tied = []
-        tied.append(one)
-    yield from sorted(tied)
-
-
-def _is_behind(one: tuple[str, str], after: tuple[str, str]) -> bool:
-    return one[0] < after[0] or (one[0] == after[0] and one[1] > after[1])
 
 
 def _key(key: layout.Key) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from trainmaster.adapters.dynamodb.codec import encode, from_attributes, value
 from trainmaster.adapters.dynamodb.transactions import ConditionsFailedError, Transactions, unavailable
 from trainmaster.adapters.dynamodb.writes import Retention, Writes, with_new_versions
 from trainmaster.errors import TeamLimit, TeamLimitError
-from trainmaster.jobs import Capacity, Job
+from trainmaster.jobs import Job
 from trainmaster.ports import Admission, Change, Guard
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
+from trainmaster.shapes import Capacity
 
 
 class DynamoJobStore:

@@ -9,7 +9,10 @@ from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import encode
 from trainmaster.adapters.dynamodb.counting import Update
 from trainmaster.adapters.dynamodb.writes import Operation, Writes, job_item
-from trainmaster.jobs import Job, epoch_ms
+from trainmaster.jobs import (
+    Job,
+    epoch_ms,
+)
 from trainmaster.ports import Admission, Alias, Closing, HistoryLine
 from trainmaster.scheduling.entries import waiting_entry
 

@@ -10,7 +10,11 @@ from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import encode, iso, to_attributes, value
 from trainmaster.adapters.dynamodb.counting import Update, Updates, bill_warm, counted, warm_changed
 from trainmaster.adapters.dynamodb.layout import Key
-from trainmaster.jobs import Attempt, Job, JobState
+from trainmaster.jobs import (
+    Attempt,
+    Job,
+    JobState,
+)
 from trainmaster.ledger import PreemptionEntry, month_of
 from trainmaster.ports import Alias, Change, Guard, HistoryLine
 from trainmaster.scheduling.entries import running_entry, waiting_entry

@@ -1,0 +1,93 @@
+"""The table of ends: what each end that SageMaker knows makes of a job."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from trainmaster.jobs import Job, JobState, Reason
+
+_S = JobState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What DescribeTrainingJob said about one training job."""
+
+    training_job_name: str
+    training_job_arn: str
+    status: str
+    secondary_status: str
+    failure_reason: str | None = None
+    training_since: datetime | None = None
+    ended_at: datetime | None = None
+    selected_type: str | None = None
+    """The type SageMaker took of InstancePreferences; None before it has, and where there was no choice."""
+    warm_status: str | None = None
+    """WarmPoolStatus.Status: Available, InUse, Reused, Terminated; None without a warm pool."""
+    billable: timedelta | None = None
+    """BillableTimeInSeconds: of each instance, for spot with the discount in it; None before the end."""
+
+
+TERMINAL_STATUSES = frozenset({"Completed", "Failed", "Stopped"})
+"""TrainingJobStatus values that are final. Source: SageMaker API, DescribeTrainingJob."""
+PENDING_TIME_RAN_OUT = "MaxPendingTimeExceeded"
+STOPPED_OUTSIDE = "stopped-outside"
+"""Code of the reason where nobody of ours asked for the stop."""
+CAPACITY_ERROR = "CapacityError"
+"""The code before the colon in FailureReason when the instances could not be provisioned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """What a SageMaker end makes of a job."""
+
+    becomes: JobState
+    reason: Reason
+
+
+def end_of(job: Job, seen: Observation | None) -> End | None:
+    """The table of ends; None while the training job has not ended.
+
+    ``seen`` is None when SageMaker does not know the training job (any more).
+    """
+    assert job.is_live, job.state
+    if seen is None:
+        return _end(_S.FAILED, "deleted-outside", "the training job was deleted in SageMaker")
+    if seen.status not in TERMINAL_STATUSES:
+        return None
+    return _ended(job, seen)
+
+
+def _ended(job: Job, seen: Observation) -> End:
+    stopping = job.state is JobState.STOPPING
+    match (seen.status, seen.secondary_status):
+        case ("Completed", _):
+            return _end(_S.COMPLETED, "completed", "the training job completed")
+        case ("Stopped", "MaxRuntimeExceeded"):
+            return _end(_S.STOPPED, "max-runtime", "the training job reached its MaxRuntimeInSeconds")
+        case _ if stopping:
+            return End(becomes=_S.STOPPED, reason=job.reason or _STOPPED_BY_USER)
+        case ("Stopped", "MaxWaitTimeExceeded"):
+            return _end(_S.STOPPED, "max-wait", "the spot job reached its MaxWaitTimeInSeconds")
+        case ("Failed", _):
+            return _failed(seen)
+        case ("Stopped", secondary) if secondary == PENDING_TIME_RAN_OUT:
+            return _end(_S.PENDING, "capacity", "SageMaker had no instances within the pending time")
+        case _ if job.state is JobState.PREEMPTING:
+            return End(becomes=_S.PREEMPTED, reason=job.reason or _PREEMPTED)
+        case _:
+            return _end(_S.STOPPED, STOPPED_OUTSIDE, "somebody stopped the training job in SageMaker")
+
+
+def _failed(seen: Observation) -> End:
+    text = seen.failure_reason or "SageMaker gave no reason"
+    if text.partition(":")[0].strip() == CAPACITY_ERROR:
+        return _end(_S.PENDING, "capacity", text)
+    return _end(_S.FAILED, "training-failed", text)
+
+
+def _end(becomes: JobState, code: str, message: str) -> End:
+    return End(becomes=becomes, reason=Reason(code=code, message=message))
+
+
+_STOPPED_BY_USER = Reason(code="stopped-by-user", message="stopped on request")
+_PREEMPTED = Reason(code="preemption", message="made room for a job that ranks ahead")

@@ -1,0 +1,102 @@
+"""What a job asks for and a pool counts: instances by type, on-demand and managed spot apart."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+
+class CapacityType(StrEnum):
+    ON_DEMAND = "on-demand"
+    SPOT = "spot"
+
+
+class Capacity(str):
+    """What a pool counts: instances of one type, on-demand and managed spot apart.
+
+    A text (``ml.g5.xlarge``, ``ml.g5.xlarge:spot``), because it is the key of nearly every count of a pass
+    and texts remember their hash.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, instance_type: str, capacity_type: CapacityType = CapacityType.ON_DEMAND) -> Self:
+        suffix = _SPOT if capacity_type is CapacityType.SPOT else ""
+        return super().__new__(cls, instance_type + suffix)
+
+    @property
+    def instance_type(self) -> str:
+        return self.removesuffix(_SPOT)
+
+    @property
+    def capacity_type(self) -> CapacityType:
+        return CapacityType.SPOT if self.endswith(_SPOT) else CapacityType.ON_DEMAND
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what ``str()`` wrote."""
+        return super().__new__(cls, text)
+
+
+_SPOT = ":spot"
+
+Vector = Mapping[Capacity, int]
+"""Instances asked for, used or free."""
+
+
+def vector_text(vector: Vector) -> str:
+    """One line for people and keys: ``ml.g5.xlarge:spot=2+ml.p5.48xlarge=1``, always in one order."""
+    return "+".join(f"{capacity}={vector[capacity]}" for capacity in sorted(vector))
+
+
+def parse_vector(text: str) -> dict[Capacity, int]:
+    """Read what ``vector_text`` wrote."""
+    parts = (part.rpartition("=") for part in text.split("+") if part)
+    return {Capacity.parse(capacity): int(count) for capacity, _, count in parts}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """One form a job can run in."""
+
+    vector: Vector
+    subnet: str | None = None
+    """The one subnet it is bound to; None: those of the request."""
+    warm_key: str | None = None
+    """What a warm pool must have in common with it to be reused; None where SageMaker keeps none."""
+
+    @property
+    def capacity_type(self) -> CapacityType:
+        """One shape is either on-demand or spot as a whole."""
+        return next(iter(self.vector)).capacity_type
+
+    @property
+    def instances(self) -> int:
+        return sum(self.vector.values())
+
+
+class Choice(StrEnum):
+    """Who picks one of several shapes."""
+
+    FIRST_FIT = "first-fit"
+    """The planner: the first that fits."""
+    SAGEMAKER = "sagemaker"
+    """SageMaker (InstancePreferences): all that have room are held until it says which it took."""
+
+
+def asked_for(shapes: Sequence[Shape], choice: Choice) -> Vector:
+    """What must be free at most: the best shape, or all that SageMaker may choose from."""
+    if choice is Choice.FIRST_FIT:
+        return shapes[0].vector
+    return {capacity: count for shape in shapes for capacity, count in shape.vector.items()}
+
+
+def lane_text(shapes: Sequence[Shape], choice: Choice) -> str:
+    """Equal for jobs that ask for the same thing: ``ml.g5.xlarge=2``, alternatives with ``>`` between."""
+    between = ">" if choice is Choice.FIRST_FIT else "|"
+    subnets = (f"@{shape.subnet}" if shape.subnet else "" for shape in shapes)
+    return between.join(vector_text(shape.vector) + at for shape, at in zip(shapes, subnets, strict=True))
+
+
+def fits(asked: Vector, free: Vector) -> bool:
+    return all(free.get(capacity, 0) >= count for capacity, count in asked.items())
