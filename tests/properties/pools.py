@@ -116,12 +116,12 @@ def running_jobs(draw: st.DrawFn, number: int) -> RunningJob:
 
 
 @st.composite
-def policies(draw: st.DrawFn) -> PoolPolicy:
+def policies(draw: st.DrawFn, surely: str) -> PoolPolicy:
     capacity = {A: draw(st.integers(0, 4)), B: draw(st.integers(0, 3))}
     quotas: Mapping[str, Quota] = {}
-    if draw(st.booleans()):
+    if surely == "quotas" or draw(st.booleans()):
         first = draw(st.integers(0, capacity[A]))
-        limit = draw(st.sampled_from([None, {A: 0}, {A: 1}]))
+        limit = draw(st.sampled_from([{A: 0}, {A: 1}] if surely == "quotas" else [None, {A: 0}, {A: 1}]))
         quotas = {
             "vision": Quota(nominal={A: first}, borrowing_limit=limit),
             "speech": Quota(nominal={A: capacity[A] - first, B: capacity[B]}),
@@ -132,14 +132,15 @@ def policies(draw: st.DrawFn) -> PoolPolicy:
         spot_capacity={A: draw(st.integers(0, 1))},
         order=Order(backfill=draw(st.integers(0, 4)) > 0),
         preemption=Preemption(
-            enabled=draw(st.integers(0, 4)) > 0,
+            enabled=surely == "delay" or draw(st.integers(0, 4)) > 0,
             min_priority_gap=draw(st.sampled_from([1, 1, 2])),
             min_runtime=minutes(draw(st.sampled_from([0, 0, 30]))),
-            preempt_delay=minutes(draw(st.sampled_from([0, 0, 60]))),
+            preempt_delay=minutes(60 if surely == "delay" else draw(st.sampled_from([0, 0, 60]))),
             needs_checkpoint=draw(st.integers(0, 5)) == 0,
         ),
         warm_pool=WarmPool(
-            keep_alive=minutes(draw(st.sampled_from([0, 10]))), retain=minutes(draw(st.sampled_from([0, 5])))
+            keep_alive=minutes(10 if surely == "warm" else draw(st.sampled_from([0, 10]))),
+            retain=minutes(draw(st.sampled_from([0, 5]))),
         ),
         quotas=quotas,
     )
@@ -155,7 +156,7 @@ def warm_pools(draw: st.DrawFn, number: int) -> KeptPool:
         team=draw(st.sampled_from(TEAMS)),
         vector=vector,
         warm_key=key,
-        since=NOON - minutes(draw(st.sampled_from([0, 3, 40]))),
+        since=NOON - minutes(draw(st.sampled_from([0, 3, 25, 40]))),
         expires_at=NOON + minutes(draw(st.sampled_from([-1, 0.5, 1.5, 5, 9]))),
         releasing=draw(st.integers(0, 5)) == 0,
     )
@@ -168,10 +169,11 @@ def cases(draw: st.DrawFn, *, plain: bool = False, surely: str = "") -> Case:
     Args:
         draw: Hypothesis's.
         plain: Without warm pools, holds, limits and money.
-        surely: Which of ``warm``, ``holds``, ``limits`` and ``money`` there is in any case.
+        surely: What there is for certain: ``warm``, ``holds``, ``limits``, ``money``, ``quotas``, ``delay``.
     """
-    pool = draw(policies())
-    live = tuple(draw(running_jobs(number)) for number in range(draw(st.integers(0, 5))))
+    pool = draw(policies(surely))
+    most = 2 if surely in {"warm", "quotas", "money"} else 5
+    live = tuple(draw(running_jobs(number)) for number in range(draw(st.integers(0, most))))
     queue = tuple(draw(waiting_jobs(number)) for number in range(draw(st.integers(1, 6))))
     case = Case(pool=pool, snapshot=Snapshot(waiting=queue, running=live, prices=PRICES))
     if draw(st.integers(0, 3)):
@@ -224,11 +226,11 @@ def _holds(draw: st.DrawFn, case: Case) -> dict[str, Any]:
 
 @st.composite
 def _budgets(draw: st.DrawFn) -> BudgetState:
-    spent, reserved = draw(st.integers(0, 500)), draw(st.integers(0, 500))
+    spent, reserved = draw(st.sampled_from([0, 0, 40, 900])), draw(st.sampled_from([0, 0, 50]))
     return BudgetState(
         month="2026-11",
         account=MonthAccount(spent=spent, reserved=reserved),
-        limit_cents=draw(st.sampled_from([100, 1000, 5000])),
+        limit_cents=draw(st.sampled_from([100, 150, 1000, 5000])),
         at_limit=draw(st.sampled_from(list(AtLimit))),
         warned=draw(st.booleans()),
     )

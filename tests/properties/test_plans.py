@@ -257,7 +257,7 @@ def test_whoever_is_stopped_may_be_stopped_and_ranks_behind(case: Case) -> None:
 
 
 @always
-@given(cases())
+@given(cases(surely="delay"))
 def test_a_preemption_leaves_enough_victims_alone_that_what_frees_itself_is_waited_for(case: Case) -> None:
     delay = case.pool.preemption.preempt_delay
     for action, before, _ in steps(case):
@@ -293,7 +293,7 @@ def tiers_of(case: Case) -> dict[str, int]:
 
 
 @always
-@given(cases())
+@given(cases(surely="quotas"))
 def test_no_team_borrows_more_than_its_limit(case: Case) -> None:
     for action, _, after in steps(case):
         quota = case.pool.quotas.get(action.job.team) if isinstance(action, Start) else None
