@@ -76,11 +76,15 @@ class Watch:
         self.preemptions += 1
 
     def _judge_new_attempt(self, before: Job, after: Job) -> None:
-        """The number rises by one, and only after the training job was seen to be over."""
+        """The number rises by one, and only after the training job was seen to be over.
+
+        Somebody may have deleted it between that look and this write: only what has ended can be deleted.
+        """
         assert after.attempt == before.attempt + 1
         assert before.live is not None
-        ended = self.sagemaker.jobs[before.live.training_job_name]
-        assert not ended.is_live, f"{ended.name} runs, and {after.name} waits for another attempt"
+        ended = self.sagemaker.jobs.get(before.live.training_job_name)
+        still = ended is not None and ended.is_live
+        assert not still, f"{after.name} waits for another attempt while its last one runs"
 
     # ---- each step
 

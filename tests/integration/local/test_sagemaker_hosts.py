@@ -175,8 +175,10 @@ def test_spot_hosts_are_taken_away_together(world: World):
     world.twin.spot("job", "interrupt")
     world.wait_until("job", "Interrupted")
 
-    for name in ("algo-1", "algo-2"):
-        assert events(world, name)[-1] == ("exit", None, 137)
+    killed = ("exit", None, 137)
+    wait_for(
+        lambda: all(killed in events(world, name) for name in ("algo-1", "algo-2")), "both are taken away"
+    )
 
 
 def test_what_two_hosts_call_the_same_is_the_first_ones(quick: World):

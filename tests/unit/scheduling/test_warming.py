@@ -1,5 +1,6 @@
 """Warm pools at SageMaker: lengthened, given up, and counted until they are gone."""
 
+from dataclasses import replace
 from datetime import datetime
 from types import SimpleNamespace
 from typing import Any, cast
@@ -75,6 +76,15 @@ def test_a_pool_that_sagemaker_still_keeps_is_asked_for_again(scene: Scene) -> N
     with pytest.raises(StillWarmError, match="old"):
         warming.settle(POOL, scene.around)
     assert scene.counted == [POOL]
+
+
+def test_a_pool_whose_release_got_lost_on_the_way_is_given_up_again(scene: Scene) -> None:
+    asked = replace(POOL, releasing=True)
+    scene.around.store.change_warm("main", POOL, asked, at=NOON)
+    with pytest.raises(StillWarmError):
+        warming.settle(asked, scene.around)
+    warming.settle(asked, scene.around)
+    assert scene.counted == []
 
 
 def test_a_pool_that_was_kept_for_longer_than_the_table_knows_is_given_up(scene: Scene) -> None:

@@ -23,7 +23,7 @@ MOST_DRAWS = 40
 MOST_LOOKS = 150_000
 """Jobs looked at in all passes of all futures: about a second of CPU. Source: measured, 5 to 7 us each."""
 HOUR, DAY = 3600.0, 24 * 3600.0
-ERROR_OF_AN_HOUR, ERROR_OF_A_DAY = 0.6, 0.25
+ERROR_OF_AN_HOUR, ERROR_OF_A_DAY = 0.7, 0.25
 """What the futures do not vary, as the standard deviation of the logarithm of a wait: people submit in
 bursts, and the jobs of a burst are alike. A long wait averages that out. Source: measured in replays."""
 Z90 = 1.2816

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from itertools import chain
 
-from trainmaster.jobs import JobState
+from trainmaster.jobs import JobState, Vector
 from trainmaster.policy import PoolPolicy
 from trainmaster.runtime import END_SLACK
 from trainmaster.scheduling.actions import DropHold, LimitHold, Plan, Preempt, Start
@@ -17,7 +17,8 @@ from trainmaster.scheduling.chance import Chance
 from trainmaster.scheduling.durations import START_UP, Durations, saved_by, waits_again
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.slots import Slots
-from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob
+from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob, total
+from trainmaster.scheduling.warm_pools import reusable
 from trainmaster.shapes import (
     Shape,
     lane_text,
@@ -27,6 +28,8 @@ STOPS_AFTER, STOPS_WITHIN = timedelta(seconds=60), timedelta(seconds=120)
 """From StopTrainingJob to the end; after 120 s it is killed. Source: SageMaker API, StopTrainingJob."""
 FINEST, COARSENESS = timedelta(seconds=10), 0.03
 """Events so close together are decided on at once; further off, this part of the time until then."""
+LOOKED_AT_EVERY = timedelta(minutes=1)
+"""How often the scheduler is woken to see whether a warm pool is gone."""
 ROUNDS = 12
 """Passes over what starts and ends within such a stretch; what is left then counts as of its end."""
 HORIZON = timedelta(days=56)
@@ -54,7 +57,8 @@ class Future:
     together, and whoever gets it counts as started when it came free: so that hundreds of jobs can pass
     through the pool in a few dozen passes, at no loss of throughput.
 
-    Warm pools count as free: they are given up as soon as their room is needed.
+    Warm pools count as free, as they are given up as soon as their room is needed; those that end by
+    themselves any moment count as taken until somebody has seen that they are gone.
     """
 
     def __init__(self, outlook: Outlook, arrivals: Iterator[WaitingJob], chance: Chance) -> None:
@@ -85,6 +89,7 @@ class Future:
             self._queue(waiting)
         for job in outlook.snapshot.running:
             self._ends[job.name] = self._holds_until(job)
+        self._going = self._warm_pools_that_go()
         self._events = [(at, name) for name, at in self._ends.items()]
         heapify(self._events)
 
@@ -149,8 +154,11 @@ class Future:
         return happened
 
     def _ended(self, name: str, at: datetime) -> None:
-        job = self._running.pop(name)
         del self._ends[name]
+        if name in self._going:
+            self._slots.came_free(self._going.pop(name), at)
+            return
+        job = self._running.pop(name)
         take(self._used, job.vector)
         self._slots.came_free(job.vector, at)
         if job.state is JobState.PREEMPTING:
@@ -166,6 +174,18 @@ class Future:
             self._trains[job.name] -= saved_by(job, stopped=now)
             return now + self._stopping()
         return (job.training_since or max(job.claimed_at + START_UP, now)) + trains
+
+    def _warm_pools_that_go(self) -> dict[str, Vector]:
+        """By a name that no job has; each comes free with the next look at it."""
+        going: dict[str, Vector] = {}
+        now = self._outlook.now
+        for warm in self._outlook.snapshot.warm_pools:
+            if not reusable(warm, now=now):
+                name = f"~warm~{warm.training_job_name}"
+                going[name] = warm.vector
+                gone = now if warm.releasing else max(warm.expires_at, now)
+                self._ends[name] = gone + self._chance.draw() * LOOKED_AT_EVERY
+        return going
 
     def _stopping(self) -> timedelta:
         return STOPS_AFTER + self._chance.draw() * (STOPS_WITHIN - STOPS_AFTER)
@@ -191,7 +211,7 @@ class Future:
         return replace(
             self._outlook.snapshot,
             used=self._used,
-            warm={},
+            warm=total(self._going.values()),
             warm_pools=(),
             holds=tuple(self._holds.values()),
             waiting=tuple(chain.from_iterable(lane[:HEADS] for lane in self._lanes.values())),

@@ -41,7 +41,7 @@ def settle(pool: WarmPool, now: Pass) -> None:
     """
     seen = now.training.describe(pool.training_job_name)
     if seen is not None and seen.warm_status == WARM_AVAILABLE:
-        if now.clock() - pool.expires_at > OVERDUE:
+        if pool.releasing or now.clock() - pool.expires_at > OVERDUE:
             now.training.keep_alive(pool.training_job_name, timedelta())
         raise StillWarmError(f"SageMaker still keeps the warm pool of {pool.training_job_name}")
     now.store.change_warm(now.pool, pool, None, at=now.clock())
