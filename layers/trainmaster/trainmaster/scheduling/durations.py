@@ -155,3 +155,28 @@ def waits_again(job: RunningJob, asked_as: WaitingJob | None) -> WaitingJob:
         has_checkpoint=job.has_checkpoint,
         predicted=job.predicted,
     )
+
+
+def runs(job: WaitingJob, shape: Shape, *, at: datetime, stops: int) -> RunningJob:
+    """A job of a forecast that got its instances at this instant."""
+    trains = at + START_UP
+    return RunningJob(
+        name=job.name,
+        ver=job.ver,
+        team=job.team,
+        state=JobState.RUNNING,
+        vector=shape.vector,
+        priority=job.priority,
+        score=job.score,
+        claimed_at=at,
+        lease_until=trains,
+        training_job_name=job.name,
+        known_to_sagemaker=True,
+        training_since=trains,
+        ends_by=trains + job.runs_at_most + END_SLACK,
+        stop_sent=False,
+        preemptible=True,
+        has_checkpoint=job.has_checkpoint,
+        preemptions=stops,
+        runs_at_most=job.runs_at_most,
+    )

@@ -7,22 +7,18 @@ from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from itertools import chain
 
-from trainmaster.jobs import JobState, Vector
+from trainmaster.jobs import JobState
 from trainmaster.policy import PoolPolicy
-from trainmaster.runtime import END_SLACK
 from trainmaster.scheduling.actions import DropHold, LimitHold, Plan, Preempt, Start
 from trainmaster.scheduling.candidates import HEADS
 from trainmaster.scheduling.capacity import ASKED_TO_STOP, take
 from trainmaster.scheduling.chance import Chance
-from trainmaster.scheduling.durations import START_UP, Durations, saved_by, waits_again
+from trainmaster.scheduling.durations import START_UP, Durations, runs, saved_by, waits_again
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.slots import Slots
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob, total
 from trainmaster.scheduling.warm_pools import reusable
-from trainmaster.shapes import (
-    Shape,
-    lane_text,
-)
+from trainmaster.shapes import Vector, lane_text
 
 STOPS_AFTER, STOPS_WITHIN = timedelta(seconds=60), timedelta(seconds=120)
 """From StopTrainingJob to the end; after 120 s it is killed. Source: SageMaker API, StopTrainingJob."""
@@ -259,7 +255,7 @@ class Future:
         self._asked_as[job.name] = job
         take(self._used, vector, times=-1)
         stops = self._stops.get(job.name, int(job.state is JobState.PREEMPTED))
-        self._running[job.name] = _running(job, action.shape, at=at, stops=stops)
+        self._running[job.name] = runs(job, action.shape, at=at, stops=stops)
         if job.name not in self._trains:
             self._trains[job.name] = self._outlook.durations.of_waiting(job, self._chance.draw())
         self._ends_at(job.name, at + START_UP + self._trains[job.name])
@@ -282,27 +278,3 @@ def _rank(job: WaitingJob) -> tuple[int, str]:
 
 def _lane(job: WaitingJob) -> Lane:
     return (job.team, lane_text(job.shapes, job.choice))
-
-
-def _running(job: WaitingJob, shape: Shape, *, at: datetime, stops: int) -> RunningJob:
-    trains = at + START_UP
-    return RunningJob(
-        name=job.name,
-        ver=job.ver,
-        team=job.team,
-        state=JobState.RUNNING,
-        vector=shape.vector,
-        priority=job.priority,
-        score=job.score,
-        claimed_at=at,
-        lease_until=trains,
-        training_job_name=job.name,
-        known_to_sagemaker=True,
-        training_since=trains,
-        ends_by=trains + job.runs_at_most + END_SLACK,
-        stop_sent=False,
-        preemptible=True,
-        has_checkpoint=job.has_checkpoint,
-        preemptions=stops,
-        runs_at_most=job.runs_at_most,
-    )
