@@ -139,3 +139,26 @@ def test_C14_a_capacity_lowered_beside_a_pass_binds_every_claim_after_it(
     assert world.states(*names).count("running") == max(started, 1)
     trains(world, *world.sagemaker.live())
     assert started <= 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(200))
+def test_whatever_all_handlers_do_at_once_nothing_is_lost_doubled_or_too_many(seed: int, busy: World) -> None:
+    for number, priority in ((3, 1), (4, 3), (5, 2)):
+        busy.submit(f"job{number}", priority=priority)
+    busy.sagemaker.end("job2", "Completed")
+    acts: list[Callable[[], Any]] = [
+        busy.ring,
+        busy.ring,
+        busy.reconcile,
+        lambda: busy.tell("job2"),
+        lambda: busy.api("DELETE", "/jobs/job3"),
+        lambda: busy.patch("job1", priority=5),
+        lambda: busy.submit("job6", priority=4),
+    ]
+    at_once(busy, seed, *acts)
+    names = [f"job{number}" for number in range(1, 7)]
+    busy.check(*names)
+    busy.a_minute_passes()
+    busy.check(*names)
+    assert busy.states("job2", "job3") == ["completed", "stopped"]
