@@ -89,7 +89,7 @@ class Meter:
             case "TransactWriteItems":
                 self.wcu += sum(_write_units(one) for one in call.params["TransactItems"])
             case other:
-                raise NotImplementedError(f"a pass over a full pool was not known to call {other}")
+                raise LookupError(f"a pass over a full pool was not known to call {other}")
 
     def _read(self, items: Sequence[Mapping[str, Any]]) -> None:
         """Strongly consistent: a unit for every 4 KiB of all items together, and one for nothing."""

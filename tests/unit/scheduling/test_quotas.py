@@ -8,10 +8,10 @@ from trainmaster.jobs import JobState
 from trainmaster.policy import Quota
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.quotas import BORROWER, COVERED, Quotas
-from trainmaster.scheduling.snapshot import Hold, RunningJob, WaitingJob
+from trainmaster.scheduling.snapshot import AccountLimit, Hold, RunningJob, WaitingJob
 from trainmaster.shapes import Capacity
 
-from tests.builders import NOON, A, B, of, pool, running, snapshot, waiting
+from tests.builders import NOON, A, B, minutes, of, pool, running, snapshot, waiting
 from tests.unit.scheduling.plans import decided, quota, shape, shared, starts, told
 
 
@@ -119,6 +119,16 @@ def test_a_team_at_its_borrowing_limit_makes_room_among_its_own_jobs() -> None:
     meanwhile = plan(snapshot(live[0], asked, ours("a", 0, priority=5), holds=(hold,)), rules, now=NOON)
     assert meanwhile.actions == ()
     assert meanwhile.reasons["a"].message == f"s is stopping to make room for {A}=1"
+
+
+def test_a_team_at_its_borrowing_limit_stops_nobody_for_a_shape_that_it_may_not_have_anyway() -> None:
+    free_to_stop = running("s", team="vision", vector=of(1, B))
+    wants = ours("a", 0, priority=5, shapes=(shape(1), shape(1, B)))
+    kept = running("r", team="vision", minutes_ago=9, preemptible=False)
+    refused = AccountLimit(limit=1, until=NOON + minutes(5), refusals=1)
+    rules = replace(pool(4, b=4), quotas={"vision": Quota(nominal={}, borrowing_limit={A: 1, B: 1})})
+    world = snapshot(kept, free_to_stop, wants, account_limits={Capacity(B): refused})
+    assert plan(world, rules, now=NOON).actions == ()
 
 
 def test_a_team_at_its_borrowing_limit_waits_where_it_may_not_stop_its_own() -> None:

@@ -196,12 +196,12 @@ class Turn:
 
     def _preempt_own(self, job: WaitingJob) -> None:
         """A team at its borrowing limit makes room for its more urgent job among its own, or that waits."""
-        if self.reasons[job.name].code != QUOTA:
-            return
-        if job.name in self.room.holds:
+        refused = [(shape, self._refusal(job, shape)) for shape in self._choices(job)]
+        shapes = [shape for shape, reason in refused if reason is not None and reason.code == QUOTA]
+        if shapes and job.name in self.room.holds:
             self._wait_for_victims(job)
         else:
-            any(self._preempts(job, shape, self._ahead(shape.vector)) for shape in self._choices(job))
+            any(self._preempts(job, shape, self._ahead(shape.vector)) for shape in shapes)
 
     def _preempts(self, job: WaitingJob, shape: Shape, ahead: Sequence[Reservation]) -> bool:
         tier = self.quotas.tier(job.name)
