@@ -22,7 +22,7 @@ from typing import Any, cast
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
 from trainmaster.jobs import JobState
 from trainmaster.policy import PoolPolicy, Quota
-from trainmaster.ports import Notifier, TrainingApi
+from trainmaster.ports import AlarmKeeper, Mailer, Notifier, TrainingApi
 from trainmaster.scheduling.actions import Start
 from trainmaster.scheduling.candidates import HEADS, MAX_LANES
 from trainmaster.scheduling.passes import Scheduler
@@ -162,10 +162,13 @@ def _scheduler(client: Any, table: str) -> Scheduler:  # noqa: ANN401  boto3's c
         policies=DynamoPolicyStore(client, table=table),
         snapshots=reader,
         store=store,
+        errands=store,
         reader=reader,
         pools=reader,
         training=cast("TrainingApi", nobody),
+        alarms=cast("AlarmKeeper", nobody),
         notifier=cast("Notifier", nobody),
+        mailer=cast("Mailer", nobody),
         reranker=Reranker(store=store, queue=reader, reader=reader, clock=clock),
         clock=clock,
         stack="depth",

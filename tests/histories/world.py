@@ -21,7 +21,7 @@ from trainmaster.scheduling.reranking import Reranker
 from tests.builders import NOON
 from tests.histories.stage import Stage
 from tests.histories.watch import JudgedStore, Watch
-from tests.memory.edges import MemoryCheckpoints, MemoryDoorbell, MemoryNotifier
+from tests.memory.edges import MemoryAlarms, MemoryCheckpoints, MemoryDoorbell, MemoryMailer, MemoryNotifier
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
 from tests.memory.sagemaker import MemorySageMaker
@@ -41,6 +41,8 @@ class World:
     doorbell: MemoryDoorbell = field(default_factory=MemoryDoorbell)
     checkpoints: MemoryCheckpoints = field(default_factory=MemoryCheckpoints)
     notifier: MemoryNotifier = field(default_factory=MemoryNotifier)
+    mailer: MemoryMailer = field(default_factory=MemoryMailer)
+    alarms: MemoryAlarms = field(default_factory=MemoryAlarms)
     sagemaker: MemorySageMaker = field(init=False)
     reader: MemoryReader = field(init=False)
     policies: MemoryPolicyStore = field(init=False)
@@ -68,10 +70,13 @@ class World:
             policies=policies,
             snapshots=reader,
             store=store,
+            errands=store,
             reader=reader,
             pools=reader,
             training=training,
+            alarms=watched(self.alarms),
             notifier=watched(self.notifier),
+            mailer=watched(self.mailer),
             reranker=Reranker(store=store, queue=reader, reader=reader, clock=self.clock),
             clock=self.clock,
             stack="trainmaster",

@@ -83,7 +83,8 @@ import functions.api.app
 from trainmaster.bootstrap import Wiring
 from trainmaster.settings import Settings
 wiring = Wiring(Settings(table="t", doorbell_url="https://sqs/q", stack="s", account_id="1",
-                         admin_principal_arns=(), retention_days=1))
+                         admin_principal_arns=(), retention_days=1,
+                         alarm_topic_arn="", mail_topic_arn=""))
 assert wiring.api is not None
 wiring.reader, wiring.store, wiring.policies, wiring.doorbell
 print(json.dumps([path for path in opened if "/botocore/data/" in path]))

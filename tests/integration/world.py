@@ -110,6 +110,8 @@ class World:
             account_id=ACCOUNT,
             admin_principal_arns=(USER,),
             retention_days=90,
+            alarm_topic_arn="arn:aws:sns:us-east-1:123456789012:alarms",
+            mail_topic_arn="arn:aws:sns:us-east-1:123456789012:mail",
         )
         wiring = Wiring(settings)
         wiring.clock = lambda: self.now  # type: ignore[method-assign]

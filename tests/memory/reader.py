@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from trainmaster.governance.violations import ViolationRecord
 from trainmaster.jobs import (
     Attempt,
     Job,
@@ -57,6 +58,10 @@ class MemoryReader:
         attempts = sorted(number for one, number in self._tables.attempts if one == entry)
         lines = tuple(self._tables.lines[entry][-HISTORY_LINES:])
         return tuple(self._tables.attempts[entry, number] for number in attempts), lines
+
+    def violations(self, month: str) -> tuple[ViolationRecord, ...]:
+        found = (one for one in self._tables.violations.values() if month_of(one.at) == month)
+        return tuple(sorted(found, key=lambda one: (one.at, one.training_job_name)))
 
     # ---- a pass
 

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from trainmaster.errands import Errand
 from trainmaster.errors import LostRaceError, TeamLimit, TeamLimitError
+from trainmaster.governance.violations import ViolationRecord
 from trainmaster.jobs import (
     Attempt,
     Job,
     JobState,
 )
 from trainmaster.ledger import PreemptionEntry, month_of
+from trainmaster.notices import errands_of
 from trainmaster.ports import Admission, Alias, Change, Guard, HistoryLine
 from trainmaster.scheduling.run_times import Run, RunTimes
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
@@ -39,6 +42,44 @@ class MemoryJobStore:
         )
         tables.lines[job.spec.entry_id].append(line)
 
+    def adopt(self, job: Job, body: bytes, *, at: datetime) -> None:
+        tables, live = self._tables, job.live
+        assert live is not None
+        _require(job.name not in tables.jobs and job.name not in tables.aliases, "the name is in use")
+        tables.jobs[job.name] = job
+        tables.requests[job.name] = body
+        alias = Alias(job=job.name, entry_id=job.spec.entry_id, attempt=live.number)
+        tables.aliases[live.training_job_name] = alias
+        tables.attempts[job.spec.entry_id, live.number] = live
+        line = HistoryLine(at=at, attempt=live.number, from_state=None, to_state=job.state, reason=job.reason)
+        tables.lines[job.spec.entry_id].append(line)
+        _add(tables.pools[job.spec.pool].used, job.vector, +1)
+        if live.month is not None and live.reserved_cents:
+            tables.months[job.spec.team, live.month].committed += live.reserved_cents
+
+    def record_violation(self, record: ViolationRecord) -> bool:
+        known = record.training_job_name in self._tables.violations
+        self._tables.violations.setdefault(record.training_job_name, record)
+        return not known
+
+    def leave(self, pool: str, errands: Sequence[Errand]) -> None:
+        for errand in errands:
+            self._tables.errands.setdefault((pool, errand.id), errand)
+
+    def errands(self, pool: str, *, limit: int) -> tuple[Errand, ...]:
+        found = sorted(key for key in self._tables.errands if key[0] == pool)
+        return tuple(self._tables.errands[key] for key in found[:limit])
+
+    def take(self, pool: str, errand: Errand, *, until: datetime, now: datetime) -> bool:
+        found = self._tables.errands.get((pool, errand.id))
+        if found is None or (found.taken_until is not None and found.taken_until > now):
+            return False
+        self._tables.errands[pool, errand.id] = replace(found, taken_until=until)
+        return True
+
+    def done(self, pool: str, errand: Errand) -> None:
+        self._tables.errands.pop((pool, errand.id), None)
+
     def commit(
         self, changes: Sequence[Change], *, at: datetime, guard: Guard | None = None
     ) -> tuple[Job, ...]:
@@ -49,6 +90,8 @@ class MemoryJobStore:
             self._check_guard(guard, pool, changes[0].after)
         for change in changes:
             self._write(change, at=at)
+            for errand in errands_of(change, at=at):
+                self._tables.errands[change.after.spec.pool, errand.id] = errand
         if guard is not None:
             _apply_guard(guard, pool)
             if guard.reuses is not None:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from trainmaster.adapters.dynamodb.layout import lane
+from trainmaster.errands import Errand
+from trainmaster.governance.violations import ViolationRecord
 from trainmaster.jobs import (
     Attempt,
     Job,
@@ -62,6 +64,10 @@ class Usage:
 class Tables:
     jobs: dict[str, Job] = field(default_factory=dict)
     requests: dict[str, bytes] = field(default_factory=dict)
+    errands: dict[tuple[str, str], Errand] = field(default_factory=dict)
+    """By pool and id."""
+    violations: dict[str, ViolationRecord] = field(default_factory=dict)
+    """By training-job name."""
     aliases: dict[str, Alias] = field(default_factory=dict)
     attempts: dict[tuple[str, int], Attempt] = field(default_factory=dict)
     """By (entry id, number)."""
@@ -76,4 +82,4 @@ class Tables:
 
 def lane_of(job: Job) -> str:
     """Jobs of a team with an equal lane wait in one line."""
-    return lane(job.spec.shapes, job.spec.choice)
+    return lane(job.shapes, job.spec.choice)

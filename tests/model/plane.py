@@ -32,7 +32,7 @@ from trainmaster.submission import Submission, new_job
 
 from tests.bodies import resources, tag_list
 from tests.builders import NOON, A
-from tests.memory.edges import MemoryDoorbell, MemoryNotifier
+from tests.memory.edges import MemoryAlarms, MemoryDoorbell, MemoryMailer, MemoryNotifier
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
 from tests.memory.sagemaker import MemorySageMaker, TrainingJob
@@ -305,10 +305,13 @@ def _scheduler(replay: Replay, tables: Tables, store: Any, reader: Any, training
         policies=replay.watched(MemoryPolicyStore(tables)),
         snapshots=reader,
         store=store,
+        errands=store,
         reader=reader,
         pools=reader,
         training=training,
+        alarms=MemoryAlarms(),
         notifier=MemoryNotifier(),
+        mailer=MemoryMailer(),
         reranker=Reranker(store=store, queue=reader, reader=reader, clock=clock),
         clock=clock,
         stack="trainmaster",

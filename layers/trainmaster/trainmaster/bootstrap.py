@@ -13,6 +13,7 @@ from trainmaster.adapters.checkpoints import S3Checkpoints
 from trainmaster.adapters.doorbell import SqsDoorbell
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
 from trainmaster.adapters.events import EventBridgeNotifier
+from trainmaster.adapters.mail import SnsMailer
 from trainmaster.adapters.sagemaker import SageMakerTraining
 from trainmaster.idle_alarms import IdleWatch
 from trainmaster.observer import Observer
@@ -60,6 +61,10 @@ class Wiring:
         return SageMakerTraining(self._client("sagemaker"))
 
     @cached_property
+    def alarms(self) -> CloudWatchAlarms:
+        return CloudWatchAlarms(self._client("cloudwatch"), topic_arn=self.settings.alarm_topic_arn)
+
+    @cached_property
     def doorbell(self) -> SqsDoorbell:
         return SqsDoorbell(self._client("sqs"), queue_url=self.settings.doorbell_url)
 
@@ -91,10 +96,13 @@ class Wiring:
             policies=self.policies,
             snapshots=self.reader,
             store=self.store,
+            errands=self.store,
             reader=self.reader,
             pools=self.reader,
             training=self.training,
+            alarms=self.alarms,
             notifier=EventBridgeNotifier(self._client("events"), stack=self.settings.stack),
+            mailer=SnsMailer(self._client("sns"), topic_arn=self.settings.mail_topic_arn),
             reranker=Reranker(store=self.store, queue=self.reader, reader=self.reader, clock=self.clock),
             clock=self.clock,
             stack=self.settings.stack,
@@ -115,9 +123,8 @@ class Wiring:
 
     @cached_property
     def idle_watch(self) -> IdleWatch:
-        alarms = CloudWatchAlarms(self._client("cloudwatch"))
         return IdleWatch(
-            alarms=alarms,
+            alarms=self.alarms,
             reader=self.reader,
             store=self.store,
             clock=self.clock,

@@ -138,6 +138,10 @@ class UnreachableError(UnavailableError):
     """There is no connection to the service: the call was never sent."""
 
 
+class AlarmQuotaError(UnavailableError):
+    """CloudWatch takes no more alarms of the account."""
+
+
 class StillWarmError(UnavailableError):
     """SageMaker still keeps a warm pool that is to go."""
 

@@ -10,7 +10,8 @@ from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
 
-from trainmaster.shapes import CapacityType, Choice, Shape, Vector, asked_for
+from trainmaster.failure_classes import Diagnosis
+from trainmaster.shapes import CapacityType, Choice, Shape, Vector, asked_for, on_demand
 
 
 class JobState(StrEnum):
@@ -111,8 +112,26 @@ class Attempt:
     taken_by_team: str | None = None
     stop_sent: bool = False
     """SageMaker took our StopTrainingJob."""
+    interruptions: int = 0
+    """Of a spot attempt: how often SageMaker took its instances away."""
+    trained: timedelta | None = None
+    """In status Training so far, all stretches together; None: nobody said."""
+    guarded: str | None = None
+    """Digest of the alarms that watch its GPUs, as last put; None: none were put yet, or none are wanted."""
+    unguarded: Reason | None = None
+    """Why its GPUs go unwatched although the policy wants it."""
+    guard_again_at: datetime | None = None
+    """Before that nobody tries again to put its alarms."""
     idle_since: datetime | None = None
     """Its idle alarm is in ALARM since then."""
+    stop_due: datetime | None = None
+    """When it is to be stopped unless its GPUs work again by then."""
+    underused_since: datetime | None = None
+    """Its utilization alarm is in ALARM since then."""
+    checkpoint_overdue: bool = False
+    """Its owner was told that the newest checkpoint is too old."""
+    diagnosis: Diagnosis | None = None
+    """Of an attempt that failed."""
     ended_at: datetime | None = None
     reason: Reason | None = None
     instance_seconds: int = 0
@@ -121,6 +140,8 @@ class Attempt:
     """What it cost; None until it has ended, or where the price is unknown."""
     cents_by: Mapping[str, int] = field(default_factory=dict)
     """The same by what it was spent on."""
+    saved_cents: int = 0
+    """What the same instances would have cost more on demand."""
 
     @property
     def vector(self) -> Vector:
@@ -157,6 +178,12 @@ class JobSpec:
     """KeepAlivePeriodInSeconds as asked for: a wish, cut to the pool's."""
     predicted: timedelta | None = None
     """Mean of the team's last two run times in this shape, when it was submitted."""
+    retries: int | None = None
+    """Most retries of failures that its owner wants; None: as many as the policy allows."""
+    halves_batch: bool = False
+    """Its owner lets a retry after running out of GPU memory halve the batch."""
+    adopted: bool = False
+    """It went round the queue: SageMaker ran it before we knew of it."""
 
     @property
     def has_checkpoint(self) -> bool:
@@ -164,7 +191,7 @@ class JobSpec:
 
     @property
     def vector(self) -> Vector:
-        """What it asks for while it waits; with InstancePreferences every type there is a choice of."""
+        """What it asked for as submitted; with InstancePreferences every type there is a choice of."""
         return asked_for(self.shapes, self.choice)
 
     @property
@@ -196,6 +223,20 @@ class Job:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     preemptions: int = 0
+    retries: int = 0
+    """Attempts made because one before failed; what AWS is to blame for at the start is not counted."""
+    productive: timedelta = timedelta()
+    """In status Training since the last failure that was charged as a retry, over ended attempts."""
+    halvings: int = 0
+    """How often the batch was halved because the GPUs ran out of memory."""
+    interruptions: int = 0
+    """Of ended spot attempts."""
+    spot_trained: timedelta = timedelta()
+    """In status Training, over ended spot attempts."""
+    spot_elapsed: timedelta = timedelta()
+    """From claim to end, over the same."""
+    on_demand: bool = False
+    """The spot rules moved it: it asks for on-demand instances from now on."""
     survived: timedelta = timedelta()
     """Training time of earlier attempts that is safe in checkpoints."""
     extensions: int = 0
@@ -215,9 +256,22 @@ class Job:
         return self.spec.name
 
     @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The forms it can run in from now on, the best first."""
+        if not self.on_demand:
+            return self.spec.shapes
+        moved = [on_demand(shape) for shape in self.spec.shapes]
+        return tuple(shape for index, shape in enumerate(moved) if shape not in moved[:index])
+
+    @property
+    def max_wait(self) -> timedelta | None:
+        """As submitted; None once it asks for on-demand instances."""
+        return None if self.on_demand else self.spec.max_wait
+
+    @property
     def vector(self) -> Vector:
         """What it holds, or asks for while it waits."""
-        return self.live.vector if self.live else self.spec.vector
+        return self.live.vector if self.live else asked_for(self.shapes, self.spec.choice)
 
     @property
     def is_final(self) -> bool:

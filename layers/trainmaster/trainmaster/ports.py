@@ -5,7 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from trainmaster.alarms import Alarm
 from trainmaster.ends import Observation
+from trainmaster.errands import Errand
+from trainmaster.governance.violations import ViolationRecord
 from trainmaster.jobs import (
     Attempt,
     Job,
@@ -150,6 +153,18 @@ class JobStore(Protocol):
             TeamLimitError: The team has reached one of its limits in the pool.
         """
 
+    def adopt(self, job: Job, body: bytes, *, at: datetime) -> None:
+        """Store a job that SageMaker runs already: running, counted, with its request as far as it is known.
+
+        Raises LostRaceError when the name is in use.
+        """
+
+    def record_violation(self, record: ViolationRecord) -> bool:
+        """Keep what rules found about a training job; False: it was kept before, and is not replaced."""
+
+    def leave(self, pool: str, errands: Sequence[Errand]) -> None:
+        """Leave errands to ``schedule`` beside those that ``commit`` leaves; one that is there stays."""
+
     def commit(
         self, changes: Sequence[Change], *, at: datetime, guard: Guard | None = None
     ) -> tuple[Job, ...]:
@@ -175,6 +190,23 @@ class JobStore(Protocol):
 
     def warned(self, team: str, month: str) -> None:
         """The team was told that most of its month's budget is spent."""
+
+
+class ErrandStore(Protocol):
+    """Errands of a pool, or of ``STRAYS``."""
+
+    def errands(self, pool: str, *, limit: int) -> tuple[Errand, ...]:
+        """By their ids."""
+
+    def take(self, pool: str, errand: Errand, *, until: datetime, now: datetime) -> bool:
+        """True: it is ours until then. False: it is done, or another pass is at it."""
+
+    def done(self, pool: str, errand: Errand) -> None: ...
+
+
+class ViolationReader(Protocol):
+    def violations(self, month: str) -> tuple[ViolationRecord, ...]:
+        """Of jobs of one month (``YYYY-MM``, UTC), the oldest first."""
 
 
 class JobReader(Protocol):
@@ -279,6 +311,33 @@ class TrainingApi(Protocol):
         """How long its warm pool is kept from its end on; zero gives it up. False: it has none (any more)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """A training job that somebody else started, as far as SageMaker shows it."""
+
+    observation: Observation
+    request: Mapping[str, Any]
+    """The CreateTrainingJob request that would make it again; without tags."""
+    created_at: datetime
+    tuning_job_arn: str | None = None
+
+
+class TrainingJobReader(Protocol):
+    """SageMaker, for jobs that are not known to us. Every call may raise UnavailableError."""
+
+    def described(self, training_job_name: str) -> Described | None: ...
+
+    def in_progress(self, *, limit: int) -> tuple[str, ...]:
+        """Names of training jobs that have not ended, the newest first."""
+
+    def tags(self, training_job_arn: str) -> dict[str, str]: ...
+
+
+class LogReader(Protocol):
+    def tail(self, training_job_name: str) -> tuple[str, ...]:
+        """The last lines its hosts logged, the oldest first; empty where there are none. Never raises."""
+
+
 class CheckpointReader(Protocol):
     def newest(self, uri: str) -> datetime | None:
         """When the newest checkpoint below an S3 URI was written, or a time before; None: there is none."""
@@ -292,6 +351,24 @@ class Notifier(Protocol):
 class AlarmReader(Protocol):
     def in_alarm_since(self, alarm_name: str) -> datetime | None:
         """When it went to ALARM; None in any other state and when there is no such alarm."""
+
+    def names(self, prefix: str, *, in_alarm: bool = False) -> tuple[str, ...]:
+        """All alarms whose names begin so, or only those in ALARM."""
+
+
+class AlarmKeeper(Protocol):
+    """Every call may raise UnavailableError."""
+
+    def put(self, alarms: Sequence[Alarm]) -> None:
+        """Make each or replace it, in this order. Raises AlarmQuotaError."""
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Those that are gone already are fine."""
+
+
+class Mailer(Protocol):
+    def mail(self, subject: str, text: str, attributes: Mapping[str, str]) -> None:
+        """To everybody who has subscribed, filtered by the attributes. Raises UnavailableError."""
 
 
 class Doorbell(Protocol):

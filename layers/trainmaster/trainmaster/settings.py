@@ -14,6 +14,9 @@ class Settings:
     account_id: str
     admin_principal_arns: tuple[str, ...]
     retention_days: int
+    alarm_topic_arn: str
+    """Where alarms of training jobs report to."""
+    mail_topic_arn: str
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Self:
@@ -26,4 +29,6 @@ class Settings:
             account_id=env["TRAINMASTER_ACCOUNT_ID"],
             admin_principal_arns=tuple(arn.strip() for arn in admins if arn.strip()),
             retention_days=int(env["TRAINMASTER_RETENTION_DAYS"]),
+            alarm_topic_arn=env["TRAINMASTER_ALARM_TOPIC_ARN"],
+            mail_topic_arn=env["TRAINMASTER_MAIL_TOPIC_ARN"],
         )

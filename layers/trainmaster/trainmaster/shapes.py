@@ -1,7 +1,7 @@
 """What a job asks for and a pool counts: instances by type, on-demand and managed spot apart."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
 
@@ -73,6 +73,14 @@ class Shape:
     @property
     def instances(self) -> int:
         return sum(self.vector.values())
+
+
+def on_demand(shape: Shape) -> Shape:
+    """The same instances, not as spot."""
+    return replace(
+        shape,
+        vector={Capacity(capacity.instance_type): count for capacity, count in shape.vector.items()},
+    )
 
 
 class Choice(StrEnum):

@@ -11,6 +11,7 @@ from trainmaster.jobs import (
     Job,
 )
 from trainmaster.policy import WarmPool as WarmRules
+from trainmaster.policy import parse_policy
 from trainmaster.scheduling import starting
 from trainmaster.scheduling.actions import Charge, Start
 from trainmaster.scheduling.context import Pass
@@ -18,7 +19,7 @@ from trainmaster.scheduling.entries import waiting_entry
 from trainmaster.shapes import Shape
 
 from tests.builders import NOON, attempt, job, minutes, of, pool
-from tests.memory.edges import MemoryNotifier
+from tests.memory.edges import MemoryAlarms, MemoryMailer, MemoryNotifier
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
 from tests.memory.sagemaker import MemorySageMaker
@@ -44,14 +45,17 @@ def claimed(one: Job, shape: Shape, *, keep_alive: timedelta = TEN_MINUTES, **st
         pool="main",
         policy_version=policy.version,
         store=store,
+        errands=store,
         reader=reader,
         pools=reader,
         training=MemorySageMaker(clock),
+        alarms=MemoryAlarms(),
         notifier=MemoryNotifier(),
+        mailer=MemoryMailer(),
         clock=clock,
         stack="tm",
         rules=replace(pool(), warm_pool=WarmRules(keep_alive=keep_alive)),
-        spot_max_wait=timedelta(hours=6),
+        policy=parse_policy({}),
     )
     action = Start(job=waiting_entry(one), shape=shape, room=of(9), warm={}, **start)
     live = starting.claim(one, action, now).live

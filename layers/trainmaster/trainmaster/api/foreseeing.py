@@ -82,7 +82,7 @@ def _shape(job: Job, decided: Plan) -> Shape:
         for action in decided.actions
         if isinstance(action, Start | Preempt) and action.job.name == job.name
     )
-    return next(picked, job.spec.shapes[0])
+    return next(picked, job.shapes[0])
 
 
 def _cost_usd(job: Job, shape: Shape, prices: PriceTable) -> float | None:
@@ -90,7 +90,7 @@ def _cost_usd(job: Job, shape: Shape, prices: PriceTable) -> float | None:
     spec = job.spec
     length: timedelta = min(spec.predicted or spec.max_runtime, spec.max_runtime)
     if spec.choice is Choice.SAGEMAKER:
-        rate = prices.dearest_usd_per_hour(one.vector for one in spec.shapes)
+        rate = prices.dearest_usd_per_hour(one.vector for one in job.shapes)
     else:
         rate = prices.vector_usd_per_hour(shape.vector)
     cents = cost_cents(rate, length)

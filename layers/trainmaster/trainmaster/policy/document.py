@@ -5,6 +5,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from trainmaster.errors import FieldError, PolicyViolationError
+from trainmaster.policy.governing import Governing, Spot
 from trainmaster.policy.model import DEFAULT_TEAM, AtLimit, Budget, Policy, PoolPolicy, TeamPolicy
 from trainmaster.policy.names import entries_by_type, name_of
 from trainmaster.policy.pools import pool_of
@@ -68,7 +69,7 @@ def parse_policy(document: object) -> Policy:
         warnings=tuple(findings.warnings),
         source=document,
         prices=prices,
-        spot_max_wait=spot_max_wait,
+        governing=Governing(spot=Spot(max_wait=spot_max_wait)),
     )
 
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from trainmaster.errors import FieldError
+from trainmaster.policy.governing import Governing
 from trainmaster.policy.principals import PrincipalPattern
 from trainmaster.user_options import MAX_PRIORITY
 
@@ -148,8 +149,12 @@ class Policy:
     """As written: people read back what they wrote, with the keys that only later versions act on."""
     prices: Mapping[str, Decimal] = field(default_factory=dict)
     """USD per instance-hour by type; goes before the shipped table."""
-    spot_max_wait: timedelta = timedelta(hours=6)
-    """Where the planner makes a job a spot job: how much longer than its run time it may take."""
+    governing: Governing = field(default_factory=Governing)
+    """What becomes of jobs while they run, fail or are interrupted."""
+
+    @property
+    def spot_max_wait(self) -> timedelta:
+        return self.governing.spot.max_wait
 
     def pool(self, name: str) -> PoolPolicy | None:
         return next((pool for pool in self.pools if pool.name == name), None)

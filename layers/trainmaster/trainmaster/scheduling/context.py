@@ -1,10 +1,19 @@
 """What one pass over one pool works with."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 
-from trainmaster.policy import PoolPolicy
-from trainmaster.ports import Clock, JobReader, JobStore, Notifier, PoolReader, TrainingApi
+from trainmaster.policy import Policy, PoolPolicy
+from trainmaster.ports import (
+    AlarmKeeper,
+    Clock,
+    ErrandStore,
+    JobReader,
+    JobStore,
+    Mailer,
+    Notifier,
+    PoolReader,
+    TrainingApi,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,12 +21,15 @@ class Pass:
     pool: str
     policy_version: int
     store: JobStore
+    errands: ErrandStore
     reader: JobReader
     pools: PoolReader
     training: TrainingApi
+    alarms: AlarmKeeper
     notifier: Notifier
+    mailer: Mailer
     clock: Clock
     stack: str
+    policy: Policy
     rules: PoolPolicy
-    spot_max_wait: timedelta
-    """What MaxWaitTimeInSeconds is above MaxRuntimeInSeconds where the planner picked spot."""
+    """The pool's section of the policy."""

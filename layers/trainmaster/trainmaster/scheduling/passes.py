@@ -3,11 +3,15 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from trainmaster.errands import Errand
 from trainmaster.policy import parse_policy
 from trainmaster.ports import (
+    AlarmKeeper,
     Clock,
+    ErrandStore,
     JobReader,
     JobStore,
+    Mailer,
     Notifier,
     PolicyStore,
     PoolReader,
@@ -16,6 +20,7 @@ from trainmaster.ports import (
 )
 from trainmaster.scheduling.actions import Action
 from trainmaster.scheduling.context import Pass
+from trainmaster.scheduling.errand_runner import run_errands
 from trainmaster.scheduling.executor import execute, explain
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.reranking import Reranker, needs_reranking
@@ -29,10 +34,13 @@ class Scheduler:
     policies: PolicyStore
     snapshots: SnapshotReader
     store: JobStore
+    errands: ErrandStore
     reader: JobReader
     pools: PoolReader
     training: TrainingApi
+    alarms: AlarmKeeper
     notifier: Notifier
+    mailer: Mailer
     reranker: Reranker
     clock: Clock
     stack: str
@@ -57,23 +65,29 @@ class Scheduler:
             pool=name,
             policy_version=stored.version,
             store=self.store,
+            errands=self.errands,
             reader=self.reader,
             pools=self.pools,
             training=self.training,
+            alarms=self.alarms,
             notifier=self.notifier,
+            mailer=self.mailer,
             clock=self.clock,
             stack=self.stack,
+            policy=policy,
             rules=pool,
-            spot_max_wait=policy.spot_max_wait,
         )
         outcome = execute(decided, context)
         summary.looks += 1
         summary.done += outcome.done
         summary.postponed += len(outcome.postponed)
         summary.failures += outcome.failures
+        errands = run_errands(context)
+        summary.errands += errands.done
+        summary.postponed += len(errands.postponed)
         if outcome.gave_up:
             return False
-        if outcome.done:
+        if outcome.done or errands.done:
             return True
         explain(decided.reasons, snapshot.waiting, context)
         if not needs_reranking(snapshot, pool):
@@ -88,6 +102,7 @@ class Summary:
 
     looks: int = 0
     done: list[Action] = field(default_factory=list)
+    errands: list[Errand] = field(default_factory=list)
     postponed: int = 0
     reranked: int = 0
     """Jobs that got a score of the pool's new order."""

@@ -61,7 +61,7 @@ def _attempt(job: Job, action: Start, now: Pass, *, at: datetime) -> Attempt:
     max_runtime, _ = runtime.runtime_left(job)
     shape, charge = action.shape, action.charge
     spot = shape.capacity_type is CapacityType.SPOT
-    max_wait = (job.spec.max_wait or max_runtime + now.spot_max_wait) if spot else None
+    max_wait = (job.max_wait or max_runtime + now.policy.spot_max_wait) if spot else None
     keep_alive = min(now.rules.warm_pool.keep_alive, job.spec.keep_alive or LONGEST_KEEP_ALIVE)
     return Attempt(
         number=job.attempt,

@@ -42,12 +42,22 @@ class Update:
 Updates = defaultdict[Key, Update]
 
 
+def counted_in(job: Job) -> Updates:
+    """A job that came to be as it is."""
+    updates: Updates = defaultdict(Update)
+    places(updates, job, +1)
+    live = job.live
+    if live is not None and live.month is not None and live.reserved_cents:
+        updates[layout.month_key(job.spec.team, live.month)].add["committed"] += live.reserved_cents
+    return updates
+
+
 def counted(changes: Sequence[Change], *, at: datetime, guard: Guard | None) -> Updates:
     """Every row of sums that a commit touches, once."""
     updates: Updates = defaultdict(Update)
     for change in changes:
-        _places(updates, change.before, -1)
-        _places(updates, change.after, +1)
+        places(updates, change.before, -1)
+        places(updates, change.after, +1)
         _ends(updates, change, at=at)
         _charge(updates, change)
     if guard is not None:
@@ -72,7 +82,7 @@ def bill_warm(updates: Updates, warm: WarmPool, *, at: datetime) -> None:
         _bill(updates, warm.team, warm.month, line)
 
 
-def _places(updates: Updates, job: Job, sign: int) -> None:
+def places(updates: Updates, job: Job, sign: int) -> None:
     """Where a job stands: in use, in its lane, or parked."""
     spec = job.spec
     team = updates[layout.team_key(spec.pool, spec.team)]
@@ -81,7 +91,7 @@ def _places(updates: Updates, job: Job, sign: int) -> None:
             updates[layout.counters_key(spec.pool)].add[layout.used(capacity)] += sign * count
             team.add[layout.used(capacity)] += sign * count
     elif not job.is_final:
-        lane = layout.waiting_in(layout.lane(spec.shapes, spec.choice))
+        lane = layout.waiting_in(layout.lane(job.shapes, spec.choice))
         team.add["parked" if job.is_parked else lane] += sign
         team.add[layout.WAITING] += sign
 
@@ -99,7 +109,8 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
         return
     trained = change.before.survived + ((attempt.ended_at or at) - attempt.training_since)
     run = Run(trained=trained, limit=spec.max_runtime, priority=change.after.priority, ended_at=at)
-    _run(updates[layout.run_times_key(spec.pool, spec.team, layout.lane(spec.shapes, spec.choice))], run)
+    lane = layout.lane(change.after.shapes, spec.choice)
+    _run(updates[layout.run_times_key(spec.pool, spec.team, lane)], run)
 
 
 def _run(times: Update, run: Run) -> None:

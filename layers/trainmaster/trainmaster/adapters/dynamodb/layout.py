@@ -18,6 +18,8 @@
 | a team's month | ``U#team#month`` | ``total`` |
 | a job's usage in it | ``U#team#month`` | ``j#name`` |
 | who took what from it | ``U#team#month`` | ``p#time#name`` |
+| errand | ``E#pool`` | ``id`` |
+| violations of a training job | ``V#month`` | ``time#training-job-name`` |
 | policy | ``POLICY`` | ``current``, ``v#revision`` |
 
 Only final jobs have ``ended_at`` beside ``team``, so only they are in the index ``by_team``.
@@ -111,6 +113,14 @@ def usage_key(team: str, month: str, name: str) -> Key:
 
 def taking_key(team: str, month: str, at: str, victim: str) -> Key:
     return (f"U#{team}#{month}", f"p#{at}#{victim}")
+
+
+def errand_key(pool: str, errand_id: str) -> Key:
+    return (f"E#{pool}", errand_id)
+
+
+def violation_key(month: str, at: str, training_job_name: str) -> Key:
+    return (f"V#{month}", f"{at}#{training_job_name}")
 
 
 def queue_key(pool: str, entry: WaitingJob) -> Key:

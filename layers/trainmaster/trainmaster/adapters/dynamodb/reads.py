@@ -24,6 +24,7 @@ from trainmaster.adapters.dynamodb.rows import (
 )
 from trainmaster.adapters.dynamodb.transactions import unavailable
 from trainmaster.errors import UnavailableError
+from trainmaster.governance.violations import ViolationRecord
 from trainmaster.jobs import (
     Attempt,
     Job,
@@ -145,6 +146,10 @@ class DynamoReader:
         lines = tuple(usage_line(item) for item in self._query(partition, prefix="j#"))
         takings = tuple(decode(PreemptionEntry, item) for item in self._query(partition, prefix="p#"))
         return lines, takings
+
+    def violations(self, month: str) -> tuple[ViolationRecord, ...]:
+        partition = layout.violation_key(month, "", "")[0]
+        return tuple(decode(ViolationRecord, item) for item in self._query(partition))
 
     # ---- run times
 

@@ -9,10 +9,12 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from trainmaster.adapters.dynamodb import layout, submissions
-from trainmaster.adapters.dynamodb.codec import encode, from_attributes, value
+from trainmaster.adapters.dynamodb.codec import decode, encode, from_attributes, iso, value
 from trainmaster.adapters.dynamodb.transactions import ConditionsFailedError, Transactions, unavailable
-from trainmaster.adapters.dynamodb.writes import Retention, Writes, with_new_versions
+from trainmaster.adapters.dynamodb.writes import Operation, Retention, Writes, with_new_versions
+from trainmaster.errands import Errand
 from trainmaster.errors import TeamLimit, TeamLimitError
+from trainmaster.governance.violations import ViolationRecord
 from trainmaster.jobs import Job
 from trainmaster.ports import Admission, Change, Guard
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
@@ -36,6 +38,58 @@ class DynamoJobStore:
             if limit is None:
                 raise
             raise TeamLimitError(limit) from error
+
+    def adopt(self, job: Job, body: bytes, *, at: datetime) -> None:
+        packed = gzip.compress(body, mtime=0)
+        self._transactions.write(self._writes.of_adoption(job, packed, at=at))
+
+    def record_violation(self, record: ViolationRecord) -> bool:
+        return self._put_new(self._writes.violation(record))
+
+    def leave(self, pool: str, errands: Sequence[Errand]) -> None:
+        for errand in errands:
+            self._put_new(self._writes.errand(pool, errand, only_if="attribute_not_exists(pk)"))
+
+    def errands(self, pool: str, *, limit: int) -> tuple[Errand, ...]:
+        try:
+            answer = self._client.query(
+                TableName=self._table,
+                KeyConditionExpression="pk = :pk",
+                ExpressionAttributeValues={":pk": {"S": layout.errand_key(pool, "")[0]}},
+                ConsistentRead=True,
+                Limit=limit,
+            )
+        except ClientError as error:
+            raise unavailable(error) from error
+        return tuple(decode(Errand, from_attributes(item)) for item in answer["Items"])
+
+    def take(self, pool: str, errand: Errand, *, until: datetime, now: datetime) -> bool:
+        try:
+            self._client.update_item(
+                TableName=self._table,
+                Key=_key(layout.errand_key(pool, errand.id)),
+                UpdateExpression="SET taken_until = :until",
+                ConditionExpression="attribute_exists(pk) AND"
+                " (attribute_not_exists(taken_until) OR taken_until <= :now)",
+                ExpressionAttributeValues={":until": value(iso(until)), ":now": value(iso(now))},
+            )
+        except ClientError as error:
+            return _lost(error)
+        return True
+
+    def done(self, pool: str, errand: Errand) -> None:
+        try:
+            self._client.delete_item(TableName=self._table, Key=_key(layout.errand_key(pool, errand.id)))
+        except ClientError as error:
+            raise unavailable(error) from error
+
+    def _put_new(self, operation: Operation) -> bool:
+        """False: there is one under this key."""
+        try:
+            self._client.put_item(**operation["Put"])
+        except ClientError as error:
+            return _lost(error)
+        return True
 
     def commit(
         self, changes: Sequence[Change], *, at: datetime, guard: Guard | None = None
@@ -73,7 +127,7 @@ class DynamoJobStore:
         try:
             self._client.update_item(
                 TableName=self._table,
-                Key={"pk": {"S": key[0]}, "sk": {"S": key[1]}},
+                Key=_key(key),
                 UpdateExpression="REMOVE #it" if content is None else "SET #it = :new",
                 ExpressionAttributeNames={"#it": attribute},
                 **noted,
@@ -92,8 +146,7 @@ class DynamoJobStore:
         return TeamLimit.MAX_SUBMISSIONS_PER_MINUTE if submissions.minute_was_full(positions) else None
 
     def _waiting(self, job: Job) -> int:
-        pk, sk = layout.team_key(job.spec.pool, job.spec.team)
-        key = {"pk": {"S": pk}, "sk": {"S": sk}}
+        key = _key(layout.team_key(job.spec.pool, job.spec.team))
         try:
             answer = self._client.get_item(TableName=self._table, Key=key, ConsistentRead=True)
         except ClientError as error:
@@ -102,16 +155,25 @@ class DynamoJobStore:
 
     def _change_hold(self, pool: str, hold: Hold, expression: str, values: dict[str, Any]) -> None:
         """Only the very hold that was seen; another pass may have been faster."""
-        pk, sk = layout.counters_key(pool)
         try:
             self._client.update_item(
                 TableName=self._table,
-                Key={"pk": {"S": pk}, "sk": {"S": sk}},
+                Key=_key(layout.counters_key(pool)),
                 UpdateExpression=expression,
                 ConditionExpression="#hold = :old",
                 ExpressionAttributeNames={"#hold": layout.hold_of(hold.preemptor)},
                 ExpressionAttributeValues={":old": value(encode(hold)), **values},
             )
         except ClientError as error:
-            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-                raise unavailable(error) from error
+            _lost(error)
+
+
+def _lost(error: ClientError) -> bool:
+    """False where a condition did not hold. Raises UnavailableError for everything else."""
+    if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+        raise unavailable(error) from error
+    return False
+
+
+def _key(key: layout.Key) -> dict[str, Any]:
+    return {"pk": {"S": key[0]}, "sk": {"S": key[1]}}

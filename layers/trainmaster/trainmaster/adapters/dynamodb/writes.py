@@ -8,14 +8,24 @@ from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import encode, iso, to_attributes, value
-from trainmaster.adapters.dynamodb.counting import Update, Updates, bill_warm, counted, warm_changed
+from trainmaster.adapters.dynamodb.counting import (
+    Update,
+    Updates,
+    bill_warm,
+    counted,
+    counted_in,
+    warm_changed,
+)
 from trainmaster.adapters.dynamodb.layout import Key
+from trainmaster.errands import Errand
+from trainmaster.governance.violations import ViolationRecord
 from trainmaster.jobs import (
     Attempt,
     Job,
     JobState,
 )
 from trainmaster.ledger import PreemptionEntry, month_of
+from trainmaster.notices import errands_of
 from trainmaster.ports import Alias, Change, Guard, HistoryLine
 from trainmaster.scheduling.entries import running_entry, waiting_entry
 from trainmaster.scheduling.snapshot import WarmPool
@@ -52,6 +62,11 @@ class Writes:
     def of(self, changes: Sequence[Change], *, at: datetime, guard: Guard | None) -> list[Operation]:
         """All operations of one commit; the jobs in ``changes`` already carry their new versions."""
         operations = [one for change in changes for one in self._of_change(change, at=at)]
+        operations += [
+            self.errand(change.after.spec.pool, errand)
+            for change in changes
+            for errand in errands_of(change, at=at)
+        ]
         if guard is not None:
             operations += self._unchanged(guard)
             operations += self._reused(changes[0].after.spec.pool, guard.reuses)
@@ -59,6 +74,33 @@ class Writes:
 
     def _updates(self, updates: Updates) -> list[Operation]:
         return [self.update(key, update) for key, update in updates.items() if update.says_something]
+
+    def of_adoption(self, job: Job, packed: bytes, *, at: datetime) -> list[Operation]:
+        """A job that SageMaker runs already: every row that submission and claim would have left."""
+        spec, live = job.spec, job.live
+        assert live is not None, f"{job.name} has no live attempt"
+        alias = Alias(job=spec.name, entry_id=spec.entry_id, attempt=live.number)
+        line = HistoryLine(at=at, attempt=live.number, from_state=None, to_state=job.state, reason=job.reason)
+        attempt_key = layout.attempt_key(spec.name, spec.entry_id, live.number)
+        attempt_item = {**encode(live), "ttl": self.retention.of_line(at)}
+        free = "attribute_not_exists(pk)"
+        return [
+            self.put(layout.job_key(job.name), job_item(job), only_if=free),
+            self.put(layout.alias_key(live.training_job_name), encode(alias), only_if=free),
+            self.put(layout.request_key(job.name), {"body": packed}),
+            self.put(layout.running_key(spec.pool, job.name), encode(running_entry(job))),
+            self.put(attempt_key, attempt_item),
+            self.history(job, line),
+            *self._updates(counted_in(job)),
+        ]
+
+    def errand(self, pool: str, errand: Errand, *, only_if: str | None = None) -> Operation:
+        return self.put(layout.errand_key(pool, errand.id), encode(errand), only_if=only_if)
+
+    def violation(self, record: ViolationRecord) -> Operation:
+        key = layout.violation_key(month_of(record.at), iso(record.at), record.training_job_name)
+        item = {**encode(record), "ttl": self.retention.of_line(record.at)}
+        return self.put(key, item, only_if="attribute_not_exists(pk)")
 
     def of_warm(
         self, pool: str, before: WarmPool | None, after: WarmPool | None, *, at: datetime

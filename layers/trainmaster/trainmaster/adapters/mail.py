@@ -1,0 +1,33 @@
+"""Mailer over SNS: the stack's mail topic."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from trainmaster.errors import UnavailableError
+
+MAX_SUBJECT = 100
+"""Characters, printable ASCII. Source: SNS API reference, Publish."""
+
+
+class SnsMailer:
+    def __init__(self, client: Any, *, topic_arn: str) -> None:
+        self._client = client
+        self._topic_arn = topic_arn
+
+    def mail(self, subject: str, text: str, attributes: Mapping[str, str]) -> None:
+        plain = subject.encode("ascii", "replace").decode()[:MAX_SUBJECT]
+        try:
+            self._client.publish(
+                TopicArn=self._topic_arn,
+                Subject=plain,
+                Message=text,
+                MessageAttributes={
+                    name: {"DataType": "String", "StringValue": content}
+                    for name, content in attributes.items()
+                    if content
+                },
+            )
+        except (ClientError, BotoCoreError) as error:
+            raise UnavailableError("SNS did not take the message") from error

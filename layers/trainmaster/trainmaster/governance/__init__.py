@@ -1,0 +1,5 @@
+"""Rules on every training job: what the policy has against a request, wherever the job came from."""
+
+from trainmaster.governance.violations import Violation
+
+__all__ = ["Violation"]

@@ -1,0 +1,46 @@
+"""What a rule found, and what is kept of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from trainmaster.policy.governing import Mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """One thing in a request that one rule is against."""
+
+    rule: str
+    """Key of the policy's ``rules``; a team's own come as ``teams.NAME.rules.KEY``."""
+    field: str
+    """Path into the CreateTrainingJob request."""
+    message: str
+    """What is wrong; values that may be secret are never repeated."""
+    hint: str
+    """What is allowed."""
+    mode: Mode = Mode.ENFORCE
+
+
+class Outcome(StrEnum):
+    """What became of a job with violations, or of one that went round the queue."""
+
+    AUDITED = "audited"
+    STOPPED = "stopped"
+    ADOPTED = "adopted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViolationRecord:
+    """One line of ``GET /violations``: written once for each training job."""
+
+    at: datetime
+    """When the job was submitted or, if it went round the queue, created."""
+    training_job_name: str
+    training_job_arn: str | None = None
+    team: str
+    role_arn: str
+    unmanaged: bool
+    """It went round the queue."""
+    outcome: Outcome
+    violations: tuple[Violation, ...] = ()
