@@ -1,0 +1,151 @@
+"""The shipped table: which accelerators SageMaker's instance types have, how many, and their memory.
+
+Figures are those of EC2's DescribeInstanceTypes (``GpuInfo``, ``NeuronInfo``) for the type without ``ml.``;
+families say where theirs come from instead. Memory is that of the device: a process can use a little less.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+EC2 = "Amazon EC2 API, DescribeInstanceTypes"
+INSTANCE_PAGE = "Amazon EC2 user guide, accelerated computing instances"
+
+# Neither GPUs nor Neuron devices: general purpose, compute, memory optimised, burstable.
+_WITHOUT = re.compile(r"ml\.[mcrt][0-9][a-z0-9-]*\.[a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accelerators:
+    """What one instance has; all of one kind."""
+
+    kind: str
+    count: int
+    memory_mib: int
+    """Of one accelerator."""
+    are_gpus: bool
+
+    @property
+    def memory_bytes(self) -> int:
+        """Of one accelerator."""
+        return self.memory_mib * 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """Instance types with the same kind of accelerator."""
+
+    name: str
+    kind: str
+    memory_mib: int
+    """Of one accelerator."""
+    counts: Mapping[str, int]
+    """By what stands behind the family in the type's name."""
+    are_gpus: bool = True
+    source: str = EC2
+
+
+_EIGHT_AT_48XLARGE = {
+    "xlarge": 1,
+    "2xlarge": 1,
+    "4xlarge": 1,
+    "8xlarge": 1,
+    "12xlarge": 4,
+    "16xlarge": 1,
+    "24xlarge": 4,
+    "48xlarge": 8,
+}
+_ONE_TO_EIGHT = {"2xlarge": 1, "4xlarge": 1, "8xlarge": 1, "12xlarge": 2, "24xlarge": 4, "48xlarge": 8}
+
+FAMILIES = (
+    Family(
+        name="ml.g4dn",
+        kind="T4",
+        memory_mib=16_384,
+        counts={"xlarge": 1, "2xlarge": 1, "4xlarge": 1, "8xlarge": 1, "12xlarge": 4, "16xlarge": 1},
+    ),
+    Family(name="ml.g5", kind="A10G", memory_mib=22_888, counts=_EIGHT_AT_48XLARGE),
+    Family(name="ml.g6", kind="L4", memory_mib=22_888, counts=_EIGHT_AT_48XLARGE),
+    Family(name="ml.gr6", kind="L4", memory_mib=22_888, counts={"4xlarge": 1, "8xlarge": 1}),
+    Family(name="ml.g6e", kind="L40S", memory_mib=45_776, counts=_EIGHT_AT_48XLARGE),
+    Family(name="ml.g7", kind="RTX PRO 4500", memory_mib=32_768, counts=_ONE_TO_EIGHT),
+    Family(name="ml.g7e", kind="RTX PRO Server 6000", memory_mib=98_304, counts=_ONE_TO_EIGHT),
+    Family(
+        name="ml.p2",
+        kind="K80",
+        memory_mib=12_288,
+        counts={"xlarge": 1, "8xlarge": 8, "16xlarge": 16},
+        source=INSTANCE_PAGE,
+    ),
+    Family(
+        name="ml.p3",
+        kind="V100",
+        memory_mib=16_384,
+        counts={"2xlarge": 1, "8xlarge": 4, "16xlarge": 8},
+        source=INSTANCE_PAGE,
+    ),
+    Family(name="ml.p3dn", kind="V100", memory_mib=32_768, counts={"24xlarge": 8}),
+    Family(name="ml.p4d", kind="A100", memory_mib=40_960, counts={"24xlarge": 8}),
+    Family(name="ml.p4de", kind="A100", memory_mib=81_920, counts={"24xlarge": 8}),
+    Family(name="ml.p5", kind="H100", memory_mib=81_920, counts={"4xlarge": 1, "48xlarge": 8}),
+    Family(name="ml.p5e", kind="H200", memory_mib=144_384, counts={"48xlarge": 8}),
+    Family(name="ml.p5en", kind="H200", memory_mib=144_384, counts={"48xlarge": 8}),
+    Family(name="ml.p6-b200", kind="B200", memory_mib=183_359, counts={"48xlarge": 8}),
+    Family(name="ml.p6-b300", kind="B300", memory_mib=275_040, counts={"48xlarge": 8}),
+    Family(
+        name="ml.p6e-gb200",
+        kind="B200",
+        memory_mib=176_429,  # 740 GB for four
+        counts={"36xlarge": 4},
+        source=INSTANCE_PAGE,
+    ),
+    Family(
+        name="ml.trn1",
+        kind="Trainium",
+        memory_mib=32_768,
+        counts={"2xlarge": 1, "32xlarge": 16},
+        are_gpus=False,
+    ),
+    Family(name="ml.trn1n", kind="Trainium", memory_mib=32_768, counts={"32xlarge": 16}, are_gpus=False),
+    Family(
+        name="ml.trn2",
+        kind="Trainium2",
+        memory_mib=98_304,  # 96 GiB a device, as the page says; EC2's API gives more than that
+        counts={"48xlarge": 16},
+        are_gpus=False,
+        source=INSTANCE_PAGE,
+    ),
+    Family(
+        name="ml.inf1",
+        kind="Inferentia",
+        memory_mib=8_192,
+        counts={"xlarge": 1, "2xlarge": 1, "6xlarge": 4, "24xlarge": 16},
+        are_gpus=False,
+    ),
+    Family(
+        name="ml.inf2",
+        kind="Inferentia2",
+        memory_mib=32_768,
+        counts={"xlarge": 1, "8xlarge": 1, "24xlarge": 6, "48xlarge": 12},
+        are_gpus=False,
+    ),
+)
+
+BY_TYPE: Mapping[str, Accelerators] = MappingProxyType(
+    {
+        f"{family.name}.{size}": Accelerators(
+            kind=family.kind, count=count, memory_mib=family.memory_mib, are_gpus=family.are_gpus
+        )
+        for family in FAMILIES
+        for size, count in family.counts.items()
+    },
+)
+
+
+def gpus(instance_type: str) -> int | None:
+    """GPUs of one instance: 0 where it has none (Trainium and Inferentia are no GPUs), None where unknown."""
+    found = BY_TYPE.get(instance_type)
+    if found is not None:
+        return found.count if found.are_gpus else 0
+    return 0 if _WITHOUT.fullmatch(instance_type) else None
