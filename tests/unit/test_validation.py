@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.errors import InvalidRequestError
 from trainmaster.requests import body_hash, read_request
-from trainmaster.validation import check_request, check_shape, kept_options, require_valid
+from trainmaster.validation import check_request, check_shape, require_valid
 
 from tests.bodies import body, fields, resources, spot, tag_list, tags
 
@@ -209,16 +209,6 @@ def test_no_answer_repeats_what_stands_in_hyperparameters_and_environment(place:
     errors = check_request(body(**{place: {"name": value}}))
     assert fields(errors) == [f"{place}.name"]
     assert "canary" not in str(errors).lower()
-
-
-def test_what_waits_for_a_later_version_is_pointed_out() -> None:
-    whole = body(
-        Tags=tag_list({"priority": "1", "trainmaster:retries": "2", "trainmaster:on_oom": "halve_batch"}),
-        ResourceConfig={"InstanceType": "ml.p5.48xlarge", "InstanceCount": 1, "KeepAlivePeriodInSeconds": 60},
-    )
-    assert check_request(whole) == []
-    assert fields(kept_options(whole)) == ["Tags[1]", "Tags[2]"]
-    assert kept_options(body()) == []
 
 
 json_values = st.recursive(

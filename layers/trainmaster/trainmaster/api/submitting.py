@@ -27,7 +27,7 @@ from trainmaster.submission import (
     over_limit,
     ulid,
 )
-from trainmaster.validation import kept_options, require_valid
+from trainmaster.validation import require_valid
 from trainmaster.views import Surroundings, field_error_view, job_view
 
 RANDOM_BYTES = 10
@@ -57,7 +57,7 @@ def _submit(visit: Visit, submission: Submission) -> Answer:
     """
     verdict = judge(submission, visit.policy)
     if verdict.violations and (repeated := _existing(visit, submission)):
-        return _answer(visit, submission, repeated, HTTPStatus.OK)
+        return _answer(visit, repeated, HTTPStatus.OK)
     pool = verdict.accepted()
     job = _new(visit, submission, pool)
     admission = Admission(policy_version=visit.stored.version, limits=pool.limits)
@@ -69,8 +69,8 @@ def _submit(visit: Visit, submission: Submission) -> Answer:
         existing = _existing(visit, submission)
         if existing is None:
             raise LostRaceError("the policy or the name was changed meanwhile; try again") from error
-        return _answer(visit, submission, existing, HTTPStatus.OK)
-    return _answer(visit, submission, job, HTTPStatus.CREATED)
+        return _answer(visit, existing, HTTPStatus.OK)
+    return _answer(visit, job, HTTPStatus.CREATED)
 
 
 def _new(visit: Visit, submission: Submission, pool: PoolPolicy) -> Job:
@@ -103,7 +103,7 @@ def _name_in_use(job: Job, visit: Visit) -> JobConflictError:
     return JobConflictError(f"the name is in use {whose}", errors=[error])
 
 
-def _answer(visit: Visit, submission: Submission, job: Job, status: HTTPStatus) -> Answer:
+def _answer(visit: Visit, job: Job, status: HTTPStatus) -> Answer:
     outside = visit.outside
     if job.is_waiting:
         ring(outside.doorbell, [job.spec.pool])
@@ -112,8 +112,7 @@ def _answer(visit: Visit, submission: Submission, job: Job, status: HTTPStatus) 
         pool=visit.policy.pool(job.spec.pool),
         place=place_if_short(job, outside.reader),
     )
-    warnings = [field_error_view(warning) for warning in kept_options(dict(submission.body))]
-    return Answer(status=status, body={"job": job_view(job, around), "warnings": warnings})
+    return Answer(status=status, body={"job": job_view(job, around), "warnings": []})
 
 
 def _dry_run(visit: Visit, submission: Submission) -> Answer:

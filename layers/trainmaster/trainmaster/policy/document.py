@@ -1,41 +1,26 @@
 """From the policy document to ``Policy``: every mistake in it is found in one go."""
 
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 from decimal import Decimal
 
 from trainmaster.errors import FieldError, PolicyViolationError
-from trainmaster.policy.governing import Governing, Spot
+from trainmaster.policy.governing_sections import governing_of
 from trainmaster.policy.model import DEFAULT_TEAM, AtLimit, Budget, Policy, PoolPolicy, TeamPolicy
-from trainmaster.policy.names import entries_by_type, name_of
+from trainmaster.policy.names import entries_by_type, name_of, principals_of
 from trainmaster.policy.pools import pool_of
-from trainmaster.policy.principals import PrincipalPattern, parse_principal
+from trainmaster.policy.principals import PrincipalPattern
 from trainmaster.policy.section import Findings, Section, nearest, path_of, shown, usd
 from trainmaster.user_options import MAX_PRIORITY
 
-_PRINCIPAL_HINT = "write arn:aws:iam::111122223333:role/NAME (or :user/NAME); * may stand only inside NAME"
+_WIDE = "matches every role of the account: a caller's session does not tell the role's path"
 # A new policy and what it replaces tell every pool in one transaction: DynamoDB limits, 100 items.
 MAX_POOLS = 48
 # Wider than any price or budget there is: they only catch a slip of the finger.
 _LEAST_PRICE, _MOST_PRICE = Decimal("0.0001"), Decimal(1_000_000)
 _LEAST_BUDGET, _MOST_BUDGET = Decimal("0.01"), Decimal(1_000_000_000)
-_SPOT_MAX_WAIT = timedelta(hours=6)
-# As long as a job may run at most: SageMaker API reference, StoppingCondition.
-_SPOT_MAX_WAIT_MOST = timedelta(days=28)
 
 _LATER_TEAM_MAPPINGS = ("rules",)
 _LATER_TEAM_LISTS = ("roles", "images", "s3_prefixes")
-_LATER_SPOT_NUMBERS = ("max_interruptions", "min_progress_ratio")
-_LATER_SPOT_TEXTS = ("fallback",)
-_LATER_MAPPINGS = (
-    "rules",
-    "unmanaged_jobs",
-    "idle",
-    "utilization",
-    "checkpoints",
-    "recovery",
-    "notifications",
-)
 
 
 def parse_policy(document: object) -> Policy:
@@ -56,8 +41,8 @@ def parse_policy(document: object) -> Policy:
     teams = tuple(_team(section) for section in _sections(root, "teams", "write a list of teams"))
     admins = _principals(root, "admins")
     prices = _prices(root.section("prices"))
-    spot_max_wait = _spot_max_wait(root.section("spot"))
-    root.keep(dict, *_LATER_MAPPINGS)
+    governing = governing_of(root)
+    root.keep(dict, "rules")
     root.refuse_unknown()
     _compare(pools, teams, findings)
     if findings.errors:
@@ -69,7 +54,7 @@ def parse_policy(document: object) -> Policy:
         warnings=tuple(findings.warnings),
         source=document,
         prices=prices,
-        governing=Governing(spot=Spot(max_wait=spot_max_wait)),
+        governing=governing,
     )
 
 
@@ -119,20 +104,9 @@ def _budget(team: Section) -> Budget | None:
     amount = section.amount("usd_per_month", least=_LEAST_BUDGET, most=_MOST_BUDGET)
     if section.value("usd_per_month") is None:
         section.findings.refuse(section.at("usd_per_month"), "is missing", "write the USD of one month")
-    budget = Budget(usd_per_month=amount or _LEAST_BUDGET, at_limit=_at_limit(section))
+    budget = Budget(usd_per_month=amount or _LEAST_BUDGET, at_limit=section.choice("at_limit", AtLimit.WAIT))
     section.refuse_unknown()
     return budget
-
-
-def _at_limit(section: Section) -> AtLimit:
-    found = section.value("at_limit")
-    if found is None:
-        return AtLimit.WAIT
-    if isinstance(found, str) and found in list(AtLimit):
-        return AtLimit(found)
-    message = f"must be {' or '.join(AtLimit)}, not {shown(found)}"
-    section.findings.refuse(section.at("at_limit"), message, "spot lets jobs that can run on spot go on")
-    return AtLimit.WAIT
 
 
 def _prices(section: Section) -> dict[str, Decimal]:
@@ -145,33 +119,12 @@ def _prices(section: Section) -> dict[str, Decimal]:
     return {instance_type: price for instance_type, price in prices.items() if price is not None}
 
 
-def _spot_max_wait(section: Section) -> timedelta:
-    wait = section.duration("max_wait", default=_SPOT_MAX_WAIT, most=_SPOT_MAX_WAIT_MOST)
-    section.keep(float, *_LATER_SPOT_NUMBERS)
-    section.keep(str, *_LATER_SPOT_TEXTS)
-    section.refuse_unknown()
-    return wait
-
-
 def _principals(section: Section, key: str) -> tuple[PrincipalPattern, ...]:
-    patterns = (
-        _principal(value, path, section.findings)
-        for path, value in section.items(key, "write a list of ARNs")
-    )
-    return tuple(pattern for pattern in patterns if pattern is not None)
-
-
-def _principal(value: object, path: str, findings: Findings) -> PrincipalPattern | None:
-    pattern = parse_principal(value) if isinstance(value, str) else None
-    if pattern is None:
-        findings.refuse(path, f"is not a role or user: {shown(value)}", _PRINCIPAL_HINT)
-    elif pattern.is_wider_than_it_looks:
-        findings.warn(
-            path,
-            "matches every role of the account: a caller's session does not tell the role's path",
-            "name the roles, e.g. role/vision-*",
-        )
-    return pattern
+    found = tuple(principals_of(section, key))
+    for path, pattern in found:
+        if pattern.is_wider_than_it_looks:
+            section.findings.warn(path, _WIDE, "name the roles, e.g. role/vision-*")
+    return tuple(pattern for _, pattern in found)
 
 
 def _refuse_repeated_names(key: str, names: Iterable[str], findings: Findings) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
+from typing import ClassVar
 
 from trainmaster.failure_classes import FailureClass
 from trainmaster.policy.principals import PrincipalPattern
@@ -55,13 +56,21 @@ class Idle:
     """From the warning to the stop."""
 
 
+class UtilizationThen(StrEnum):
+    NOTIFY = "notify"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utilization:
     """GPUs that could do more: the owner is told, nothing else."""
 
+    PERIOD: ClassVar[timedelta] = timedelta(minutes=5)
+    """Of one data point of the alarm; ``for_`` is a multiple of it."""
+
     gpu_below_percent: int = 80
     """Of one GPU; of the least busy host."""
     for_: timedelta = timedelta(hours=1)
+    then: UtilizationThen = UtilizationThen.NOTIFY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

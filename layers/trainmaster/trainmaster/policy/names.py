@@ -1,8 +1,9 @@
-"""The names that a policy's author writes: of pools and teams, and SageMaker's of instance types."""
+"""The names that a policy's author writes: pools, teams, principals, and SageMaker's instance types."""
 
 import re
 from collections.abc import Iterator
 
+from trainmaster.policy.principals import PrincipalPattern, parse_principal
 from trainmaster.policy.section import Findings, Section, shown
 
 # Names become parts of table keys (where `#` separates) and of tags; a pool called `-` is nobody's.
@@ -10,6 +11,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/=+@-]{0,62}")
 _NAME_HINT = "1 to 63 letters, digits and _ . : / = + @ -, beginning with a letter or digit"
 _INSTANCE_TYPE = re.compile(r"ml\.[a-z0-9-]+\.[a-z0-9-]+")
 _INSTANCE_TYPE_HINT = "write it as SageMaker does, e.g. ml.g5.12xlarge"
+
+_PRINCIPAL_HINT = "write arn:aws:iam::111122223333:role/NAME (or :user/NAME); * may stand only inside NAME"
 
 
 def name_of(section: Section) -> str:
@@ -39,3 +42,13 @@ def entries_by_type(section: Section) -> Iterator[tuple[str, object]]:
         else:
             message = f"is not an instance type: {shown(instance_type)}"
             section.findings.refuse(section.at(instance_type), message, _INSTANCE_TYPE_HINT)
+
+
+def principals_of(section: Section, key: str) -> Iterator[tuple[str, PrincipalPattern]]:
+    """Path and pattern of each principal of a list; what is not one is noted."""
+    for path, value in section.items(key, "write a list of ARNs"):
+        pattern = parse_principal(value) if isinstance(value, str) else None
+        if pattern is None:
+            section.findings.refuse(path, f"is not a role or user: {shown(value)}", _PRINCIPAL_HINT)
+        else:
+            yield path, pattern

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 from difflib import get_close_matches
-from typing import TypeGuard
+from enum import StrEnum
+from typing import TypeGuard, TypeVar
 
 from trainmaster.errors import FieldError
 from trainmaster.request_errors import quoted
@@ -18,18 +19,14 @@ _SHOWN_NUMBER = 10**18
 _DURATION = re.compile(r"([0-9]{1,9})([smhd])")
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_.*-]{1,64}")
 _KEPT_HINT = "do not rely on it yet"
-_KINDS: Mapping[type, tuple[tuple[type, ...], str]] = {
-    dict: ((dict,), "mapping"),
-    list: ((list,), "list"),
-    str: ((str,), "text"),
-    float: ((int, float), "number"),
-}
+_KINDS: Mapping[type, str] = {dict: "mapping", list: "list"}
 _UNITS = {
     "s": timedelta(seconds=1),
     "m": timedelta(minutes=1),
     "h": timedelta(hours=1),
     "d": timedelta(days=1),
 }
+Choice = TypeVar("Choice", bound=StrEnum)
 _DURATION_HINT = "write a whole number and a unit: 30s, 15m, 24h or 3d"
 
 
@@ -103,6 +100,32 @@ class Section:
             return default
         return whole_number(found, self.at(key), self.findings, range(least, most + 1))
 
+    def share(self, key: str, *, default: float) -> float:
+        """A number from 0 to 1."""
+        found = self.value(key)
+        if found is None:
+            return default
+        if is_number(found) and 0 <= found <= 1:
+            return float(found)
+        self.findings.refuse(
+            self.at(key), f"must be a number, 0 to 1, not {shown(found)}", "write one like 0.5"
+        )
+        return default
+
+    def choice(self, key: str, default: Choice) -> Choice:
+        """One of the words that the default's type lists."""
+        found = self.value(key)
+        if found is None:
+            return default
+        words = type(default)
+        if isinstance(found, str) and found in list(words):
+            return words(found)
+        allowed = f"write {' or '.join(words)}"
+        near = nearest(found, words) if isinstance(found, str) else None
+        message = f"must be {' or '.join(words)}, not {shown(found)}"
+        self.findings.refuse(self.at(key), message, near or allowed)
+        return default
+
     def amount(self, key: str, *, least: Decimal, most: Decimal) -> Decimal | None:
         """None where there is none, or none that is acceptable."""
         found = self.value(key)
@@ -141,8 +164,8 @@ class Section:
         """Keys that are part of the document, of this kind, but that this version does not act on."""
         for key in keys:
             found = self.value(key)
-            kinds, wanted = _KINDS[kind]
-            if isinstance(found, kinds) and not isinstance(found, bool):
+            wanted = _KINDS[kind]
+            if isinstance(found, kind):
                 self.findings.warn(self.at(key), "kept, but this version does not act on it", _KEPT_HINT)
             elif found is not None:
                 self.findings.refuse(

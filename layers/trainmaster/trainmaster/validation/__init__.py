@@ -5,14 +5,13 @@ from itertools import chain, islice
 from trainmaster.errors import FieldError
 from trainmaster.request_errors import MAX_ERRORS, Mistake, invalid
 from trainmaster.strict_json import JsonObject, JsonValue
-from trainmaster.validation.kept import kept_options
 from trainmaster.validation.meaning import meaning_mistakes
 from trainmaster.validation.resources import resource_mistakes
 from trainmaster.validation.secrets import secret_mistakes
 from trainmaster.validation.shape import shape_mistakes
 from trainmaster.validation.tags import tag_mistakes
 
-__all__ = ["check_request", "check_shape", "kept_options", "require_valid"]
+__all__ = ["check_request", "check_shape", "require_valid"]
 
 
 def require_valid(body: JsonObject) -> None:
