@@ -1,0 +1,87 @@
+"""Notices about rules: training jobs that went round the queue, and queued jobs that a rule only audits."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from trainmaster.errands import Notice, NoticeKind
+from trainmaster.governance.violations import Outcome, Violation, ViolationRecord
+from trainmaster.notices.wording import quoted
+
+MOST_NAMED = 5
+"""Violations that a sentence names; the rest is counted."""
+_QUEUE_IT = "Submit such jobs to the queue: `trainmaster submit FILE.json`, or the session of the client."
+_BECAME = {
+    Outcome.AUDITED: "It goes on; this was written down (`trainmaster violations`).",
+    Outcome.STOPPED: "It is being stopped.",
+    Outcome.ADOPTED: "It was adopted: it goes on as a job of the queue, counted and watched.",
+}
+_UNDO = {
+    Outcome.AUDITED: "",
+    Outcome.STOPPED: "An admin can except its role in `unmanaged_jobs.except_principals` of the policy.",
+    Outcome.ADOPTED: "`trainmaster cancel {name}` stops it.",
+}
+
+
+def unmanaged_notice(record: ViolationRecord) -> Notice:
+    """Of a training job that somebody started without the queue, and what became of it."""
+    name = record.training_job_name
+    return Notice(
+        kind=NoticeKind.UNMANAGED_JOB,
+        team=record.team,
+        training_job_name=name,
+        job=name if record.outcome is Outcome.ADOPTED else None,
+        what=f"Training job {name} went round the queue. {_BECAME[record.outcome]}",
+        why=_named(record.violations) or "Training jobs of this account belong into the queue.",
+        todo=_QUEUE_IT,
+        undo=_UNDO[record.outcome].format(name=name),
+        detail=_detail(record),
+    )
+
+
+def not_stopped_notice(training_job_name: str, *, team: str, why: str) -> Notice:
+    """Of one that was to be stopped, and AWS does not let us."""
+    return Notice(
+        kind=NoticeKind.UNMANAGED_JOB,
+        team=team,
+        training_job_name=training_job_name,
+        what=f"Training job {training_job_name} went round the queue and could not be stopped. It goes on.",
+        why=quoted(why),
+        todo=(
+            "Stop it by hand: `aws sagemaker stop-training-job --training-job-name"
+            f" {training_job_name}`, or deploy the stack with StopUnmanagedJobs=true."
+        ),
+        detail={"outcome": "not-stopped"},
+    )
+
+
+def rule_violated_notice(record: ViolationRecord) -> Notice:
+    """Of a queued job; its rules only audit, so it runs all the same."""
+    name = record.training_job_name
+    return Notice(
+        kind=NoticeKind.RULE_VIOLATED,
+        team=record.team,
+        training_job_name=name,
+        job=name,
+        what=f"Job {name} breaks a rule that is audited, not enforced. It runs all the same.",
+        why=_named(record.violations),
+        todo="Change the request before the rule is enforced.",
+        detail=_detail(record),
+    )
+
+
+def _detail(record: ViolationRecord) -> dict[str, Any]:
+    return {
+        "outcome": record.outcome.value,
+        "role_arn": record.role_arn,
+        "violations": [
+            {"rule": one.rule, "field": one.field, "message": quoted(one.message), "mode": one.mode.value}
+            for one in record.violations
+        ],
+    }
+
+
+def _named(violations: Sequence[Violation]) -> str:
+    """``rule: message (hint)`` of the first few."""
+    named = [f"{one.rule}: {quoted(one.message)} ({quoted(one.hint)})" for one in violations[:MOST_NAMED]]
+    more = len(violations) - len(named)
+    return "; ".join(named) + (f"; and {more} more" if more else "")
