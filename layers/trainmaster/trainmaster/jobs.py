@@ -115,7 +115,9 @@ class Attempt:
     interruptions: int = 0
     """Of a spot attempt: how often SageMaker took its instances away."""
     trained: timedelta | None = None
-    """In status Training so far, all stretches together; None: nobody said."""
+    """In status Training: stretches that an interruption ended, at the end all; None before there is one."""
+    stays_on_spot: Reason | None = None
+    """The spot rules would move its job to on-demand instances, and why that cannot be."""
     guarded: str | None = None
     """Digest of the alarms that watch its GPUs, as last put; None: none were put yet, or none are wanted."""
     unguarded: Reason | None = None
@@ -130,6 +132,8 @@ class Attempt:
     """Its utilization alarm is in ALARM since then."""
     checkpoint_overdue: bool = False
     """Its owner was told that the newest checkpoint is too old."""
+    stays_on_spot: Reason | None = None
+    """Why it was left on spot although the spot rules would move it; its owner is told once."""
     diagnosis: Diagnosis | None = None
     """Of an attempt that failed."""
     ended_at: datetime | None = None
@@ -229,6 +233,10 @@ class Job:
     """In status Training since the last failure that was charged as a retry, over ended attempts."""
     halvings: int = 0
     """How often the batch was halved because the GPUs ran out of memory."""
+    rewritten: Mapping[str, str] = field(default_factory=dict)
+    """Hyperparameters of its next attempts that are not as submitted, since the batch was halved."""
+    idle_requeues: int = 0
+    """How often it was stopped while its GPUs did nothing, and came back."""
     interruptions: int = 0
     """Of ended spot attempts."""
     spot_trained: timedelta = timedelta()
