@@ -32,6 +32,10 @@ TERMINAL_STATUSES = frozenset({"Completed", "Failed", "Stopped"})
 PENDING_TIME_RAN_OUT = "MaxPendingTimeExceeded"
 STOPPED_OUTSIDE = "stopped-outside"
 """Code of the reason where nobody of ours asked for the stop."""
+IDLE = "idle"
+"""Code of the reason of a stop because the GPUs did nothing."""
+IDLE_REQUEUE = "idle-requeue"
+"""The same where the job comes back."""
 CAPACITY_ERROR = "CapacityError"
 """The code before the colon in FailureReason when the instances could not be provisioned."""
 

@@ -4,10 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from trainmaster.ending import WARM_AVAILABLE, backoff, ended, live_attempt, shape_taken
-from trainmaster.ends import (
-    Observation,
-    end_of,
-)
+from trainmaster.ends import IDLE, IDLE_REQUEUE, Observation, end_of
 from trainmaster.jobs import Attempt, Job, JobState, Reason
 from trainmaster.ports import Change
 from trainmaster.runtime import runtime_left
@@ -89,9 +86,27 @@ def stop_told(job: Job, *, told: bool = True) -> Job:
     return replace(job, live=replace(live_attempt(job), stop_sent=told))
 
 
-def idle(job: Job, *, since: datetime | None) -> Job:
-    """Its alarm says that the GPUs do nothing; None: they work again."""
-    return replace(job, live=replace(live_attempt(job), idle_since=since))
+def idle(job: Job, *, since: datetime | None, stop_due: datetime | None = None) -> Job:
+    """Its alarm says that the GPUs do nothing, and when that is to end it; None: they work again."""
+    return replace(job, live=replace(live_attempt(job), idle_since=since, stop_due=stop_due))
+
+
+def stopped_for_idle(job: Job, now: datetime) -> Job:
+    """Its GPUs did nothing for too long: it does not come back."""
+    return replace(job.moved_to(JobState.STOPPING), reason=_idle(job, IDLE, now=now))
+
+
+def requeued_for_idle(job: Job, now: datetime) -> Job:
+    """Its GPUs did nothing for too long: it comes back from its checkpoint, not charged."""
+    return replace(job.moved_to(JobState.PREEMPTING), reason=_idle(job, IDLE_REQUEUE, now=now))
+
+
+def _idle(job: Job, code: str, *, now: datetime) -> Reason:
+    assert job.state is JobState.RUNNING, job.state
+    since = live_attempt(job).idle_since
+    assert since is not None, f"{job.name} is not idle"
+    minutes = (now - since) // timedelta(minutes=1)
+    return Reason(code=code, message=f"its GPUs did nothing: {minutes} minutes since its alarm went off")
 
 
 def checkpoint_seen(job: Job, written_at: datetime | None) -> Job:
