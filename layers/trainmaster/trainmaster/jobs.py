@@ -116,8 +116,6 @@ class Attempt:
     """Of a spot attempt: how often SageMaker took its instances away."""
     trained: timedelta | None = None
     """In status Training: stretches that an interruption ended, at the end all; None before there is one."""
-    stays_on_spot: Reason | None = None
-    """The spot rules would move its job to on-demand instances, and why that cannot be."""
     guarded: str | None = None
     """Digest of the alarms that watch its GPUs, as last put; None: none were put yet, or none are wanted."""
     unguarded: Reason | None = None
