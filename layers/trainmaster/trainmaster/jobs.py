@@ -130,8 +130,6 @@ class Attempt:
     """Its utilization alarm is in ALARM since then."""
     checkpoint_overdue: bool = False
     """Its owner was told that the newest checkpoint is too old."""
-    stays_on_spot: Reason | None = None
-    """Why it was left on spot although the spot rules would move it; its owner is told once."""
     diagnosis: Diagnosis | None = None
     """Of an attempt that failed."""
     ended_at: datetime | None = None
