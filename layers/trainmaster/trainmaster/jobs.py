@@ -130,6 +130,8 @@ class Attempt:
     """Its utilization alarm is in ALARM since then."""
     checkpoint_overdue: bool = False
     """Its owner was told that the newest checkpoint is too old."""
+    stays_on_spot: Reason | None = None
+    """The spot rules would move its job to on-demand instances, and why that cannot be."""
     diagnosis: Diagnosis | None = None
     """Of an attempt that failed."""
     ended_at: datetime | None = None
