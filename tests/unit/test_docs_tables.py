@@ -20,7 +20,6 @@ from trainmaster.jobs import (
 )
 from trainmaster.scheduling.differences import Kind
 from trainmaster.user_options import READERS
-from trainmaster.validation import kept
 from trainmaster_client.cli import why
 from trainmaster_client.cli.app import ExitCode
 
@@ -148,7 +147,7 @@ def test_every_room_of_the_layer_is_named() -> None:
 
 def test_the_tags_in_the_readme_are_those_that_do_something() -> None:
     shown = {codes(row[0])[0] for row in table(README, "tag", "values", "default")}
-    assert shown == set(READERS) - set(kept._LATER)
+    assert shown == set(READERS)
 
 
 def test_the_parameters_in_the_readme_are_those_of_the_template() -> None:

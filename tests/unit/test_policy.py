@@ -181,10 +181,7 @@ def test_ageing_can_be_off(off: object) -> None:
             {"teams": [{"name": "a", "principals": "arn"}]}, "teams[0].principals", id="principals is a list"
         ),
         pytest.param({"admins": [7]}, "admins[0]", id="a principal is text"),
-        pytest.param({"recovery": []}, "recovery", id="a kept mapping is a mapping"),
-        pytest.param({"spot": {"max_interruptions": "3"}}, "spot.max_interruptions", id="a kept number"),
-        pytest.param({"spot": {"min_progress_ratio": True}}, "spot.min_progress_ratio", id="true is none"),
-        pytest.param({"spot": {"fallback": 1}}, "spot.fallback", id="a kept text is a text"),
+        pytest.param({"rules": []}, "rules", id="a kept mapping is a mapping"),
     ],
 )  # fmt: skip
 def test_values(document: object, field: str | None) -> None:
@@ -311,32 +308,16 @@ def test_keys_of_later_versions_are_kept_and_said_to_do_nothing() -> None:
             {"name": "a", "roles": [], "images": [], "s3_prefixes": [], "rules": {}},
         ],
         "rules": {"max_instances": 16},
-        "unmanaged_jobs": {},
-        "idle": {},
-        "utilization": {},
-        "checkpoints": {},
-        "recovery": {},
-        "spot": {"max_interruptions": 3, "min_progress_ratio": 0.5, "fallback": "on-demand"},
-        "notifications": {},
     }
     policy = parse_policy(document)
     assert policy.to_document() == document
     assert {warning.message for warning in policy.warnings} == {"kept, but this version does not act on it"}
     assert sorted(warning.field for warning in policy.warnings) == [
-        "checkpoints",
-        "idle",
-        "notifications",
-        "recovery",
         "rules",
-        "spot.fallback",
-        "spot.max_interruptions",
-        "spot.min_progress_ratio",
         "teams[0].images",
         "teams[0].roles",
         "teams[0].rules",
         "teams[0].s3_prefixes",
-        "unmanaged_jobs",
-        "utilization",
     ]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 from trainmaster.policy import Policy, PoolPolicy, TeamPolicy, document, parse_policy
+from trainmaster.policy.governing import Governing, Idle, OnOom, Recovery, Utilization
 
 from tests.markdown import codes, table, text_of
 
@@ -50,22 +51,34 @@ def test_every_key_of_a_team_is_shown_with_its_default() -> None:
     assert (rows["teams[].budget"], TeamPolicy(name="t").budget) == ("none", None)
 
 
-def test_every_other_key_that_is_acted_on_is_shown_with_its_default() -> None:
-    rows = {codes(row[0])[0]: row for row in table(POLICY, "key of the document", "default", "")}
-    defaults = {key: yaml.safe_load(codes(row[1])[0]) for key, row in rows.items()}
-    assert defaults == {"prices": {}, "spot.max_wait": "6h"}
-    plain = parse_policy({})
-    assert (
-        parse_policy({"spot": {"max_wait": defaults["spot.max_wait"]}}).spot_max_wait == plain.spot_max_wait
-    )
-    assert plain.prices == {}
-    shown = yaml.safe_load(codes(rows["prices"][2])[0])
-    assert parse_policy({"prices": shown}).prices == {"ml.p5.48xlarge": Decimal("60.5")}
-    own_rows = {"pools", "teams", "admins"}
-    said_elsewhere = {"warnings", "source"}
-    assert {field.name for field in dataclasses.fields(Policy)} - own_rows - said_elsewhere == {
-        key.replace(".", "_") for key in rows
-    }
+def document_with(key: str, value: object) -> dict[str, Any]:
+    for part in reversed(key.split(".")):
+        value = {part: value}
+    return value  # type: ignore[return-value]  # a key has at least one part
+
+
+def test_every_other_key_that_is_acted_on_is_shown() -> None:
+    shown = {codes(row[0])[0] for row in table(POLICY, "key of the document", "default", "")}
+    whole = Governing(idle=Idle(), utilization=Utilization(), recovery=Recovery(on_oom=OnOom()))
+    own_rows_or_said_elsewhere = {"pools", "teams", "admins", "warnings", "source", "governing"}
+    others = {field.name for field in dataclasses.fields(Policy)} - own_rows_or_said_elsewhere
+    assert shown == {key.replace("for_", "for") for key in leaves(whole)} | others
+
+
+def test_every_other_key_is_shown_with_its_default() -> None:
+    rows = table(POLICY, "key of the document", "default", "")
+    defaults = {codes(row[0])[0]: yaml.safe_load(codes(row[1])[0]) for row in rows if codes(row[1])}
+    plain = parse_policy({}).governing
+    whole = dataclasses.replace(plain, idle=Idle(), utilization=Utilization())
+    for key, default in defaults.items():
+        if not key.startswith(("recovery.on_oom", "prices")):
+            found = parse_policy({"idle": {}, "utilization": {}} | document_with(key, default)).governing
+            assert found == whole, key
+    assert [row[1] for row in rows if not codes(row[1])] == ["none"]
+    assert codes(next(row[0] for row in rows if not codes(row[1]))) == ["recovery.on_oom.batch"]
+    assert (plain.recovery.on_oom, parse_policy({}).prices, defaults["prices"]) == (None, {}, {})
+    example = yaml.safe_load(codes(next(row[2] for row in rows if "prices" in row[0]))[0])
+    assert parse_policy({"prices": example}).prices == {"ml.p5.48xlarge": Decimal("60.5")}
 
 
 def warned(document_: dict[str, Any]) -> set[str]:
@@ -74,11 +87,8 @@ def warned(document_: dict[str, Any]) -> set[str]:
 
 def test_the_keys_that_are_kept_for_later_are_those_that_get_a_warning() -> None:
     rows = {row[0].strip("`"): codes(row[1]) for row in table(POLICY, "where", "keys")}
-    lists, texts = document._LATER_TEAM_LISTS, document._LATER_SPOT_TEXTS
-    top: dict[str, Any] = {key: {} for key in rows["top"]}
+    lists = document._LATER_TEAM_LISTS
     team: dict[str, Any] = {"name": "t"} | {key: [] if key in lists else {} for key in rows["a team"]}
-    spot: dict[str, Any] = {key: "x" if key in texts else 1 for key in rows["spot"]}
-    assert set(rows) == {"top", "spot", "a team"}
-    assert warned(top) == set(document._LATER_MAPPINGS) == set(rows["top"])
-    assert warned({"spot": spot}) == {*document._LATER_SPOT_NUMBERS, *texts} == set(rows["spot"])
+    assert set(rows) == {"top", "a team"}
+    assert warned({key: {} for key in rows["top"]}) == set(rows["top"])
     assert warned({"teams": [team]}) == {*document._LATER_TEAM_MAPPINGS, *lists} == set(rows["a team"])

@@ -60,13 +60,19 @@ FULL: dict[str, Any] = {
     "admins": [ARN],
     "prices": {P5: 60.5},
     "spot": {"max_wait": "2h", "max_interruptions": 3, "min_progress_ratio": 0.5, "fallback": "on-demand"},
+    "unmanaged_jobs": {"then": "stop", "except_principals": [ARN], "except_tuning_jobs": False},
+    "idle": {"gpu_below_percent": 5, "for": "30m", "period": "15m", "then": "requeue", "warn_first": "5m"},
+    "utilization": {"gpu_below_percent": 60, "for": "2h", "then": "notify"},
+    "checkpoints": {"max_age": "1h"},
+    "recovery": {
+        "min_runtime": "1h",
+        "max_retries": 5,
+        "backoff": {"first": "2m", "max": "1h"},
+        "retry_classes": ["service"],
+        "on_oom": {"batch": ["batch_size"], "accumulation": ["accumulation_steps"]},
+    },
+    "notifications": {"email": ["ml@example.com"], "events": False},
     "rules": {},
-    "unmanaged_jobs": {},
-    "idle": {},
-    "utilization": {},
-    "checkpoints": {},
-    "recovery": {},
-    "notifications": {},
 }
 """Every key there is."""
 
@@ -76,7 +82,28 @@ PROBES: tuple[Any, ...] = (
     *("-5m", "1.5h", P5, "p5.48xlarge", ARN, "arn:aws:iam::1:role/x", "a#b", "p" * 63, "p" * 64),
     *([], [ARN], ["x"], [1], [None], [{}], [{"name": "x"}], {}, {P5: 1}, {P5: -1}, {P5: None}),
     *({"p5.48xlarge": 1}, {"vision": 1}, {"vision": {}}, {"vision": {"nominal": None}}, {"a#b": 1}),
-    *({"usd_per_month": 1}, {"per": "1h"}),
+    *(
+        {"usd_per_month": 1},
+        {"per": "1h"},
+        "stop",
+        "requeue",
+        "notify",
+        "adopt",
+        "none",
+        "service",
+        ["service"],
+    ),
+    *(
+        ["a@example.com"],
+        ["k"],
+        [""],
+        ["k" * 257],
+        {"batch": ["k"]},
+        {"for": "20m"},
+        {"first": "1m"},
+        100,
+        101,
+    ),
 )
 
 
@@ -168,7 +195,7 @@ def test_the_keys_of_a_section_are_those_of_the_parser(path: Path) -> None:
 
 def test_every_mapping_of_the_schema_is_compared() -> None:
     closed = json.dumps(SCHEMA).count('"additionalProperties": false')
-    assert len(SECTIONS) == closed == 11
+    assert len(SECTIONS) == closed == 19
 
 
 @pytest.mark.parametrize("path", list(places(FULL)), ids=name_of)
@@ -228,8 +255,12 @@ def test_the_defaults_in_the_guide_are_those_of_the_schema() -> None:
         *((POOL, row) for row in table(guide, "key of a pool", "default", "")[1:]),
         *(((), row) for row in table(guide, "key of the document", "default", "")),
     ]
-    shown = {(*top, *codes(row[0])[0].split(".")): yaml.safe_load(codes(row[1])[0]) for top, row in rows}
-    assert len(shown) == 21
+    shown = {
+        (*top, *codes(row[0])[0].split(".")): yaml.safe_load(codes(row[1])[0])
+        for top, row in rows
+        if codes(row[1])
+    }
+    assert len(shown) == 44
     assert {path: subschema(path)["default"] for path in shown} == shown
 
 

@@ -86,9 +86,11 @@ def _idle(section: Section) -> Idle:
 
 def _refuse_what_no_alarm_can(idle: Idle, section: Section) -> None:
     findings = section.findings
+    if idle.period < _MINUTE:
+        return  # refused already
     if idle.period % _MINUTE:
         findings.refuse(section.at("period"), "must be whole minutes", "write 1m, 5m or 15m, for example")
-    elif idle.for_ % max(idle.period, _MINUTE):
+    elif idle.for_ % idle.period:
         message = f"must be a multiple of period, {duration_text(idle.period)}: {duration_text(idle.for_)}"
         findings.refuse(section.at("for"), message, "CloudWatch counts whole periods; change for or period")
     elif idle.period < _LONG_PERIOD and idle.for_ > _ALARM_DAY:
@@ -140,7 +142,7 @@ def _backoff(section: Section) -> Backoff:
         max=section.duration("max", default=default.max, least=second, most=_LONGEST_RUN),
     )
     section.refuse_unknown()
-    if backoff.first > backoff.max:
+    if second <= backoff.max < backoff.first:
         message = f"is longer than max, {duration_text(backoff.max)}: {duration_text(backoff.first)}"
         section.findings.refuse(section.at("first"), message, "lower it or raise max")
     return backoff
