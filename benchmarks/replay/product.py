@@ -20,6 +20,7 @@ from trainmaster.scheduling.actions import (
     Stop,
     Unpark,
     WarnOfBudget,
+    WatchGpus,
 )
 from trainmaster.scheduling.snapshot import Hold, WarmPool
 
@@ -141,8 +142,8 @@ class Product:
                 self.table.holds[hold.preemptor] = replace(hold, until=until)
             case KeepWarm() | ReleaseWarm() | SettleWarm():
                 return self._do_warm(action)
-            case Stop() | Unpark() | WarnOfBudget():
-                raise AssertionError(f"nobody cancels, backs off or has a budget here: {action}")
+            case Stop() | Unpark() | WarnOfBudget() | WatchGpus():
+                raise AssertionError(f"nobody cancels, backs off, has a budget or is watched here: {action}")
             case _:
                 assert_never(action)
         return True

@@ -1,11 +1,11 @@
-"""An idle alarm changed state. Trigger: the alarm topic (SNS)."""
+"""An alarm of a job's GPUs changed state. Trigger: the alarm topic (SNS)."""
 
 from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from trainmaster.bootstrap import wiring
-from trainmaster.idle_alarms import training_job_of
+from trainmaster.idle_alarms import watched_in
 
 logger = Logger()
 
@@ -18,11 +18,13 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
 
 def _look(message: str) -> None:
     settings = wiring().settings
-    name = training_job_of(message, stack=settings.stack, account_id=settings.account_id)
-    if name is None:
-        logger.warning("not one of our alarms")
+    watched = watched_in(message, stack=settings.stack, account_id=settings.account_id)
+    if watched is None:
+        logger.warning("not one of our alarms", characters=len(message))
         return
-    pool = wiring().idle_watch.look(name)
+    pool = wiring().idle_watch.look(watched)
     if pool is not None:
         wiring().doorbell.ring([pool])
-    logger.info("alarm read", training_job=name, changed=pool is not None)
+    logger.info(
+        "alarm read", training_job=watched.training_job_name, kind=watched.kind, changed=pool is not None
+    )

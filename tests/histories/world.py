@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from trainmaster.alarm_sweep import AlarmSweep
 from trainmaster.api.patching import patch_job
 from trainmaster.api.single import cancel_job
 from trainmaster.api.submitting import add_job
 from trainmaster.api.visit import Answer, Call, Outside, Visit, enter
+from trainmaster.checkpoint_looks import CheckpointLooks
 from trainmaster.errors import TrainmasterError
+from trainmaster.idle_alarms import IdleWatch
 from trainmaster.jobs import Job
 from trainmaster.observer import Observer
 from trainmaster.policy import PoolPolicy, parse_policy
@@ -87,8 +90,24 @@ class World:
             queue=reader,
             reader=reader,
             observer=self.observer,
-            store=store,
-            checkpoints=watched(self.checkpoints),
+            alarm_sweep=AlarmSweep(
+                alarms=watched(self.alarms),
+                idle_watch=IdleWatch(
+                    alarms=watched(self.alarms),
+                    reader=reader,
+                    store=store,
+                    policies=policies,
+                    clock=self.clock,
+                    stack="trainmaster",
+                ),
+                reader=reader,
+                store=store,
+                clock=self.clock,
+                stack="trainmaster",
+            ),
+            checkpoint_looks=CheckpointLooks(
+                reader=reader, store=store, checkpoints=watched(self.checkpoints), clock=self.clock
+            ),
             doorbell=doorbell,
             clock=self.clock,
         )

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from trainmaster.alarms import Alarm
+from trainmaster.alarms import Alarm, AlarmReading, AlarmState
+from trainmaster.errors import UnavailableError
+from trainmaster.ports import Newest
 
 
 @dataclass(slots=True)
@@ -22,8 +24,8 @@ class MemoryCheckpoints:
     written: dict[str, datetime] = field(default_factory=dict)
     """By S3 URI."""
 
-    def newest(self, uri: str) -> datetime | None:
-        return self.written.get(uri)
+    def newest(self, uri: str) -> Newest:
+        return Newest(written_at=self.written.get(uri))
 
 
 @dataclass(slots=True)
@@ -46,23 +48,35 @@ class MemoryMailer:
 
 @dataclass(slots=True)
 class MemoryAlarms:
-    """AlarmKeeper and AlarmReader."""
+    """AlarmKeeper and AlarmReader: an alarm stays in its state until a test changes it."""
 
     alarms: dict[str, Alarm] = field(default_factory=dict)
-    in_alarm: dict[str, datetime] = field(default_factory=dict)
-    """Since when, by name."""
+    states: dict[str, AlarmReading] = field(default_factory=dict)
+    """Of the alarms above; not here: INSUFFICIENT_DATA, as they are born."""
+    born: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+    refuses: UnavailableError | None = None
+    """With what the next alarms are refused."""
 
     def put(self, alarms: Sequence[Alarm]) -> None:
+        if alarms and self.refuses is not None:
+            raise self.refuses
         self.alarms |= {alarm.name: alarm for alarm in alarms}
 
     def delete(self, names: Sequence[str]) -> None:
         for name in names:
             self.alarms.pop(name, None)
-            self.in_alarm.pop(name, None)
+            self.states.pop(name, None)
 
-    def in_alarm_since(self, alarm_name: str) -> datetime | None:
-        return self.in_alarm.get(alarm_name)
+    def goes(self, name: str, state: AlarmState, at: datetime) -> None:
+        assert name in self.alarms, name
+        self.states[name] = AlarmReading(state=state, since=at)
 
-    def names(self, prefix: str, *, in_alarm: bool = False) -> tuple[str, ...]:
-        known = self.in_alarm if in_alarm else self.alarms
-        return tuple(sorted(name for name in known if name.startswith(prefix)))
+    def reading(self, alarm_name: str) -> AlarmReading | None:
+        if alarm_name not in self.alarms:
+            return None
+        newborn = AlarmReading(state=AlarmState.INSUFFICIENT_DATA, since=self.born)
+        return self.states.get(alarm_name, newborn)
+
+    def readings(self, prefix: str) -> Mapping[str, AlarmReading]:
+        found = {name: self.reading(name) for name in self.alarms if name.startswith(prefix)}
+        return {name: reading for name, reading in found.items() if reading is not None}

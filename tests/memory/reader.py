@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from trainmaster.governance.violations import ViolationRecord
@@ -59,9 +60,15 @@ class MemoryReader:
         lines = tuple(self._tables.lines[entry][-HISTORY_LINES:])
         return tuple(self._tables.attempts[entry, number] for number in attempts), lines
 
-    def violations(self, month: str) -> tuple[ViolationRecord, ...]:
-        found = (one for one in self._tables.violations.values() if month_of(one.at) == month)
-        return tuple(sorted(found, key=lambda one: (one.at, one.training_job_name)))
+    def violation(self, training_job_name: str, *, at: datetime) -> ViolationRecord | None:
+        return self._tables.violations.get((at, training_job_name))
+
+    def violations(
+        self, month: str, *, after: tuple[str, str] | None, limit: int
+    ) -> tuple[ViolationRecord, ...]:
+        rows = sorted((_iso(at), name, one) for (at, name), one in self._tables.violations.items())
+        behind = (one for at, name, one in rows if after is None or (at, name) > after)
+        return tuple(islice((one for one in behind if month_of(one.at) == month), limit))
 
     # ---- a pass
 
@@ -84,6 +91,7 @@ class MemoryReader:
             prices=PriceTable(overrides=policy.prices),
             order_key=rows.order_key,
             spot_max_wait=policy.spot_max_wait,
+            watch=policy.governing.watch,
         )
 
     def _heads(self, pool: str) -> tuple[WaitingJob, ...]:

@@ -17,6 +17,7 @@ from trainmaster.scheduling.actions import (
     Stop,
     Unpark,
     WarnOfBudget,
+    WatchGpus,
 )
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob, WarmPool, total
 from trainmaster.shapes import (
@@ -46,6 +47,8 @@ def carry_out(action: Action, snapshot: Snapshot, *, now: datetime) -> Snapshot:
         case WarnOfBudget(team=team):
             warned = replace(snapshot.budgets[team], warned=True)
             return replace(snapshot, budgets={**snapshot.budgets, team: warned})
+        case WatchGpus():
+            raise AssertionError(f"no policy here has GPUs watched: {action}")
         case _:
             return _kept_up(action, snapshot)
 

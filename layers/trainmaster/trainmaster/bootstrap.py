@@ -15,12 +15,16 @@ from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, Dyn
 from trainmaster.adapters.events import EventBridgeNotifier
 from trainmaster.adapters.mail import SnsMailer
 from trainmaster.adapters.sagemaker import SageMakerTraining
+from trainmaster.alarm_sweep import AlarmSweep
+from trainmaster.checkpoint_looks import CheckpointLooks
 from trainmaster.idle_alarms import IdleWatch
 from trainmaster.observer import Observer
 from trainmaster.reconciler import Reconciler
 from trainmaster.scheduling.passes import Scheduler
 from trainmaster.scheduling.reranking import Reranker
 from trainmaster.settings import Settings
+from trainmaster.strays import Strays
+from trainmaster.sweeping import Sweep
 
 if TYPE_CHECKING:
     from trainmaster.api import Handler
@@ -115,10 +119,43 @@ class Wiring:
             queue=self.reader,
             reader=self.reader,
             observer=self.observer,
-            store=self.store,
-            checkpoints=S3Checkpoints(self._client("s3")),
+            alarm_sweep=AlarmSweep(
+                alarms=self.alarms,
+                idle_watch=self.idle_watch,
+                reader=self.reader,
+                store=self.store,
+                clock=self.clock,
+                stack=self.settings.stack,
+            ),
+            checkpoint_looks=CheckpointLooks(
+                reader=self.reader,
+                store=self.store,
+                checkpoints=S3Checkpoints(self._client("s3")),
+                clock=self.clock,
+            ),
+            sweep=Sweep(
+                training=self.training,
+                policies=self.policies,
+                reader=self.reader,
+                records=self.reader,
+                strays=self.strays,
+                clock=self.clock,
+            ),
             doorbell=self.doorbell,
             clock=self.clock,
+        )
+
+    @cached_property
+    def strays(self) -> Strays:
+        return Strays(
+            policies=self.policies,
+            reader=self.reader,
+            records=self.reader,
+            store=self.store,
+            training=self.training,
+            observer=self.observer,
+            clock=self.clock,
+            stack=self.settings.stack,
         )
 
     @cached_property
@@ -127,6 +164,7 @@ class Wiring:
             alarms=self.alarms,
             reader=self.reader,
             store=self.store,
+            policies=self.policies,
             clock=self.clock,
             stack=self.settings.stack,
         )

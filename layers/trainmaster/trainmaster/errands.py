@@ -10,8 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-STRAYS = "-"
-"""In place of a pool's name: what belongs to none."""
+from trainmaster.governance.violations import ViolationRecord
 
 
 class NoticeKind(StrEnum):
@@ -79,8 +78,9 @@ class Errand:
     """Of TELL."""
     training_job_name: str | None = None
     """Of the others."""
-    training_job_arn: str | None = None
+    found: ViolationRecord | None = None
+    """Of STOP_STRAY: what it is stopped for."""
     alarms: tuple[str, ...] = ()
-    """Of DELETE_ALARMS: their names."""
+    """Of DELETE_ALARMS: their names, without ``trainmaster-`` and the stack."""
     taken_until: datetime | None = None
     """A pass is at it; should it die, the next one takes it from then on."""

@@ -14,7 +14,10 @@
     + LostRaceError               503  somebody else changed the item first
     + AccountLimitError           503  the account allows no more instances of the type for now
     + UnreachableError            503  no connection to AWS: nothing was sent
+    + AlarmQuotaError             503  the account has as many alarms as it may
+    + AlarmRefusedError           503  CloudWatch will not make an alarm as it is
     + StillWarmError              503  a warm pool that was given up is not gone yet
+    + StopDeniedError             503  IAM does not let us stop a training job
     + ServerFaultError            503  AWS failed while it worked on the call
     + OutcomeUnknownError         503  no answer: the call may or may not have happened
   + TeamLimitError                a team is over a limit of its pool: nothing was stored
@@ -142,8 +145,16 @@ class AlarmQuotaError(UnavailableError):
     """CloudWatch takes no more alarms of the account."""
 
 
+class AlarmRefusedError(UnavailableError):
+    """CloudWatch refused an alarm for another reason than being busy: a right, or a member of the request."""
+
+
 class StillWarmError(UnavailableError):
     """SageMaker still keeps a warm pool that is to go."""
+
+
+class StopDeniedError(UnavailableError):
+    """AWS denies the right to stop a training job; it comes back only if somebody changes the stack."""
 
 
 class ServerFaultError(UnavailableError):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from trainmaster.alarms import Alarm
+from trainmaster.alarms import Alarm, AlarmReading
 from trainmaster.ends import Observation
 from trainmaster.errands import Errand
 from trainmaster.governance.violations import ViolationRecord
@@ -142,6 +142,23 @@ class StoredPolicy:
     """Secret of this table, in hex, made with the first write: what paging tokens are sealed with."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adoption:
+    """A job that SageMaker runs already, with all that is to be written together."""
+
+    job: Job
+    body: bytes
+    """Its request, as far as it is known."""
+    note: Reason
+    """For the history."""
+    record: ViolationRecord
+    replaces: ViolationRecord | None = None
+    errands: tuple[Errand, ...] = ()
+    """Of ``STRAYS``."""
+    policy_version: int
+    """Of the policy that it was adopted by: the first that a pool without a policy hears of."""
+
+
 class JobStore(Protocol):
     """Writes of jobs; each call is one transaction."""
 
@@ -153,14 +170,23 @@ class JobStore(Protocol):
             TeamLimitError: The team has reached one of its limits in the pool.
         """
 
-    def adopt(self, job: Job, body: bytes, *, at: datetime) -> None:
-        """Store a job that SageMaker runs already: running, counted, with its request as far as it is known.
+    def adopt(self, adoption: Adoption, *, at: datetime) -> None:
+        """Store a job that SageMaker runs already: running, counted, whatever the pool has room for.
 
-        Raises LostRaceError when the name is in use.
+        Raises LostRaceError when the name is in use or the record is not the one that was seen.
         """
 
-    def record_violation(self, record: ViolationRecord) -> bool:
-        """Keep what rules found about a training job; False: it was kept before, and is not replaced."""
+    def record_violation(
+        self,
+        record: ViolationRecord,
+        *,
+        replaces: ViolationRecord | None = None,
+        errands: Sequence[Errand] = (),
+    ) -> bool:
+        """Keep what was found about a training job, and leave errands to ``STRAYS`` with it.
+
+        False: another one than ``replaces`` is kept (None: any is), and nothing was written.
+        """
 
     def leave(self, pool: str, errands: Sequence[Errand]) -> None:
         """Leave errands to ``schedule`` beside those that ``commit`` leaves; one that is there stays."""
@@ -205,8 +231,13 @@ class ErrandStore(Protocol):
 
 
 class ViolationReader(Protocol):
-    def violations(self, month: str) -> tuple[ViolationRecord, ...]:
-        """Of jobs of one month (``YYYY-MM``, UTC), the oldest first."""
+    def violation(self, training_job_name: str, *, at: datetime) -> ViolationRecord | None:
+        """What is kept of a training job of this name and instant."""
+
+    def violations(
+        self, month: str, *, after: tuple[str, str] | None, limit: int
+    ) -> tuple[ViolationRecord, ...]:
+        """Of jobs of one month (``YYYY-MM``, UTC), by instant and name, from behind ``after``."""
 
 
 class JobReader(Protocol):
@@ -275,7 +306,7 @@ class PolicyStore(Protocol):
     def put(
         self, document: Mapping[str, Any], *, pools: Sequence[str], replaces: StoredPolicy
     ) -> StoredPolicy:
-        """Store a new revision and tell each pool's counters. Raises LostRaceError."""
+        """Store a new revision and tell the counters of each pool and of ``STRAYS``. Raises LostRaceError."""
 
     def close(self, closing: Closing) -> None:
         """Raises LostRaceError when another change of the policy has closed one of the pools."""
@@ -319,7 +350,16 @@ class Described:
     request: Mapping[str, Any]
     """The CreateTrainingJob request that would make it again; without tags."""
     created_at: datetime
+    """In whole milliseconds."""
     tuning_job_arn: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One line of a list of training jobs."""
+
+    training_job_name: str
+    created_at: datetime
 
 
 class TrainingJobReader(Protocol):
@@ -327,8 +367,8 @@ class TrainingJobReader(Protocol):
 
     def described(self, training_job_name: str) -> Described | None: ...
 
-    def in_progress(self, *, limit: int) -> tuple[str, ...]:
-        """Names of training jobs that have not ended, the newest first."""
+    def in_progress(self, *, limit: int) -> tuple[Listed, ...]:
+        """Training jobs that run, the newest first; of a long list a part."""
 
     def tags(self, training_job_arn: str) -> dict[str, str]: ...
 
@@ -338,9 +378,19 @@ class LogReader(Protocol):
         """The last lines its hosts logged, the oldest first; empty where there are none. Never raises."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newest:
+    """The newest checkpoint somebody found."""
+
+    written_at: datetime | None = None
+    """None: none was found."""
+    is_certain: bool = True
+    """False: not everything could be read, so there may be a newer one."""
+
+
 class CheckpointReader(Protocol):
-    def newest(self, uri: str) -> datetime | None:
-        """When the newest checkpoint below an S3 URI was written, or a time before; None: there is none."""
+    def newest(self, uri: str) -> Newest:
+        """Below an S3 URI. Raises UnavailableError."""
 
 
 class Notifier(Protocol):
@@ -349,21 +399,23 @@ class Notifier(Protocol):
 
 
 class AlarmReader(Protocol):
-    def in_alarm_since(self, alarm_name: str) -> datetime | None:
-        """When it went to ALARM; None in any other state and when there is no such alarm."""
+    """Every call may raise UnavailableError."""
 
-    def names(self, prefix: str, *, in_alarm: bool = False) -> tuple[str, ...]:
-        """All alarms whose names begin so, or only those in ALARM."""
+    def reading(self, alarm_name: str) -> AlarmReading | None:
+        """None: there is no such alarm."""
+
+    def readings(self, prefix: str) -> Mapping[str, AlarmReading]:
+        """Of all alarms whose names begin so, by name."""
 
 
 class AlarmKeeper(Protocol):
     """Every call may raise UnavailableError."""
 
     def put(self, alarms: Sequence[Alarm]) -> None:
-        """Make each or replace it, in this order. Raises AlarmQuotaError."""
+        """Make each or replace it, in this order. Raises AlarmQuotaError and AlarmRefusedError."""
 
     def delete(self, names: Sequence[str]) -> None:
-        """Those that are gone already are fine."""
+        """In this order, a composite before its parts; those that are gone already are fine."""
 
 
 class Mailer(Protocol):

@@ -1,32 +1,26 @@
 """Closes what a crash, a lost event or a slow call left open. Each repair is valid by itself."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from trainmaster import lifecycle
+from trainmaster.alarm_sweep import AlarmSweep, Readings
+from trainmaster.checkpoint_looks import CheckpointLooks
 from trainmaster.errors import TrainmasterError
 from trainmaster.observer import Observer
-from trainmaster.policy import parse_policy
+from trainmaster.policy import STRAYS, parse_policy
 from trainmaster.ports import (
-    Change,
-    CheckpointReader,
     Clock,
     Doorbell,
     JobReader,
-    JobStore,
     PolicyStore,
     QueueReader,
 )
 from trainmaster.scheduling.snapshot import RunningJob
+from trainmaster.sweeping import Sweep
 
 LOOKS = 100
 """Jobs described in one run: about 2 calls a second, below SageMaker's lowest reported rate limit."""
-CHECKPOINT_RUNS = 5
-"""A run comes each minute: the checkpoints of a job are looked at every five."""
-STRAYS = "-"
-"""The doorbell's name for the pass over what belongs to no pool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,23 +29,39 @@ class Reconciler:
     queue: QueueReader
     reader: JobReader
     observer: Observer
-    store: JobStore
-    checkpoints: CheckpointReader
+    alarm_sweep: AlarmSweep
+    checkpoint_looks: CheckpointLooks
+    sweep: Sweep
     doorbell: Doorbell
     clock: Clock
 
     def run(self) -> "Repairs":
-        """Look at the live jobs of every pool, and at checkpoints where jobs wait; then wake every pool."""
+        """Look at the live jobs of every pool, their alarms and their checkpoints; then wake every pool."""
         repairs = Repairs()
-        pools = [pool.name for pool in parse_policy(self.policies.current().document).pools]
-        live = [entry for pool in pools for entry in self.queue.running(pool)]
-        for entry in due(live, now=self.clock()):
+        policy = parse_policy(self.policies.current().document)
+        pools = [*(pool.name for pool in policy.pools), STRAYS]
+        readings = self._alarms(repairs)
+        live = {pool: self.queue.running(pool) for pool in pools}
+        everybody = [entry for entries in live.values() for entry in entries]
+        for entry in due(everybody, now=self.clock()):
             self._repair(entry, repairs)
-        for pool in pools:
-            if self.queue.queue_length(pool):
-                self._look_for_checkpoints(pool, repairs)
-        self.doorbell.ring([*pools, STRAYS])
+        if readings is not None:
+            repairs.failures += self.alarm_sweep.run(readings, everybody, policy.governing.watch)
+        for pool, entries in live.items():
+            others_wait = self.queue.queue_length(pool) > 0
+            max_age = policy.governing.checkpoints.max_age
+            repairs.failures += self.checkpoint_looks.run(entries, others_wait=others_wait, max_age=max_age)
+        repairs.failures += self.sweep.run()
+        self.doorbell.ring(pools)
         return repairs
+
+    def _alarms(self, repairs: "Repairs") -> Readings | None:
+        """None: CloudWatch does not tell; the rest of the run goes on without."""
+        try:
+            return self.alarm_sweep.read()
+        except TrainmasterError as error:
+            repairs.failures.append(error)
+            return None
 
     def _repair(self, entry: RunningJob, repairs: "Repairs") -> None:
         """One job SageMaker will not talk about must not keep the others waiting."""
@@ -61,23 +71,6 @@ class Reconciler:
                 repairs.changed.append(entry.name)
         except TrainmasterError as error:
             repairs.failures.append(error)
-
-    def _look_for_checkpoints(self, pool: str, repairs: "Repairs") -> None:
-        """Whom a preemption would cost least depends on the age of what is saved."""
-        for entry in self.queue.running(pool):
-            if entry.training_since is not None and looks_at(entry.name, now=self.clock()):
-                try:
-                    self._look_for_checkpoint(entry.name)
-                except TrainmasterError as error:
-                    repairs.failures.append(error)
-
-    def _look_for_checkpoint(self, name: str) -> None:
-        job = self.reader.job(name)
-        if job is None or job.live is None or job.spec.checkpoint_uri is None:
-            return
-        after = lifecycle.checkpoint_seen(job, self.checkpoints.newest(job.spec.checkpoint_uri))
-        if after != job:
-            self.store.commit([Change(before=job, after=after)], at=self.clock())
 
 
 @dataclass(slots=True)
@@ -93,9 +86,3 @@ def due(live: Sequence[RunningJob], *, now: datetime) -> list[RunningJob]:
         return open_to_repair
     first = int(now.timestamp() // 60) * LOOKS % len(open_to_repair)
     return [*open_to_repair[first:], *open_to_repair[:first]][:LOOKS]
-
-
-def looks_at(name: str, *, now: datetime) -> bool:
-    """Each job once in five runs, not all in the same."""
-    turn = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "big")
-    return int(now.timestamp() // 60) % CHECKPOINT_RUNS == turn % CHECKPOINT_RUNS

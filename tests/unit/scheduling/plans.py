@@ -18,6 +18,7 @@ from trainmaster.scheduling.actions import (
     Stop,
     Unpark,
     WarnOfBudget,
+    WatchGpus,
     subject,
 )
 from trainmaster.scheduling.planner import plan
@@ -40,6 +41,7 @@ VERBS = {
     ReleaseWarm: "release warm",
     SettleWarm: "settle warm",
     WarnOfBudget: "warn of budget",
+    WatchGpus: "watch the GPUs of",
 }
 
 

@@ -1,12 +1,41 @@
-"""What a job's next step leaves to be told and tidied up: the one place that knows who hears of what."""
+"""What a job's next step leaves to be told and tidied up, for the transaction that writes it."""
 
+from collections.abc import Callable
 from datetime import datetime
 
-from trainmaster.errands import Errand
+from trainmaster.alarm_errands import errands_of_end
+from trainmaster.errands import Errand, Notice
+from trainmaster.notices.ends import end_notice
+from trainmaster.notices.watching import (
+    busy_again_notice,
+    checkpoint_notice,
+    idle_notice,
+    spot_notice,
+    underused_notice,
+    unguarded_notice,
+)
+from trainmaster.notices.wording import to_tell
 from trainmaster.ports import Change
+
+_NOTICES: tuple[Callable[[Change], Notice | None], ...] = (
+    end_notice,
+    idle_notice,
+    busy_again_notice,
+    underused_notice,
+    unguarded_notice,
+    checkpoint_notice,
+    spot_notice,
+)
+"""Each about another decision, of another kind."""
 
 
 def errands_of(change: Change, *, at: datetime) -> tuple[Errand, ...]:
-    """Errands of one change, for the transaction that writes it."""
-    del change, at
-    return ()
+    """Errands of one change. Their ids name the version that it makes, so each is left once.
+
+    A preemption changes up to 24 jobs in one transaction of at most 100 items, so asking a job to stop leaves
+    none; it is told about when it has stopped.
+    """
+    cause = f"{change.before.spec.entry_id}#{change.before.ver + 1:06d}"
+    notices = [notice for about in _NOTICES if (notice := about(change)) is not None]
+    told = tuple(to_tell(notice, cause=cause, at=at) for notice in notices)
+    return (*told, *errands_of_end(change, at=at))

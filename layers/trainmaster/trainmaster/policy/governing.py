@@ -74,6 +74,14 @@ class Utilization:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """What is asked of the GPUs of each job; None: nothing."""
+
+    idle: Idle | None = None
+    utilization: Utilization | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoints:
     max_age: timedelta = timedelta(hours=2)
     """Older than this, the owner of the job is told."""
@@ -140,3 +148,7 @@ class Governing:
     recovery: Recovery = field(default_factory=Recovery)
     spot: Spot = field(default_factory=Spot)
     notifications: Notifications = field(default_factory=Notifications)
+
+    @property
+    def watch(self) -> Watch:
+        return Watch(idle=self.idle, utilization=self.utilization)

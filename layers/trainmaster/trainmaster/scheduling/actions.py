@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from trainmaster.jobs import Reason
+from trainmaster.policy.governing import Watch
 from trainmaster.scheduling.snapshot import Hold, RunningJob, WaitingJob, WarmPool
 from trainmaster.shapes import (
     Capacity,
@@ -125,6 +126,14 @@ class WarnOfBudget:
     limit_cents: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchGpus:
+    """Make the alarms of the job's GPUs as ``watch`` wants them, or say why there are none."""
+
+    job: RunningJob
+    watch: Watch
+
+
 Action: TypeAlias = (
     Start
     | Preempt
@@ -136,6 +145,7 @@ Action: TypeAlias = (
     | ReleaseWarm
     | SettleWarm
     | WarnOfBudget
+    | WatchGpus
 )
 
 

@@ -57,6 +57,13 @@ def running_entry(job: Job) -> RunningJob:
         cents_per_hour=None if live.usd_per_hour is None else int(live.usd_per_hour * 100),
         warm_key=live.shape.warm_key if live.keep_alive else None,
         ranked_by=job.ranked_by,
+        guarded=live.guarded,
+        unguarded=live.unguarded.code if live.unguarded else None,
+        guard_again_at=live.guard_again_at,
+        idle_since=live.idle_since,
+        stop_due=live.stop_due,
+        underused_since=live.underused_since,
+        checkpoint_overdue=live.checkpoint_overdue,
     )
 
 

@@ -1,17 +1,22 @@
 """Does the errands of a pool: taken first, done second, deleted last; a death in between repeats one."""
 
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import assert_never
 
+from trainmaster.alarms import full_name
 from trainmaster.errands import Errand, ErrandKind
 from trainmaster.errors import TrainmasterError
-from trainmaster.scheduling import telling
+from trainmaster.scheduling import stopping_strays, telling
 from trainmaster.scheduling.context import Pass
 
 AT_ONCE = 25
-"""Errands of one look at a pool."""
+"""Errands that one look at a pool does: about two seconds of calls."""
+LOOKED_AT = 100
+"""Errands that it reads: those that cannot be done for now do not hide the ones behind them."""
+MAX_REFUSED = 3
+"""Of one kind, then the look leaves the rest of it: without a connection each try takes seconds."""
 TAKEN_FOR = timedelta(minutes=3)
 """Longer than the function may run (120 s)."""
 
@@ -21,29 +26,40 @@ class ErrandsDone:
     done: list[Errand] = field(default_factory=list)
     postponed: list[tuple[Errand, TrainmasterError]] = field(default_factory=list)
     """Refused for now; they are taken again once ``taken_until`` is over."""
+    failures: list[Exception] = field(default_factory=list)
+    left: int = 0
+    """Not done by this look, as far as it read."""
+    refused: Counter[ErrandKind] = field(default_factory=Counter)
+
+    def wants(self, errand: Errand) -> bool:
+        return len(self.done) < AT_ONCE and self.refused[errand.kind] < MAX_REFUSED
 
 
-def run_errands(now: Pass) -> ErrandsDone:
-    """One that cannot be done now never keeps the others waiting."""
+def run_errands(now: Pass, *, until: datetime) -> ErrandsDone:
+    """One that cannot be done now never keeps the others waiting, and none keeps the queue waiting."""
     result = ErrandsDone()
-    for errand in _taken(now):
-        try:
-            _do(errand, now)
-        except TrainmasterError as error:
-            result.postponed.append((errand, error))
-        else:
-            now.errands.done(now.pool, errand)
-            result.done.append(errand)
+    found = now.errands.errands(now.pool, limit=LOOKED_AT)
+    for errand in found:
+        at = now.clock()
+        if at >= until:
+            break
+        if result.wants(errand) and now.errands.take(now.pool, errand, until=at + TAKEN_FOR, now=at):
+            _try(errand, now, result)
+    result.left = len(found) - len(result.done)
     return result
 
 
-def _taken(now: Pass) -> Sequence[Errand]:
-    at = now.clock()
-    return [
-        errand
-        for errand in now.errands.errands(now.pool, limit=AT_ONCE)
-        if now.errands.take(now.pool, errand, until=at + TAKEN_FOR, now=at)
-    ]
+def _try(errand: Errand, now: Pass, result: ErrandsDone) -> None:
+    try:
+        _do(errand, now)
+        now.errands.done(now.pool, errand)
+    except TrainmasterError as error:
+        result.postponed.append((errand, error))
+        result.refused[errand.kind] += 1
+    except Exception as error:  # noqa: BLE001  the bulkhead; the handler raises it after the pass
+        result.failures.append(error)
+    else:
+        result.done.append(errand)
 
 
 def _do(errand: Errand, now: Pass) -> None:
@@ -51,9 +67,8 @@ def _do(errand: Errand, now: Pass) -> None:
         case ErrandKind.TELL:
             telling.tell(errand, now)
         case ErrandKind.DELETE_ALARMS:
-            now.alarms.delete(errand.alarms)
+            now.alarms.delete([full_name(now.stack, one) for one in errand.alarms])
         case ErrandKind.STOP_STRAY:
-            assert errand.training_job_name is not None, errand
-            now.training.stop(errand.training_job_name)
+            stopping_strays.stop(errand, now)
         case _:
             assert_never(errand.kind)

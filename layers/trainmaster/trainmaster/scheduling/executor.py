@@ -10,8 +10,9 @@ from trainmaster.jobs import (
     Job,
     Reason,
 )
+from trainmaster.notices import budget_notice, to_tell
 from trainmaster.ports import Change, Guard
-from trainmaster.scheduling import limits, starting, warming
+from trainmaster.scheduling import guarding, limits, starting, warming
 from trainmaster.scheduling.actions import (
     Action,
     DropHold,
@@ -25,6 +26,7 @@ from trainmaster.scheduling.actions import (
     Stop,
     Unpark,
     WarnOfBudget,
+    WatchGpus,
 )
 from trainmaster.scheduling.context import Pass
 from trainmaster.scheduling.snapshot import Hold, RunningJob, WaitingJob
@@ -104,6 +106,8 @@ def _execute_one(action: Action, now: Pass) -> None:
         case Unpark(job=waiting):
             job = _read(waiting, now)
             now.store.commit([Change(before=job, after=lifecycle.unparked(job))], at=now.clock())
+        case WatchGpus(job=running, watch=watch):
+            guarding.watch_gpus(_read(running, now), watch, now)
         case _:
             _keep_up(action, now)
 
@@ -130,14 +134,12 @@ def _keep_up(
 
 
 def _warn(action: WarnOfBudget, now: Pass) -> None:
-    """Told first, noted second: after a crash in between it is told again."""
-    detail = {
-        "team": action.team,
-        "month": action.month,
-        "spent_usd": action.spent_cents / 100,
-        "budget_usd": action.limit_cents / 100,
-    }
-    now.notifier.tell("Budget Warning", detail)
+    """Left to be told first, noted second: after a crash in between it is left again, as the same errand."""
+    notice = budget_notice(
+        action.team, month=action.month, spent_cents=action.spent_cents, limit_cents=action.limit_cents
+    )
+    cause = f"{action.team}#{action.month}"
+    now.store.leave(now.pool, [to_tell(notice, cause=cause, at=now.clock())])
     now.store.warned(action.team, action.month)
 
 

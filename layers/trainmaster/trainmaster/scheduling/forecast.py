@@ -214,6 +214,7 @@ class Future:
             due=(),
             running=tuple(self._running.values()),
             gone_preemptors=frozenset(self._holds.keys() - self._names),
+            watch=None,
         )
 
     # ---- what is done

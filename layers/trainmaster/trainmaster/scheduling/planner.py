@@ -7,6 +7,7 @@ from trainmaster.scheduling import reasons
 from trainmaster.scheduling.actions import Action, DropHold, LimitHold, Plan, Stop, Unpark
 from trainmaster.scheduling.budgets import warnings
 from trainmaster.scheduling.capacity import ASKED_TO_STOP
+from trainmaster.scheduling.guards import guards
 from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot
 from trainmaster.scheduling.turn import Turn
 from trainmaster.scheduling.warm_pools import Upkeep, keys_wanted
@@ -35,13 +36,14 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     first += warnings(snapshot)
     holds, upkeep = _upkeep(snapshot, now=now)
     turn = Turn.of(snapshot, pool, holds=holds, now=now)
+    watched = guards(snapshot, now=now)
     if snapshot.paused:
         waits = {job.name: reasons.PAUSED for job in snapshot.waiting}
-        return Plan(actions=(*first, *upkeep, *_warm(snapshot, pool, turn, now=now)), reasons=waits)
+        return Plan(actions=(*first, *upkeep, *_warm(snapshot, pool, turn, now=now), *watched), reasons=waits)
     for job in turn.order():
         turn.consider(job)
     warm = _warm(snapshot, pool, turn, now=now)
-    return Plan(actions=(*first, *upkeep, *turn.actions, *warm), reasons=turn.reasons)
+    return Plan(actions=(*first, *upkeep, *turn.actions, *warm, *watched), reasons=turn.reasons)
 
 
 def _must_be_told(job: RunningJob) -> bool:

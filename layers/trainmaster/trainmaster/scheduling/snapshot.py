@@ -11,6 +11,7 @@ from trainmaster.jobs import (
 )
 from trainmaster.ledger import MonthAccount, UsageLine, warm_pool_line
 from trainmaster.policy import AtLimit
+from trainmaster.policy.governing import Watch
 from trainmaster.pricing import PriceTable
 from trainmaster.shapes import (
     Capacity,
@@ -104,6 +105,15 @@ class RunningJob:
     """Of the warm pool it would leave behind; None: none."""
     ranked_by: str = ""
     """As of a waiting job."""
+    guarded: str | None = None
+    """Digest of the alarms that watch its GPUs."""
+    unguarded: str | None = None
+    """Code of the reason why there are none."""
+    guard_again_at: datetime | None = None
+    idle_since: datetime | None = None
+    stop_due: datetime | None = None
+    underused_since: datetime | None = None
+    checkpoint_overdue: bool = False
 
     @property
     def rank(self) -> tuple[int, str]:
@@ -212,6 +222,8 @@ class Snapshot:
     """``PoolPolicy.order_key`` of the order that every job is known to have a score of."""
     spot_max_wait: timedelta = timedelta(hours=6)
     """What MaxWaitTimeInSeconds is above MaxRuntimeInSeconds where the planner picks spot."""
+    watch: Watch | None = None
+    """How GPUs are to be watched; None: that is not asked (a forecast)."""
 
 
 def known_as(job: WaitingJob | RunningJob, *, to: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster.adapters.dynamodb import layout
-from trainmaster.adapters.dynamodb.codec import decode, from_attributes, to_attributes
+from trainmaster.adapters.dynamodb.codec import decode, from_attributes, iso, to_attributes
 from trainmaster.adapters.dynamodb.rows import (
     account_of,
     counts,
@@ -108,6 +108,7 @@ class DynamoReader:
             order_key=counters.get(layout.ORDER_KEY),
             prices=PriceTable(overrides=policy.prices),
             spot_max_wait=policy.spot_max_wait,
+            watch=policy.governing.watch,
         )
 
     def _heads(self, pool: str, lane: Lane) -> Iterator[WaitingJob]:
@@ -147,9 +148,19 @@ class DynamoReader:
         takings = tuple(decode(PreemptionEntry, item) for item in self._query(partition, prefix="p#"))
         return lines, takings
 
-    def violations(self, month: str) -> tuple[ViolationRecord, ...]:
+    # ---- what went round the queue
+
+    def violation(self, training_job_name: str, *, at: datetime) -> ViolationRecord | None:
+        item = self._get(layout.violation_key(month_of(at), iso(at), training_job_name))
+        return None if item is None else decode(ViolationRecord, item)
+
+    def violations(
+        self, month: str, *, after: tuple[str, str] | None, limit: int
+    ) -> tuple[ViolationRecord, ...]:
         partition = layout.violation_key(month, "", "")[0]
-        return tuple(decode(ViolationRecord, item) for item in self._query(partition))
+        behind = None if after is None else layout.violation_key(month, *after)[1]
+        items = self._query(partition, behind=behind, page=min(limit, PAGE))
+        return tuple(decode(ViolationRecord, item) for item in islice(items, limit))
 
     # ---- run times
 
