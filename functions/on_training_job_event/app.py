@@ -16,10 +16,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
     detail = event.get("detail") or {}
     tags = detail.get("Tags") or {}
     name = detail.get("TrainingJobName")
-    if not name or tags.get(TAG_STACK) != wiring().settings.stack:
+    stack = tags.get(TAG_STACK)
+    if not name or stack not in {None, wiring().settings.stack}:
         logger.debug("not ours", training_job=name)
         return
-    pool = wiring().observer.hear(name)
-    if pool is not None:
-        wiring().doorbell.ring([pool])
-    logger.info("heard", training_job=name, status=detail.get("SecondaryStatus"), changed=pool is not None)
+    pools = wiring().strays.hear(name, tagged=stack is not None)
+    if pools:
+        wiring().doorbell.ring(pools)
+    logger.info("heard", training_job=name, status=detail.get("SecondaryStatus"), changed=bool(pools))

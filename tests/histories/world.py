@@ -20,6 +20,8 @@ from trainmaster.policy import PoolPolicy, parse_policy
 from trainmaster.reconciler import Reconciler
 from trainmaster.scheduling.passes import LONGEST, Scheduler
 from trainmaster.scheduling.reranking import Reranker
+from trainmaster.strays import Strays
+from trainmaster.sweeping import Sweep
 
 from tests.builders import NOON
 from tests.histories.stage import Stage
@@ -85,6 +87,16 @@ class World:
             stack="trainmaster",
         )
         self.observer = Observer(store=store, reader=reader, training=training, clock=self.clock)
+        strays = Strays(
+            policies=policies,
+            reader=reader,
+            records=reader,
+            store=store,
+            training=training,
+            observer=self.observer,
+            clock=self.clock,
+            stack="trainmaster",
+        )
         self.reconciler = Reconciler(
             policies=policies,
             queue=reader,
@@ -107,6 +119,14 @@ class World:
             ),
             checkpoint_looks=CheckpointLooks(
                 reader=reader, store=store, checkpoints=watched(self.checkpoints), clock=self.clock
+            ),
+            sweep=Sweep(
+                training=training,
+                policies=policies,
+                reader=reader,
+                records=reader,
+                strays=strays,
+                clock=self.clock,
             ),
             doorbell=doorbell,
             clock=self.clock,

@@ -34,6 +34,8 @@ class TrainingJob:
     """End of the warm pool it left; None: it left none."""
     warm_status: str | None = None
     """Anything but Available stays for good."""
+    tuning_job_arn: str | None = None
+    """Of the tuning job that made it."""
 
     @property
     def is_live(self) -> bool:
@@ -112,6 +114,9 @@ class SageMakerStub:
             return refusal("ValidationException", "Requested resource not found.")
         since = job.training_since
         described = {
+            **{name: part for name, part in job.request.items() if name != "Tags"},
+            **({"TuningJobArn": job.tuning_job_arn} if job.tuning_job_arn else {}),
+            "CreationTime": job.created,
             "TrainingJobName": body["TrainingJobName"],
             "TrainingJobArn": ARN + body["TrainingJobName"],
             "TrainingJobStatus": job.status,
@@ -133,6 +138,22 @@ class SageMakerStub:
         if status := self._warm_status(job):
             described["WarmPoolStatus"] = {"Status": status}
         return json_response(described)
+
+    def _ListTrainingJobs(self, body: dict[str, Any]) -> Response:
+        """One page, the newest first; as in the real service it is cut before it is filtered."""
+        newest = sorted(self.jobs, key=lambda name: self.jobs[name].created, reverse=True)
+        page = newest[: body["MaxResults"]]
+        shown = [
+            {
+                "TrainingJobName": name,
+                "TrainingJobArn": ARN + name,
+                "CreationTime": self.jobs[name].created,
+                "TrainingJobStatus": self.jobs[name].status,
+            }
+            for name in page
+            if self.jobs[name].status == body["StatusEquals"]
+        ]
+        return json_response({"TrainingJobSummaries": shown})
 
     def _ListTags(self, body: dict[str, Any]) -> Response:
         return json_response(
@@ -186,6 +207,10 @@ class SageMakerStub:
         return counted
 
     # ---- what a test does to a job
+
+    def run_outside(self, request: dict[str, Any], **fields: Any) -> None:
+        """Somebody starts a training job without us."""
+        self.jobs[request["TrainingJobName"]] = TrainingJob(request=request, created=self.clock(), **fields)
 
     def train(self, name: str) -> None:
         job = self.jobs[name]

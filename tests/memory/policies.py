@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainmaster.errors import LostRaceError
+from trainmaster.policy import STRAYS
 from trainmaster.ports import Closing, StoredPolicy
 
 from tests.memory.tables import Tables
@@ -50,6 +51,6 @@ class MemoryPolicyStore:
         written = replace(new, version=replaces.version + 1, seal_key=replaces.seal_key or SEAL_KEY)
         self._tables.policy = written
         self._tables.revisions.setdefault(written.revision, written)
-        for pool in pools:
+        for pool in (*pools, STRAYS):
             self._tables.pools[pool].policy_version = written.version
         return written

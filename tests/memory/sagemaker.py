@@ -1,4 +1,4 @@
-"""TrainingApi in memory: stands still unless a test moves it. Knows what instances are really taken."""
+"""TrainingApi and TrainingJobReader: stands still unless a test moves it, knows what is really taken."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -11,6 +11,7 @@ from trainmaster.ends import (
     Observation,
 )
 from trainmaster.errors import NameTakenError, OutcomeUnknownError, UnavailableError
+from trainmaster.ports import Described, Listed
 from trainmaster.shapes import (
     Capacity,
     CapacityType,
@@ -117,6 +118,18 @@ class MemorySageMaker:
             warm_status=job.warm_at(self.clock()),
             billable=None if job.ended is None else job.ended - (job.training_since or job.ended),
         )
+
+    def described(self, training_job_name: str) -> Described | None:
+        seen, job = self.describe(training_job_name), self.jobs.get(training_job_name)
+        if seen is None or job is None:
+            return None
+        request = {name: part for name, part in job.request.items() if name != "Tags"}
+        return Described(observation=seen, request=request, created_at=job.created)
+
+    def in_progress(self, *, limit: int) -> tuple[Listed, ...]:
+        running = (job for job in self.jobs.values() if job.status == "InProgress")
+        newest = sorted(running, key=lambda job: job.created, reverse=True)
+        return tuple(Listed(training_job_name=job.name, created_at=job.created) for job in newest[:limit])
 
     def tags(self, training_job_arn: str) -> dict[str, str]:
         job = self.jobs.get(training_job_arn.removeprefix(ARN))

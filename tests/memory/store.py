@@ -14,7 +14,8 @@ from trainmaster.jobs import (
 )
 from trainmaster.ledger import PreemptionEntry, month_of
 from trainmaster.notices import errands_of
-from trainmaster.ports import Admission, Alias, Change, Guard, HistoryLine
+from trainmaster.policy import STRAYS
+from trainmaster.ports import Admission, Adoption, Alias, Change, Guard, HistoryLine
 from trainmaster.scheduling.run_times import Run, RunTimes
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
 from trainmaster.shapes import (
@@ -42,25 +43,41 @@ class MemoryJobStore:
         )
         tables.lines[job.spec.entry_id].append(line)
 
-    def adopt(self, job: Job, body: bytes, *, at: datetime) -> None:
-        tables, live = self._tables, job.live
+    def adopt(self, adoption: Adoption, *, at: datetime) -> None:
+        tables, job, live = self._tables, adoption.job, adoption.job.live
         assert live is not None
         _require(job.name not in tables.jobs and job.name not in tables.aliases, "the name is in use")
+        kept = self.record_violation(adoption.record, replaces=adoption.replaces, errands=adoption.errands)
+        _require(kept, "another record is kept")
         tables.jobs[job.name] = job
-        tables.requests[job.name] = body
+        tables.requests[job.name] = adoption.body
         alias = Alias(job=job.name, entry_id=job.spec.entry_id, attempt=live.number)
         tables.aliases[live.training_job_name] = alias
         tables.attempts[job.spec.entry_id, live.number] = live
-        line = HistoryLine(at=at, attempt=live.number, from_state=None, to_state=job.state, reason=job.reason)
+        line = HistoryLine(
+            at=at, attempt=live.number, from_state=None, to_state=job.state, reason=adoption.note
+        )
         tables.lines[job.spec.entry_id].append(line)
-        _add(tables.pools[job.spec.pool].used, job.vector, +1)
+        pool = tables.pools[job.spec.pool]
+        _add(pool.used, job.vector, +1)
+        pool.policy_version = pool.policy_version or adoption.policy_version
         if live.month is not None and live.reserved_cents:
             tables.months[job.spec.team, live.month].committed += live.reserved_cents
 
-    def record_violation(self, record: ViolationRecord) -> bool:
-        known = record.training_job_name in self._tables.violations
-        self._tables.violations.setdefault(record.training_job_name, record)
-        return not known
+    def record_violation(
+        self,
+        record: ViolationRecord,
+        *,
+        replaces: ViolationRecord | None = None,
+        errands: Sequence[Errand] = (),
+    ) -> bool:
+        key = (record.at, record.training_job_name)
+        known = self._tables.violations.get(key)
+        if _judgement(known) != _judgement(replaces):
+            return False
+        self._tables.violations[key] = record
+        self._tables.errands |= {(STRAYS, errand.id): errand for errand in errands}
+        return True
 
     def leave(self, pool: str, errands: Sequence[Errand]) -> None:
         for errand in errands:
@@ -287,6 +304,10 @@ def _taking(change: Change, ended: Attempt, *, at: datetime) -> PreemptionEntry:
         instance_seconds_lost=lost * ended.shape.instances,
         cents_lost=None if ended.cents is None else ended.cents_by.get("preemption", 0),
     )
+
+
+def _judgement(record: ViolationRecord | None) -> tuple[str, int] | None:
+    return None if record is None else (record.outcome, record.revision)
 
 
 def _apply_guard(guard: Guard, pool: PoolRows) -> None:

@@ -66,8 +66,8 @@ class Tables:
     requests: dict[str, bytes] = field(default_factory=dict)
     errands: dict[tuple[str, str], Errand] = field(default_factory=dict)
     """By pool and id."""
-    violations: dict[str, ViolationRecord] = field(default_factory=dict)
-    """By training-job name."""
+    violations: dict[tuple[datetime, str], ViolationRecord] = field(default_factory=dict)
+    """By instant and training-job name."""
     aliases: dict[str, Alias] = field(default_factory=dict)
     attempts: dict[tuple[str, int], Attempt] = field(default_factory=dict)
     """By (entry id, number)."""

@@ -6,18 +6,19 @@ from datetime import timedelta
 from typing import Any
 
 from trainmaster import lifecycle
-from trainmaster.adapters.dynamodb import DynamoReader
+from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoReader
 from trainmaster.jobs import (
     Job,
     Reason,
 )
 from trainmaster.policy import parse_policy
-from trainmaster.ports import Change, Guard, JobStore, PolicyStore, StoredPolicy
+from trainmaster.ports import Change, Guard, PolicyStore, StoredPolicy
 from trainmaster.scheduling.entries import waiting_entry
 from trainmaster.scheduling.snapshot import Hold, Snapshot, WarmPool
 
 from tests.builders import NOON, A, B, claimed, job, minutes, of, seen
 from tests.memory.reader import MemoryReader
+from tests.memory.store import MemoryJobStore
 
 WHY = Reason(code="stopped-by-user", message="stopped by ada")
 HALF_AN_HOUR = timedelta(minutes=30)
@@ -31,7 +32,7 @@ DOCUMENT = {
 class Plane:
     """One empty table with a policy, and short ways to what a test needs."""
 
-    store: JobStore
+    store: DynamoJobStore | MemoryJobStore
     reader: DynamoReader | MemoryReader
     policies: PolicyStore
     policy: StoredPolicy

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from botocore.exceptions import (
@@ -13,6 +14,7 @@ from botocore.exceptions import (
     ParamValidationError,
 )
 
+from trainmaster.adapters.sagemaker_requests import request_of
 from trainmaster.ends import (
     TERMINAL_STATUSES,
     Observation,
@@ -22,12 +24,14 @@ from trainmaster.errors import (
     NameTakenError,
     OutcomeUnknownError,
     ServerFaultError,
+    StopDeniedError,
     TrainingRefusedError,
     TrainmasterError,
     UnavailableError,
     UnclassifiedTrainingError,
     UnreachableError,
 )
+from trainmaster.ports import Described, Listed
 
 # Codes of the SageMaker API and of AWS's common errors.
 _NAME_IN_USE = "ResourceInUse"
@@ -55,7 +59,16 @@ _FOR_GOOD = frozenset(
 )
 _UNKNOWN_JOB = frozenset({"ValidationException", "ResourceNotFound", "ResourceNotFoundException"})
 """What Describe and Stop answer about a name that does not exist, or (Stop) about a job that is over."""
+_DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
 SERVER_FAULT = 500
+PAGES = 4
+"""Of ListTrainingJobs in one look, of 100 each: the lowest reported quota is 2 calls a second."""
+_RUNNING = {
+    "StatusEquals": "InProgress",
+    "SortBy": "CreationTime",
+    "SortOrder": "Descending",
+    "PaginationConfig": {"PageSize": 100},
+}
 MAX_REASON = 1024
 """Characters of FailureReason kept. Source: SageMaker API, FailureReason."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -81,15 +94,44 @@ class SageMakerTraining:
         return arn
 
     def describe(self, training_job_name: str) -> Observation | None:
+        answer = self._describe(training_job_name)
+        return None if answer is None else _observation(answer)
+
+    def described(self, training_job_name: str) -> Described | None:
+        answer = self._describe(training_job_name)
+        if answer is None:
+            return None
+        return Described(
+            observation=_observation(answer),
+            request=request_of(answer),
+            created_at=_in_milliseconds(answer["CreationTime"]),
+            tuning_job_arn=answer.get("TuningJobArn"),
+        )
+
+    def _describe(self, training_job_name: str) -> dict[str, Any] | None:
         try:
-            answer = self._client.describe_training_job(TrainingJobName=training_job_name)
+            answer: dict[str, Any] = self._client.describe_training_job(TrainingJobName=training_job_name)
         except ClientError as error:
             if _code(error) in _UNKNOWN_JOB:
                 return None
             raise _unavailable(error, "DescribeTrainingJob") from error
         except BotoCoreError as error:
             raise UnavailableError("SageMaker did not answer DescribeTrainingJob") from error
-        return _observation(answer)
+        return answer
+
+    def in_progress(self, *, limit: int) -> tuple[Listed, ...]:
+        """Pages are cut before they are filtered, so a page of 100 may show none of many that run."""
+        try:
+            pages = list(islice(self._client.get_paginator("list_training_jobs").paginate(**_RUNNING), PAGES))
+        except ClientError as error:
+            raise _unavailable(error, "ListTrainingJobs") from error
+        except BotoCoreError as error:
+            raise UnavailableError("SageMaker did not answer ListTrainingJobs") from error
+        found = (one for page in pages for one in page["TrainingJobSummaries"])
+        return tuple(
+            Listed(training_job_name=one["TrainingJobName"], created_at=_in_milliseconds(one["CreationTime"]))
+            for one in islice(found, limit)
+        )
 
     def tags(self, training_job_arn: str) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -106,6 +148,8 @@ class SageMakerTraining:
         try:
             self._client.stop_training_job(TrainingJobName=training_job_name)
         except ClientError as error:
+            if _code(error) in _DENIED:
+                raise StopDeniedError("the stack has no right to stop it (StopTrainingJob)") from error
             if _code(error) not in _UNKNOWN_JOB:
                 raise _unavailable(error, "StopTrainingJob") from error
         except BotoCoreError as error:
@@ -177,6 +221,12 @@ def _training_since(answer: Mapping[str, Any]) -> datetime | None:
 
 def _utc(instant: datetime | None) -> datetime | None:
     return None if instant is None else instant.astimezone(UTC)
+
+
+def _in_milliseconds(instant: datetime) -> datetime:
+    """As the table keeps it."""
+    exact = instant.astimezone(UTC)
+    return exact.replace(microsecond=exact.microsecond // 1000 * 1000)
 
 
 def printable(text: str) -> str:

@@ -20,7 +20,7 @@ from trainmaster.jobs import (
     Job,
     JobState,
 )
-from trainmaster.policy import DEFAULT_TEAM
+from trainmaster.policy import DEFAULT_TEAM, STRAYS, UNMANAGED_TEAM
 from trainmaster.request_errors import invalid, quoted
 from trainmaster.views import NOWHERE, Place, Surroundings, job_view, masked_view
 
@@ -107,9 +107,10 @@ def _bound(visit: Visit, wish: Wish) -> str:
 def _stretches(visit: Visit, wish: Wish) -> list[Stretch]:
     reader = visit.outside.reader
     if wish.state in FINAL:
-        teams = [team.name for team in visit.policy.teams] or [DEFAULT_TEAM]
+        known = [team.name for team in visit.policy.teams] or [DEFAULT_TEAM]
+        teams = dict.fromkeys((*known, UNMANAGED_TEAM))
         return finished([team for team in teams if wish.team in {None, team}], wish.state, reader)
-    pools = [pool.name for pool in visit.policy.pools]
+    pools = [*(pool.name for pool in visit.policy.pools), STRAYS]
     return unfinished([pool for pool in pools if wish.pool in {None, pool}], wish.state, reader)
 
 

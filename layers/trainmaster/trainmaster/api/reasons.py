@@ -13,6 +13,7 @@ from trainmaster.scheduling.actions import Plan, Start
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.reasons import PAUSED
 from trainmaster.scheduling.snapshot import Snapshot
+from trainmaster.scheduling.stray_pool import rules_for
 from trainmaster.views import Place, ahead
 
 
@@ -32,7 +33,8 @@ def look_at(pool: PoolPolicy | None, visit: Visit) -> Look | None:
         return None
     now = visit.outside.clock()
     snapshot = snapshot_of(pool, visit, now=now)
-    return Look(pool=pool, snapshot=snapshot, decided=plan(snapshot, pool, now=now), at=now)
+    rules = rules_for(pool, snapshot)
+    return Look(pool=rules, snapshot=snapshot, decided=plan(snapshot, rules, now=now), at=now)
 
 
 def snapshot_of(pool: PoolPolicy, visit: Visit, *, now: datetime) -> Snapshot:

@@ -28,6 +28,8 @@ class Outcome(StrEnum):
     AUDITED = "audited"
     STOPPED = "stopped"
     ADOPTED = "adopted"
+    NOT_STOPPED = "not-stopped"
+    """It was to be stopped, and AWS does not let us: the stack has no right to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,3 +46,5 @@ class ViolationRecord:
     """It went round the queue."""
     outcome: Outcome
     violations: tuple[Violation, ...] = ()
+    revision: int = 0
+    """Of the policy that it was judged by; 0 where another one would find the same."""

@@ -3,6 +3,9 @@
 from trainmaster.policy.document import parse_policy
 from trainmaster.policy.model import (
     DEFAULT_TEAM,
+    STRAY_POOL,
+    STRAYS,
+    UNMANAGED_TEAM,
     Aging,
     AtLimit,
     Budget,
@@ -15,10 +18,13 @@ from trainmaster.policy.model import (
     TeamPolicy,
     WarmPool,
 )
-from trainmaster.policy.principals import PrincipalKind, PrincipalPattern, parse_principal
+from trainmaster.policy.principals import PrincipalKind, PrincipalPattern, parse_principal, role_matches
 
 __all__ = [
     "DEFAULT_TEAM",
+    "STRAYS",
+    "STRAY_POOL",
+    "UNMANAGED_TEAM",
     "Aging",
     "AtLimit",
     "Budget",
@@ -34,4 +40,5 @@ __all__ = [
     "WarmPool",
     "parse_policy",
     "parse_principal",
+    "role_matches",
 ]

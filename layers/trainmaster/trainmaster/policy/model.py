@@ -11,11 +11,18 @@ from typing import Any
 
 from trainmaster.errors import FieldError
 from trainmaster.policy.governing import Governing
+from trainmaster.policy.images import Image
 from trainmaster.policy.principals import PrincipalPattern
+from trainmaster.policy.rules import Allowed, Rules
+from trainmaster.policy.s3_locations import S3Location
 from trainmaster.user_options import MAX_PRIORITY
 
 DEFAULT_TEAM = "default"
 """Everybody's team as long as the policy has no teams."""
+UNMANAGED_TEAM = "unmanaged"
+"""Of jobs that went round the queue and belong to no team that the policy knows: admins alone see them."""
+STRAYS = "-"
+"""In place of a pool's name: what belongs to none. No pool can be called so."""
 
 # Without ageing a step of priority must outweigh any wait.
 NO_AGING_STEP = timedelta(days=36_525)  # 100 years
@@ -134,6 +141,16 @@ class TeamPolicy:
     principals: tuple[PrincipalPattern, ...] = ()
     max_priority: int = MAX_PRIORITY
     budget: Budget | None = None
+    roles: Allowed[str] | None = None
+    """What its jobs may run under; None, here and in the two below: whatever the rules allow."""
+    images: Allowed[Image] | None = None
+    s3_prefixes: Allowed[S3Location] | None = None
+    rules: Rules = field(default_factory=Rules)
+    """On its jobs, beside those of the whole policy."""
+
+
+STRAY_POOL = PoolPolicy(name=STRAYS, capacity={}, preemption=Preemption(enabled=False))
+"""Rules for adopted jobs whose types no pool has; room is theirs as far as they ask for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,12 +168,17 @@ class Policy:
     """USD per instance-hour by type; goes before the shipped table."""
     governing: Governing = field(default_factory=Governing)
     """What becomes of jobs while they run, fail or are interrupted."""
+    rules: Rules = field(default_factory=Rules)
+    """On every job."""
 
     @property
     def spot_max_wait(self) -> timedelta:
         return self.governing.spot.max_wait
 
     def pool(self, name: str) -> PoolPolicy | None:
+        """None: there is no such pool. ``STRAYS`` is always there, though it is none of ``pools``."""
+        if name == STRAYS:
+            return STRAY_POOL
         return next((pool for pool in self.pools if pool.name == name), None)
 
     def pool_of(self, instance_types: Iterable[str]) -> PoolPolicy | None:

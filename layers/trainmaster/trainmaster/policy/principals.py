@@ -51,3 +51,15 @@ def parse_principal(text: str) -> PrincipalPattern | None:
         path=found["path"],
         name=found["name"],
     )
+
+
+def role_matches(pattern: PrincipalPattern, role_arn: str) -> bool:
+    """Whether the pattern names this role; here the ARN tells the role's path."""
+    role = parse_principal(role_arn)
+    return (
+        role is not None
+        and role.kind is pattern.kind
+        and (role.partition, role.account_id) == (pattern.partition, pattern.account_id)
+        and pattern.path in {"", role.path}
+        and pattern.matches_name(role.name)
+    )

@@ -31,6 +31,11 @@ class ErrandsDone:
     """Not done by this look, as far as it read."""
     refused: Counter[ErrandKind] = field(default_factory=Counter)
 
+    @property
+    def more(self) -> bool:
+        """It stopped at its number. Errands change nothing that is planned with: no other look for less."""
+        return len(self.done) == AT_ONCE and self.left > 0
+
     def wants(self, errand: Errand) -> bool:
         return len(self.done) < AT_ONCE and self.refused[errand.kind] < MAX_REFUSED
 

@@ -20,10 +20,11 @@ from trainmaster.ports import (
 )
 from trainmaster.scheduling.actions import Action
 from trainmaster.scheduling.context import Pass
-from trainmaster.scheduling.errand_runner import run_errands
+from trainmaster.scheduling.errand_runner import ErrandsDone, run_errands
 from trainmaster.scheduling.executor import execute, explain
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.reranking import Reranker, needs_reranking
+from trainmaster.scheduling.stray_pool import rules_for
 
 LONGEST = timedelta(seconds=90)
 """A pass ends in time for the function's timeout (120 s)."""
@@ -56,10 +57,11 @@ class Scheduler:
         """One look; True when something was done, so that another look is worth it."""
         stored = self.policies.current()
         policy = parse_policy(stored.document)
-        pool = policy.pool(name)
-        if pool is None:
+        written = policy.pool(name)
+        if written is None:
             return False
-        snapshot = self.snapshots.snapshot(pool, policy=policy, paused=stored.paused, now=self.clock())
+        snapshot = self.snapshots.snapshot(written, policy=policy, paused=stored.paused, now=self.clock())
+        pool = rules_for(written, snapshot)
         decided = plan(snapshot, pool, now=self.clock())
         context = Pass(
             pool=name,
@@ -82,12 +84,11 @@ class Scheduler:
         summary.done += outcome.done
         summary.postponed += len(outcome.postponed)
         summary.failures += outcome.failures
-        errands = run_errands(context)
-        summary.errands += errands.done
-        summary.postponed += len(errands.postponed)
+        errands = run_errands(context, until=until)
+        summary.note(errands)
         if outcome.gave_up:
             return False
-        if outcome.done or errands.done:
+        if outcome.done or errands.more:
             return True
         explain(decided.reasons, snapshot.waiting, context)
         if not needs_reranking(snapshot, pool):
@@ -103,7 +104,15 @@ class Summary:
     looks: int = 0
     done: list[Action] = field(default_factory=list)
     errands: list[Errand] = field(default_factory=list)
+    errands_left: int = 0
+    """After the last look, as far as it read."""
     postponed: int = 0
     reranked: int = 0
     """Jobs that got a score of the pool's new order."""
     failures: list[Exception] = field(default_factory=list)
+
+    def note(self, errands: ErrandsDone) -> None:
+        self.errands += errands.done
+        self.errands_left = errands.left
+        self.postponed += len(errands.postponed)
+        self.failures += errands.failures

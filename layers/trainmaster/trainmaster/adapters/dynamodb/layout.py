@@ -52,6 +52,8 @@ CLOSED_BELOW = "closed_below"
 """Attribute of a team: the policy is being changed, submissions judged by an older version are refused ..."""
 CLOSED_UNTIL = "closed_until"
 """... until then (epoch milliseconds), should the change never come."""
+ERRAND_SCHEMA = 1
+"""Attribute ``schema`` of errands; rows of a higher one are left to the version that knows them."""
 MAX_LANE_TEXT = 200
 """Longer lanes (many instance groups) are hashed, so that keys stay far below 1,024 bytes."""
 

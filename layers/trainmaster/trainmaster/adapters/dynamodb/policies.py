@@ -17,6 +17,7 @@ from trainmaster.adapters.dynamodb.codec import from_attributes, to_attributes, 
 from trainmaster.adapters.dynamodb.transactions import MAX_ITEMS, Transactions, unavailable
 from trainmaster.adapters.dynamodb.writes import Retention, Writes
 from trainmaster.errors import LostRaceError, UnavailableError
+from trainmaster.policy import STRAYS
 from trainmaster.ports import Closing, StoredPolicy
 
 _PK = "POLICY"
@@ -83,7 +84,8 @@ class DynamoPolicyStore:
         }
         if replaces.version:
             put["ExpressionAttributeValues"] = {":old": value(replaces.version)}
-        self._transactions.write([{"Put": put}, *extra, *self._told(pools, new.version)])
+        told = self._told({*pools, STRAYS}, new.version)
+        self._transactions.write([{"Put": put}, *extra, *told])
 
     def _told(self, pools: Iterable[str], version: int) -> list[dict[str, Any]]:
         return [

@@ -8,7 +8,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from trainmaster.adapters.dynamodb import layout, submissions
+from trainmaster.adapters.dynamodb import adoptions, layout, submissions
 from trainmaster.adapters.dynamodb.codec import decode, encode, from_attributes, iso, value
 from trainmaster.adapters.dynamodb.transactions import ConditionsFailedError, Transactions, unavailable
 from trainmaster.adapters.dynamodb.writes import Operation, Retention, Writes, with_new_versions
@@ -16,7 +16,7 @@ from trainmaster.errands import Errand
 from trainmaster.errors import TeamLimit, TeamLimitError
 from trainmaster.governance.violations import ViolationRecord
 from trainmaster.jobs import Job
-from trainmaster.ports import Admission, Change, Guard
+from trainmaster.ports import Admission, Adoption, Change, Guard
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
 from trainmaster.shapes import Capacity
 
@@ -39,12 +39,23 @@ class DynamoJobStore:
                 raise
             raise TeamLimitError(limit) from error
 
-    def adopt(self, job: Job, body: bytes, *, at: datetime) -> None:
-        packed = gzip.compress(body, mtime=0)
-        self._transactions.write(self._writes.of_adoption(job, packed, at=at))
+    def adopt(self, adoption: Adoption, *, at: datetime) -> None:
+        packed = gzip.compress(adoption.body, mtime=0)
+        self._transactions.write(adoptions.of_adoption(adoption, packed, self._writes, at=at))
 
-    def record_violation(self, record: ViolationRecord) -> bool:
-        return self._put_new(self._writes.violation(record))
+    def record_violation(
+        self,
+        record: ViolationRecord,
+        *,
+        replaces: ViolationRecord | None = None,
+        errands: Sequence[Errand] = (),
+    ) -> bool:
+        operations = adoptions.of_record(record, replaces, errands, self._writes)
+        try:
+            self._transactions.write(operations)
+        except ConditionsFailedError:
+            return False
+        return True
 
     def leave(self, pool: str, errands: Sequence[Errand]) -> None:
         for errand in errands:
@@ -61,7 +72,8 @@ class DynamoJobStore:
             )
         except ClientError as error:
             raise unavailable(error) from error
-        return tuple(decode(Errand, from_attributes(item)) for item in answer["Items"])
+        rows = (from_attributes(item) for item in answer["Items"])
+        return tuple(decode(Errand, row) for row in rows if row.get("schema", 1) <= layout.ERRAND_SCHEMA)
 
     def take(self, pool: str, errand: Errand, *, until: datetime, now: datetime) -> bool:
         try:

@@ -13,12 +13,10 @@ from trainmaster.adapters.dynamodb.counting import (
     Updates,
     bill_warm,
     counted,
-    counted_in,
     warm_changed,
 )
 from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.errands import Errand
-from trainmaster.governance.violations import ViolationRecord
 from trainmaster.jobs import (
     Attempt,
     Job,
@@ -70,37 +68,14 @@ class Writes:
         if guard is not None:
             operations += self._unchanged(guard)
             operations += self._reused(changes[0].after.spec.pool, guard.reuses)
-        return operations + self._updates(counted(changes, at=at, guard=guard))
+        return operations + self.updates(counted(changes, at=at, guard=guard))
 
-    def _updates(self, updates: Updates) -> list[Operation]:
+    def updates(self, updates: Updates) -> list[Operation]:
         return [self.update(key, update) for key, update in updates.items() if update.says_something]
 
-    def of_adoption(self, job: Job, packed: bytes, *, at: datetime) -> list[Operation]:
-        """A job that SageMaker runs already: every row that submission and claim would have left."""
-        spec, live = job.spec, job.live
-        assert live is not None, f"{job.name} has no live attempt"
-        alias = Alias(job=spec.name, entry_id=spec.entry_id, attempt=live.number)
-        line = HistoryLine(at=at, attempt=live.number, from_state=None, to_state=job.state, reason=job.reason)
-        attempt_key = layout.attempt_key(spec.name, spec.entry_id, live.number)
-        attempt_item = {**encode(live), "ttl": self.retention.of_line(at)}
-        free = "attribute_not_exists(pk)"
-        return [
-            self.put(layout.job_key(job.name), job_item(job), only_if=free),
-            self.put(layout.alias_key(live.training_job_name), encode(alias), only_if=free),
-            self.put(layout.request_key(job.name), {"body": packed}),
-            self.put(layout.running_key(spec.pool, job.name), encode(running_entry(job))),
-            self.put(attempt_key, attempt_item),
-            self.history(job, line),
-            *self._updates(counted_in(job)),
-        ]
-
     def errand(self, pool: str, errand: Errand, *, only_if: str | None = None) -> Operation:
-        return self.put(layout.errand_key(pool, errand.id), encode(errand), only_if=only_if)
-
-    def violation(self, record: ViolationRecord) -> Operation:
-        key = layout.violation_key(month_of(record.at), iso(record.at), record.training_job_name)
-        item = {**encode(record), "ttl": self.retention.of_line(record.at)}
-        return self.put(key, item, only_if="attribute_not_exists(pk)")
+        item = {**encode(errand), "schema": layout.ERRAND_SCHEMA}
+        return self.put(layout.errand_key(pool, errand.id), item, only_if=only_if)
 
     def of_warm(
         self, pool: str, before: WarmPool | None, after: WarmPool | None, *, at: datetime
@@ -112,7 +87,7 @@ class Writes:
                 warm_changed(updates, pool, warm, sign)
         if before is not None and after is None:
             bill_warm(updates, before, at=at)
-        return [self._warm_row(pool, before, after), *self._updates(updates)]
+        return [self._warm_row(pool, before, after), *self.updates(updates)]
 
     def _warm_row(self, pool: str, before: WarmPool | None, after: WarmPool | None) -> Operation:
         known = before or after

@@ -1,0 +1,193 @@
+"""News of a training job that may be nobody's: whose it is, and writing down what is to become of it.
+
+Safe to repeat: each event of a training job comes here, and the sweep of ``reconcile`` besides. The record of
+what was found is kept once for each training job and revision of the policy, with the errands that follow
+from it in the same transaction.
+"""
+
+import re
+from dataclasses import dataclass
+
+from trainmaster import governance
+from trainmaster.adoption import adopted_job, note_of
+from trainmaster.errands import Errand, ErrandKind
+from trainmaster.errors import LostRaceError
+from trainmaster.governance.violations import Outcome, ViolationRecord
+from trainmaster.jobs import Job
+from trainmaster.notices import to_tell, unmanaged_notice
+from trainmaster.observer import Observer
+from trainmaster.policy import STRAYS, Policy, parse_policy
+from trainmaster.policy.governing import Mode, UnmanagedThen
+from trainmaster.ports import (
+    Adoption,
+    Alias,
+    Clock,
+    JobReader,
+    JobStore,
+    PolicyStore,
+    StoredPolicy,
+    TrainingJobReader,
+    ViolationReader,
+)
+from trainmaster.requests import MAX_NAME_CHARACTERS, TAG_JOB, TAG_STACK, canonical
+from trainmaster.unmanaged import Stray, ask_of, body_of, case_of, is_excepted, outcome_of, team_of
+
+_LATER_ATTEMPT = re.compile(r"(?P<base>.+)-r[0-9]+-[0-9a-f]{6}")
+"""Names as ``attempt_name`` makes them, where they did not have to be cut."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strays:
+    policies: PolicyStore
+    reader: JobReader
+    records: ViolationReader
+    store: JobStore
+    training: TrainingJobReader
+    observer: Observer
+    clock: Clock
+    stack: str
+
+    def hear(self, training_job_name: str, *, tagged: bool) -> tuple[str, ...]:
+        """News of a training job: its job's, if it has one. Returns the pools to wake.
+
+        Args:
+            training_job_name: Of a training job of this account, whoever started it.
+            tagged: It is said to carry our stack's tag, or may do so.
+        """
+        alias = self.reader.alias(training_job_name)
+        if alias is not None and (tagged or self._is_adopted(alias)):
+            return _pools(self.observer.hear(training_job_name))
+        stored = self.policies.current()
+        policy = parse_policy(stored.document)
+        if not tagged and policy.governing.unmanaged_jobs.then is UnmanagedThen.ALLOW:
+            return ()
+        return self._look(training_job_name, alias, stored, policy)
+
+    def _is_adopted(self, alias: Alias) -> bool:
+        """Attempt 0 of an adopted job carries no tag of ours; once it has ended the name may be used anew."""
+        job = self._job_of(alias)
+        return job is not None and job.spec.adopted and job.is_live and alias.attempt == job.attempt == 0
+
+    def _job_of(self, alias: Alias) -> Job | None:
+        job = self.reader.job(alias.job)
+        return job if job is not None and job.spec.entry_id == alias.entry_id else None
+
+    def _look(
+        self, training_job_name: str, alias: Alias | None, stored: StoredPolicy, policy: Policy
+    ) -> tuple[str, ...]:
+        """What SageMaker itself says counts; the tags of an event may be old, or missing."""
+        described = self.training.described(training_job_name)
+        if described is None:
+            return ()
+        tags = self.training.tags(described.observation.training_job_arn)
+        stack = tags.get(TAG_STACK)
+        if stack == self.stack and alias is not None:
+            return _pools(self.observer.hear(training_job_name))
+        if stack not in {None, self.stack}:
+            return ()
+        stray = Stray(described=described, tags=tags, is_ours=stack is not None, name_taken=alias is not None)
+        if is_excepted(stray, policy.governing.unmanaged_jobs) or self._was_adopted(stray, alias):
+            return ()
+        return self._known_attempt(stray) or self._govern(stray, stored, policy)
+
+    def _was_adopted(self, stray: Stray, alias: Alias | None) -> bool:
+        """It is the one that an adopted job, by now ended or at a later attempt, began with."""
+        job = None if alias is None else self._job_of(alias)
+        return job is not None and job.spec.adopted and job.spec.submitted_at == stray.described.created_at
+
+    def _known_attempt(self, stray: Stray) -> tuple[str, ...]:
+        """A later attempt of a job that was restored to before it: that job finds it by itself."""
+        found = _LATER_ATTEMPT.fullmatch(stray.name) if stray.is_ours else None
+        if found is None:
+            return ()
+        job = self.reader.job(found["base"])
+        if job is not None and job.spec.entry_id == stray.tags.get(TAG_JOB):
+            return _pools(self.observer.look(job)) or (job.spec.pool,)
+        cut = (
+            len(stray.name) == MAX_NAME_CHARACTERS
+        )  # then its job's name cannot be told, and it may be known
+        return (STRAYS,) if cut else ()
+
+    def _govern(self, stray: Stray, stored: StoredPolicy, policy: Policy) -> tuple[str, ...]:
+        before = self.records.violation(stray.name, at=stray.described.created_at)
+        if before is not None and (before.revision == stored.revision or not stray.runs):
+            return self._stop_again(stray, before)
+        record = self._judged(stray, policy, revision=stored.revision)
+        if record.outcome is Outcome.ADOPTED:
+            return self._adopt(stray, record, before, policy, version=stored.version)
+        errands = self._errands(record, before)
+        self.store.record_violation(record, replaces=before, errands=errands)
+        return (STRAYS,) if errands else ()
+
+    def _stop_again(self, stray: Stray, found: ViolationRecord) -> tuple[str, ...]:
+        """It runs on although it was stopped: a stop that is still to be sent stays as it is."""
+        if not stray.runs or found.outcome is not Outcome.STOPPED:
+            return ()
+        self.store.leave(STRAYS, [self._stop(found)])
+        return (STRAYS,)
+
+    def _judged(self, stray: Stray, policy: Policy, *, revision: int) -> ViolationRecord:
+        team, body = team_of(stray, policy), body_of(stray)
+        violations = governance.check(body, team=team, policy=policy)
+        breaks_a_rule = any(one.mode is Mode.ENFORCE for one in violations)
+        case = case_of(stray, policy, ask=ask_of(body), breaks_a_rule=breaks_a_rule)
+        return ViolationRecord(
+            at=stray.described.created_at,
+            training_job_name=stray.name,
+            training_job_arn=stray.described.observation.training_job_arn,
+            team=team,
+            role_arn=stray.role_arn,
+            unmanaged=True,
+            outcome=outcome_of(case),
+            violations=violations,
+            revision=revision,
+        )
+
+    def _adopt(
+        self,
+        stray: Stray,
+        record: ViolationRecord,
+        before: ViolationRecord | None,
+        policy: Policy,
+        *,
+        version: int,
+    ) -> tuple[str, ...]:
+        body = body_of(stray)
+        ask = ask_of(body)
+        assert ask is not None, f"{stray.name} has no instances to count"
+        job = adopted_job(stray, ask, team=record.team, policy=policy)
+        adoption = Adoption(
+            job=job,
+            body=canonical(body),
+            note=note_of(stray),
+            record=record,
+            replaces=before,
+            errands=self._errands(record, before),
+            policy_version=version,
+        )
+        try:
+            self.store.adopt(adoption, at=self.clock())
+        except LostRaceError:
+            return ()  # another event of it was faster, or the sweep; if not, the next one tries again
+        return (job.spec.pool, STRAYS)
+
+    def _errands(self, record: ViolationRecord, before: ViolationRecord | None) -> tuple[Errand, ...]:
+        """Nobody is told the same twice because the policy has another revision."""
+        tell: tuple[Errand, ...] = ()
+        if before is None or before.outcome is not record.outcome:
+            cause = f"stray#{record.training_job_name}#{record.revision}"
+            tell = (to_tell(unmanaged_notice(record), cause=cause, at=self.clock()),)
+        return (*tell, self._stop(record)) if record.outcome is Outcome.STOPPED else tell
+
+    def _stop(self, record: ViolationRecord) -> Errand:
+        return Errand(
+            id=f"stop#{record.training_job_name}",
+            kind=ErrandKind.STOP_STRAY,
+            at=self.clock(),
+            training_job_name=record.training_job_name,
+            found=record,
+        )
+
+
+def _pools(pool: str | None) -> tuple[str, ...]:
+    return () if pool is None else (pool,)
