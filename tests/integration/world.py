@@ -29,6 +29,7 @@ from tests.integration.cloud import Cloud, Wire
 from tests.integration.conftest import TABLE
 from tests.integration.messages import ACCOUNT, USER, proxy_event, request, state_change
 from tests.integration.sagemaker_stub import SageMakerStub
+from tests.integration.told import Messages
 
 STACK = "trainmaster"
 APPS = tuple(
@@ -85,6 +86,7 @@ class World:
     """Done before each AWS call while several functions work at once."""
     checkpoints: dict[str, datetime] = field(default_factory=dict)
     """When a checkpoint was written, by CheckpointConfig.S3Uri."""
+    messages: Messages = field(default_factory=Messages)
     sagemaker: SageMakerStub = field(init=False)
     wiring: Wiring = field(init=False)
 
@@ -125,6 +127,10 @@ class World:
                 return self.sagemaker.answer(operation, received(request).body)
             case "s3":
                 return self._checkpoint(request)
+            case "eventbridge":
+                return self.messages.put_events(received(request).body)
+            case "sns":
+                return self.messages.publish(received(request).body)
             case _:
                 return None
 

@@ -1,12 +1,27 @@
 """How notices are put: an errand for each, texts of others made safe, instants as people say them."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Any
 
 from trainmaster.errands import Errand, ErrandKind, Notice
 
 MAX_QUOTE = 500
 """Characters of a text that somebody else wrote."""
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 _MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """The sentences of a notice, as ``Notice`` has them."""
+
+    what: str
+    why: str = ""
+    todo: str = ""
+    undo: str = ""
 
 
 def to_tell(notice: Notice, *, cause: str, at: datetime) -> Errand:
@@ -32,3 +47,8 @@ def span(time: timedelta) -> str:
         return "less than a minute"
     hours, minutes = divmod(time // _MINUTE, 60)
     return " ".join(f"{count} {unit}" for count, unit in ((hours, "h"), (minutes, "min")) if count)
+
+
+def iso(at: datetime) -> str:
+    """For programs: ISO 8601, UTC, milliseconds."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

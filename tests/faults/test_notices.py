@@ -1,0 +1,106 @@
+"""What is told while events come twice, processes die and nobody listens."""
+
+import pytest
+
+from tests.builders import minutes
+from tests.faults.conftest import NewWorld
+from tests.faults.scenes import ends, trains
+from tests.integration.cloud import THROTTLED, Unreachable
+from tests.integration.world import Crash, World
+
+BUDGET = {
+    "pools": [{"name": "main", "capacity": {"ml.a.xlarge": 2}}],
+    "teams": [
+        {
+            "name": "vision",
+            "principals": ["arn:aws:iam::123456789012:user/ada"],
+            "budget": {"usd_per_month": 10},
+        }
+    ],
+    "prices": {"ml.a.xlarge": 9},
+}
+
+
+def test_B1_an_end_heard_five_times_is_told_once(busy: World) -> None:
+    busy.sagemaker.end("job1", "Completed")
+    for _ in range(5):
+        busy.tell("job1")
+        busy.schedule()
+    assert busy.messages.kinds() == ["Job Completed"]
+    assert busy.messages.mails == []
+
+
+def test_B8_a_failure_reason_with_control_characters_is_mailed_safely(busy: World) -> None:
+    ends(busy, "job1", "Failed", reason="AlgorithmError: \x1b[2J\x00 exit code 1\n" + "x" * 5000)
+    (mail,) = busy.messages.mails
+    assert mail.subject == "[trainmaster] Job Failed: job1"
+    assert all(line.isprintable() for line in mail.text.splitlines())
+    assert len(mail.text) < 2000
+    assert mail.attributes["kind"] == "Job Failed"
+
+
+def test_a_preempted_job_is_told_when_it_has_stopped(preempting: World) -> None:
+    assert preempting.messages.kinds() == []
+    ends(preempting, "job1", "Stopped")
+    (event,) = preempting.messages.events
+    assert (event.kind, event.detail["job"]) == ("Job Preempted", "job1")
+    assert event.detail["for_job"] == "job4"
+
+
+@pytest.mark.parametrize("phase", ["before", "after"])
+@pytest.mark.parametrize("operation", ["PutEvents", "Publish", "DeleteItem"])
+def test_a_death_while_telling_is_made_good(busy: World, operation: str, phase: str) -> None:
+    busy.sagemaker.end("job1", "Failed", reason="AlgorithmError: exit code 1")
+    busy.tell("job1")
+    assert busy.dies(busy.schedule, Crash(operation, phase))
+    busy.a_minute_passes()
+    ids = {event.detail["id"] for event in busy.messages.events}
+    assert len(ids) == 1
+    assert 1 <= len(busy.messages.mails) <= 2
+    assert not [item for item in busy.items() if item["pk"]["S"] == "E#main"]
+
+
+@pytest.mark.parametrize("operation", ["PutEvents", "Publish"])
+def test_while_nobody_can_be_told_jobs_start_and_nothing_is_forgotten(busy: World, operation: str) -> None:
+    trouble = Unreachable() if operation == "Publish" else THROTTLED
+    busy.wire.lasting[operation] = trouble
+    busy.submit("job3")
+    ends(busy, "job1", "Failed", reason="AlgorithmError: exit code 1")
+    assert busy.states("job3") == ["running"]
+    assert busy.messages.mails == []
+    busy.wire.heal()
+    busy.a_minute_passes()
+    assert [mail.subject for mail in busy.messages.mails] == ["[trainmaster] Job Failed: job1"]
+
+
+def test_a_team_is_warned_of_its_budget_once_a_month(new_world: NewWorld) -> None:
+    world = new_world(BUDGET)
+    world.submit("first", StoppingCondition={"MaxRuntimeInSeconds": 3600})
+    world.schedule()
+    trains(world, "first")
+    world.now += minutes(55)
+    ends(world, "first")
+    for name in ("second", "third"):
+        world.submit(name)
+        world.schedule()
+    warnings = [event.detail for event in world.messages.events if event.kind == "Budget Warning"]
+    assert [(one["id"], one["spent_cents"], one["budget_cents"]) for one in warnings] == [
+        ("vision#2026-11#budget-warning", 825, 1000)
+    ]
+    assert [mail.subject for mail in world.messages.mails] == ["[trainmaster] Budget Warning: vision"]
+
+
+def test_a_death_between_telling_of_the_budget_and_noting_it_tells_no_second_time(
+    new_world: NewWorld,
+) -> None:
+    world = new_world(BUDGET)
+    world.submit("first", StoppingCondition={"MaxRuntimeInSeconds": 3600})
+    world.schedule()
+    trains(world, "first")
+    world.now += minutes(55)
+    ends(world, "first")
+    world.submit("second")
+    errand_left = Crash("PutItem", "after")
+    assert world.dies(world.schedule, errand_left)
+    world.a_minute_passes()
+    assert world.messages.kinds().count("Budget Warning") == 1

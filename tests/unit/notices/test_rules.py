@@ -1,0 +1,100 @@
+"""Who is told what about rules."""
+
+from typing import Any
+
+import pytest
+from trainmaster.errands import Notice, NoticeKind
+from trainmaster.governance.violations import Outcome, Violation, ViolationRecord
+from trainmaster.notices import not_stopped_notice, rule_violated_notice, to_tell, unmanaged_notice
+from trainmaster.policy.governing import Mode
+
+from tests.builders import NOON
+
+NO_TAG = Violation(
+    rule="required_tags",
+    field="Tags",
+    message="the tag model_name is missing",
+    hint="add it",
+    mode=Mode.AUDIT,
+)
+
+
+def record(outcome: Outcome, *violations: Violation, **fields: Any) -> ViolationRecord:
+    values: dict[str, Any] = {
+        "at": NOON,
+        "training_job_name": "by-hand",
+        "team": "vision",
+        "role_arn": "arn:aws:iam::111122223333:role/train",
+        "unmanaged": True,
+    }
+    return ViolationRecord(outcome=outcome, violations=violations, **values | fields)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "becomes", "job"),
+    [
+        pytest.param(Outcome.AUDITED, "It goes on; this was written down", None, id="audited"),
+        pytest.param(Outcome.STOPPED, "It is being stopped.", None, id="stopped"),
+        pytest.param(Outcome.ADOPTED, "It was adopted", "by-hand", id="adopted"),
+    ],
+)
+def test_a_job_that_went_round_the_queue_and_what_became_of_it(
+    outcome: Outcome, becomes: str, job: str | None
+) -> None:
+    notice = unmanaged_notice(record(outcome, NO_TAG))
+    assert notice.kind is NoticeKind.UNMANAGED_JOB
+    assert notice.what.startswith(f"Training job by-hand went round the queue. {becomes}")
+    assert notice.why == "required_tags: the tag model_name is missing (add it)"
+    assert (notice.team, notice.training_job_name, notice.job) == ("vision", "by-hand", job)
+    assert notice.detail == {
+        "outcome": outcome.value,
+        "role_arn": "arn:aws:iam::111122223333:role/train",
+        "violations": [
+            {
+                "rule": "required_tags",
+                "field": "Tags",
+                "message": "the tag model_name is missing",
+                "mode": "audit",
+            }
+        ],
+    }
+
+
+def test_one_that_violates_nothing_is_told_of_all_the_same() -> None:
+    assert unmanaged_notice(record(Outcome.AUDITED)).why == (
+        "Training jobs of this account belong into the queue."
+    )
+
+
+def test_many_violations_are_counted_in_the_sentence_and_listed_for_programs() -> None:
+    notice = unmanaged_notice(record(Outcome.STOPPED, *[NO_TAG] * 7))
+    assert notice.why.count("required_tags") == 5
+    assert notice.why.endswith("; and 2 more")
+    assert len(notice.detail["violations"]) == 7
+
+
+def test_one_that_could_not_be_stopped_says_how_to() -> None:
+    assert not_stopped_notice("by-hand", team="vision", why="AccessDenied\nno right") == Notice(
+        kind=NoticeKind.UNMANAGED_JOB,
+        team="vision",
+        training_job_name="by-hand",
+        what="Training job by-hand went round the queue and could not be stopped. It goes on.",
+        why="AccessDenied no right",
+        todo="Stop it by hand: `aws sagemaker stop-training-job --training-job-name by-hand`,"
+        " or deploy the stack with StopUnmanagedJobs=true.",
+        detail={"outcome": "not-stopped"},
+    )
+
+
+def test_a_queued_job_that_breaks_an_audited_rule_runs_all_the_same() -> None:
+    notice = rule_violated_notice(
+        record(Outcome.AUDITED, NO_TAG, training_job_name="queued", unmanaged=False)
+    )
+    assert notice.kind is NoticeKind.RULE_VIOLATED
+    assert notice.job == "queued"
+    assert notice.what == "Job queued breaks a rule that is audited, not enforced. It runs all the same."
+
+
+def test_the_same_cause_leaves_the_same_errand() -> None:
+    notice = unmanaged_notice(record(Outcome.AUDITED))
+    assert to_tell(notice, cause="by-hand", at=NOON).id == "by-hand#unmanaged-job"
