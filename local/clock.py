@@ -20,6 +20,7 @@ IDLE_TIMEOUT_SECONDS = 120.0
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_MINUTE = timedelta(minutes=1)
 _SHARED = struct.Struct("<qq")
 """Microseconds since the epoch, twice so that a reader notices a torn write; zero: the machine's clock."""
 _REAL = 0
@@ -181,6 +182,19 @@ class TwinClock:
     def _due_in(self) -> float:
         """Seconds until the next timer; an hour when there is none (a new one wakes the thread)."""
         return (self._timers[0].due - self.now()).total_seconds() if self._timers else 3600.0
+
+
+def each_minute(clock: TwinClock, *actions: Callable[[datetime], object]) -> None:
+    """Run the actions one after the other whenever a minute of the clock has ended, with that instant."""
+
+    def run() -> None:
+        minute = clock.now().replace(second=0, microsecond=0)
+        each_minute(clock, *actions)
+        for action in actions:
+            action(minute)
+
+    now = clock.now()
+    clock.call_later(now.replace(second=0, microsecond=0) + _MINUTE - now, run)
 
 
 def shared_now(path: Path) -> datetime:

@@ -5,14 +5,17 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from local.clock import TwinClock
 from local.deployment.events.faults import DeliveryFaults
 from local.faults import Faults
 from local.wire import AwsError, Request, Response
 
+T = TypeVar("T")
+
 PREFIX = "/_control"
+_MOST_PERCENT = 100
 _MOST_SECONDS = timedelta(days=3650).total_seconds()
 
 
@@ -20,6 +23,8 @@ class TrainingJobs(Protocol):
     """What can be done to training jobs from outside the API."""
 
     def fail(self, training_job: str, reason: str | None = None, exit_code: int | None = None) -> None: ...
+
+    def gpu(self, training_job: str, host: str | None, percent: float, from_minute: int | None) -> None: ...
 
     def spot(self, training_job: str, action: str) -> None: ...
 
@@ -73,8 +78,12 @@ class Body:
             raise BadFieldError(name, "must be a text")
         return value
 
-    def has(self, name: str) -> bool:
-        return self._fields.get(name) is not None
+    def optional(self, name: str, read: Callable[[str], T]) -> T | None:
+        """What ``read`` makes of a field that may be missing or null."""
+        if self._fields.get(name) is None:
+            self._fields.pop(name, None)
+            return None
+        return read(name)
 
     def end(self) -> None:
         for name in self._fields:
@@ -115,7 +124,7 @@ class Control:
             ("POST", "/errors"): self._inject_errors,
             ("POST", "/events"): self._disturb_events,
             ("POST", "/fail"): self._fail,
-            ("POST", "/gpu"): _gpu,
+            ("POST", "/gpu"): self._gpu,
             ("POST", "/spot"): self._spot,
             ("GET", "/training-jobs"): self._list,
         }
@@ -156,11 +165,21 @@ class Control:
     def _fail(self, request: Request) -> Response:
         body = Body(request.body)
         training_job = body.text("training_job")
-        reason = body.text("reason") if body.has("reason") else None
-        exit_code = body.whole("exit_code") if body.has("exit_code") else None
+        reason = body.optional("reason", body.text)
+        exit_code = body.optional("exit_code", body.whole)
         body.end()
         self.training.fail(training_job, reason=reason, exit_code=exit_code)
         return _answer(200, {"training_job": training_job})
+
+    def _gpu(self, request: Request) -> Response:
+        body = Body(request.body)
+        training_job, host = body.text("training_job"), body.optional("host", body.text)
+        percent = body.number("percent", most=_MOST_PERCENT)
+        from_minute = body.optional("from_minute", body.whole)
+        body.end()
+        self.training.gpu(training_job, host, percent, from_minute)
+        answer = {"training_job": training_job, "host": host, "percent": percent, "from_minute": from_minute}
+        return _answer(200, answer)
 
     def _spot(self, request: Request) -> Response:
         body = Body(request.body)
@@ -171,10 +190,6 @@ class Control:
 
     def _list(self, _: Request) -> Response:
         return _answer(200, {"training_jobs": self.training.training_jobs()})
-
-
-def _gpu(_: Request) -> Response:
-    return _answer(501, {"message": "GPU metrics are not available in this version of the twin"})
 
 
 def _answer(status: int, document: Mapping[str, Any]) -> Response:

@@ -8,6 +8,7 @@ from types import TracebackType
 from botocore.credentials import Credentials
 
 from local import foundation, policy_file
+from local.clock import each_minute
 from local.config import ReadyInfo, TwinConfig
 from local.control import PREFIX as CONTROL_PREFIX
 from local.control import Control
@@ -21,7 +22,7 @@ from local.deployment.template import load_template
 from local.deployment.wiring import Wiring
 from local.foundation import Foundation
 from local.sagemaker import SageMakerTwin
-from local.sagemaker.adapters import CloudWatchLogSink, S3Store
+from local.sagemaker.adapters import CloudWatchLogSink, CloudWatchMetrics, S3Store
 from local.wire import AwsError
 
 STACK = "trainmaster"
@@ -118,6 +119,7 @@ class Twin:
             door=base.door,
             client=base.engine.client,
             logs=CloudWatchLogSink(base.engine.client("logs")),
+            listen_to_alarms=base.engine.cloudwatch.listen,
             identities=base.identities,
             clock=base.clock,
             background=background,
@@ -137,6 +139,7 @@ class Twin:
             storage=S3Store(base.engine.client("s3")),
             logs=CloudWatchLogSink(base.engine.client("logs")),
             events=assembly.router,
+            metrics=CloudWatchMetrics(base.engine.cloudwatch),
             region=self._config.region,
             account_id=base.account_id,
             work_dir=work,
@@ -144,6 +147,7 @@ class Twin:
             seed=self._config.seed,
         )
         self._resources.callback(training.close)
+        each_minute(base.clock, training.measure, base.engine.cloudwatch.evaluate)
         base.door.mount_service("sagemaker", training.call)
         base.door.add_resource_tags("sagemaker", training.resource_tags)
         control = Control(clock=base.clock, errors=base.faults, deliveries=deliveries, training=training)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from local.deployment.events.alarm_actions import AlarmActions
 from local.deployment.events.router import EventRouter
 from local.deployment.events.schedules import Scheduler
 from local.deployment.events.topics import Topics
@@ -139,6 +140,8 @@ def _method_of(client: Any, operation: str) -> str:  # noqa: ANN401  a boto3 cli
 def _listen_to_topics(wiring: Wiring, platform: Platform, invoker: AsyncInvoker) -> None:
     topics = Topics(subscriptions=wiring.subscriptions, clock=platform.clock, deliver=invoker.submit)
     platform.door.add_listener("sns", "Publish", topics.published)
+    actions = AlarmActions(client=platform.client, background=platform.background, published=topics.published)
+    platform.listen_to_alarms(actions.happened)
 
 
 def _listen_to_queue(trigger: QueueTrigger, platform: Platform, functions: Functions) -> None:

@@ -1,4 +1,4 @@
-"""The state of the twin's AWS: moto behind one lock, our own DynamoDB data plane in front of it.
+"""The state of the twin's AWS: moto behind one lock; before it our own DynamoDB data plane and CloudWatch.
 
 moto is not safe under concurrent requests, so one is served at a time. Its state is one for the process: a
 second engine in the same process starts the first one's state anew.
@@ -19,7 +19,9 @@ from moto.moto_api._internal.models import moto_api_backend
 from moto.moto_server.werkzeug_app import create_backend_app
 
 from local.clock import TwinClock
+from local.cloudwatch.twin import CloudWatchTwin
 from local.engine import moto_iam, moto_light, moto_logs, moto_time, wsgi
+from local.engine.answers import serialized
 from local.engine.calls import AwsCall
 from local.engine.client import in_process_client
 from local.engine.dynamodb.data_plane import DataPlane
@@ -41,7 +43,10 @@ SERVICES = (
     "sqs",
     "ssm",
 )
-"""What moto answers for; their names are the same in moto and in boto3."""
+"""What is answered here; their names are the same in moto and in boto3."""
+
+DASHBOARDS = frozenset({"DeleteDashboards", "GetDashboard", "ListDashboards", "PutDashboard"})
+"""What is left of CloudWatch for moto."""
 
 MAX_LONG_POLL_SECONDS = 20
 """Source: SQS API reference, ReceiveMessage, WaitTimeSeconds."""
@@ -63,6 +68,7 @@ class MotoEngine:
         self._apps: dict[str, wsgi.Application] = {}
         self._clients: dict[str, Any] = {}
         self._data_plane = DataPlane(self.account_id, clock.now)
+        self.cloudwatch = CloudWatchTwin(account_id=self.account_id, region=region, now=clock.now)
         moto_api_backend.reset()
         self._undo_time = moto_time.install(clock.now) if clock.manual else _nothing
 
@@ -112,6 +118,8 @@ class MotoEngine:
             moto_iam.know_aws_policies(self.account_id)
         if call.service == "logs" and call.operation == "FilterLogEvents":
             request = moto_logs.with_streams_named(request, call, self.account_id)
+        if call.service == "cloudwatch" and call.operation not in DASHBOARDS:
+            return serialized(call, self.cloudwatch.call(call.operation, dict(call.params)), request)
         if call.service != "dynamodb":
             return self._ask_moto(call, request)
         answer = self._data_plane.answer(call.operation, call.region, call.params)

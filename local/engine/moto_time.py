@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from importlib import import_module
 
 _READERS: Mapping[str, Sequence[str]] = {
-    "moto.cloudwatch.models": ("utcnow",),
     "moto.dynamodb.models.table": ("utcnow",),
     "moto.logs.models": ("utcnow",),
     "moto.s3.models": ("unix_time", "utcnow"),

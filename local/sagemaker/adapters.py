@@ -1,12 +1,16 @@
-"""The ports of the training twin on boto3 clients, whatever engine answers them."""
+"""The ports of the training twin on boto3 clients, whatever engine answers them, and on our CloudWatch."""
 
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
+from local.cloudwatch.metrics import Metric
+from local.cloudwatch.twin import CloudWatchTwin
+from local.sagemaker.loads import NAMESPACE, Sample
 from local.sagemaker.ports import LogLine
 
 if TYPE_CHECKING:  # the stubs are not installed where the twin only runs
@@ -47,6 +51,19 @@ class S3Store:
 
     def delete(self, bucket: str, key: str) -> None:
         self._client.delete_object(Bucket=bucket, Key=key)
+
+
+class CloudWatchMetrics:
+    """A ``MetricSink``."""
+
+    def __init__(self, cloudwatch: CloudWatchTwin) -> None:
+        self._cloudwatch = cloudwatch
+
+    def put(self, sample: Sample, *, at: datetime) -> None:
+        metric = Metric(
+            namespace=NAMESPACE, name=sample.metric, dimensions=frozenset({("Host", sample.host)})
+        )
+        self._cloudwatch.put(metric, sample.value, at=at, unit="Percent")
 
 
 class CloudWatchLogSink:

@@ -2,10 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
+from trainmaster.accelerators import gpus
+
 from local.clock import TwinClock
+from local.sagemaker.hosts import hosts_of
 from local.sagemaker.jobs import TrainingJob
+from local.sagemaker.loads import Load, Loads, trained_for
 from local.sagemaker.mailbox import Fail, Interrupt
 from local.sagemaker.runs import Runs
 from local.sagemaker.statuses import Secondary
@@ -20,6 +25,7 @@ _HAS_INSTANCES = frozenset({Secondary.DOWNLOADING, Secondary.TRAINING})
 class Control:
     table: JobTable
     runs: Runs
+    loads: Loads
     clock: TwinClock
 
     def fail(self, training_job: str, reason: str | None = None, exit_code: int | None = None) -> None:
@@ -35,6 +41,22 @@ class Control:
             raise AwsError("ValidationException", f"action is one of {', '.join(actions)}, not {action}")
         actions[action](self.table.get(training_job))
 
+    def gpu(self, training_job: str, host: str | None, percent: float, from_minute: int | None) -> None:
+        """The GPUs of a host (None: of all) are that busy from a minute after the start of Training on.
+
+        Args:
+            training_job: One that has not ended.
+            host: "algo-1" for example.
+            percent: Of one GPU.
+            from_minute: None: from now on.
+        """
+        job = self.table.get(training_job)
+        if job.is_final:
+            raise AwsError("ValidationException", f"Training job {training_job} has ended.")
+        _check_host(job, host)
+        since = trained_for(job, self.clock.now()) if from_minute is None else timedelta(minutes=from_minute)
+        self.loads.set(training_job, Load(host=host, percent=percent, since=since))
+
     def training_jobs(self) -> list[dict[str, Any]]:
         """In the order of their creation."""
         now = self.clock.now()
@@ -48,3 +70,13 @@ class Control:
                 "ValidationException", f"Training job {job.name} has no instances: {job.secondary.value}."
             )
         self.runs.post(job.name, Interrupt())
+
+
+def _check_host(job: TrainingJob, host: str | None) -> None:
+    """Of a job that may still get one of several types only the first is looked at."""
+    hosts = hosts_of(job.groups or job.spec.clusters[0])
+    if host is not None and host not in [one.name for one in hosts]:
+        names = ", ".join(one.name for one in hosts)
+        raise AwsError("ValidationException", f"Training job {job.name} has the hosts {names}, not {host}.")
+    if not any(gpus(one.group.instance_type) for one in hosts):
+        raise AwsError("ValidationException", f"Training job {job.name} has no GPUs.")

@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
+
+from local.sagemaker.loads import Sample
 
 
 class ObjectStore(Protocol):
@@ -41,3 +44,9 @@ class EventSink(Protocol):
     """Takes "SageMaker Training Job State Change" from ``aws.sagemaker``; returns before any delivery."""
 
     def publish(self, detail: dict[str, Any], resources: list[str]) -> None: ...
+
+
+class MetricSink(Protocol):
+    """CloudWatch's metrics."""
+
+    def put(self, sample: Sample, *, at: datetime) -> None: ...

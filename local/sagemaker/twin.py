@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,16 +18,19 @@ from local.sagemaker.container import Outside
 from local.sagemaker.control import Control
 from local.sagemaker.hosts import Ports
 from local.sagemaker.jobs import TrainingJob
+from local.sagemaker.loads import Loads
 from local.sagemaker.operations import Operations
 from local.sagemaker.pool_keeper import PoolKeeper
-from local.sagemaker.ports import EventSink, LogSink, ObjectStore
+from local.sagemaker.ports import EventSink, LogSink, MetricSink, ObjectStore
 from local.sagemaker.runs import Runs
 from local.sagemaker.table import JobTable
-from local.sagemaker.validation import checked
 from local.sagemaker.views import event_detail
+from local.validation import checked
 from local.wire import AwsError, Principal
 
 logger = logging.getLogger(__name__)
+
+_MINUTE = timedelta(minutes=1)
 
 
 class SageMakerTwin:
@@ -40,6 +44,7 @@ class SageMakerTwin:
         storage: ObjectStore,
         logs: LogSink,
         events: EventSink,
+        metrics: MetricSink,
         region: str,
         account_id: str,
         work_dir: Path,
@@ -48,6 +53,8 @@ class SageMakerTwin:
     ) -> None:
         """``work_dir`` holds the folders of running jobs; ``environment`` says how a role reaches AWS."""
         self._events = events
+        self._metrics = metrics
+        self._loads = Loads()
         self._table = JobTable(on_step=self._publish)
         capacity = Capacity()
         outside = Outside(
@@ -70,8 +77,9 @@ class SageMakerTwin:
             clock=clock,
             arn_prefix=f"arn:aws:sagemaker:{region}:{account_id}:training-job/",
         )
-        control = Control(table=self._table, runs=self._runs, clock=clock)
+        control = Control(table=self._table, runs=self._runs, loads=self._loads, clock=clock)
         self.fail = control.fail
+        self.gpu = control.gpu
         self.spot = control.spot
         self.withhold_capacity = capacity.withhold
         self.training_jobs = control.training_jobs
@@ -89,6 +97,12 @@ class SageMakerTwin:
         """The tags of a training job; None when there is no such job."""
         job = self._operations.find(arn)
         return None if job is None else dict(job.tags)
+
+    def measure(self, minute: datetime) -> None:
+        """Publish how busy the hosts in Training were in the minute that ends now."""
+        for job in self._table.all():
+            for sample in self._loads.samples(job, minute):
+                self._metrics.put(sample, at=minute - _MINUTE)
 
     def close(self) -> None:
         """End every container; no job changes its status by that."""

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from local.sagemaker import SageMakerTwin
 from local.sagemaker.capacity import Capacity
 from local.sagemaker.container import Outside
 from local.sagemaker.hosts import Ports
+from local.sagemaker.loads import Sample
 from local.sagemaker.ports import LogLine
 from local.wire import Principal
 
@@ -100,6 +101,16 @@ class Events:
         ]
 
 
+class Samples:
+    """A ``MetricSink``."""
+
+    def __init__(self) -> None:
+        self.put_at: list[tuple[datetime, Sample]] = []
+
+    def put(self, sample: Sample, *, at: datetime) -> None:
+        self.put_at.append((at, sample))
+
+
 class World:
     def __init__(self, folder: Path, clock: TwinClock) -> None:
         self.folder = folder
@@ -107,6 +118,7 @@ class World:
         self.store = Buckets(BUCKET)
         self.logs = Lines()
         self.events = Events()
+        self.metrics = Samples()
         self.journal_path = folder / "journal.jsonl"
         self.journal = Journal(self.journal_path, clock)
         self.work_dir = folder / "work"
@@ -116,6 +128,7 @@ class World:
             storage=self.store,
             logs=self.logs,
             events=self.events,
+            metrics=self.metrics,
             region=REGION,
             account_id=ACCOUNT,
             work_dir=self.work_dir,

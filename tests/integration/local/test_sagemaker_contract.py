@@ -12,7 +12,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, WaiterError
 from botocore.model import StructureShape
 
-from local.sagemaker.validation import checked
+from local.validation import checked
 from local.wire import AwsError
 from tests.integration.local.sagemaker_world import (
     BUCKET,

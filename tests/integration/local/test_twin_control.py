@@ -51,12 +51,6 @@ def test_capacity_of_a_type_can_be_withheld(twin: RunningTwin) -> None:
     assert (answer.status, answer.json) == (200, {"instance_type": "ml.none.large", "times": 1})
 
 
-def test_gpu_metrics_are_plainly_refused(twin: RunningTwin) -> None:
-    answer = twin.control("POST", "/gpu", {"training_job": "j", "host": "algo-1", "percent": 1})
-    assert answer.status == 501
-    assert "not available" in answer.json["message"]
-
-
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [
@@ -78,6 +72,13 @@ def test_gpu_metrics_are_plainly_refused(twin: RunningTwin) -> None:
         pytest.param("/fail", {"reason": "r"}, "training_job", id="no job"),
         pytest.param("/fail", {"training_job": "j", "exit_code": "1"}, "exit_code", id="a text for a code"),
         pytest.param("/spot", {"training_job": "j"}, "action", id="no action"),
+        pytest.param("/gpu", {"percent": 1}, "training_job", id="gpu of no job"),
+        pytest.param("/gpu", {"training_job": "j"}, "percent", id="no percent"),
+        pytest.param("/gpu", {"training_job": "j", "percent": 101}, "percent", id="more than a GPU has"),
+        pytest.param("/gpu", {"training_job": "j", "percent": 1, "host": 2}, "host", id="a host is a text"),
+        pytest.param(
+            "/gpu", {"training_job": "j", "percent": 1, "from_minute": 0.5}, "from_minute", id="half a minute"
+        ),
     ],
 )
 def test_a_bad_body_is_refused_with_the_field(twin: RunningTwin, path: str, body: Any, field: str) -> None:
@@ -88,6 +89,8 @@ def test_a_bad_body_is_refused_with_the_field(twin: RunningTwin, path: str, body
 def test_an_unknown_job_is_an_error(twin: RunningTwin) -> None:
     assert twin.control("POST", "/fail", {"training_job": "nobody", "reason": "r"}).status == 400
     assert twin.control("POST", "/spot", {"training_job": "nobody", "action": "interrupt"}).status == 400
+    gpu = {"training_job": "nobody", "host": None, "percent": 1, "from_minute": None}
+    assert twin.control("POST", "/gpu", gpu).status == 400
 
 
 def test_there_are_no_training_jobs_yet(twin: RunningTwin) -> None:

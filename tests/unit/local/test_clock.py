@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from local.clock import TwinClock, shared_now
+from local.clock import TwinClock, each_minute, shared_now
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -29,6 +29,20 @@ def test_timers_run_in_the_order_of_their_time_and_ties_in_the_order_they_were_m
     clock.call_later(MINUTE, lambda: ran.append(("second", clock.now())))
     clock.advance(3 * MINUTE)
     assert ran == [("first", NOON + MINUTE), ("second", NOON + MINUTE), ("late", NOON + 2 * MINUTE)]
+
+
+def test_what_runs_each_minute_runs_when_a_whole_minute_has_ended() -> None:
+    clock, ran = TwinClock(manual=True, start=NOON + timedelta(seconds=20)), list[tuple[str, datetime]]()
+    each_minute(clock, lambda at: ran.append(("first", at)), lambda at: ran.append(("second", at)))
+    clock.advance(timedelta(seconds=39))
+    assert ran == []
+    clock.advance(timedelta(seconds=62))
+    assert ran == [
+        ("first", NOON + MINUTE),
+        ("second", NOON + MINUTE),
+        ("first", NOON + 2 * MINUTE),
+        ("second", NOON + 2 * MINUTE),
+    ]
 
 
 def test_a_timer_made_by_a_timer_runs_in_the_same_advance_when_it_is_due() -> None:

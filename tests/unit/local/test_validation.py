@@ -7,7 +7,7 @@ import pytest
 from botocore.loaders import Loader
 from botocore.model import ServiceModel, StructureShape
 
-from local.sagemaker.validation import _compiled, checked
+from local.validation import _compiled, checked
 from local.wire import AwsError
 from tests.integration.local.sagemaker_world import request
 

@@ -1,0 +1,152 @@
+"""Metric data queries: metrics with a statistic, and expressions over them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from local.cloudwatch import expressions
+from local.cloudwatch.expressions import ExpressionError, Kind, Node, Point
+from local.cloudwatch.metrics import STATISTICS, Metric, MetricStore
+from local.wire import AwsError
+
+_MINUTE_S = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A metric with a statistic."""
+
+    metric: Metric
+    statistic: str
+    period: timedelta
+    unit: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queries:
+    sources: Mapping[str, Source]
+    """By id."""
+    formulas: Mapping[str, Node]
+    """By id."""
+    returned: tuple[str, ...]
+    """Ids of those whose result is wanted."""
+    labels: Mapping[str, str]
+
+    def period(self, query_id: str) -> timedelta:
+        """Of a query; those under an expression have the same. Raises AwsError when they do not."""
+        if query_id in self.sources:
+            return self.sources[query_id].period
+        needed = expressions.references(self.formulas[query_id])
+        periods = {self.period(one) for one in needed}
+        if len(periods) != 1:
+            raise invalid(f"the metrics of expression {query_id!r} must have one period")
+        return periods.pop()
+
+    def point(self, query_id: str, start: datetime, store: MetricStore) -> Point:
+        """What a query gives for the period that begins at ``start``."""
+        source = self.sources.get(query_id)
+        if source is None:
+            formula = self.formulas[query_id]
+            points = {one: self.point(one, start, store) for one in expressions.references(formula)}
+            return expressions.compute(formula, points)
+        end = start + source.period
+        found = store.samples(source.metric, start=start, end=end, unit=source.unit)
+        return None if found is None else found.statistic(source.statistic)
+
+
+def invalid(problem: str) -> AwsError:
+    return AwsError("ValidationError", problem)
+
+
+def of_metric(document: Mapping[str, Any]) -> Queries:
+    """The only query of an alarm on a single metric. Raises AwsError."""
+    source = Source(
+        metric=Metric.of(document),
+        statistic=statistic(document.get("Statistic")),
+        period=period(document.get("Period")),
+        unit=document.get("Unit"),
+    )
+    return Queries(
+        sources={"metric": source}, formulas={}, returned=("metric",), labels={"metric": source.metric.name}
+    )
+
+
+def read(documents: Sequence[Mapping[str, Any]]) -> Queries:
+    """From a list of MetricDataQuery. Raises AwsError for nonsense and for what the twin does not know."""
+    if len({one["Id"] for one in documents}) < len(documents):
+        raise invalid("the ids of metric data queries must differ")
+    queries = Queries(
+        sources={one["Id"]: _source(one) for one in documents if "MetricStat" in one},
+        formulas={one["Id"]: _formula(one) for one in documents if "MetricStat" not in one},
+        returned=tuple(one["Id"] for one in documents if one.get("ReturnData", True)),
+        labels={one["Id"]: _label(one) for one in documents},
+    )
+    kinds: dict[str, Kind] = dict.fromkeys(queries.sources, Kind.SERIES)
+    for query_id in queries.formulas:
+        _note_kind(query_id, queries, kinds, under=())
+    for query_id in queries.returned:
+        if kinds[query_id] is not Kind.SERIES:
+            raise invalid(
+                f"expression {query_id!r} gives {kinds[query_id]}; the twin knows a time series alone"
+            )
+    return queries
+
+
+def statistic(name: str | None) -> str:
+    """Raises AwsError for one that the twin does not compute."""
+    if name not in STATISTICS:
+        raise invalid(f"the twin knows the statistics {', '.join(STATISTICS)}, not {name}")
+    return name
+
+
+def period(seconds: int | None) -> timedelta:
+    """Raises AwsError for a period that is no whole number of minutes."""
+    if not seconds or seconds % _MINUTE_S:
+        raise invalid(f"the twin knows periods of whole minutes, not {seconds} s")
+    return timedelta(seconds=seconds)
+
+
+def aligned(instant: datetime, step: timedelta) -> datetime:
+    """The last multiple of the period before or at an instant."""
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    return instant - (instant - epoch) % step
+
+
+def _source(query: Mapping[str, Any]) -> Source:
+    if "Expression" in query:
+        raise invalid(f"query {query['Id']!r} has both MetricStat and Expression")
+    stat = query["MetricStat"]
+    return Source(
+        metric=Metric.of(stat["Metric"]),
+        statistic=statistic(stat["Stat"]),
+        period=period(stat["Period"]),
+        unit=stat.get("Unit"),
+    )
+
+
+def _formula(query: Mapping[str, Any]) -> Node:
+    try:
+        return expressions.parse(query.get("Expression", ""))
+    except ExpressionError as error:
+        raise invalid(f"error in expression {query['Id']!r}: {error}") from error
+
+
+def _label(query: Mapping[str, Any]) -> str:
+    name = query["MetricStat"]["Metric"]["MetricName"] if "MetricStat" in query else query["Id"]
+    return str(query.get("Label", name))
+
+
+def _note_kind(query_id: str, queries: Queries, kinds: dict[str, Kind], *, under: tuple[str, ...]) -> None:
+    """``under``: the expressions that this one is a part of."""
+    if query_id in under:
+        raise invalid(f"expression {query_id!r} refers to itself")
+    formula = queries.formulas.get(query_id)
+    if formula is None or query_id in kinds:
+        return
+    for needed in sorted(expressions.references(formula)):
+        _note_kind(needed, queries, kinds, under=(*under, query_id))
+    try:
+        kinds[query_id] = expressions.kind_of(formula, kinds)
+    except ExpressionError as error:
+        raise invalid(f"error in expression {query_id!r}: {error}") from error

@@ -1,0 +1,78 @@
+"""How busy the hosts of training jobs are: what a test says, else busy."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from trainmaster.accelerators import gpus
+
+from local.sagemaker.hosts import hosts_of
+from local.sagemaker.jobs import TrainingJob
+from local.sagemaker.statuses import Secondary
+
+NAMESPACE = "/aws/sagemaker/TrainingJobs"
+"""Source: SageMaker Developer Guide, "Amazon SageMaker AI metrics in Amazon CloudWatch"."""
+BUSY_PERCENT = 95.0
+"""Of each GPU, unless a test says otherwise."""
+OTHER_PERCENT = 50.0
+"""CPUUtilization and MemoryUtilization; the same at all times."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    host: str | None
+    """None: all hosts."""
+    percent: float
+    """Of one GPU."""
+    since: timedelta
+    """From then on, since the job first reached Training."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    metric: str
+    host: str
+    """Value of dimension Host: the training job, a slash and the host's name."""
+    value: float
+    """Per cent, added up over the GPUs of the host."""
+
+
+class Loads:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loads: dict[str, tuple[Load, ...]] = {}
+
+    def set(self, training_job: str, load: Load) -> None:
+        """Of two loads from the same minute on the later one counts."""
+        with self._lock:
+            loads = (*self._loads.get(training_job, ()), load)
+            self._loads[training_job] = tuple(sorted(loads, key=lambda one: one.since))
+
+    def percent(self, training_job: str, host: str, trained: timedelta) -> float:
+        """Of one GPU, that long after the job first reached Training."""
+        begun = [
+            load.percent
+            for load in self._loads.get(training_job, ())
+            if load.host in (None, host) and load.since <= trained
+        ]
+        return begun[-1] if begun else BUSY_PERCENT
+
+    def samples(self, job: TrainingJob, now: datetime) -> Iterator[Sample]:
+        """Of the minute that ends now; nothing of a job that is not in Training."""
+        if job.secondary is not Secondary.TRAINING:
+            return
+        trained = trained_for(job, now)
+        for host in hosts_of(job.groups):
+            name = f"{job.name}/{host.name}"
+            if count := gpus(host.group.instance_type):
+                percent = self.percent(job.name, host.name, trained)
+                yield Sample(metric="GPUUtilization", host=name, value=percent * count)
+            for metric in ("CPUUtilization", "MemoryUtilization"):
+                yield Sample(metric=metric, host=name, value=OTHER_PERCENT)
+
+
+def trained_for(job: TrainingJob, now: datetime) -> timedelta:
+    """Since it first reached Training; zero before that."""
+    begun = [one.start for one in job.transitions if one.status is Secondary.TRAINING]
+    return now - begun[0] if begun else timedelta()
