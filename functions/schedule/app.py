@@ -1,11 +1,11 @@
 """Scheduling passes. Trigger: the doorbell queue; one pass a distinct pool, whatever the number of rings."""
 
-import json
 from collections import defaultdict
 from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from trainmaster.adapters.doorbell import pool_of
 from trainmaster.bootstrap import wiring
 from trainmaster.scheduling.actions import subject
 from trainmaster.scheduling.passes import LONGEST, Scheduler
@@ -30,8 +30,8 @@ def _rings(records: list[dict[str, Any]]) -> tuple[dict[str, list[str]], list[st
     unreadable: list[str] = []
     for record in records:
         try:
-            rings[json.loads(record["body"])["pool"]].append(record["messageId"])
-        except (ValueError, KeyError, TypeError):
+            rings[pool_of(record["body"])].append(record["messageId"])
+        except ValueError:
             logger.exception("unreadable doorbell message", message_id=record["messageId"])
             unreadable.append(record["messageId"])
     return rings, unreadable

@@ -83,18 +83,19 @@ def test_B5_a_lost_event_of_a_preemption_is_made_good_and_the_preemptor_starts(p
     preempting.check("job1", "job2", "job4")
 
 
-@pytest.mark.parametrize(
-    "tags",
-    [
-        pytest.param({}, id="no tags: nobody's queue"),
-        pytest.param({"trainmaster:stack": "trainmaster-b"}, id="another stack, whose name begins like ours"),
-    ],
-)
-def test_B6_B13_news_of_jobs_that_are_not_ours_changes_nothing(tags: dict[str, str], busy: World) -> None:
-    calls = busy.calls_of(
-        lambda: busy.call("on_training_job_event", {"detail": {"TrainingJobName": "x", "Tags": tags}})
-    )
-    assert calls == []
+def test_B6_B13_news_of_another_stack_s_jobs_are_not_even_looked_at(busy: World) -> None:
+    """The other stack's name begins like ours."""
+    tags = {"trainmaster:stack": "trainmaster-b"}
+    event = {"detail": {"TrainingJobName": "x", "Tags": tags}}
+    assert busy.calls_of(lambda: busy.call("on_training_job_event", event)) == []
+
+
+def test_B6_news_of_a_training_job_that_is_gone_already_change_nothing(busy: World) -> None:
+    event = {"detail": {"TrainingJobName": "x", "Tags": {}}}
+    before = busy.items()
+    calls = busy.calls_of(lambda: busy.call("on_training_job_event", event))
+    assert calls == ["GetItem", "GetItem", "DescribeTrainingJob"]  # its alias, the policy, itself
+    assert busy.items() == before
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ An operator pauses first (``PUT /policy/paused``), lets the reconciler look arou
 
 import pytest
 
-from tests.builders import minutes
+from tests.builders import A, minutes
+from tests.faults.conftest import NewWorld
 from tests.faults.scenes import code_of, ends, trains
 from tests.integration.world import World
 
@@ -94,19 +95,89 @@ def test_D15_a_job_stopped_in_the_console_is_still_final(busy: World) -> None:
     assert (busy.states("job1"), code_of(busy, "job1")) == (["stopped"], "stopped-outside")
 
 
-def test_D15_a_submission_the_table_forgot_can_be_sent_again_but_its_training_job_is_nobodys(
-    world: World,
+def sweep(world: World) -> None:
+    """``reconcile`` runs each minute, and sweeps in every fifth."""
+    for _ in range(5):
+        world.now += minutes(1)
+        world.reconcile()
+
+
+def forgotten(world: World, name: str = "job1") -> None:
+    """Submitted and started after the instant that the table is restored to."""
+    hour_ago = world.items()
+    world.submit(name)
+    world.schedule()
+    trains(world, name)
+    world.put_back(hour_ago)
+    world.api("PUT", "/policy/paused", {"paused": True})
+
+
+def test_D15_a_submission_the_table_forgot_is_adopted_and_counted(world: World) -> None:
+    forgotten(world)
+    sweep(world)
+    assert world.states("job1") == ["running"]
+    assert world.sagemaker.creates == ["job1"]
+    assert world.sagemaker.jobs["job1"].stops == 0
+    world.check("job1")
+
+
+def test_D15_a_submission_the_table_forgot_is_the_same_job_when_it_is_sent_again(world: World) -> None:
+    forgotten(world)
+    sweep(world)
+    assert world.submit("job1")["status"] == 200
+    assert world.submit("job1", priority=7)["status"] == 409
+    world.api("PUT", "/policy/paused", {"paused": False})
+    world.schedule()
+    ends(world, "job1")
+    assert (world.states("job1"), world.sagemaker.creates) == (["completed"], ["job1"])
+    world.check("job1")
+
+
+@pytest.mark.parametrize("then", ["allow", "stop"])
+def test_D15_what_came_through_the_queue_is_adopted_whatever_becomes_of_others(
+    then: str, new_world: NewWorld
 ) -> None:
-    """Its request is lost with the table. It is neither stopped nor taken for another job of the name."""
+    document = {"pools": [{"name": "main", "capacity": {A: 2}}], "unmanaged_jobs": {"then": then}}
+    world = new_world(document)
+    forgotten(world)
+    sweep(world)
+    assert (world.states("job1"), world.sagemaker.jobs["job1"].stops) == (["running"], 0)
+
+
+@pytest.mark.parametrize("name", ["job1", "j" * 63])
+def test_D15_the_later_attempt_of_a_job_the_table_knows_is_not_a_job_of_its_own(
+    name: str, world: World
+) -> None:
+    world.submit(name)
+    world.schedule()
+    trains(world, name)
+    hour_ago = world.items()
+    ends(world, name, "Failed", reason="CapacityError: none")
+    world.a_minute_passes()
+    world.now += minutes(15)
+    world.reconcile()
+    world.schedule()
+    (_, again) = world.sagemaker.creates
+    trains(world, again)
+    world.put_back(hour_ago)
+    world.tell(again)
+    sweep(world)
+    world.schedule()
+    assert world.wiring.reader.job(again) is None
+    assert world.sagemaker.creates == [name, again]
+
+
+def test_D15_a_later_attempt_of_a_job_the_table_forgot_is_adopted_under_its_own_name(world: World) -> None:
     hour_ago = world.items()
     world.submit("job1")
     world.schedule()
-    trains(world, "job1")
-    world.put_back(hour_ago)
-    resumed(world)
-    assert world.api("GET", "/jobs/job1")["status"] == 404
-    assert world.sagemaker.jobs["job1"].status == "InProgress"
-    assert world.submit("job1")["status"] == 201
+    ends(world, "job1", "Failed", reason="CapacityError: none")
+    world.a_minute_passes()
+    world.now += minutes(15)
+    world.reconcile()
     world.schedule()
-    assert (world.states("job1"), code_of(world, "job1")) == (["failed"], "name-taken")
-    assert world.sagemaker.jobs["job1"].stops == 0
+    (_, again) = world.sagemaker.creates
+    world.put_back(hour_ago)
+    sweep(world)
+    assert world.states(again) == ["running"]
+    world.check(again)

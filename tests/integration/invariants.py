@@ -109,7 +109,7 @@ def _check_sagemaker(plane: Plane, live: Sequence[Job], warm: set[str], bound: V
     expected = {job.live.training_job_name for job in live if job.live}
     assert set(stub.live()) <= expected, "a training job without a job"
     assert len(set(stub.creates)) == len(stub.creates), "created twice"
-    entries = Counter(job.tags["trainmaster:job"] for job in stub.live().values())
+    entries = Counter(job.tags.get("trainmaster:job", name) for name, job in stub.live().items())
     assert [entry for entry, count in entries.items() if count > 1] == [], "two live attempts of one job"
     unread = {name for name in expected if name in stub.jobs and not stub.jobs[name].is_live}
     assert set(stub.available()) <= warm | unread, "a warm pool that nobody counts"

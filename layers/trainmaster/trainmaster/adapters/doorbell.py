@@ -8,6 +8,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster.errors import UnavailableError
 
+VERSION = 1
+"""Of a message. One without a version is of the first."""
 BATCH = 10
 """Messages of one SendMessageBatch. Source: SQS limits."""
 
@@ -25,7 +27,7 @@ class SqsDoorbell:
 
     def _send(self, pools: list[str]) -> None:
         entries = [
-            {"Id": str(number), "MessageBody": json.dumps({"pool": pool})}
+            {"Id": str(number), "MessageBody": json.dumps({"version": VERSION, "pool": pool})}
             for number, pool in enumerate(pools)
         ]
         try:
@@ -34,3 +36,14 @@ class SqsDoorbell:
             raise UnavailableError("the doorbell queue did not take the message") from error
         if answer.get("Failed"):
             raise UnavailableError("the doorbell queue refused a message")
+
+
+def pool_of(body: str) -> str:
+    """Which pool a message rings for. Raises ValueError for one that nobody here has written."""
+    message = json.loads(body)
+    if not isinstance(message, dict) or not isinstance(message.get("pool"), str):
+        raise ValueError("the message names no pool")
+    if message.get("version", 1) != VERSION:
+        raise ValueError(f"the message has version {message['version']!r}, this code reads {VERSION}")
+    pool: str = message["pool"]
+    return pool

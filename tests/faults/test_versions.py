@@ -1,0 +1,67 @@
+"""Row H12: the stack is updated while messages and errands are under way; later it may be rolled back."""
+
+import json
+from typing import Any
+
+import pytest
+from trainmaster.errands import Errand, ErrandKind
+from trainmaster.policy import STRAYS
+
+from tests.integration.messages import request
+from tests.integration.world import World
+
+
+def ring(world: World, *bodies: str) -> list[str]:
+    """Deliver rings at once; the ids of those that are sent back."""
+    records = [{"messageId": str(number), "body": body} for number, body in enumerate(bodies)]
+    failures = world.call("schedule", {"Records": records})["batchItemFailures"]
+    return [failure["itemIdentifier"] for failure in failures]
+
+
+def test_H12_a_ring_of_before_versions_still_wakes_its_pool(world: World) -> None:
+    world.submit("job1")
+    assert ring(world, '{"pool": "main"}') == []
+    assert world.states("job1") == ["running"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param('{"version": 2, "pool": "main"}', id="of a later version"),
+        pytest.param('{"version": "1", "pool": "main"}', id="a version in another form"),
+        pytest.param('{"version": 1, "queue": "main"}', id="no pool"),
+        pytest.param('{"version": 1, "pool": ["main"]}', id="a pool in another form"),
+        pytest.param('["main"]', id="a list"),
+        pytest.param("main", id="no JSON"),
+    ],
+)
+def test_H12_a_ring_nobody_here_can_read_goes_back_and_the_others_are_answered(
+    world: World, body: str
+) -> None:
+    """After five times SQS puts it into the dead letters, which an alarm watches."""
+    world.submit("job1")
+    assert ring(world, body, '{"version": 1, "pool": "main"}') == ["0"]
+    assert world.states("job1") == ["running"]
+
+
+def test_H12_a_ring_of_today_says_its_version(world: World) -> None:
+    world.submit("job1")
+    (message,) = world._rings(again_in_seconds=0)
+    assert json.loads(message["Body"]) == {"version": 1, "pool": "main"}
+
+
+def test_H12_errands_of_a_later_version_are_left_to_it_and_the_others_are_done(world: World) -> None:
+    world.sagemaker.run_outside(request("stray"))
+    for name in ("a", "b"):
+        errand = Errand(id=name, kind=ErrandKind.STOP_STRAY, at=world.now, training_job_name="stray")
+        world.wiring.store.leave(STRAYS, [errand])
+    later: dict[str, Any] = {"schema": {"N": "2"}, "kind": {"S": "of-next-year"}}
+    without: dict[str, Any] = {}
+    for item in world.items():
+        if item["pk"]["S"] == "E#-":
+            changed = later if item["sk"]["S"] == "a" else without
+            item.pop("schema")  # as rows were before they had one
+            world.cloud.client("dynamodb").put_item(TableName="trainmaster", Item=item | changed)
+    assert ring(world, '{"pool": "-"}') == []
+    assert world.sagemaker.jobs["stray"].stops == 1
+    assert [item["sk"]["S"] for item in world.items() if item["pk"]["S"] == "E#-"] == ["a"]
