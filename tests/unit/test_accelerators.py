@@ -68,6 +68,6 @@ def test_every_priced_type_is_known() -> None:
 
 def test_every_type_that_sagemaker_trains_on_is_known() -> None:
     model = botocore.session.Session().get_service_model("sagemaker")
-    offered = model.shape_for("TrainingInstanceType").enum
+    offered = model.shape_for("TrainingInstanceType").metadata["enum"]
     assert len(offered) > 200
     assert [name for name in offered if gpus(name) is None] == []

@@ -302,25 +302,6 @@ def test_a_type_belongs_to_exactly_one_pool(key: str) -> None:
     assert error.message == "belongs to pools[0] already"
 
 
-def test_keys_of_later_versions_are_kept_and_said_to_do_nothing() -> None:
-    document = {
-        "teams": [
-            {"name": "a", "roles": [], "images": [], "s3_prefixes": [], "rules": {}},
-        ],
-        "rules": {"max_instances": 16},
-    }
-    policy = parse_policy(document)
-    assert policy.to_document() == document
-    assert {warning.message for warning in policy.warnings} == {"kept, but this version does not act on it"}
-    assert sorted(warning.field for warning in policy.warnings) == [
-        "rules",
-        "teams[0].images",
-        "teams[0].roles",
-        "teams[0].rules",
-        "teams[0].s3_prefixes",
-    ]
-
-
 def test_a_wildcard_behind_a_role_path_is_warned_of() -> None:
     policy = parse_policy({"admins": ["arn:aws:iam::111122223333:role/team/*"]})
     assert [warning.field for warning in policy.warnings] == ["admins[0]"]

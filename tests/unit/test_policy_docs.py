@@ -1,13 +1,13 @@
 """The guide to the policy and the policy of the code are the same."""
 
 import dataclasses
-import re
 from decimal import Decimal
 from typing import Any
 
 import yaml
-from trainmaster.policy import Policy, PoolPolicy, TeamPolicy, document, parse_policy
+from trainmaster.policy import Policy, PoolPolicy, TeamPolicy, parse_policy
 from trainmaster.policy.governing import Governing, Idle, OnOom, Recovery, Utilization
+from trainmaster.policy.rules import Rules
 
 from tests.markdown import codes, table, text_of
 
@@ -48,7 +48,10 @@ def test_every_key_of_a_team_is_shown_with_its_default() -> None:
     named = {key.removeprefix("teams[].") for key in rows if key.startswith("teams")}
     assert named == {field.name for field in dataclasses.fields(TeamPolicy)}
     assert rows["teams[].max_priority"] == str(TeamPolicy(name="t").max_priority)
-    assert (rows["teams[].budget"], TeamPolicy(name="t").budget) == ("none", None)
+    without = {"budget", "roles", "images", "s3_prefixes"}
+    assert {rows[f"teams[].{key}"] for key in without} == {"none"}
+    assert all(getattr(TeamPolicy(name="t"), key) is None for key in without)
+    assert rows["teams[].rules"] == "{}"
 
 
 def document_with(key: str, value: object) -> dict[str, Any]:
@@ -60,7 +63,7 @@ def document_with(key: str, value: object) -> dict[str, Any]:
 def test_every_other_key_that_is_acted_on_is_shown() -> None:
     shown = {codes(row[0])[0] for row in table(POLICY, "key of the document", "default", "")}
     whole = Governing(idle=Idle(), utilization=Utilization(), recovery=Recovery(on_oom=OnOom()))
-    own_rows_or_said_elsewhere = {"pools", "teams", "admins", "warnings", "source", "governing"}
+    own_rows_or_said_elsewhere = {"pools", "teams", "admins", "warnings", "source", "governing", "rules"}
     others = {field.name for field in dataclasses.fields(Policy)} - own_rows_or_said_elsewhere
     assert shown == {key.replace("for_", "for") for key in leaves(whole)} | others
 
@@ -81,14 +84,9 @@ def test_every_other_key_is_shown_with_its_default() -> None:
     assert parse_policy({"prices": example}).prices == {"ml.p5.48xlarge": Decimal("60.5")}
 
 
-def warned(document_: dict[str, Any]) -> set[str]:
-    return {re.split(r"[.\]]", warning.field)[-1] for warning in parse_policy(document_).warnings}
-
-
-def test_the_keys_that_are_kept_for_later_are_those_that_get_a_warning() -> None:
-    rows = {row[0].strip("`"): codes(row[1]) for row in table(POLICY, "where", "keys")}
-    lists = document._LATER_TEAM_LISTS
-    team: dict[str, Any] = {"name": "t"} | {key: [] if key in lists else {} for key in rows["a team"]}
-    assert set(rows) == {"top", "a team"}
-    assert warned({key: {} for key in rows["top"]}) == set(rows["top"])
-    assert warned({"teams": [team]}) == {*document._LATER_TEAM_MAPPINGS, *lists} == set(rows["a team"])
+def test_every_rule_is_shown_with_a_value_that_is_read() -> None:
+    rows = {codes(row[0])[0]: codes(row[1])[0] for row in table(POLICY, "rule", "value", "against it is")}
+    assert set(rows) == {field.name for field in dataclasses.fields(Rules)}
+    for rule, value in rows.items():
+        rules = parse_policy({"rules": {rule: yaml.safe_load(value)}}).rules
+        assert getattr(rules, rule) is not None, rule

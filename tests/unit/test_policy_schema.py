@@ -21,6 +21,31 @@ VALIDATOR = Draft202012Validator(SCHEMA)
 P5 = "ml.p5.48xlarge"
 ARN = "arn:aws:iam::111122223333:role/vision-*"
 Path = tuple[str | int, ...]
+POOL: Path = ("pools", 0)
+TEAM: Path = ("teams", 0)
+
+ROLE = "arn:aws:iam::111122223333:role/vision-training"
+IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training"
+RULES: dict[str, Any] = {
+    "required_tags": {"mode": "audit", "tags": {"phase": {"one_of": ["pretrain"], "pattern": "[a-z]+"}}},
+    "instance_types": {"mode": "enforce", "allow": [P5, "ml.g5.*"]},
+    "max_instances": {"mode": "enforce", "value": 16},
+    "max_runtime": {"mode": "enforce", "value": "3d"},
+    "max_estimated_cost_usd": {"mode": "audit", "value": 20000},
+    "spot_needs_checkpoint": {"mode": "enforce"},
+    "vpc_required": {"mode": "audit"},
+    "network_isolation": {"mode": "audit"},
+    "traffic_encryption": {"mode": "audit"},
+    "single_az_when_distributed": {"mode": "audit"},
+    "roles": {"mode": "enforce", "allow": [ROLE]},
+    "images": {"mode": "enforce", "allow": [IMAGE]},
+    "s3_prefixes": {"mode": "enforce", "allow": ["s3://vision-data/"]},
+    "kms_keys": {"mode": "enforce", "allow": ["arn:aws:kms:us-east-1:111122223333:key/*"]},
+    "debugger_instances": {"mode": "enforce"},
+    "remote_debug": {"mode": "audit"},
+    "name_prefix": {"mode": "audit", "one_of": ["vision-"]},
+    "must_fit": {"mode": "audit"},
+}
 
 FULL: dict[str, Any] = {
     "version": 1,
@@ -50,10 +75,10 @@ FULL: dict[str, Any] = {
             "principals": [ARN],
             "max_priority": 500,
             "budget": {"usd_per_month": 50000, "at_limit": "spot"},
-            "rules": {},
-            "roles": [],
-            "images": [],
-            "s3_prefixes": [],
+            "rules": copy.deepcopy(RULES),
+            "roles": [ROLE],
+            "images": [IMAGE],
+            "s3_prefixes": ["s3://vision-data/"],
         },
         {"name": "language"},
     ],
@@ -72,7 +97,7 @@ FULL: dict[str, Any] = {
         "on_oom": {"batch": ["batch_size"], "accumulation": ["accumulation_steps"]},
     },
     "notifications": {"email": ["ml@example.com"], "events": False},
-    "rules": {},
+    "rules": RULES,
 }
 """Every key there is."""
 
@@ -104,6 +129,9 @@ PROBES: tuple[Any, ...] = (
         100,
         101,
     ),
+    *("audit", {"mode": "audit"}, {"mode": "off"}, {"value": 1}, {"value": None}, {"value": "1h"}),
+    *({"allow": [P5]}, {"allow": []}, {"one_of": ["a"]}, {"tags": {"a": {}}}, {"tags": {}}, {"tags": ["a"]}),
+    *([P5], [ROLE], [IMAGE], ["s3://b"], ["S3://b"], [IMAGE + ":*"], ["ml.*"], "(", "[a-", "(a|b)+"),
 )
 
 
@@ -124,7 +152,9 @@ def places(value: object, path: Path = ()) -> Iterator[Path]:
 
 
 def with_value(path: Path, value: object) -> dict[str, Any]:
-    document = copy.deepcopy(FULL)
+    """As much of the full document as goes together, with another value."""
+    together = {"pools", "teams"} if path[0] in {"pools", "teams"} else {path[0]}
+    document = {key: copy.deepcopy(part) for key, part in FULL.items() if key in together}
     inner: Any = document
     for step in path[:-1]:
         inner = inner[step]
@@ -195,10 +225,15 @@ def test_the_keys_of_a_section_are_those_of_the_parser(path: Path) -> None:
 
 def test_every_mapping_of_the_schema_is_compared() -> None:
     closed = json.dumps(SCHEMA).count('"additionalProperties": false')
-    assert len(SECTIONS) == closed == 19
+    compared = {json.dumps(subschema(path)["properties"]) for path in SECTIONS}
+    assert len(compared) == closed == 32
 
 
-@pytest.mark.parametrize("path", list(places(FULL)), ids=name_of)
+TRIED = [path for path in places(FULL) if path[:3] != (*TEAM, "rules")]
+"""A team's rules are read and described by what reads and describes those of the whole policy."""
+
+
+@pytest.mark.parametrize("path", TRIED, ids=name_of)
 def test_whatever_the_parser_accepts_is_valid(path: Path) -> None:
     """And the other way round, but for what a schema does not know: bounds of durations, sums, other keys."""
     for probe in PROBES:
@@ -213,7 +248,7 @@ def test_whatever_the_parser_accepts_is_valid(path: Path) -> None:
 def knows_more(path: Path, probe: object) -> bool:
     """Where the parser is right to refuse what the schema lets pass."""
     is_duration = subschema(path).get("pattern", "").endswith("[smhd]$")
-    is_compared = {"name", "quotas", "capacity", "spot_capacity"} & set(path) or path[-1] in {
+    is_compared = {"name", "quotas", "capacity", "spot_capacity", "pattern"} & set(path) or path[-1] in {
         "pools",
         "teams",
         0,
@@ -230,8 +265,6 @@ def defaults(node: dict[str, Any], path: Path) -> Iterator[tuple[Path, object]]:
         yield from defaults(found, (*path, key))
 
 
-POOL = ("pools", 0)
-TEAM = ("teams", 0)
 DEFAULTS = [
     *defaults(SCHEMA, ()),
     *defaults(subschema(POOL), POOL),
@@ -243,7 +276,7 @@ DEFAULTS = [
 def test_a_default_of_the_schema_is_that_of_the_parser(path: Path, default: object) -> None:
     documents = with_value(path, None), with_value(path, default)
     for document in documents:
-        for pool in document["pools"] or ():
+        for pool in document.get("pools") or ():
             pool["quotas"] = None  # they need the capacity
     without, written = (parse_policy(document) for document in documents)
     assert replace(written, source={}) == replace(without, source={})

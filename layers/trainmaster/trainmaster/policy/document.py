@@ -9,6 +9,7 @@ from trainmaster.policy.model import DEFAULT_TEAM, AtLimit, Budget, Policy, Pool
 from trainmaster.policy.names import entries_by_type, name_of, principals_of
 from trainmaster.policy.pools import pool_of
 from trainmaster.policy.principals import PrincipalPattern
+from trainmaster.policy.rule_sections import images_of, roles_of, rules_of, s3_prefixes_of
 from trainmaster.policy.section import Findings, Section, nearest, path_of, shown, usd
 from trainmaster.user_options import MAX_PRIORITY
 
@@ -18,9 +19,6 @@ MAX_POOLS = 48
 # Wider than any price or budget there is: they only catch a slip of the finger.
 _LEAST_PRICE, _MOST_PRICE = Decimal("0.0001"), Decimal(1_000_000)
 _LEAST_BUDGET, _MOST_BUDGET = Decimal("0.01"), Decimal(1_000_000_000)
-
-_LATER_TEAM_MAPPINGS = ("rules",)
-_LATER_TEAM_LISTS = ("roles", "images", "s3_prefixes")
 
 
 def parse_policy(document: object) -> Policy:
@@ -42,7 +40,7 @@ def parse_policy(document: object) -> Policy:
     admins = _principals(root, "admins")
     prices = _prices(root.section("prices"))
     governing = governing_of(root)
-    root.keep(dict, "rules")
+    rules = rules_of(root)
     root.refuse_unknown()
     _compare(pools, teams, findings)
     if findings.errors:
@@ -55,6 +53,7 @@ def parse_policy(document: object) -> Policy:
         source=document,
         prices=prices,
         governing=governing,
+        rules=rules,
     )
 
 
@@ -89,9 +88,11 @@ def _team(section: Section) -> TeamPolicy:
         principals=_principals(section, "principals"),
         max_priority=section.integer("max_priority", default=MAX_PRIORITY, most=MAX_PRIORITY),
         budget=_budget(section),
+        roles=roles_of(section),
+        images=images_of(section),
+        s3_prefixes=s3_prefixes_of(section),
+        rules=rules_of(section),
     )
-    section.keep(dict, *_LATER_TEAM_MAPPINGS)
-    section.keep(list, *_LATER_TEAM_LISTS)
     section.refuse_unknown()
     return team
 

@@ -18,8 +18,6 @@ MAX_DURATION = timedelta(days=3650)  # keeps every instant plus a duration insid
 _SHOWN_NUMBER = 10**18
 _DURATION = re.compile(r"([0-9]{1,9})([smhd])")
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_.*-]{1,64}")
-_KEPT_HINT = "do not rely on it yet"
-_KINDS: Mapping[type, str] = {dict: "mapping", list: "list"}
 _UNITS = {
     "s": timedelta(seconds=1),
     "m": timedelta(minutes=1),
@@ -159,18 +157,6 @@ class Section:
             self.findings.refuse(path, f"is not a duration: {shown(found)}", _DURATION_HINT)
             return None
         return int(match[1]) * _UNITS[match[2]]
-
-    def keep(self, kind: type, *keys: str) -> None:
-        """Keys that are part of the document, of this kind, but that this version does not act on."""
-        for key in keys:
-            found = self.value(key)
-            wanted = _KINDS[kind]
-            if isinstance(found, kind):
-                self.findings.warn(self.at(key), "kept, but this version does not act on it", _KEPT_HINT)
-            elif found is not None:
-                self.findings.refuse(
-                    self.at(key), f"must be a {wanted}, not {shown(found)}", f"write a {wanted}"
-                )
 
     def refuse_unknown(self) -> None:
         """Call last: every key that nobody asked for is a mistake of the author's."""
