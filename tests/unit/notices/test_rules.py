@@ -13,7 +13,7 @@ from tests.builders import NOON
 NO_TAG = Violation(
     rule="required_tags",
     field="Tags",
-    message="the tag model_name is missing",
+    message="lack model_name",
     hint="add it",
     mode=Mode.AUDIT,
 )
@@ -44,7 +44,7 @@ def test_a_job_that_went_round_the_queue_and_what_became_of_it(
     notice = unmanaged_notice(record(outcome, NO_TAG))
     assert notice.kind is NoticeKind.UNMANAGED_JOB
     assert notice.what.startswith(f"Training job by-hand went round the queue. {becomes}")
-    assert notice.why == "required_tags: the tag model_name is missing (add it)"
+    assert notice.why == "required_tags: Tags lack model_name (add it)"
     assert (notice.team, notice.training_job_name, notice.job) == ("vision", "by-hand", job)
     assert notice.detail == {
         "outcome": outcome.value,
@@ -53,7 +53,7 @@ def test_a_job_that_went_round_the_queue_and_what_became_of_it(
             {
                 "rule": "required_tags",
                 "field": "Tags",
-                "message": "the tag model_name is missing",
+                "message": "lack model_name",
                 "mode": "audit",
             }
         ],

@@ -240,10 +240,11 @@ def _of_attempt(change: Change, ended: Attempt) -> dict[str, Any]:
     instances: dict[str, int] = {}
     for capacity, count in ended.vector.items():
         instances[capacity.instance_type] = instances.get(capacity.instance_type, 0) + count
+    lost = lost_seconds(change, ended)
     return {
         "attempt": ended.number,
         "capacity_type": ended.capacity_type.value,
         "instances": instances,
-        "lost_seconds": lost_seconds(change, ended),
-        "lost_to": lost_for(ended).value,
+        "lost_seconds": lost,
+        **({"lost_to": lost_for(ended).value} if lost else {}),
     }

@@ -14,9 +14,11 @@ _BECAME = {
     Outcome.AUDITED: "It goes on; this was written down (`trainmaster violations`).",
     Outcome.STOPPED: "It is being stopped.",
     Outcome.ADOPTED: "It was adopted: it goes on as a job of the queue, counted and watched.",
+    Outcome.NOT_STOPPED: "It was to be stopped, and AWS does not let us. It goes on.",
 }
 _UNDO = {
     Outcome.AUDITED: "",
+    Outcome.NOT_STOPPED: "",
     Outcome.STOPPED: "An admin can except its role in `unmanaged_jobs.except_principals` of the policy.",
     Outcome.ADOPTED: "`trainmaster cancel {name}` stops it.",
 }
@@ -81,7 +83,10 @@ def _detail(record: ViolationRecord) -> dict[str, Any]:
 
 
 def _named(violations: Sequence[Violation]) -> str:
-    """``rule: message (hint)`` of the first few."""
-    named = [f"{one.rule}: {quoted(one.message)} ({quoted(one.hint)})" for one in violations[:MOST_NAMED]]
+    """``rule: field message (hint)`` of the first few."""
+    named = [
+        f"{one.rule}: {one.field} {quoted(one.message)} ({quoted(one.hint)})"
+        for one in violations[:MOST_NAMED]
+    ]
     more = len(violations) - len(named)
     return "; ".join(named) + (f"; and {more} more" if more else "")
