@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from trainmaster.request_errors import Mistake
 from trainmaster.validation.sections import Section, section
 
-_SECRETS = re.compile(
+SECRETS = re.compile(
     r"""(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}                      # AWS access key id
       | \A"?(?=.*[A-Z])(?=.*[a-z])(?=.*[0-9])[A-Za-z0-9/+]{40}"?\Z   # AWS secret access key
       | -----BEGIN\ [A-Z0-9\ ]+-----                                # PEM
@@ -30,11 +30,11 @@ def secret_mistakes(body: Section) -> Iterator[Mistake]:
     """The fields are named; what stands in them is never repeated."""
     for name in ("HyperParameters", "Environment"):
         for key, value in (section(body, name) or {}).items():
-            if isinstance(value, str) and _SECRETS.search(value):
+            if isinstance(value, str) and SECRETS.search(value):
                 yield Mistake((name, key), "looks like a secret", _HINT)
     algorithm = section(body, "AlgorithmSpecification") or {}
     for name in ("ContainerEntrypoint", "ContainerArguments"):
         words = algorithm.get(name)
         for index, word in enumerate(words if isinstance(words, list) else ()):
-            if isinstance(word, str) and _SECRETS.search(word):
+            if isinstance(word, str) and SECRETS.search(word):
                 yield Mistake(("AlgorithmSpecification", name, index), "looks like a secret", _HINT)

@@ -1,0 +1,54 @@
+"""What the exit code of a training container says. From 129 on it is 128 and the signal that ended it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trainmaster.failure_classes import FailureClass
+from trainmaster.recovery.signature import Certainty
+from trainmaster.recovery.signatures_resources import KILLED
+
+# As SageMaker and its training toolkit write it: ", exit code: 1", "ExitCode 1", "Exit Code: 139".
+_EXIT_CODE = re.compile(r"\bexit ?code:? {0,4}(-?\d{1,3})\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exit:
+    failure_class: FailureClass
+    certainty: Certainty
+    advice: str | None = None
+
+
+OTHER_EXIT = Exit(failure_class=FailureClass.USER_CODE, certainty=Certainty.EXIT)
+# A launcher that loses a rank exits with 1; so these are the container's own main process.
+EXITS: Mapping[int, Exit] = {
+    126: Exit(failure_class=FailureClass.IMAGE, certainty=Certainty.SIGNAL),
+    127: Exit(failure_class=FailureClass.IMAGE, certainty=Certainty.SIGNAL),
+    132: Exit(
+        failure_class=FailureClass.IMAGE,
+        certainty=Certainty.SIGNAL,
+        advice="Illegal instruction (SIGILL): the image was built for another processor; rebuild it.",
+    ),
+    134: Exit(
+        failure_class=FailureClass.USER_CODE,
+        certainty=Certainty.EXIT,
+        advice="The program aborted (SIGABRT): read the last lines of its log.",
+    ),
+    135: Exit(
+        failure_class=FailureClass.HOST_OOM,
+        certainty=Certainty.SIGNAL,
+        advice="Bus error (SIGBUS): shared memory ran out; use fewer data loader workers.",
+    ),
+    137: Exit(failure_class=FailureClass.HOST_OOM, certainty=Certainty.EXCEPTION, advice=KILLED),
+    139: Exit(
+        failure_class=FailureClass.USER_CODE,
+        certainty=Certainty.EXCEPTION,
+        advice="Native code crashed (SIGSEGV): look for a library that does not fit the others.",
+    ),
+}
+"""137 and 139: the main process was killed or crashed, so exceptions in the log were others, or survived."""
+
+
+def exit_code_in(failure_reason: str | None) -> int | None:
+    found = _EXIT_CODE.search(failure_reason or "")
+    return int(found[1]) if found else None

@@ -1,0 +1,29 @@
+"""All signatures, the more particular before the more general: for a line the first one counts."""
+
+from trainmaster.recovery import (
+    signatures_platform as platform,
+)
+from trainmaster.recovery import (
+    signatures_program as program,
+)
+from trainmaster.recovery import (
+    signatures_resources as resources,
+)
+from trainmaster.recovery import (
+    signatures_surroundings as surroundings,
+)
+
+SIGNATURES = (
+    *platform.SERVICE,
+    *platform.CAPACITY,
+    *platform.HARDWARE,
+    *resources.GPU_OOM,
+    *resources.HOST_OOM,
+    *resources.DISK_FULL,
+    *surroundings.IMAGE,
+    *surroundings.DATA_ACCESS,
+    *program.PARTICULAR,
+    *platform.NETWORK,
+    *platform.UNHANDLED_CUDA,
+    *program.GENERAL,
+)

@@ -1,0 +1,155 @@
+"""Signatures of what nobody's program is to blame for: the service, capacity, hardware, the network."""
+
+from trainmaster.failure_classes import FailureClass
+from trainmaster.recovery.signature import Certainty, signature
+
+_API = "https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingJob.html"
+_STATUS = "https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_SecondaryStatusTransition.html"
+_EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html"
+_XID = "https://docs.nvidia.com/deploy/xid-errors/"
+_CUDA = "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html"
+_NVSENTINEL = "https://github.com/NVIDIA/NVSentinel/issues/155"
+_NCCL = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html"
+_NCCL_TYPES = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api/types.html"
+_TORCH = "https://docs.pytorch.org/docs/stable/distributed.html"
+_OFI = "https://github.com/aws/aws-ofi-nccl/issues"
+_TENSORFLOW = "https://github.com/tensorflow/tensorflow/issues/51760"
+
+_SERVICE, _CAPACITY = FailureClass.SERVICE, FailureClass.CAPACITY
+_HARDWARE, _NETWORK = FailureClass.HARDWARE, FailureClass.NETWORK
+
+SERVICE = (
+    signature(_SERVICE, Certainty.CODE, r"^\W{0,9}Internal(?:Server|Service)?(?:Error|Failure)\b", _API),
+    signature(
+        _SERVICE,
+        Certainty.EXCEPTION,
+        r"an error occurred \((?:Internal(?:Server)?Error|InternalFailure|ServiceUnavailable|SlowDown"
+        r"|Throttling(?:Exception)?|RequestLimitExceeded|TooManyRequestsException)\) when calling",
+        _EC2,
+        "An AWS service refused for the moment: run it again, with more retries in the program's client.",
+    ),
+)
+
+CAPACITY = (
+    signature(
+        _CAPACITY,
+        Certainty.CODE,
+        r"^\W{0,9}(?:CapacityError|(?:EC2)?Insufficient(?:Instance)?Capacity(?:Error)?)\b",
+        _API,
+    ),
+    signature(
+        _CAPACITY,
+        Certainty.CAUSE,
+        r"unable to provision requested ML compute capacity|\bInsufficientInstanceCapacity\b"
+        r"|(?:EC2)?InsufficientCapacityError|do(?:es)? not have sufficient \S{1,40} capacity"
+        r"|insufficient capacity error from EC2",
+        _STATUS,
+    ),
+)
+
+HARDWARE = (
+    signature(
+        _HARDWARE,
+        Certainty.CAUSE,
+        r"uncorrectable ECC error|ECC_?UNCORRECTABLE|uncorrectable NVLink error|contained ECC error"
+        r"|double bit ECC error|hardware stack error|cudaErrorHardwareStackError",
+        _CUDA,
+    ),
+    signature(
+        _HARDWARE, Certainty.CAUSE, r"fallen off the bus|GPU is lost|RmInitAdapter failed", _NVSENTINEL
+    ),
+    signature(_HARDWARE, Certainty.CAUSE, r"NVRM: .{0,80}(?:cannot attach gpu|failed to (?:en)?able)", _XID),
+    # Those that NVIDIA's catalogue blames on memory, links or the board, not on the program.
+    signature(
+        _HARDWARE,
+        Certainty.CAUSE,
+        r"\bXid\b.{0,60}?[:)] {0,4}(?:48|6[234]|74|79|92|9[45]|11[09]|120|13[68]|140|14[3-9]|15[0-9])\b",
+        _XID,
+    ),
+    signature(
+        _HARDWARE,
+        Certainty.CAUSE,
+        r"no CUDA-capable device is detected|unable to determine the device handle for GPU"
+        r"|couldn't communicate with the NVIDIA driver|CUDA error: system not yet initialized",
+        _CUDA,
+    ),
+    signature(_HARDWARE, Certainty.CAUSE, r"launched instance was unhealthy", _STATUS),
+    signature(
+        _HARDWARE,
+        Certainty.CAUSE,
+        r"\[Hardware Error\]: ",
+        "https://www.kernel.org/doc/html/latest/admin-guide/ras.html",
+    ),
+)
+
+NETWORK = (
+    signature(
+        _NETWORK,
+        Certainty.CONSEQUENCE,
+        r"watchdog caught collective operation timeout|NCCL watchdog thread terminated"
+        r"|collective operation timeout: |\bNCCL timeout\b|some NCCL operations have failed or timed out",
+        _TORCH,
+        "A rank did not join a collective operation in time: look for one that is late, hangs or has died.",
+    ),
+    signature(
+        _NETWORK,
+        Certainty.CONSEQUENCE,
+        r"ncclSystemError|ncclRemoteError|ncclInternalError|NCCL.{0,200}unhandled system error"
+        r"|ncclCommInitRank.{0,40}unhandled system error|unhandled system error"
+        r"|remote process exited or there was a network error",
+        _NCCL_TYPES,
+    ),
+    signature(
+        _NETWORK,
+        Certainty.CONSEQUENCE,
+        r"NCCL WARN .{0,200}(?:connection (?:reset|closed|refused|timed out)|broken pipe|no route to host"
+        r"|connect to .{0,100} failed|call to (?:recv|send|read|write|connect))",
+        _NCCL,
+    ),
+    signature(
+        _NETWORK,
+        Certainty.CONSEQUENCE,
+        r"NCCL WARN NET/(?:OFI|IB) .{0,300}(?:error|fail|RC: -?\d|only EFA provider)"
+        r"|libfabric.{0,200}(?:error|fail)|aws-ofi-nccl initialization failed|fi_getinfo\(\) call failed",
+        _OFI,
+        "The network between the hosts (EFA) failed: check that the image has EFA and aws-ofi-nccl for this"
+        " instance type and that the security group allows all traffic within itself; then run it again.",
+    ),
+    signature(
+        _NETWORK,
+        Certainty.CONSEQUENCE,
+        r"Rendezvous(?:Connection|Timeout|Closed)Error|client socket has (?:timed out|failed)"
+        r"|connection to the C10d store has failed|DistNetworkError|DistStoreError"
+        r"|TCPStore.{0,100}(?:fail|timed? ?out)"
+        r"|connect\(\) timed out|timed out waiting \d{1,9} ?ms for (?:recv|send)|gloo/transport",
+        _TORCH,
+    ),
+    signature(_NETWORK, Certainty.CONSEQUENCE, r"\bNCCL: .{0,100}(?:error|abort)", _TENSORFLOW),
+    signature(
+        _NETWORK,
+        Certainty.CONSEQUENCE,
+        r"\balgo-\d{1,4}\b.{0,120}"
+        r"(?:name resolution|name or service not known|unreachable|connection refused)",
+        _NCCL,
+    ),
+    signature(
+        _NETWORK,
+        Certainty.CONSEQUENCE,
+        r"(?:RuntimeError|DistBackendError|socket\.error|OSError)\b.{0,100}"
+        r"(?:connection (?:reset|closed|refused)|broken pipe|socket timeout)"
+        r"|connection closed by remote peer|DistBackendError: NCCL error",
+        _TORCH,
+    ),
+)
+
+# NCCL's word for a CUDA call that failed: after 2 hours of work seldom the program's fault.
+UNHANDLED_CUDA = (
+    signature(
+        _HARDWARE,
+        Certainty.CONSEQUENCE,
+        r"ncclUnhandledCudaError|unhandled cuda error",
+        _NCCL_TYPES,
+        "A CUDA call of NCCL failed: run it again with NCCL_DEBUG=INFO; if it fails at once, the image and"
+        " the driver do not fit each other.",
+    ),
+)

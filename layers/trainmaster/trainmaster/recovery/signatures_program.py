@@ -1,0 +1,95 @@
+"""Signatures of the program's own failures. Before them stand those that more than a program can make."""
+
+from trainmaster.failure_classes import FailureClass
+from trainmaster.recovery.signature import Certainty, signature
+
+_ARGPARSE = "https://docs.python.org/3/library/argparse.html#exiting-methods"
+_TOOLKIT = "https://github.com/aws/sagemaker-training-toolkit/issues/19"
+_CUDA = "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html"
+_XID = "https://docs.nvidia.com/deploy/xid-errors/"
+_NCCL = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api/types.html"
+_NAN = "https://github.com/facebookresearch/detectron2/issues/214"
+_GPU_ONLY = "https://github.com/aws/amazon-sagemaker-examples/issues/587"
+_LOADER = "https://github.com/MhLiao/DB/issues/94"
+_PYTHON = "https://docs.python.org/3/library/exceptions.html"
+_SIGNALS = "https://man7.org/linux/man-pages/man7/signal.7.html"
+_SAGEMAKER = "https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingJob.html"
+
+_USER = FailureClass.USER_CODE
+_NATIVE = (
+    "Native code crashed: look for a library that does not fit the others, or a bug in an own extension."
+)
+
+PARTICULAR = (
+    signature(
+        _USER,
+        Certainty.EXCEPTION,
+        r"error: (?:unrecognized arguments|the following arguments are required|argument \S{1,60}:)",
+        _ARGPARSE,
+        "The program does not know a hyperparameter, or misses one: compare them with its arguments.",
+    ),
+    signature(
+        _USER,
+        Certainty.EXCEPTION,
+        r"InstallModuleError|InstallRequirementsError|no matching distribution found|ResolutionImpossible"
+        r"|No module named|pip install .{0,120}returned non-zero",
+        _TOOLKIT,
+        "A package is missing or cannot be installed: put it into requirements.txt or the image.",
+    ),
+    signature(
+        _USER,
+        Certainty.EXCEPTION,
+        r"device-side assert|assertion `.{1,200}` failed|illegal memory access|misaligned address"
+        r"|CUDA error: (?:invalid|unspecified launch failure|an illegal)"
+        r"|cuda runtime error \((?:59|77|710)\)",
+        _CUDA,
+        "A kernel got wrong indices: check labels and indices, and run with CUDA_LAUNCH_BLOCKING=1.",
+    ),
+    signature(_USER, Certainty.EXCEPTION, r"\bXid\b.{0,60}?[:)] {0,4}(?:13|31|43|45)\b", _XID),
+    signature(
+        _USER,
+        Certainty.EXCEPTION,
+        r"loss (?:is|was|became) (?:\w{1,20} or )?(?:nan|inf)|FloatingPointError|(?:nan|inf) loss",
+        _NAN,
+        "The loss became NaN or infinite: lower the learning rate, clip gradients, check the data.",
+    ),
+    signature(
+        _USER,
+        Certainty.EXCEPTION,
+        r"ncclInvalidUsage|ncclInvalidArgument|duplicate GPU detected|invalid device ordinal",
+        _NCCL,
+        "Ranks and GPUs do not match: each rank needs a GPU of its own.",
+    ),
+    signature(_USER, Certainty.EXCEPTION, r"please use a GPU instance", _GPU_ONLY),
+    signature(
+        _USER,
+        Certainty.SIGNAL,
+        r"segmentation fault|\bSIGSEGV\b|signal 11\b|exit ?code ?:? ?-11\b",
+        _LOADER,
+        _NATIVE,
+    ),
+)
+
+GENERAL = (
+    signature(
+        _USER,
+        Certainty.EXCEPTION,
+        r"(?-i:(?:^|[\s.\"':\]])[A-Z][A-Za-z]{1,60}(?<!UserScript)(?<!Algorithm)(?<!Client)(?<!ChildFailed)"
+        r"(?<!CalledProcess)(?:Error|Exception|Interrupt|Iteration)(?:: |\(|\s{0,9}$))",
+        _PYTHON,
+    ),
+    signature(
+        _USER,
+        Certainty.EXIT,
+        r"\bSIGABRT\b|signal 6\b|exit ?code ?:? ?-6\b|core dumped|terminate called",
+        _SIGNALS,
+        _NATIVE,
+    ),
+    signature(
+        _USER,
+        Certainty.EXIT,
+        r"^\W{0,9}AlgorithmError|ExecuteUserScriptError|ChildFailedError|CalledProcessError"
+        r"|Traceback \(most recent call last\)",
+        _SAGEMAKER,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Real messages of failed training jobs, and how well the diagnosis tells their classes."""
