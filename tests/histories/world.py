@@ -15,8 +15,10 @@ from trainmaster.checkpoint_looks import CheckpointLooks
 from trainmaster.errors import TrainmasterError
 from trainmaster.idle_alarms import IdleWatch
 from trainmaster.jobs import Job
+from trainmaster.judging import Judge
 from trainmaster.observer import Observer
 from trainmaster.policy import PoolPolicy, parse_policy
+from trainmaster.ports import LogReader
 from trainmaster.reconciler import Reconciler
 from trainmaster.scheduling.passes import LONGEST, Scheduler
 from trainmaster.scheduling.reranking import Reranker
@@ -26,7 +28,14 @@ from trainmaster.sweeping import Sweep
 from tests.builders import NOON
 from tests.histories.stage import Stage
 from tests.histories.watch import JudgedStore, Watch
-from tests.memory.edges import MemoryAlarms, MemoryCheckpoints, MemoryDoorbell, MemoryMailer, MemoryNotifier
+from tests.memory.edges import (
+    MemoryAlarms,
+    MemoryCheckpoints,
+    MemoryDoorbell,
+    MemoryLogs,
+    MemoryMailer,
+    MemoryNotifier,
+)
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
 from tests.memory.sagemaker import MemorySageMaker
@@ -48,6 +57,7 @@ class World:
     notifier: MemoryNotifier = field(default_factory=MemoryNotifier)
     mailer: MemoryMailer = field(default_factory=MemoryMailer)
     alarms: MemoryAlarms = field(default_factory=MemoryAlarms)
+    logs: MemoryLogs = field(default_factory=MemoryLogs)
     sagemaker: MemorySageMaker = field(init=False)
     reader: MemoryReader = field(init=False)
     policies: MemoryPolicyStore = field(init=False)
@@ -71,6 +81,11 @@ class World:
         store = watched(JudgedStore(self.tables, self.watch))
         reader, policies = watched(self.reader), watched(self.policies)
         training, doorbell = watched(self.sagemaker), watched(self.doorbell)
+
+        def observer(logs: LogReader | None) -> Observer:
+            judge = Judge(policies=policies, reader=reader, logs=logs)
+            return Observer(store=store, reader=reader, training=training, judge=judge, clock=self.clock)
+
         self.scheduler = Scheduler(
             policies=policies,
             snapshots=reader,
@@ -86,7 +101,7 @@ class World:
             clock=self.clock,
             stack="trainmaster",
         )
-        self.observer = Observer(store=store, reader=reader, training=training, clock=self.clock)
+        self.observer = observer(self.logs)
         strays = Strays(
             policies=policies,
             reader=reader,
@@ -101,7 +116,7 @@ class World:
             policies=policies,
             queue=reader,
             reader=reader,
-            observer=self.observer,
+            observer=observer(None),
             alarm_sweep=AlarmSweep(
                 alarms=watched(self.alarms),
                 idle_watch=IdleWatch(

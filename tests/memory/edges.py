@@ -29,6 +29,15 @@ class MemoryCheckpoints:
 
 
 @dataclass(slots=True)
+class MemoryLogs:
+    tails: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By training job."""
+
+    def tail(self, training_job_name: str) -> tuple[str, ...]:
+        return self.tails.get(training_job_name, ())
+
+
+@dataclass(slots=True)
 class MemoryNotifier:
     told: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
 

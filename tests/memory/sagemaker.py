@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.ends import (
     TERMINAL_STATUSES,
     Observation,
+    Stretch,
 )
 from trainmaster.errors import NameTakenError, OutcomeUnknownError, UnavailableError
 from trainmaster.ports import Described, Listed
@@ -36,6 +37,9 @@ class TrainingJob:
     warm: str | None = None
     """WarmPoolStatus.Status as last changed; see ``warm_at``."""
     kept_until: datetime | None = None
+    stretches: list[Stretch] = field(default_factory=list)
+    """In Training; empty where a test only says since when."""
+    interruptions: int = 0
 
     @property
     def is_live(self) -> bool:
@@ -117,6 +121,8 @@ class MemorySageMaker:
             selected_type=job.selected,
             warm_status=job.warm_at(self.clock()),
             billable=None if job.ended is None else job.ended - (job.training_since or job.ended),
+            interruptions=job.interruptions,
+            stretches=tuple(job.stretches),
         )
 
     def described(self, training_job_name: str) -> Described | None:
@@ -157,9 +163,16 @@ class MemorySageMaker:
     def train(self, name: str) -> None:
         job = self.jobs[name]
         job.secondary, job.training_since = "Training", job.training_since or self.clock()
+        job.stretches.append(Stretch(since=self.clock(), until=None))
         preferences = job.request["ResourceConfig"].get("InstancePreferences")
         if preferences:
             job.selected = preferences[-1]["InstanceType"]
+
+    def interrupt(self, name: str) -> None:
+        """SageMaker takes the spot instances away; ``train`` goes on with others."""
+        job = self.jobs[name]
+        job.secondary, job.interruptions = "Interrupted", job.interruptions + 1
+        job.stretches[-1:] = [replace(one, until=self.clock()) for one in job.stretches[-1:]]
 
     def end(self, name: str, status: str, secondary: str | None = None, reason: str | None = None) -> None:
         job = self.jobs[name]

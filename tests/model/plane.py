@@ -20,6 +20,7 @@ from trainmaster.jobs import (
     Job,
     JobState,
 )
+from trainmaster.judging import Judge
 from trainmaster.observer import Observer
 from trainmaster.policy import parse_policy
 from trainmaster.ports import Alias, Change, Guard, StoredPolicy
@@ -32,7 +33,7 @@ from trainmaster.submission import Submission, new_job
 
 from tests.bodies import resources, tag_list
 from tests.builders import NOON, A
-from tests.memory.edges import MemoryAlarms, MemoryDoorbell, MemoryMailer, MemoryNotifier
+from tests.memory.edges import MemoryAlarms, MemoryDoorbell, MemoryLogs, MemoryMailer, MemoryNotifier
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
 from tests.memory.sagemaker import MemorySageMaker, TrainingJob
@@ -287,7 +288,10 @@ class Plane:
             elif process.act == "cancel":
                 return _cancel(process.subject, replay, tables, store, reader)
             else:
-                observer = Observer(store=store, reader=reader, training=training, clock=lambda: now)
+                judge = Judge(policies=MemoryPolicyStore(tables), reader=reader, logs=MemoryLogs())
+                observer = Observer(
+                    store=store, reader=reader, training=training, judge=judge, clock=lambda: now
+                )
                 job = reader.job(process.subject)
                 if job is not None and job.is_live:
                     observer.look(job)

@@ -122,14 +122,14 @@ CANCEL = Reason(code="stopped-by-user", message="ada asked")
                 status="Failed", secondary="Failed", failure_reason="AlgorithmError: no CapacityError: here"
             ),
             S.FAILED,
-            "training-failed",
+            "unknown",
             id="failed by itself, whatever words it uses",
         ),
         pytest.param(
             S.PREEMPTING,
             seen(status="Failed", secondary="Failed"),
             S.FAILED,
-            "training-failed",
+            "unknown",
             id="failed while preempted",
         ),
         pytest.param(

@@ -38,8 +38,8 @@ def ended(**fields: Any) -> EndedAttempt:
         "instances": 2,
         "usd_per_hour": HOURLY,
         "claimed_at": NOON - minutes(70),
-        "instances_since": NOON - minutes(60),
-        "training_since": NOON - minutes(50),
+        "up": minutes(60),
+        "trained": minutes(50),
         "ended_at": NOON,
         "billable": minutes(60),
     }
@@ -76,7 +76,25 @@ def spent(line: UsageLine) -> dict[str, int]:
             id="more cannot be lost than was trained",
         ),
         pytest.param(
-            ended(instances_since=None),
+            ended(idle=minutes(25)),
+            6000,
+            {"startup": 1000, "productive": 2500, "idle": 2500},
+            id="from the idle alarm to the end that came of it nothing was productive",
+        ),
+        pytest.param(
+            ended(idle=minutes(25), lost=minutes(40), lost_to=Cause.IDLE),
+            6000,
+            {"startup": 1000, "productive": 1000, "idle": 4000},
+            id="what an idle end lost of the training before is put down to it too, and nothing twice",
+        ),
+        pytest.param(
+            ended(idle=minutes(90)),
+            6000,
+            {"startup": 1000, "idle": 5000},
+            id="idle no longer than it trained",
+        ),
+        pytest.param(
+            ended(up=None),
             6000,
             {"startup": 1000, "productive": 5000},
             id="when the instances began to run follows from the bill",
@@ -88,7 +106,7 @@ def spent(line: UsageLine) -> dict[str, int]:
             id="without a bill the time the instances ran counts",
         ),
         pytest.param(
-            ended(billable=None, instances_since=None),
+            ended(billable=None, up=None),
             7000,
             {"startup": 2000, "productive": 5000},
             id="without both all time since the claim counts",
@@ -106,25 +124,25 @@ def spent(line: UsageLine) -> dict[str, int]:
             id="cents are not divided",
         ),
         pytest.param(
-            ended(training_since=None),
+            ended(trained=timedelta()),
             6000,
             {"startup": 6000},
             id="what never trained was start-up",
         ),
         pytest.param(
-            ended(training_since=None, instances_since=NOON, billable=timedelta(seconds=1)),
+            ended(trained=timedelta(), up=timedelta(), billable=timedelta(seconds=1)),
             2,
             {"startup": 2},
             id="a bill for no time that was seen is start-up",
         ),
         pytest.param(
-            ended(training_since=None, instances_since=None, billable=timedelta()),
+            ended(trained=timedelta(), up=None, billable=timedelta()),
             0,
             {},
             id="no instances, no bill",
         ),
         pytest.param(
-            ended(training_since=NOON + minutes(5), instances_since=NOON + minutes(9), billable=timedelta()),
+            ended(trained=minutes(-5), up=minutes(-9), billable=timedelta()),
             0,
             {},
             id="clocks that disagree do not make a negative cost",
@@ -140,6 +158,23 @@ def test_the_bill_of_an_attempt(attempt: EndedAttempt, cents: int, by: dict[str,
 def test_use_counts_every_instance_for_as_long_as_it_ran_whatever_the_discount() -> None:
     assert line_of(ended()).instance_seconds == 7200
     assert line_of(ended(billable=minutes(18))).instance_seconds == 7200
+
+
+@pytest.mark.parametrize(
+    ("attempt", "saved"),
+    [
+        pytest.param(ended(), 0, id="billed for all of its time: nothing"),
+        pytest.param(ended(billable=minutes(18)), 4200, id="what spot is billed less"),
+        pytest.param(ended(billable=minutes(18), usd_per_hour=None), 0, id="without a price nobody knows"),
+        pytest.param(ended(billable=None), 0, id="without a bill nobody knows"),
+        pytest.param(
+            ended(billable=minutes(18), up=None), 0, id="nor without the time its instances were there"
+        ),
+        pytest.param(ended(billable=minutes(61)), 0, id="a bill for more is no negative saving"),
+    ],
+)
+def test_what_spot_saves(attempt: EndedAttempt, saved: int) -> None:
+    assert line_of(attempt).saved_cents == saved
 
 
 def test_an_unknown_price_is_an_unknown_cost_of_a_known_use() -> None:
@@ -163,7 +198,8 @@ def test_a_warm_pool_without_a_price_has_an_unknown_cost() -> None:
         ("preemption", Cause.PREEMPTION),
         ("idle", Cause.IDLE),
         ("idle-requeue", Cause.IDLE),
-        ("training-failed", Cause.FAILURES),
+        ("network", Cause.FAILURES),
+        ("spot-fallback", Cause.FAILURES),
         ("deleted-outside", Cause.FAILURES),
     ],
 )
@@ -179,8 +215,9 @@ attempts = st.builds(
     usd_per_hour=st.none() | st.decimals(0, 200, places=6),
     claimed_at=seconds.map(lambda before: NOON - before),
     ended_at=st.just(NOON),
-    instances_since=st.none() | seconds.map(lambda before: NOON - before),
-    training_since=st.none() | seconds.map(lambda before: NOON - before),
+    up=st.none() | seconds,
+    trained=seconds,
+    idle=st.just(timedelta()) | seconds,
     billable=st.none() | st.integers(0, 86_400).map(lambda count: timedelta(seconds=count)),
     lost=seconds,
     lost_to=st.sampled_from([Cause.PREEMPTION, Cause.FAILURES, Cause.IDLE]),
@@ -198,7 +235,7 @@ def test_the_causes_add_up_to_the_cost_and_none_is_negative(attempt: EndedAttemp
 
 @given(attempts)
 def test_of_an_attempt_that_lost_nothing_nothing_is_put_down_to_a_loss(attempt: EndedAttempt) -> None:
-    if attempt.lost <= timedelta():
+    if attempt.lost <= timedelta() and attempt.idle <= timedelta():
         assert set(spent(line_of(attempt))) <= {"productive", "startup"}
 
 

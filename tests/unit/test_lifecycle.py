@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster import ending, lifecycle, runtime
-from trainmaster.ends import Observation
+from trainmaster.ends import End, Observation, Retry, Stretch
+from trainmaster.failure_classes import Diagnosis, FailureClass
 from trainmaster.jobs import (
+    IllegalTransitionError,
     Job,
     JobState,
     Reason,
@@ -423,3 +425,163 @@ def test_a_job_the_account_refused_waits_in_its_turn_with_the_same_attempt() -> 
         False,
         WHY,
     )
+
+
+# ---- failures that a job comes back from
+
+
+def retried(before: Job, *, rewritten: dict[str, str] | None = None) -> Change:
+    """Failed at one, after 50 minutes of Training."""
+    diagnosis = Diagnosis(failure_class=FailureClass.NETWORK, advice="wait")
+    retry = Retry(wait=minutes(3), waiting=WHY, rewritten=rewritten or {})
+    reason = Reason(code="network", message="NCCL")
+    end = End(becomes=S.PENDING, reason=reason, diagnosis=diagnosis, retry=retry)
+    news = seen(status="Failed", secondary="Failed", ended_at=NOON + minutes(60))
+    return ending.ended(before, end, news, now=NOON + minutes(61))
+
+
+@pytest.mark.parametrize("state", [S.STARTING, S.RUNNING, S.PREEMPTING])
+def test_a_retry_is_the_next_attempt_after_its_back_off_and_is_charged(state: JobState) -> None:
+    change = retried(training(state, spec={"productive": minutes(80), "retries": 1}))
+    after = change.after
+    assert (after.state, after.attempt, after.retries, after.preemptions) == (S.PENDING, 1, 2, 0)
+    assert (after.not_before, after.waiting, after.is_parked) == (NOON + minutes(64), WHY, True)
+    assert after.productive == timedelta(), "the next failure has to earn its own"
+    assert (after.reason, after.live, after.refused_starts) == (None, None, 0)
+
+
+def test_the_attempt_that_failed_keeps_what_was_found_and_the_loss_has_its_class() -> None:
+    change = retried(training(spec=BARE))
+    assert change.ended is not None
+    assert change.ended.diagnosis == Diagnosis(failure_class=FailureClass.NETWORK, advice="wait")
+    assert change.ended.reason == Reason(code="network", message="NCCL")
+    assert change.after.wasted == {"network": 50 * 60}
+    assert change.ended.cents_by == {"startup": 100, "failures": 500}
+
+
+def test_a_halved_batch_stays_halved_in_later_attempts() -> None:
+    once = retried(training(), rewritten={"bs": "4", "steps": "2"}).after
+    assert (once.halvings, once.rewritten) == (1, {"bs": "4", "steps": "2"})
+    again = training(spec={"halvings": 1, "rewritten": once.rewritten})
+    twice = retried(again, rewritten={"bs": "2"}).after
+    assert (twice.halvings, twice.rewritten) == (2, {"bs": "2", "steps": "2"})
+    assert retried(training()).after.halvings == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "productive"),
+    [
+        pytest.param(over(training(S.PREEMPTING)), 50, id="a preemption: what it trained counts"),
+        pytest.param(
+            over(training(spec={"productive": minutes(7)}), "Failed", failure_reason="CapacityError: none"),
+            57,
+            id="no instances: not charged, so it goes on counting",
+        ),
+        pytest.param(over(training(S.PREEMPTING, training_since=None)), 0, id="never in Training"),
+        pytest.param(
+            over(lifecycle.requeued_for_idle(training(idle_since=NOON + minutes(40)), NOON + minutes(50))),
+            30,
+            id="while its GPUs did nothing it was not productive",
+        ),
+    ],
+)
+def test_productive_time_adds_up_until_a_failure_is_charged(change: Change, productive: float) -> None:
+    assert change.after.productive == minutes(productive)
+
+
+# ---- idle
+
+
+IDLE: dict[str, Any] = {"idle_since": NOON + minutes(40)}
+
+
+def test_an_idle_job_is_stopped_for_good() -> None:
+    asked = lifecycle.stopped_for_idle(training(**IDLE), NOON + minutes(50))
+    assert asked.state is S.STOPPING
+    assert asked.reason == Reason(
+        code="idle", message="its GPUs did nothing: 10 minutes since its alarm went off"
+    )
+    change = over(asked)
+    assert (change.after.state, change.after.reason, change.after.attempt) == (S.STOPPED, asked.reason, 0)
+    assert change.ended is not None
+    assert change.ended.cents_by == {"startup": 100, "productive": 300, "idle": 200}
+
+
+def test_an_idle_job_may_come_back_and_that_is_no_preemption_and_not_charged() -> None:
+    asked = lifecycle.requeued_for_idle(training(**IDLE, **AT_HALF_PAST), NOON + minutes(50))
+    assert asked.state is S.PREEMPTING
+    change = over(asked)
+    after = change.after
+    assert (after.state, after.attempt, after.preemptions, after.retries) == (S.PREEMPTED, 1, 0, 0)
+    assert (after.idle_requeues, after.wasted) == (1, {"idle-requeue": 30 * 60})
+    assert change.ended is not None
+    assert change.ended.reason is not None
+    assert change.ended.reason.code == "idle-requeue"
+    assert change.ended.cents_by == {"startup": 100, "productive": 200, "idle": 300}
+
+
+def test_an_idle_job_that_completes_first_was_not_idle() -> None:
+    asked = lifecycle.stopped_for_idle(training(**IDLE), NOON + minutes(50))
+    ended = over(asked, "Completed").ended
+    assert ended is not None
+    assert ended.cents_by == {"startup": 100, "productive": 500}
+
+
+@pytest.mark.parametrize("state", [S.STARTING, S.PREEMPTING, S.STOPPING])
+def test_only_a_running_job_is_stopped_because_it_is_idle(state: JobState) -> None:
+    for step in (lifecycle.stopped_for_idle, lifecycle.requeued_for_idle):
+        with pytest.raises((AssertionError, IllegalTransitionError)):
+            step(training(state, **IDLE), NOON)
+
+
+def test_the_warning_has_the_instant_of_the_stop_and_both_are_taken_back_together() -> None:
+    warned = lifecycle.idle(live_job(), since=NOON, stop_due=NOON + minutes(10))
+    assert warned.live is not None
+    assert (warned.live.idle_since, warned.live.stop_due) == (NOON, NOON + minutes(10))
+    assert lifecycle.idle(warned, since=None) == live_job()
+
+
+# ---- interruptions
+
+
+def test_an_interruption_is_written_to_the_attempt_with_what_it_trained_until_then() -> None:
+    stretch = Stretch(since=NOON + minutes(10), until=NOON + minutes(30))
+    news = seen(secondary="Interrupted", training_since=stretch.since, interruptions=1, stretches=(stretch,))
+    change = lifecycle.observed(training(), news, now=NOON + minutes(31))
+    assert change is not None
+    assert change.after.state is S.RUNNING, "the slot is kept"
+    assert change.after.live is not None
+    assert (change.after.live.interruptions, change.after.live.trained) == (1, minutes(20))
+
+
+def test_time_in_training_alone_is_no_news() -> None:
+    news = seen(training_since=NOON, stretches=(Stretch(since=NOON, until=None),))
+    first = lifecycle.observed(live_job(), news, now=NOON + minutes(1))
+    assert first is not None
+    assert lifecycle.observed(first.after, news, now=NOON + minutes(9)) is None
+
+
+def test_interruptions_are_neither_trained_nor_safe_in_a_checkpoint() -> None:
+    stretches = (
+        Stretch(since=NOON + minutes(10), until=NOON + minutes(20)),
+        Stretch(since=NOON + minutes(40), until=None),
+    )
+    change = over(
+        training(S.PREEMPTING, last_checkpoint=NOON + minutes(45)),
+        training_since=NOON + minutes(10),
+        stretches=stretches,
+        interruptions=1,
+    )
+    assert change.ended is not None
+    assert (change.ended.trained, change.ended.interruptions) == (minutes(30), 1)
+    assert (change.after.survived, change.after.wasted) == (minutes(15), {"preemption": 15 * 60})
+
+
+def test_what_spot_saved_is_what_it_was_billed_less_for_the_time_its_instances_were_there() -> None:
+    spot = training(S.PREEMPTING, shape=Shape(vector=of(spot=True)))
+    change = over(spot, up=minutes(55), billable=minutes(15))
+    assert change.ended is not None
+    assert (change.ended.cents, change.ended.saved_cents) == (150, 400)
+    on_demand = over(training(S.PREEMPTING), up=minutes(55), billable=minutes(15)).ended
+    assert on_demand is not None
+    assert on_demand.saved_cents == 0

@@ -13,12 +13,15 @@ from trainmaster.adapters.checkpoints import S3Checkpoints
 from trainmaster.adapters.doorbell import SqsDoorbell
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
 from trainmaster.adapters.events import EventBridgeNotifier
+from trainmaster.adapters.logs import CloudWatchLogs
 from trainmaster.adapters.mail import SnsMailer
 from trainmaster.adapters.sagemaker import SageMakerTraining
 from trainmaster.alarm_sweep import AlarmSweep
 from trainmaster.checkpoint_looks import CheckpointLooks
 from trainmaster.idle_alarms import IdleWatch
+from trainmaster.judging import Judge
 from trainmaster.observer import Observer
+from trainmaster.ports import LogReader
 from trainmaster.reconciler import Reconciler
 from trainmaster.scheduling.passes import Scheduler
 from trainmaster.scheduling.reranking import Reranker
@@ -74,7 +77,17 @@ class Wiring:
 
     @cached_property
     def observer(self) -> Observer:
-        return Observer(store=self.store, reader=self.reader, training=self.training, clock=self.clock)
+        """For who hears events; only its function may read logs."""
+        return self._observer(CloudWatchLogs(lambda: self._client("logs")))
+
+    def _observer(self, logs: LogReader | None) -> Observer:
+        return Observer(
+            store=self.store,
+            reader=self.reader,
+            training=self.training,
+            judge=Judge(policies=self.policies, reader=self.reader, logs=logs),
+            clock=self.clock,
+        )
 
     @cached_property
     def api(self) -> "Handler":
@@ -118,7 +131,7 @@ class Wiring:
             policies=self.policies,
             queue=self.reader,
             reader=self.reader,
-            observer=self.observer,
+            observer=self._observer(None),
             alarm_sweep=AlarmSweep(
                 alarms=self.alarms,
                 idle_watch=self.idle_watch,

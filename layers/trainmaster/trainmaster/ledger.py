@@ -13,6 +13,7 @@ from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import Any
 
+from trainmaster.ends import IDLE, IDLE_REQUEUE, PREEMPTION
 from trainmaster.jobs import Reason
 from trainmaster.pricing import cost_cents, usd_text
 
@@ -30,19 +31,14 @@ class Cause(StrEnum):
     FAILURES = "failures"
     """Training lost to anything else that ended the attempt."""
     IDLE = "idle"
-    """Training lost because the GPUs did nothing."""
+    """Training from the alarm that the GPUs do nothing to the end that came of it, and what that lost."""
     WARM_POOL = "warm_pool"
     """Instances kept after their job, for the next."""
     STARTUP = "startup"
-    """From the start of the instances to Training: images, data."""
+    """Instances that are there and do not train: images and data, before Training and after interruptions."""
 
 
-_LOST_TO = {
-    "preemption": Cause.PREEMPTION,
-    "idle": Cause.IDLE,
-    "idle-stop": Cause.IDLE,
-    "idle-requeue": Cause.IDLE,
-}
+_LOST_TO = {PREEMPTION: Cause.PREEMPTION, IDLE: Cause.IDLE, IDLE_REQUEUE: Cause.IDLE}
 
 
 def lost_to(reason_code: str) -> Cause:
@@ -64,14 +60,16 @@ class EndedAttempt:
     """Of all instances together, on-demand; None: unknown."""
     claimed_at: datetime
     ended_at: datetime
-    instances_since: datetime | None = None
-    """When its instances began to run; None where that was not seen."""
-    training_since: datetime | None = None
-    """None: it never reached Training."""
+    trained: timedelta = timedelta()
+    """In status Training, all stretches together."""
+    up: timedelta | None = None
+    """``TrainingTimeInSeconds``: how long its instances were there; None where SageMaker did not say."""
     billable: timedelta | None = None
     """``BillableTimeInSeconds``; None where SageMaker did not say: then all time since the claim counts."""
+    idle: timedelta = timedelta()
+    """Of its training, what its GPUs did nothing in before they were taken from it."""
     lost: timedelta = timedelta()
-    """Of its training, what neither a checkpoint nor a result kept."""
+    """Of its training, what neither a checkpoint nor a result kept; it may overlap with ``idle``."""
     lost_to: Cause = Cause.FAILURES
 
 
@@ -85,6 +83,8 @@ class UsageLine:
     """None: at least one of its instance types has no price."""
     by: Mapping[Cause, int] = field(default_factory=dict)
     """Cents by cause: their sum is what is known of the cost, and equals ``cents`` unless that is None."""
+    saved_cents: int = 0
+    """What the same instances would have cost more on demand, as far as prices are known."""
 
     def __add__(self, other: "UsageLine") -> "UsageLine":
         """Both together, under the name of the first."""
@@ -95,6 +95,7 @@ class UsageLine:
             instance_seconds=self.instance_seconds + other.instance_seconds,
             cents=sum(by.values()) if known else None,
             by=by,
+            saved_cents=self.saved_cents + other.saved_cents,
         )
 
 
@@ -109,7 +110,18 @@ def line_of(attempt: EndedAttempt) -> UsageLine:
         instance_seconds=attempt.instances * (up // _SECOND),
         cents=cents,
         by={} if cents is None else _shares(cents, spent),
+        saved_cents=_saved(attempt, up, cents),
     )
+
+
+def _saved(attempt: EndedAttempt, up: timedelta, cents: int | None) -> int:
+    """Only a spot attempt is billed for less time than its instances were there.
+
+    Source: SageMaker developer guide, managed spot training: savings are what BillableTimeInSeconds is less
+    than TrainingTimeInSeconds.
+    """
+    whole = cost_cents(attempt.usd_per_hour, up) if attempt.up is not None else None
+    return 0 if whole is None or cents is None else max(whole - cents, 0)
 
 
 def warm_pool_line(
@@ -131,18 +143,23 @@ def warm_pool_line(
 
 def _spent(attempt: EndedAttempt) -> dict[Cause, timedelta]:
     """The time its instances ran, by cause; none is negative, whatever the clocks of two services say."""
-    training = max(attempt.ended_at - (attempt.training_since or attempt.ended_at), timedelta())
-    lost = min(max(attempt.lost, timedelta()), training)
-    spent = {Cause.PRODUCTIVE: training - lost, Cause.STARTUP: max(_up(attempt) - training, timedelta())}
-    spent[attempt.lost_to] = spent.get(attempt.lost_to, timedelta()) + lost
+    training = max(attempt.trained, timedelta())
+    idle = min(max(attempt.idle, timedelta()), training)
+    lost = max(min(attempt.lost, training) - idle, timedelta())  # both are the last of its training
+    spent = {
+        Cause.PRODUCTIVE: training - idle - lost,
+        Cause.STARTUP: max(_up(attempt) - training, timedelta()),
+    }
+    for cause, time in ((Cause.IDLE, idle), (attempt.lost_to, lost)):
+        spent[cause] = spent.get(cause, timedelta()) + time
     return spent
 
 
 def _up(attempt: EndedAttempt) -> timedelta:
     """How long its instances ran. The wait for them, which follows the claim, is not billed."""
-    if attempt.instances_since is None and attempt.billable is not None:
-        return attempt.billable
-    return attempt.ended_at - (attempt.instances_since or attempt.claimed_at)
+    if attempt.up is not None:
+        return attempt.up
+    return attempt.ended_at - attempt.claimed_at if attempt.billable is None else attempt.billable
 
 
 def _shares(cents: int, spent: Mapping[Cause, timedelta]) -> dict[Cause, int]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from trainmaster.ending import WARM_AVAILABLE, backoff, ended, live_attempt, shape_taken
-from trainmaster.ends import IDLE, IDLE_REQUEUE, Observation, end_of
+from trainmaster.ends import IDLE, IDLE_REQUEUE, PREEMPTION, SPOT_FALLBACK, Observation, end_of
 from trainmaster.jobs import Attempt, Job, JobState, Reason
 from trainmaster.ports import Change
 from trainmaster.runtime import runtime_left
@@ -77,7 +77,7 @@ def preempted_for(job: Job, preemptor: WaitingJob) -> Job:
     """Asked to stop so that another can start; it comes back."""
     message = f"made room for {known_as(preemptor, to=job.spec.team)}"
     live = replace(live_attempt(job), taken_by=preemptor.name, taken_by_team=preemptor.team)
-    reason = Reason(code="preemption", message=message)
+    reason = Reason(code=PREEMPTION, message=message)
     return replace(job.moved_to(JobState.PREEMPTING), live=live, reason=reason)
 
 
@@ -107,6 +107,16 @@ def _idle(job: Job, code: str, *, now: datetime) -> Reason:
     assert since is not None, f"{job.name} is not idle"
     minutes = (now - since) // timedelta(minutes=1)
     return Reason(code=code, message=f"its GPUs did nothing: {minutes} minutes since its alarm went off")
+
+
+def leaves_spot(job: Job, why: str) -> Job:
+    """Spot gets it nowhere: it is asked to stop, and comes back on on-demand instances."""
+    return replace(job.moved_to(JobState.PREEMPTING), reason=Reason(code=SPOT_FALLBACK, message=why))
+
+
+def stays_on_spot(job: Job, reason: Reason) -> Job:
+    """It should leave spot and cannot; decided once for each attempt."""
+    return replace(job, live=replace(live_attempt(job), stays_on_spot=reason))
 
 
 def checkpoint_seen(job: Job, written_at: datetime | None) -> Job:
@@ -195,19 +205,25 @@ def never_created(job: Job, *, now: datetime) -> Job:
 
 
 def observed(job: Job, seen: Observation | None, *, now: datetime) -> Change | None:
-    """What news of the live attempt makes of the job; None when there is nothing new."""
+    """What news of the live attempt makes of the job, before any policy; None when there is nothing new."""
     end = end_of(job, seen)
     if end is not None:
         return ended(job, end, seen, now=now)
     assert seen is not None
+    after = progressed(job, seen, now=now)
+    return None if after == job else Change(before=job, after=after)
+
+
+def progressed(job: Job, seen: Observation, *, now: datetime) -> Job:
+    """The live attempt has not ended."""
     live = replace(
         live_attempt(job),
         training_job_arn=seen.training_job_arn,
         status=seen.status,
         secondary_status=seen.secondary_status,
         training_since=seen.training_since or live_attempt(job).training_since,
+        interruptions=seen.interruptions,
+        trained=seen.trained_before,
         shape=shape_taken(live_attempt(job).shape, seen),
     )
-    started = recorded(job, training_job_arn=seen.training_job_arn, now=now)
-    after = replace(started, live=live)
-    return None if after == job else Change(before=job, after=after)
+    return replace(recorded(job, training_job_arn=seen.training_job_arn, now=now), live=live)

@@ -16,6 +16,7 @@ from trainmaster.jobs import (
     JobState,
     Reason,
 )
+from trainmaster.judging import Judge
 from trainmaster.ports import Change, Clock, JobReader, JobStore, TrainingApi
 from trainmaster.requests import attempt_name
 from trainmaster.scheduling.starting import adoptable, pool_left
@@ -36,6 +37,7 @@ class Observer:
     store: JobStore
     reader: JobReader
     training: TrainingApi
+    judge: Judge
     clock: Clock
 
     def hear(self, training_job_name: str) -> str | None:
@@ -84,9 +86,17 @@ class Observer:
         if job.live.reuses is not None and _has_instances(seen):
             return lifecycle.reuse_settled(job, pool_left(job, self.training))
         end = end_of(job, seen)
-        if end is not None and end.reason.code == STOPPED_OUTSIDE and self._has_later_attempt(job):
+        if end is None:
+            assert seen is not None
+            return self._progress(job, seen)
+        if end.reason.code == STOPPED_OUTSIDE and self._has_later_attempt(job):
             return ending.ended(job, _RESTORED, seen, now=self.clock())
-        return lifecycle.observed(job, seen, now=self.clock())
+        judged = self.judge.end(job, end, seen, now=self.clock())
+        return None if judged is None else ending.ended(job, judged, seen, now=self.clock())
+
+    def _progress(self, job: Job, seen: Observation) -> Change | None:
+        after = self.judge.progress(lifecycle.progressed(job, seen, now=self.clock()), seen, now=self.clock())
+        return None if after == job else Change(before=job, after=after)
 
     def _has_later_attempt(self, job: Job) -> bool:
         """A stop nobody asked for, though there is a next attempt: the table was restored to before both."""

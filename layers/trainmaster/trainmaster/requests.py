@@ -7,11 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from trainmaster.jobs import (
-    Attempt,
-    Job,
-    JobSpec,
-)
+from trainmaster.jobs import Attempt, Job
 from trainmaster.shapes import (
     Capacity,
     CapacityType,
@@ -184,7 +180,7 @@ def attempt_request(
         capacity_wait: How long SageMaker may wait for accelerated instances, unless the user said so himself.
     """
     return {
-        **_in_shape(body, job.spec, attempt),
+        **_in_shape(body, job, attempt),
         "TrainingJobName": attempt.training_job_name,
         "ResourceConfig": _resources(body["ResourceConfig"], attempt),
         "StoppingCondition": _stopping(body["StoppingCondition"], attempt, capacity_wait),
@@ -196,8 +192,11 @@ def attempt_request(
     }
 
 
-def _in_shape(body: Mapping[str, Any], spec: JobSpec, attempt: Attempt) -> dict[str, Any]:
-    """Spot flag, subnet and the SDK's own note of the instance type follow the shape that was pinned."""
+def _in_shape(body: Mapping[str, Any], job: Job, attempt: Attempt) -> dict[str, Any]:
+    """Spot flag, subnet and the SDK's own note of the instance type follow the shape that was pinned.
+
+    So do hyperparameters that were rewritten since the job ran out of GPU memory.
+    """
     changed = dict(body)
     if attempt.capacity_type is CapacityType.SPOT:
         changed["EnableManagedSpotTraining"] = True
@@ -205,12 +204,18 @@ def _in_shape(body: Mapping[str, Any], spec: JobSpec, attempt: Attempt) -> dict[
         changed["EnableManagedSpotTraining"] = False
     if attempt.shape.subnet is not None and "VpcConfig" in body:
         changed["VpcConfig"] = {**body["VpcConfig"], "Subnets": [attempt.shape.subnet]}
-    hyperparameters = body.get("HyperParameters", {})
-    if spec.choice is Choice.FIRST_FIT and _SDK_INSTANCE_TYPE in hyperparameters and len(attempt.vector) == 1:
-        (capacity,) = attempt.vector
-        noted = json.dumps(capacity.instance_type)
-        changed["HyperParameters"] = {**hyperparameters, _SDK_INSTANCE_TYPE: noted}
+    if "HyperParameters" in body:
+        changed["HyperParameters"] = _hyperparameters(body["HyperParameters"], job, attempt)
     return changed
+
+
+def _hyperparameters(submitted: Mapping[str, str], job: Job, attempt: Attempt) -> dict[str, str]:
+    hyperparameters = {**submitted, **job.rewritten}
+    pinned = job.spec.choice is Choice.FIRST_FIT and len(attempt.vector) == 1
+    if pinned and _SDK_INSTANCE_TYPE in submitted:
+        (capacity,) = attempt.vector
+        hyperparameters[_SDK_INSTANCE_TYPE] = json.dumps(capacity.instance_type)
+    return hyperparameters
 
 
 def _resources(resources: Mapping[str, Any], attempt: Attempt) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from trainmaster.shapes import (
     Capacity,
     CapacityType,
 )
-from trainmaster.user_options import ALTERNATIVES, MAX_PRIORITY, PRIORITY
+from trainmaster.user_options import ALTERNATIVES, MAX_PRIORITY, PRIORITY, OnOom
 
 RULE_NO_POOL = "no-pool"
 RULE_ONE_POOL = "one-pool"
@@ -96,6 +96,8 @@ def new_job(
         max_runtime=ask.max_runtime,
         max_wait=ask.max_wait,
         body_hash=body_hash(submission.body),
+        retries=ask.options.retries,
+        halves_batch=ask.options.on_oom is OnOom.HALVE_BATCH,
     )
     priority = ask.options.priority
     return Job(

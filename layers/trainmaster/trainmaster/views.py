@@ -73,7 +73,7 @@ def job_view(job: Job, around: Surroundings) -> View:
         "priority": job.priority,
         "effective_priority": effective_priority(job, around.pool, now=around.now),
         "instances": _by_type(job.vector),
-        "capacity_type": (job.live or job.spec).capacity_type.value,
+        "capacity_type": (job.live or job.shapes[0]).capacity_type.value,
         "submitted_at": instant_text(job.spec.submitted_at),
         "started_at": instant_text(job.started_at),
         "ended_at": instant_text(job.ended_at),
@@ -83,7 +83,7 @@ def job_view(job: Job, around: Surroundings) -> View:
         "training_job_name": attempt.training_job_name if attempt else None,
         "training_job_arn": attempt.training_job_arn if attempt else None,
         "preemptions": job.preemptions,
-        "retries": 0,
+        "retries": job.retries,
         "wasted_seconds": dict(job.wasted),
         "cost_usd": _cost_usd(job, now=around.now),
         "cost_is_estimate": not job.is_final,
@@ -232,9 +232,10 @@ def _why_it_waits(job: Job, around: Surroundings) -> Reason | None:
 
 
 def _backs_off(job: Job, *, until: datetime, now: datetime) -> Reason:
-    refused = f"{job.waiting.message}; " if job.waiting else ""
+    why = f"{job.waiting.message}; " if job.waiting else ""
     then = "is due: the next pass takes the job back" if until <= now else f"is at {instant_text(until)}"
-    return Reason(code="backoff", message=f"{refused}the next try {then}, after {job.refused_starts} so far")
+    tried = f", after {job.refused_starts} so far" if job.refused_starts else ""
+    return Reason(code="backoff", message=f"{why}the next try {then}{tried}")
 
 
 def ahead(place: Place) -> Reason:

@@ -198,7 +198,8 @@ class Api:
         job = self.start(name) if self.job(name).is_waiting else self.job(name)
         if becomes is JobState.PREEMPTED:
             job = self.preempt(name)
-        end = End(becomes=becomes, reason=Reason(code="ended", message="it is over"))
+        code = "preemption" if becomes is JobState.PREEMPTED else "ended"
+        end = End(becomes=becomes, reason=Reason(code=code, message="it is over"))
         change = ending.ended(job, end, None, now=self.now)
         (written,) = self.store.commit([change], at=self.now)
         return written

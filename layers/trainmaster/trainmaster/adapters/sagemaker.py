@@ -1,9 +1,9 @@
 """TrainingApi over SageMaker. Errors are told apart by code, never by text."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
 
 from botocore.exceptions import (
@@ -18,6 +18,7 @@ from trainmaster.adapters.sagemaker_requests import request_of
 from trainmaster.ends import (
     TERMINAL_STATUSES,
     Observation,
+    Stretch,
 )
 from trainmaster.errors import (
     AccountLimitError,
@@ -195,28 +196,40 @@ def _observation(answer: Mapping[str, Any]) -> Observation:
     status = answer["TrainingJobStatus"]
     ended = answer.get("TrainingEndTime") or answer.get("LastModifiedTime")
     reason = answer.get("FailureReason")
+    stretches = tuple(_stretches(answer))
     return Observation(
         training_job_name=answer["TrainingJobName"],
         training_job_arn=answer["TrainingJobArn"],
         status=status,
         secondary_status=answer["SecondaryStatus"],
         failure_reason=None if reason is None else printable(reason),
-        training_since=_training_since(answer),
+        training_since=stretches[0].since if stretches else None,
         ended_at=_utc(ended) if status in TERMINAL_STATUSES else None,
         selected_type=answer.get("ResourceConfig", {}).get("SelectedInstanceType"),
         warm_status=answer.get("WarmPoolStatus", {}).get("Status"),
-        billable=_billable(answer),
+        billable=_seconds(answer, "BillableTimeInSeconds"),
+        up=_seconds(answer, "TrainingTimeInSeconds"),
+        interruptions=sum(one["Status"] == "Interrupted" for one in _transitions(answer)),
+        stretches=stretches,
     )
 
 
-def _billable(answer: Mapping[str, Any]) -> timedelta | None:
-    seconds = answer.get("BillableTimeInSeconds")
-    return None if seconds is None else timedelta(seconds=seconds)
+def _seconds(answer: Mapping[str, Any], name: str) -> timedelta | None:
+    return timedelta(seconds=answer[name]) if name in answer else None
 
 
-def _training_since(answer: Mapping[str, Any]) -> datetime | None:
-    transitions = answer.get("SecondaryStatusTransitions", [])
-    return next((_utc(one["StartTime"]) for one in transitions if one["Status"] == "Training"), None)
+def _transitions(answer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    transitions: Sequence[Mapping[str, Any]] = answer.get("SecondaryStatusTransitions", [])
+    return transitions
+
+
+def _stretches(answer: Mapping[str, Any]) -> Iterator[Stretch]:
+    """Times in status Training; one that says no end lasts until the next status."""
+    transitions = _transitions(answer)
+    for one, after in zip_longest(transitions, transitions[1:]):
+        if one["Status"] == "Training":
+            until = one.get("EndTime") or (after["StartTime"] if after else None)
+            yield Stretch(since=one["StartTime"].astimezone(UTC), until=_utc(until))
 
 
 def _utc(instant: datetime | None) -> datetime | None:

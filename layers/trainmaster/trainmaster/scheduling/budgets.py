@@ -101,8 +101,8 @@ def warnings(snapshot: Snapshot) -> list[WarnOfBudget]:
 
 
 def _can_be_spot(job: WaitingJob) -> bool:
-    """Without checkpoints an interruption would cost more than spot saves."""
-    return job.has_checkpoint and job.choice is Choice.FIRST_FIT
+    """An interruption without checkpoints costs more than spot saves; who left spot does not return."""
+    return job.has_checkpoint and job.choice is Choice.FIRST_FIT and not job.left_spot
 
 
 def _as_spot(shape: Shape) -> Shape:

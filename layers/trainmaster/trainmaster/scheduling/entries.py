@@ -22,6 +22,7 @@ def waiting_entry(job: Job) -> WaitingJob:
         runs_at_most=runtime_left(job)[0],
         max_wait=job.max_wait,
         has_checkpoint=job.spec.has_checkpoint,
+        left_spot=job.on_demand,
         predicted=_still(job),
         trained=_trained(job),
         not_before=job.not_before,

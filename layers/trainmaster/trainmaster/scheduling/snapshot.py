@@ -43,6 +43,8 @@ class WaitingJob:
     """MaxWaitTimeInSeconds as submitted, of spot jobs."""
     choice: Choice = Choice.FIRST_FIT
     has_checkpoint: bool = False
+    left_spot: bool = False
+    """The spot rules moved it to on-demand instances: nothing puts it on spot again."""
     predicted: timedelta | None = None
     """How long its next attempt is likely to train; a guess, never a promise."""
     trained: timedelta | None = None
