@@ -86,6 +86,10 @@ class ApiClient:
         """Of one team and month; without them the caller's only team, this month."""
         return self._read(f"/usage{_query({'team': team, 'month': month})}")
 
+    def violations(self, *, month: str | None = None, next_token: str | None = None) -> Document:
+        """One page of one month; without a month of this one."""
+        return self._read(f"/violations{_query({'month': month, 'next_token': next_token})}")
+
     def policy(self, revision: int | None = None) -> Document:
         """The policy in force, or what an earlier revision of it said."""
         return self._read("/policy" if revision is None else f"/policy?revision={revision}")

@@ -44,6 +44,7 @@ ROUTES = {
     ("DELETE", "/jobs/{name}"),
     ("GET", "/pools"),
     ("GET", "/usage"),
+    ("GET", "/violations"),
     ("GET", "/policy"),
     ("PUT", "/policy"),
     ("PUT", "/policy/paused"),

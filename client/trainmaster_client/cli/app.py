@@ -5,7 +5,7 @@ from enum import IntEnum
 
 import typer
 
-from trainmaster_client.cli import changes, jobs, policy, pools, submit, twin, usage, why
+from trainmaster_client.cli import changes, jobs, policy, pools, submit, twin, usage, violations, why
 from trainmaster_client.errors import (
     ApiFailedError,
     ApiNotConfiguredError,
@@ -64,6 +64,7 @@ app.command("release")(changes.release)
 app.command("submit")(submit.submit)
 app.command("pools")(pools.pools)
 app.command("usage")(usage.usage)
+app.command("violations")(violations.violations)
 app.add_typer(policy.app, name="policy")
 app.add_typer(twin.app, name="local")
 

@@ -120,6 +120,7 @@ def test_cancel_says_what_became_of_the_job(trainmaster: Trainmaster, api: FakeA
         (["release", "job1"], "PATCH", "/jobs/job1"),
         (["pools"], "GET", "/pools"),
         (["usage"], "GET", "/usage"),
+        (["violations"], "GET", "/violations"),
         (["policy", "show"], "GET", "/policy"),
         (["policy", "pause"], "PUT", "/policy/paused"),
         (["policy", "resume"], "PUT", "/policy/paused"),

@@ -71,6 +71,19 @@ def test_why_of_a_job_that_runs_says_so(trainmaster: Trainmaster, api: FakeApi) 
     assert trainmaster("why", "job1") == Ran(0, "job1 does not wait: it is running\n", "")
 
 
+def test_why_of_an_idle_job_says_when_it_is_stopped(trainmaster: Trainmaster, api: FakeApi) -> None:
+    attempt = {"attempt": 0, "idle_since": "2026-11-21T01:00:00Z", "stop_due": "2026-11-21T01:10:00Z"}
+    script(api, "GET", "/jobs/job1", view(state="running", attempts=[attempt]))
+    warning = (
+        "its GPUs do nothing since 2026-11-21 01:00:00;"
+        " it is stopped at 2026-11-21 01:10:00 unless they work again"
+    )
+    ran = trainmaster("why", "job1")
+    assert ran.out.splitlines() == ["job1 does not wait: it is running", f"  {warning}"]
+    script(api, "GET", "/jobs/job1", view(state="running", attempts=[attempt]))
+    assert f"     {warning}" in trainmaster("show", "job1").out.splitlines()
+
+
 def test_why_of_a_held_job_tells_how_to_release_it(trainmaster: Trainmaster, api: FakeApi) -> None:
     held = {"code": "held", "message": "held by ann since 2026-11-21T01:00:00Z"}
     script(api, "GET", "/jobs/job1", view(state="held", waiting=held, position=None))
@@ -349,11 +362,82 @@ def test_usage_shows_the_budget_each_job_and_what_was_taken(trainmaster: Trainma
     assert api.received[0].query == {"team": ["vision"], "month": ["2026-11"]}
 
 
-@pytest.mark.parametrize(("command", "path"), [("pools", "/pools"), ("usage", "/usage")])
+# ---- violations
+
+
+def record(name: str, **fields: Any) -> dict[str, Any]:
+    values = {
+        "at": "2026-11-21T01:00:00.000Z",
+        "training_job_name": name,
+        "team": "vision",
+        "role_arn": "arn:aws:iam::111122223333:role/vision-training",
+        "unmanaged": True,
+        "outcome": "stopped",
+        "violations": [],
+    }
+    return values | fields
+
+
+def found(mode: str) -> dict[str, str]:
+    return {
+        "rule": "vpc_required",
+        "field": "VpcConfig",
+        "message": "is missing",
+        "hint": "add",
+        "mode": mode,
+    }
+
+
+def test_violations_say_who_went_round_the_queue_and_what_rules_found(
+    trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    records = [
+        record("stray", violations=[found("enforce")]),
+        record("queued\x1b[2J", unmanaged=False, outcome="audited", violations=[found("audit")]),
+    ]
+    script(api, "GET", "/violations", {"month": "2026-11", "violations": records, "next_token": None})
+    ran = trainmaster("violations", "--month", "2026-11")
+    assert ran.out.splitlines() == [
+        "2026-11-21T01:00:00.000Z stray of team vision went round the queue: stopped",
+        "  role: arn:aws:iam::111122223333:role/vision-training",
+        "  vpc_required: VpcConfig: is missing; add",
+        "2026-11-21T01:00:00.000Z queued [2J of team vision came through the queue: audited",
+        "  role: arn:aws:iam::111122223333:role/vision-training",
+        "  vpc_required (audited): VpcConfig: is missing; add",
+    ]
+    assert api.received[0].query == {"month": ["2026-11"]}
+
+
+def test_a_month_without_violations_says_so(trainmaster: Trainmaster, api: FakeApi) -> None:
+    script(api, "GET", "/violations", {"month": "2026-11", "violations": [], "next_token": None})
+    assert trainmaster("violations") == Ran(0, "Nothing in 2026-11.\n", "")
+
+
+def test_a_long_month_says_that_there_is_more_and_all_shows_it(
+    trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    pages = [
+        {"month": "2026-11", "violations": [record("a")], "next_token": "t"},
+        {"month": "2026-11", "violations": [record("b")], "next_token": None},
+    ]
+    script(api, "GET", "/violations", pages[0])
+    first = trainmaster("violations")
+    assert first.err == "There is more: --all shows the whole month.\n"
+    api.forget()
+    api.script("GET", "/violations", *(Scripted(document=page) for page in pages))
+    whole = json.loads(trainmaster("violations", "--all", "--json").out)
+    assert [one["training_job_name"] for one in whole["violations"]] == ["a", "b"]
+    assert whole["next_token"] is None
+    assert api.received[1].query == {"next_token": ["t"]}
+
+
+@pytest.mark.parametrize(
+    ("command", "path"), [("pools", "/pools"), ("usage", "/usage"), ("violations", "/violations")]
+)
 def test_an_answer_of_another_version_is_one_message(
     command: str, path: str, trainmaster: Trainmaster, api: FakeApi
 ) -> None:
-    script(api, "GET", path, {"pools": [{"capacity": 3}], "total": 3})
+    script(api, "GET", path, {"pools": [{"capacity": 3}], "total": 3, "violations": [3]})
     ran = trainmaster(command)
     assert (ran.code, ran.out) == (1, "")
     assert "as new as the deployed stack" in ran.err

@@ -14,6 +14,7 @@ from trainmaster.api.problems import no_such_route, problem
 from trainmaster.api.single import cancel_job, show_job
 from trainmaster.api.submitting import add_job
 from trainmaster.api.usage import show_usage
+from trainmaster.api.violations import show_violations
 from trainmaster.api.visit import Answer, Call, Outside, Visit, enter, enter_as_admin
 from trainmaster.errors import TrainmasterError
 
@@ -40,6 +41,7 @@ def build_api(outside: Outside) -> Handler:
     app.delete("/jobs/<name>")(lambda name: _response(cancel_job(visit(), name)))
     app.get("/pools")(lambda: _response(list_pools(visit())))
     app.get("/usage")(lambda: _response(show_usage(visit())))
+    app.get("/violations")(lambda: _response(show_violations(visit())))
     app.get("/policy")(lambda: _response(show_policy(admin_visit())))
     app.put("/policy")(lambda: _response(put_policy(admin_visit())))
     app.put("/policy/paused")(lambda: _response(put_paused(admin_visit())))

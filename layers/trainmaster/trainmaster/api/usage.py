@@ -1,24 +1,20 @@
 """GET /usage: what a team's month was spent on, and what of its budget is left."""
 
-import re
 from http import HTTPStatus
 
+from trainmaster.api.months import month_asked
 from trainmaster.api.visit import Answer, Visit
 from trainmaster.errors import FieldError, ForbiddenError, InvalidRequestError, NotFoundError
-from trainmaster.ledger import MonthAccount, budget_cents, month_of, usage_view, warns
+from trainmaster.ledger import MonthAccount, budget_cents, usage_view, warns
 from trainmaster.policy import DEFAULT_TEAM
 from trainmaster.request_errors import invalid, quoted
 from trainmaster.views import View
-
-_MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 
 
 def show_usage(visit: Visit) -> Answer:
     given = visit.call.parameters("team", "month")
     team = _team(visit, given.get("team"))
-    month = given.get("month") or month_of(visit.outside.clock())
-    if not _MONTH.fullmatch(month):
-        raise _refused("month", f"{quoted(month)} is no month", "write it like 2026-11")
+    month = month_asked(visit, given.get("month"))
     reader = visit.outside.reader
     lines, preemptions = reader.usage(team, month)
     if not lines and not preemptions and not _is_known(visit, team):

@@ -19,11 +19,12 @@ from trainmaster.ports import (
     QueueReader,
     SnapshotReader,
     StoredPolicy,
+    ViolationReader,
 )
 from trainmaster.request_errors import invalid, path_text
 
 
-class ApiReader(JobReader, QueueReader, PoolReader, SnapshotReader, LedgerReader, Protocol):
+class ApiReader(JobReader, QueueReader, PoolReader, SnapshotReader, LedgerReader, ViolationReader, Protocol):
     """Every read the API makes."""
 
 

@@ -1,0 +1,19 @@
+"""The query parameter ``month``."""
+
+import re
+
+from trainmaster.api.visit import Visit
+from trainmaster.errors import FieldError
+from trainmaster.ledger import month_of
+from trainmaster.request_errors import invalid, quoted
+
+_MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
+
+
+def month_asked(visit: Visit, given: str | None) -> str:
+    """``YYYY-MM``, UTC; without one this month. Raises InvalidRequestError."""
+    month = given or month_of(visit.outside.clock())
+    if _MONTH.fullmatch(month):
+        return month
+    message = f"{quoted(month)} is no month"
+    raise invalid([FieldError(field="query.month", message=message, hint="write it like 2026-11")])

@@ -1,0 +1,96 @@
+"""GET /violations: training jobs that went round the queue, and what rules that only audit have found."""
+
+import json
+from collections.abc import Iterator
+from http import HTTPStatus
+
+from trainmaster.api.months import month_asked
+from trainmaster.api.paging import Mark, Seal
+from trainmaster.api.visit import Answer, Visit
+from trainmaster.governance.violations import Violation, ViolationRecord
+from trainmaster.policy.governing import Mode
+from trainmaster.views import View, instant_text
+
+PAGE = 500
+"""Records of one answer; each is about 1 KB of the 6 MB that Lambda may answer."""
+_MAX_READ = 2000
+"""Records looked at for one answer: of a month that is nearly all other teams', pages may be short."""
+WENT_ROUND = "unmanaged_jobs"
+"""In place of a rule: key of the policy that speaks of such jobs."""
+
+
+def show_violations(visit: Visit) -> Answer:
+    """The newest last."""
+    given = visit.call.parameters("month", "next_token")
+    month = month_asked(visit, given.get("month"))
+    bound = json.dumps(["violations", visit.is_admin, visit.teams, month])
+    seal = Seal(key=bytes.fromhex(visit.stored.seal_key), bound=bound)
+    start = seal.mark(given["next_token"]) if "next_token" in given else None
+    page, end = _page(visit, month, start)
+    body = {
+        "month": month,
+        "violations": [_record_view(record) for record in page],
+        "next_token": seal.token(end) if end else None,
+    }
+    return Answer(status=HTTPStatus.OK, body=body)
+
+
+def _page(visit: Visit, month: str, start: Mark | None) -> tuple[list[ViolationRecord], Mark | None]:
+    """What the caller may see, and the mark behind which the next page begins; None at the end."""
+    page: list[ViolationRecord] = []
+    walk = _walk(visit, month, start)
+    for looked, record in enumerate(walk, start=1):
+        if visit.sees(record.team):
+            page.append(record)
+        if len(page) == PAGE or looked == _MAX_READ:
+            return page, _mark(month, record) if next(walk, None) else None
+    return page, None
+
+
+def _walk(visit: Visit, month: str, start: Mark | None) -> Iterator[ViolationRecord]:
+    after = _place(start) if start else None
+    more = True
+    while more:
+        records = visit.outside.reader.violations(month, after=after, limit=PAGE)
+        yield from records
+        more = len(records) == PAGE
+        after = _place(_mark(month, records[-1])) if records else None
+
+
+def _mark(month: str, record: ViolationRecord) -> Mark:
+    at = record.at.isoformat(timespec="milliseconds")
+    return Mark(stretch=month, order=(at, record.training_job_name), counted=0)
+
+
+def _place(mark: Mark) -> tuple[str, str]:
+    at, name = mark.order
+    return str(at), str(name)
+
+
+def _record_view(record: ViolationRecord) -> View:
+    """``rule`` and ``message`` are those of the first violation, one that is enforced if there is any."""
+    found = sorted(record.violations, key=lambda one: one.mode is not Mode.ENFORCE)
+    return {
+        "at": instant_text(record.at),
+        "training_job_name": record.training_job_name,
+        "training_job_arn": record.training_job_arn,
+        "team": record.team,
+        "principal": record.role_arn,
+        "role_arn": record.role_arn,
+        "unmanaged": record.unmanaged,
+        "rule": found[0].rule if found else WENT_ROUND,
+        "message": found[0].message if found else "it did not come through the queue",
+        "outcome": record.outcome.value,
+        "action": record.outcome.value,
+        "violations": [_violation_view(one) for one in found],
+    }
+
+
+def _violation_view(one: Violation) -> View:
+    return {
+        "rule": one.rule,
+        "field": one.field,
+        "message": one.message,
+        "hint": one.hint,
+        "mode": one.mode.value,
+    }
