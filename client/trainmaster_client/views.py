@@ -61,10 +61,33 @@ class Attempt:
     started_at: datetime | None
     ended_at: datetime | None
     reason: Reason | None
+    idle_since: datetime | None
+    stop_due: datetime | None
+    underused_since: datetime | None
+    unguarded: Reason | None
+    checkpoint_overdue: bool
 
     @property
     def why(self) -> str:
         return self.reason.beside(self.status.lower()) if self.reason else ""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What its owner should know while it runs."""
+        if self.ended_at is not None:
+            return ()
+        found = []
+        if self.idle_since is not None:
+            due = self.stop_due
+            then = f"; it is stopped at {_time(due)} unless they work again" if due else ""
+            found.append(f"its GPUs do nothing since {_time(self.idle_since)}{then}")
+        if self.underused_since is not None:
+            found.append(f"its GPUs could do more, since {_time(self.underused_since)}")
+        if self.unguarded is not None:
+            found.append(f"nobody watches its GPUs: {self.unguarded.message}")
+        if self.checkpoint_overdue:
+            found.append("its newest checkpoint is older than the policy wants it")
+        return tuple(found)
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> Self:
@@ -77,6 +100,11 @@ class Attempt:
             started_at=_optional(document.get("started_at"), datetime.fromisoformat),
             ended_at=_optional(document.get("ended_at"), datetime.fromisoformat),
             reason=_optional(document.get("reason"), Reason.parse),
+            idle_since=_optional(document.get("idle_since"), datetime.fromisoformat),
+            stop_due=_optional(document.get("stop_due"), datetime.fromisoformat),
+            underused_since=_optional(document.get("underused_since"), datetime.fromisoformat),
+            unguarded=_optional(document.get("unguarded"), Reason.parse),
+            checkpoint_overdue=bool(document.get("checkpoint_overdue")),
         )
 
 
@@ -155,3 +183,7 @@ def _instances(document: Document) -> str:
 
 def _optional(value: Any, parse: Callable[[Any], T]) -> T | None:  # noqa: ANN401  JSON
     return None if value is None else parse(value)
+
+
+def _time(at: datetime) -> str:
+    return at.strftime("%Y-%m-%d %H:%M:%S")

@@ -1,6 +1,5 @@
 """Handlers at work, to be killed in the middle, and where everything must be once it has come to rest."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -8,12 +7,9 @@ from typing import Any
 from trainmaster.shapes import Vector
 
 from tests.builders import A, B, minutes, of
+from tests.faults.alarming import alarms, goes, gpu_hosts, gpu_policy, hears_of, idle_alarm
 from tests.faults.scenes import trains
-from tests.integration.messages import ACCOUNT
 from tests.integration.world import Crash, World
-
-IDLE = "trainmaster-trainmaster-idle-job1"
-"""Name of its alarm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +25,8 @@ class Scenario:
     """What must not be exceeded, where the policy was changed to less."""
     again: Callable[[World], Any] | None = None
     """What the outside repeats by itself: the client its request."""
+    watched: tuple[str, ...] = ()
+    """Training jobs that have an alarm in the end."""
 
 
 def accepted(world: World, name: str, **fields: Any) -> None:
@@ -90,25 +88,51 @@ def delete(world: World) -> None:
     assert world.api("DELETE", "/jobs/job1")["status"] in (202, 409)
 
 
-def job1_is_idle(world: World) -> None:
-    two_run(world)
-    cloudwatch = world.cloud.client("cloudwatch")
-    cloudwatch.put_metric_alarm(
-        AlarmName=IDLE,
-        ComparisonOperator="LessThanThreshold",
-        EvaluationPeriods=1,
-        MetricName="GPUUtilization",
-        Namespace="/aws/sagemaker/TrainingJobs",
-        Period=300,
-        Statistic="Maximum",
-        Threshold=1,
-    )
-    cloudwatch.set_alarm_state(AlarmName=IDLE, StateValue="ALARM", StateReason="idle")
+# ---- alarms
 
 
-def alarm(world: World) -> None:
-    message = json.dumps({"AlarmName": IDLE, "AWSAccountId": ACCOUNT})
-    world.call("on_idle_alarm", {"Records": [{"Sns": {"Message": message}}]})
+def gpus_train(world: World) -> None:
+    """Nobody watches them yet."""
+    accepted(world, "job1", ResourceConfig=gpu_hosts(1))
+    world.schedule()
+    trains(world, "job1")
+
+
+def gpus_are_watched(world: World) -> None:
+    gpus_train(world)
+    world.ring()
+    assert alarms(world) == {idle_alarm("job1")}
+
+
+def alarm_goes_off(world: World) -> None:
+    gpus_are_watched(world)
+    goes(world, "job1", "ALARM")
+
+
+def alarm_is_heard(world: World) -> None:
+    hears_of(world, "job1")
+
+
+def idle_for_too_long(world: World) -> None:
+    alarm_goes_off(world)
+    hears_of(world, "job1")
+    world.schedule()
+    world.now += minutes(10)
+
+
+def watched_job_has_ended(world: World) -> None:
+    gpus_are_watched(world)
+    world.sagemaker.end("job1", "Completed")
+    world.tell("job1")
+
+
+def an_alarm_is_orphaned(world: World) -> None:
+    """Its job's end left an errand that was done, before a slow pass made the alarm once more."""
+    watched_job_has_ended(world)
+    made = world.cloud.cloudwatch._alarms[idle_alarm("job1")]
+    world.schedule()
+    assert alarms(world) == set()
+    world.cloud.cloudwatch._alarms[made.name] = made
 
 
 # ---- warm pools
@@ -234,7 +258,25 @@ SCENARIOS = {
     "requeue": Scenario(victim_stopped, job1_is_heard_of, MADE_ROOM),
     "end": Scenario(one_completed, job1_is_heard_of, {"job1": "completed", "job2": "running"}),
     "cancel": Scenario(two_run, delete, {"job1": "stopped", "job2": "running"}, again=delete),
-    "idle alarm": Scenario(job1_is_idle, alarm, {"job1": "running", "job2": "running"}),
+    "make alarms": Scenario(
+        gpus_train, World.ring, {"job1": "running"}, policy=gpu_policy(), watched=("job1",)
+    ),
+    "idle alarm": Scenario(
+        alarm_goes_off,
+        alarm_is_heard,
+        {"job1": "running"},
+        policy=gpu_policy(then="notify"),
+        watched=("job1",),
+    ),
+    "an idle job is stopped": Scenario(
+        idle_for_too_long, World.reconcile, {"job1": "stopped"}, policy=gpu_policy()
+    ),
+    "delete alarms": Scenario(
+        watched_job_has_ended, World.schedule, {"job1": "completed"}, policy=gpu_policy()
+    ),
+    "sweep alarms": Scenario(
+        an_alarm_is_orphaned, World.reconcile, {"job1": "completed"}, policy=gpu_policy()
+    ),
     "reconcile": Scenario(
         much_to_repair, World.reconcile, {"job1": "completed", "job2": "completed", "job3": "running"}
     ),
@@ -288,6 +330,9 @@ def comes_to_rest(world: World, scenario: Scenario) -> dict[str, str]:
         world.a_minute_passes()
         states = {name: world.job(name).state.value for name in scenario.ends}
         rows = {pool.training_job_name for pool in world.wiring.reader.pool_state("main").warm_pools}
-        if states == scenario.ends and rows == set(world.sagemaker.available()):
+        settled = rows == set(world.sagemaker.available())
+        watched = {idle_alarm(name) for name in scenario.watched}
+        if states == scenario.ends and settled and alarms(world) == watched:
             return states
-    return {**states, "warm pools": "were not settled"} if states == scenario.ends else states
+    unsettled = {**states, "warm pools or alarms": "were not settled"}
+    return unsettled if states == scenario.ends else states

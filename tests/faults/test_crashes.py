@@ -4,16 +4,20 @@ import pytest
 from trainmaster.jobs import JobState
 
 from tests.builders import minutes
+from tests.faults.alarming import alarms, gpu_policy, idle_alarm
 from tests.faults.conftest import NewWorld
 from tests.faults.scenarios import (
     SCENARIOS,
     Scenario,
+    an_alarm_is_orphaned,
     comes_to_rest,
+    gpus_train,
     much_to_repair,
     one_completed,
     urgent_comes,
     victim_stopped,
     waits,
+    watched_job_has_ended,
 )
 from tests.integration.cloud import AnswerLost
 from tests.integration.world import Crash, World
@@ -110,6 +114,21 @@ def test_A6_created_but_not_recorded_becomes_running(world: World) -> None:
     assert world.states("job1") == ["running"], "the event is enough"
 
 
+@pytest.mark.parametrize("call", ["PutMetricAlarm", "TransactWriteItems"])
+@pytest.mark.parametrize("phase", ["before", "after"])
+def test_A7_dying_between_the_record_and_the_alarm_leaves_it_to_the_next_minute(
+    call: str, phase: str, new_world: NewWorld
+) -> None:
+    world = new_world(gpu_policy())
+    gpus_train(world)
+    assert world.dies(world.ring, Crash(call, phase))
+    world.reconcile()
+    world.schedule()
+    assert alarms(world) == {idle_alarm("job1")}
+    assert world.job("job1").live.guarded  # type: ignore[union-attr]
+    assert world.calls_of(world.ring).count("PutMetricAlarm") == 0, "once is enough"
+
+
 def test_A8_a_preemption_recorded_but_not_sent_is_sent_by_the_next_pass(world: World) -> None:
     urgent_comes(world)
     assert world.dies(world.schedule, Crash("StopTrainingJob", "before"))
@@ -140,6 +159,30 @@ def test_A10_an_end_is_applied_once_however_often_it_is_delivered(phase: str, wo
         world.tell("job1")
     assert world.states("job1", "job2") == ["completed", "running"]
     world.check("job1", "job2")
+
+
+@pytest.mark.parametrize("phase", ["before", "after"])
+def test_A11_an_alarm_outlives_the_process_that_was_to_delete_it_by_a_minute(
+    phase: str, new_world: NewWorld
+) -> None:
+    world = new_world(gpu_policy())
+    watched_job_has_ended(world)
+    assert world.dies(world.schedule, Crash("DeleteAlarms", phase))
+    world.now += minutes(4)  # whoever took the errand has it for three
+    world.reconcile()
+    world.schedule()
+    assert alarms(world) == set()
+
+
+def test_A11_an_alarm_without_a_live_attempt_is_found_and_deleted(new_world: NewWorld) -> None:
+    world = new_world(gpu_policy())
+    an_alarm_is_orphaned(world)
+    assert "DeleteAlarms" not in world.calls_of(world.reconcile), "only schedule changes anything outside"
+    assert alarms(world) == {idle_alarm("job1")}
+    world.schedule()
+    assert alarms(world) == set()
+    world.reconcile()
+    assert "DeleteAlarms" not in world.calls_of(world.schedule)
 
 
 def test_A12_a_requeue_without_a_ring_is_started_by_the_next_minute(world: World) -> None:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any, Protocol
 from unittest import mock
@@ -20,6 +21,7 @@ from moto.moto_api._internal.models import moto_api_backend
 from trainmaster.bootstrap import QUICK
 
 from local.clock import TwinClock
+from local.cloudwatch.twin import CloudWatchTwin
 from local.engine.client import answered, as_botocore, received
 from local.engine.moto_engine import MotoEngine
 from local.wire import Response
@@ -58,6 +60,8 @@ OUTAGE = Refused("ServiceUnavailable", 503)
 
 class Plane(Protocol):
     """What lives on the cloud."""
+
+    now: datetime
 
     def before(self, operation: str) -> None: ...
 
@@ -121,9 +125,20 @@ class Cloud:
         """For the next plane: no table, no queue, nothing wrong."""
         self.plane = None
         moto_api_backend.reset()
+        self._engine.cloudwatch = CloudWatchTwin(
+            account_id=self._engine.account_id, region="us-east-1", now=self._now
+        )
         self.wire.heal()
         self.wire.sent.clear()
         self.wire.waits.clear()
+
+    @property
+    def cloudwatch(self) -> CloudWatchTwin:
+        return self._engine.cloudwatch
+
+    def _now(self) -> datetime:
+        assert self.plane is not None, "nobody lives here yet"
+        return self.plane.now
 
     def client(self, service: str) -> Any:
         if service not in self._clients:

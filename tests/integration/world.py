@@ -2,7 +2,7 @@
 
 import importlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -21,6 +21,7 @@ from trainmaster.shapes import (
     Vector,
 )
 
+from local.cloudwatch.alarms import Alarm
 from local.engine.client import received
 from local.wire import Response
 from tests.builders import NOON, A
@@ -67,6 +68,7 @@ class Saved:
     table: tuple[Item, ...]
     rings: tuple[str, ...]
     sagemaker: SageMakerStub
+    alarms: Mapping[str, Alarm]
     now: datetime
 
 
@@ -151,6 +153,7 @@ class World:
             table=self.items(),
             rings=tuple(ring["Body"] for ring in self._rings(again_in_seconds=0)),
             sagemaker=self.sagemaker.copy(),
+            alarms=dict(self.cloud.cloudwatch._alarms),
             now=self.now,
         )
 
@@ -161,6 +164,7 @@ class World:
         for ring in saved.rings:
             sqs.send_message(QueueUrl=self.queue_url, MessageBody=ring)
         self.put_back(saved.table)
+        self.cloud.cloudwatch._alarms = dict(saved.alarms)
         self.sagemaker, self.now = saved.sagemaker.copy(), saved.now
         self.wiring = self.fresh_process()
 

@@ -162,6 +162,25 @@ def test_other_teams_see_no_name_and_nothing_to_find_it_by() -> None:
     }
 
 
+def test_an_attempt_says_what_is_known_of_its_gpus_and_checkpoints() -> None:
+    one = attempt(
+        idle_since=NOON,
+        stop_due=NOON + minutes(10),
+        underused_since=NOON,
+        unguarded=Reason(code="alarm-quota", message="no more"),
+        last_checkpoint=NOON - minutes(30),
+        checkpoint_overdue=True,
+    )
+    (shown,) = story_view((one,), ())["attempts"]
+    assert (shown["idle_since"], shown["stop_due"]) == (
+        "2026-11-02T12:00:00.000Z",
+        "2026-11-02T12:10:00.000Z",
+    )
+    assert shown["underused_since"] == "2026-11-02T12:00:00.000Z"
+    assert shown["unguarded"] == {"code": "alarm-quota", "message": "no more"}
+    assert (shown["last_checkpoint"], shown["checkpoint_overdue"]) == ("2026-11-02T11:30:00.000Z", True)
+
+
 def test_the_story_of_a_job() -> None:
     line = HistoryLine(
         at=NOON,
@@ -188,6 +207,12 @@ def test_the_story_of_a_job() -> None:
                 "started_at": instant_text(one.claimed_at),
                 "ended_at": "2026-11-02T12:00:00.000Z",
                 "reason": None,
+                "idle_since": None,
+                "stop_due": None,
+                "underused_since": None,
+                "unguarded": None,
+                "last_checkpoint": None,
+                "checkpoint_overdue": False,
             }
         ],
         "history": [

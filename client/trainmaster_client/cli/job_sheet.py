@@ -31,7 +31,7 @@ def sheet(document: Document) -> list[str]:
     return [
         f"{job.name}: {_standing(job)}",
         *_facts(document, job),
-        *_section("Attempts", [_attempt_line(attempt) for attempt in job.attempts]),
+        *_section("Attempts", [line for attempt in job.attempts for line in _attempt_lines(attempt)]),
         *_section("History", [transition_line(transition, job) for transition in job.history]),
     ]
 
@@ -55,6 +55,10 @@ def _facts(document: Document, job: JobView) -> Iterator[str]:
 def _mapping(label: str, values: Any) -> Iterator[str]:  # noqa: ANN401  JSON
     if isinstance(values, dict) and any(values.values()):
         yield f"  {label}: " + ", ".join(f"{printable(key)} {printable(values[key])}" for key in values)
+
+
+def _attempt_lines(attempt: Attempt) -> list[str]:
+    return [_attempt_line(attempt), *(f"   {warning}" for warning in attempt.warnings)]
 
 
 def _attempt_line(attempt: Attempt) -> str:

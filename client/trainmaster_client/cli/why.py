@@ -42,6 +42,7 @@ def why(job: JobName, *, as_json: JsonFlag = False) -> None:
 def _lines(job: JobView, document: Document, ahead: list[JobView]) -> Iterator[str]:
     if not job.is_waiting:
         yield f"{job.name} does not wait: it is {job.state}{f' - {job.why}' if job.why else ''}"
+        yield from (f"  {warning}" for attempt in job.attempts for warning in attempt.warnings)
         return
     yield f"{job.name}: {place_line(job)}"
     start = document.get("estimated_start")

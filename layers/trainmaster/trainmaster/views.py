@@ -262,6 +262,12 @@ def _attempt_view(attempt: Attempt) -> View:
         "started_at": instant_text(attempt.claimed_at),
         "ended_at": instant_text(attempt.ended_at),
         "reason": reason_view(attempt.reason),
+        "idle_since": instant_text(attempt.idle_since),
+        "stop_due": instant_text(attempt.stop_due),
+        "underused_since": instant_text(attempt.underused_since),
+        "unguarded": reason_view(attempt.unguarded),
+        "last_checkpoint": instant_text(attempt.last_checkpoint),
+        "checkpoint_overdue": attempt.checkpoint_overdue,
     }
 
 

@@ -48,6 +48,29 @@ def test_the_history_is_told_oldest_first_whatever_order_it_comes_in() -> None:
     assert [transition.to for transition in job.history] == ["pending", "starting"]
 
 
+def attempt(**fields: Any) -> tuple[str, ...]:
+    return job_view({"state": "running", "attempts": [{"attempt": 0, **fields}]}).attempts[0].warnings
+
+
+def test_an_attempt_warns_of_what_its_owner_should_know() -> None:
+    due = {"idle_since": "2026-11-21T01:00:00Z", "stop_due": "2026-11-21T01:10:00Z"}
+    since = "its GPUs do nothing since 2026-11-21 01:00:00"
+    assert attempt(**due) == (f"{since}; it is stopped at 2026-11-21 01:10:00 unless they work again",)
+    assert attempt(idle_since=due["idle_since"]) == (since,)
+    others = {
+        "underused_since": due["idle_since"],
+        "unguarded": {"code": "alarm-quota", "message": "no more alarms"},
+        "checkpoint_overdue": True,
+    }
+    assert attempt(**others) == (
+        "its GPUs could do more, since 2026-11-21 01:00:00",
+        "nobody watches its GPUs: no more alarms",
+        "its newest checkpoint is older than the policy wants it",
+    )
+    assert attempt() == ()
+    assert attempt(**due, ended_at="2026-11-21T02:00:00Z") == (), "it is over"
+
+
 @pytest.mark.parametrize(
     "document",
     [
