@@ -14,6 +14,7 @@ from trainmaster.adapters.doorbell import SqsDoorbell
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
 from trainmaster.adapters.events import EventBridgeNotifier
 from trainmaster.adapters.logs import CloudWatchLogs
+from trainmaster.adapters.logs import CloudWatchLogs
 from trainmaster.adapters.mail import SnsMailer
 from trainmaster.adapters.sagemaker import SageMakerTraining
 from trainmaster.alarm_sweep import AlarmSweep
@@ -38,6 +39,8 @@ QUICK = Config(
     retries={"mode": "standard", "total_max_attempts": 3},
 )
 """Fail in time for the caller to act on it."""
+BRIEF = Config(connect_timeout=0.5, read_timeout=1, retries={"mode": "standard", "total_max_attempts": 1})
+"""For what is nice to know: nobody waits for it."""
 
 
 class Wiring:
@@ -74,6 +77,11 @@ class Wiring:
     @cached_property
     def doorbell(self) -> SqsDoorbell:
         return SqsDoorbell(self._client("sqs"), queue_url=self.settings.doorbell_url)
+
+    @cached_property
+    def logs(self) -> CloudWatchLogs:
+        """What training jobs printed; only ``on_training_job_event`` may read it."""
+        return CloudWatchLogs(self._client("logs", config=BRIEF))
 
     @cached_property
     def observer(self) -> Observer:
@@ -190,8 +198,8 @@ class Wiring:
     def _session(self) -> botocore.session.Session:
         return botocore.session.get_session()
 
-    def _client(self, service: str) -> Any:
-        return self._session.create_client(service, config=QUICK)
+    def _client(self, service: str, *, config: Config = QUICK) -> Any:
+        return self._session.create_client(service, config=config)
 
 
 @lru_cache(maxsize=1)
