@@ -48,7 +48,7 @@ def refused(code: str) -> ClientError:
 
 
 def tail(logs: Logs) -> tuple[str, ...]:
-    return CloudWatchLogs(logs, seconds=lambda: 0.0).tail(JOB)
+    return CloudWatchLogs(lambda: logs, seconds=lambda: 0.0).tail(JOB)
 
 
 def test_lines_of_all_hosts_come_in_the_order_of_time() -> None:
@@ -136,7 +136,7 @@ def test_after_three_seconds_what_was_read_is_enough() -> None:
         now[0] = float(next(passed))
 
     logs.on_call = a_second_passes
-    found = CloudWatchLogs(logs, seconds=lambda: now[0]).tail(JOB)
+    found = CloudWatchLogs(lambda: logs, seconds=lambda: now[0]).tail(JOB)
     assert found == tuple(names[:3])
     assert logs.calls == ["describe", *names[:3]]
 
@@ -155,5 +155,5 @@ def test_the_calls_are_those_of_cloudwatch_logs(aws: None) -> None:
             {"events": [{"timestamp": 1, "message": "hello", "ingestionTime": 2}]},
             {"logGroupName": GROUP, "logStreamName": stream, "limit": 200, "startFromHead": False},
         )
-        assert CloudWatchLogs(client).tail(JOB) == ("hello",)
+        assert CloudWatchLogs(lambda: client).tail(JOB) == ("hello",)
         stub.assert_no_pending_responses()

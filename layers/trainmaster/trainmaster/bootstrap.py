@@ -14,7 +14,6 @@ from trainmaster.adapters.doorbell import SqsDoorbell
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
 from trainmaster.adapters.events import EventBridgeNotifier
 from trainmaster.adapters.logs import CloudWatchLogs
-from trainmaster.adapters.logs import CloudWatchLogs
 from trainmaster.adapters.mail import SnsMailer
 from trainmaster.adapters.sagemaker import SageMakerTraining
 from trainmaster.alarm_sweep import AlarmSweep
@@ -79,14 +78,9 @@ class Wiring:
         return SqsDoorbell(self._client("sqs"), queue_url=self.settings.doorbell_url)
 
     @cached_property
-    def logs(self) -> CloudWatchLogs:
-        """What training jobs printed; only ``on_training_job_event`` may read it."""
-        return CloudWatchLogs(self._client("logs", config=BRIEF))
-
-    @cached_property
     def observer(self) -> Observer:
         """For who hears events; only its function may read logs."""
-        return self._observer(CloudWatchLogs(lambda: self._client("logs")))
+        return self._observer(CloudWatchLogs(lambda: self._client("logs", config=BRIEF)))
 
     def _observer(self, logs: LogReader | None) -> Observer:
         return Observer(

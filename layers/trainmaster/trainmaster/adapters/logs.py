@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -21,8 +22,9 @@ _FAILURES = (ClientError, BotoCoreError)
 class CloudWatchLogs:
     """The client has to give up quickly by itself: the time is looked at between its calls."""
 
-    def __init__(self, client: Any, *, seconds: Callable[[], float] = time.monotonic) -> None:
-        self._client = client
+    def __init__(self, connect: Callable[[], Any], *, seconds: Callable[[], float] = time.monotonic) -> None:
+        """``connect`` makes the client when the first job fails: most calls of the function never need it."""
+        self._connect = connect
         self._seconds = seconds
 
     def tail(self, training_job_name: str) -> tuple[str, ...]:
@@ -40,6 +42,10 @@ class CloudWatchLogs:
             for timed in _last(self._events(stream), share=len(streams))
         ]
         return tuple(text for _, text in sorted(lines, key=lambda timed: timed[0]))
+
+    @cached_property
+    def _client(self) -> Any:
+        return self._connect()
 
     def _newest_streams(self, training_job_name: str) -> list[str]:
         """After a restart a host has a new stream. Only the first 50 of the alphabet are looked at."""
