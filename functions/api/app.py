@@ -5,9 +5,10 @@ from typing import Any
 
 import trainmaster.api  # noqa: F401  loaded while the function starts, not in its first call
 from aws_lambda_powertools import Logger
-from aws_lambda_powertools.metrics import MetricUnit, single_metric
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from trainmaster.adapters import emf
 from trainmaster.bootstrap import wiring
+from trainmaster.metrics import SERVER_ERRORS, Sample
 
 logger = Logger()
 
@@ -25,11 +26,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         status=answer["statusCode"],
     )
     if answer["statusCode"] >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        _count_server_error()
+        emf.write([Sample(metric=SERVER_ERRORS, value=1)], stack=wiring().settings.stack)
     return answer
-
-
-def _count_server_error() -> None:
-    """A call without a caller, or a table that did not answer: an operator's business."""
-    with single_metric(name="ServerErrors", unit=MetricUnit.Count, value=1):
-        pass

@@ -5,6 +5,8 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from trainmaster import measuring
+from trainmaster.adapters import emf
 from trainmaster.adapters.doorbell import pool_of
 from trainmaster.bootstrap import wiring
 from trainmaster.scheduling.actions import subject
@@ -43,5 +45,7 @@ def _run(scheduler: Scheduler, pool: str) -> bool:
         logger.info("done", pool=pool, action=type(action).__name__, job=subject(action))
     for failure in summary.failures:
         logger.error("failed", pool=pool, exc_info=failure)
+    samples = measuring.of_pass(pool, summary, now=scheduler.clock())
+    emf.write(samples, stack=scheduler.stack)
     logger.info("pass over", pool=pool, looks=summary.looks, postponed=summary.postponed)
     return not summary.failures

@@ -37,6 +37,7 @@ def answer_with(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
     def call(status: int) -> None:
         wiring = mock.Mock()
+        wiring.return_value.settings.stack = "prod"
         wiring.return_value.api.return_value = {"statusCode": status, "body": "SECRET"}
         monkeypatch.setattr(app, "wiring", wiring)
         context: Any = Context()
@@ -70,6 +71,7 @@ def test_G4_a_server_error_is_counted(
     answer_with(status)
     metric = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert metric["ServerErrors"] == [1.0]
+    assert metric["service"] == "prod"
     assert metric["_aws"]["CloudWatchMetrics"][0]["Namespace"] == "trainmaster"
 
 

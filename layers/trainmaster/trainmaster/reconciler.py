@@ -43,14 +43,16 @@ class Reconciler:
         readings = self._alarms(repairs)
         live = {pool: self.queue.running(pool) for pool in pools}
         everybody = [entry for entries in live.values() for entry in entries]
+        repairs.unguarded = sum(entry.unguarded is not None for entry in everybody)
         for entry in due(everybody, now=self.clock()):
             self._repair(entry, repairs)
         if readings is not None:
             repairs.failures += self.alarm_sweep.run(readings, everybody, policy.governing.watch)
         for pool, entries in live.items():
-            others_wait = self.queue.queue_length(pool) > 0
+            depth = self.queue.queue_length(pool)
+            repairs.depths[pool] = depth
             max_age = policy.governing.checkpoints.max_age
-            repairs.failures += self.checkpoint_looks.run(entries, others_wait=others_wait, max_age=max_age)
+            repairs.failures += self.checkpoint_looks.run(entries, others_wait=depth > 0, max_age=max_age)
         repairs.failures += self.sweep.run()
         self.doorbell.ring(pools)
         return repairs
@@ -77,6 +79,10 @@ class Reconciler:
 class Repairs:
     changed: list[str] = field(default_factory=list)
     failures: list[TrainmasterError] = field(default_factory=list)
+    depths: dict[str, int] = field(default_factory=dict)
+    """Jobs that wait in their turn, by pool."""
+    unguarded: int = 0
+    """Running jobs whose GPUs go unwatched although the policy wants it."""
 
 
 def due(live: Sequence[RunningJob], *, now: datetime) -> list[RunningJob]:

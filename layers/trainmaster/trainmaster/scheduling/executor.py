@@ -38,6 +38,8 @@ MAX_UNREACHABLE = 3
 @dataclass(slots=True, kw_only=True)
 class Outcome:
     done: list[Action] = field(default_factory=list)
+    started: list[Start] = field(default_factory=list)
+    """Of these, starts that SageMaker took; the others were put off or refused."""
     postponed: list[tuple[Action, TrainmasterError]] = field(default_factory=list)
     """Lost a race or were told to come back; the next look decides anew."""
     failures: list[Exception] = field(default_factory=list)
@@ -60,7 +62,7 @@ def execute(plan: Plan, now: Pass) -> Outcome:
         if outcome.gave_up and isinstance(action, Start):
             continue
         try:
-            _execute_one(action, now)
+            _execute_one(action, now, outcome)
         except TrainmasterError as error:
             _note(outcome, action, error)
         except Exception as error:  # noqa: BLE001  the bulkhead; the handler raises it after the pass
@@ -95,10 +97,10 @@ def explain(reasons: Mapping[str, Reason], candidates: Iterable[WaitingJob], now
             continue
 
 
-def _execute_one(action: Action, now: Pass) -> None:
+def _execute_one(action: Action, now: Pass, outcome: Outcome) -> None:
     match action:
         case Start():
-            _start(action, now)
+            outcome.started += [action] if _start(action, now) else []
         case Preempt():
             _preempt(action, now)
         case Stop(job=running):
@@ -143,15 +145,17 @@ def _warn(action: WarnOfBudget, now: Pass) -> None:
     now.store.warned(action.team, action.month)
 
 
-def _start(action: Start, now: Pass) -> None:
+def _start(action: Start, now: Pass) -> bool:
+    """True: SageMaker has it."""
     job = _read(action.job, now)
     claimed = starting.claim(job, action, now)
     try:
-        starting.launch(claimed, now)
+        launched = starting.launch(claimed, now)
     except AccountLimitError:
         limits.learn(action, now)
         raise
     limits.forget(action, now)
+    return launched
 
 
 def _preempt(action: Preempt, now: Pass) -> None:

@@ -18,7 +18,7 @@ from trainmaster.ports import (
     SnapshotReader,
     TrainingApi,
 )
-from trainmaster.scheduling.actions import Action
+from trainmaster.scheduling.actions import Action, Start
 from trainmaster.scheduling.context import Pass
 from trainmaster.scheduling.errand_runner import ErrandsDone, run_errands
 from trainmaster.scheduling.executor import execute, explain
@@ -82,6 +82,8 @@ class Scheduler:
         outcome = execute(decided, context)
         summary.looks += 1
         summary.done += outcome.done
+        summary.started += outcome.started
+        summary.waiting_since = min((job.submitted_at for job in snapshot.waiting), default=None)
         summary.postponed += len(outcome.postponed)
         summary.failures += outcome.failures
         errands = run_errands(context, until=until)
@@ -103,6 +105,10 @@ class Summary:
 
     looks: int = 0
     done: list[Action] = field(default_factory=list)
+    started: list[Start] = field(default_factory=list)
+    """Of these, starts that SageMaker took."""
+    waiting_since: datetime | None = None
+    """Submission of the oldest job at the front of the queue, as the last look found it."""
     errands: list[Errand] = field(default_factory=list)
     errands_left: int = 0
     """After the last look, as far as it read."""

@@ -79,8 +79,8 @@ def _attempt(job: Job, action: Start, now: Pass, *, at: datetime) -> Attempt:
     )
 
 
-def launch(job: Job, now: Pass) -> None:
-    """Create the claimed attempt and record what came of it.
+def launch(job: Job, now: Pass) -> bool:
+    """Create the claimed attempt and record what came of it; False: it was put off or refused for good.
 
     Raises:
         OutcomeUnknownError: Nobody knows yet; the lease keeps the slot until the reconciler does.
@@ -105,6 +105,8 @@ def launch(job: Job, now: Pass) -> None:
             raise
     else:
         _record(job, arn, now)
+        return True
+    return False
 
 
 def _put_back(job: Job, error: UnavailableError, now: Pass) -> None:
