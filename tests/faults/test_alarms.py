@@ -4,6 +4,7 @@ import json
 from datetime import timedelta
 
 import pytest
+from trainmaster import alarms as alarm_names
 from trainmaster.jobs import JobState
 
 from tests.builders import NOON, minutes
@@ -25,6 +26,8 @@ from tests.faults.conftest import NewWorld
 from tests.faults.scenes import ends, trains
 from tests.integration.cloud import THROTTLED, Refused
 from tests.integration.world import World
+from tests.markdown import text_of
+from tests.template.stack import source
 
 QUOTA = Refused("LimitExceeded")
 FIFTEEN, TEN = minutes(15), minutes(10)
@@ -394,3 +397,46 @@ def test_H9_alarms_that_were_refused_are_tried_again_by_the_clock_of_schedule_al
     world.wire.heal()
     world.schedule()
     assert alarms(world) == {idle_alarm("job1")}
+
+
+def test_H9_a_reconcile_whose_clock_is_five_minutes_ahead_starts_no_job_twice(world: World) -> None:
+    """By its clock the lease of a claim is over while ``schedule`` is still at it."""
+
+    def repaired_too_early() -> None:
+        world.now += minutes(6)
+        world.reconcile()
+        world.now -= minutes(6)
+
+    world.meanwhile["CreateTrainingJob"] = repaired_too_early
+    assert world.submit("job1")["status"] == 201
+    world.schedule()
+    a_run(world, minutes(1))
+    assert (world.sagemaker.creates, world.states("job1")) == (["job1"], ["running"])
+    world.check("job1")
+
+
+def test_H9_a_clock_that_goes_back_changes_nobodys_turn(world: World) -> None:
+    """The turn is made once, by the clock of the submission; summer time does not exist in UTC."""
+    for name in ("job1", "job2", "job3"):
+        assert world.submit(name)["status"] == 201
+        world.now += minutes(1)
+    world.schedule()
+    world.now -= timedelta(hours=1)
+    assert world.submit("job4")["status"] == 201
+    scores = [world.job(name).score for name in ("job3", "job4")]
+    world.now += timedelta(hours=2)
+    a_run(world)
+    assert [world.job(name).score for name in ("job3", "job4")] == scores
+    waiting = world.api("GET", "/jobs", query={"state": "pending"})["jobs"]
+    assert [one["name"] for one in waiting] == ["job4", "job3"], "the one whose clock was earlier"
+
+
+# ---- H11
+
+
+def test_H11_a_deleted_stack_leaves_table_and_key_and_says_how_its_alarms_go() -> None:
+    resources = source()["Resources"]
+    for name in ("Table", "Key"):
+        kept = (resources[name]["DeletionPolicy"], resources[name]["UpdateReplacePolicy"])
+        assert kept == ("Retain", "Retain"), name
+    assert f"--alarm-name-prefix {alarm_names.full_name('STACK', '')}" in text_of("docs/idle.md")

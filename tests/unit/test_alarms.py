@@ -17,9 +17,11 @@ from trainmaster.alarms import (
     watched_by,
 )
 from trainmaster.policy.governing import Idle, Utilization, Watch
+from trainmaster.scheduling import guarding
 from trainmaster.shapes import Capacity, CapacityType, Vector
 
 from tests.builders import minutes
+from tests.markdown import codes, table, text_of
 
 P5, G5, CPU = "ml.p5.48xlarge", "ml.g5.xlarge", "ml.c5.xlarge"
 IDLE = Watch(idle=Idle())
@@ -169,6 +171,14 @@ def test_what_the_alarms_are_made_of_changes_their_digest() -> None:
 def test_what_the_alarms_are_not_made_of_does_not() -> None:
     other = Watch(idle=Idle(warn_first=minutes(99)))
     assert wanted_of(of(g5=1), other).digest == wanted_of(of(g5=1), IDLE).digest
+
+
+def test_every_reason_why_nobody_watches_a_job_is_in_the_guide() -> None:
+    vectors = (of(p99=1), of(p5=1, g5=1), of(p5=401))
+    reasons = [wanted_of(vector, IDLE).unguarded for vector in vectors]
+    codes_of_vectors = {reason.code for reason in reasons if reason is not None}
+    rows = table(text_of("docs/idle.md"), "code", "means")
+    assert {codes(row[0])[0] for row in rows} == codes_of_vectors | {guarding.QUOTA, guarding.REFUSED}
 
 
 # ---- names
