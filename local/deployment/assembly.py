@@ -7,6 +7,7 @@ from typing import Any
 
 from local.deployment.events.alarm_actions import AlarmActions
 from local.deployment.events.router import EventRouter
+from local.deployment.events.rule_book import RuleBook
 from local.deployment.events.schedules import Scheduler
 from local.deployment.events.topics import Topics
 from local.deployment.gateway.resource_policy import parse_resource_policy
@@ -66,7 +67,7 @@ def assemble(wiring: Wiring, platform: Platform, *, answered: Answered) -> Assem
         background=platform.background,
         invoke=functions.invoke,
         settings=wiring.async_settings,
-        deliver_failure=_failure_queues(platform),
+        deliver_failure=_queues(platform),
     )
     router = _router(wiring, platform, invoker)
     _listen_to_topics(wiring, platform, invoker)
@@ -104,13 +105,13 @@ def _functions(wiring: Wiring, platform: Platform, rights: Rights) -> Functions:
     return functions
 
 
-def _failure_queues(platform: Platform) -> Callable[[str, str], None]:
-    def deliver(queue_arn: str, record: str) -> None:
+def _queues(platform: Platform) -> Callable[[str, str], None]:
+    def send(queue_arn: str, message: str) -> None:
         sqs = platform.client("sqs")
         url = sqs.get_queue_url(QueueName=_name_of(queue_arn))["QueueUrl"]
-        sqs.send_message(QueueUrl=url, MessageBody=record)
+        sqs.send_message(QueueUrl=url, MessageBody=message)
 
-    return deliver
+    return send
 
 
 def _router(wiring: Wiring, platform: Platform, invoker: AsyncInvoker) -> EventRouter:
@@ -127,6 +128,8 @@ def _router(wiring: Wiring, platform: Platform, invoker: AsyncInvoker) -> EventR
         account_id=platform.account_id,
         deliver=invoker.submit,
         forward=forward,
+        book=RuleBook(forward),
+        send=_queues(platform),
     )
     platform.door.mount_service("events", router.call)
     return router

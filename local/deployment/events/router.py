@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from local.clock import TwinClock
 from local.deployment.events.faults import DeliveryFaults
 from local.deployment.events.patterns import matches
+from local.deployment.events.rule_book import RuleBook
 from local.deployment.wiring import Rule
 from local.wire import Principal
 
@@ -31,7 +32,11 @@ class EventRouter:
     deliver: Callable[[str, Mapping[str, Any]], None]
     """(ARN of the function, event); returns before the function runs."""
     forward: Callable[[str, Params], Params]
-    """(operation, parameters) -> answer of the engine, which keeps rules made outside the stack."""
+    """(operation, parameters) -> answer of the engine."""
+    book: RuleBook
+    """Rules made outside the stack."""
+    send: Callable[[str, str], None]
+    """(ARN of a queue, message)."""
 
     def publish(self, detail: dict[str, Any], resources: list[str]) -> None:
         """Send SageMaker's event that a training job changed."""
@@ -41,7 +46,7 @@ class EventRouter:
     def call(self, operation: str, params: Params, _: Principal) -> Params:
         """Serve EventBridge's API."""
         if operation != "PutEvents":
-            return self.forward(operation, params)
+            return self.book.call(operation, params)
         entries = params.get("Entries", [])
         accepted = [entry for entry in entries if not _is_reserved(entry)]
         answers = iter(self.forward(operation, params | {"Entries": accepted})["Entries"] if accepted else [])
@@ -75,6 +80,8 @@ class EventRouter:
             if matches(rule.pattern, event):
                 for function_arn in rule.function_arns:
                     self.faults.pass_on(lambda arn=function_arn: self.deliver(arn, event))  # type: ignore[misc]
+        for queue_arn in self.book.queues_for(event):
+            self.send(queue_arn, json.dumps(event))
 
 
 def _is_reserved(entry: Params) -> bool:

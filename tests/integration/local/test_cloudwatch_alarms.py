@@ -55,7 +55,7 @@ class Plane:
 
     def described(self, alarm: str = "") -> dict[str, Any]:
         answer = self.cloudwatch.describe_alarms(AlarmNames=[alarm or self.name], AlarmTypes=BOTH)
-        (found,) = [*answer["MetricAlarms"], *answer["CompositeAlarms"]]
+        (found,) = [one for kind in ("MetricAlarms", "CompositeAlarms") for one in answer[kind]]
         return dict(found)
 
     def told(self) -> list[tuple[str, str, str]]:
@@ -164,7 +164,7 @@ def test_metric_math_over_silent_hosts(plane: Plane) -> None:
         for place, name in enumerate((plane.name, "silent"))
     ]
     queries.append({"Id": "all", "Expression": "MIN([FILL(m0, 50), FILL(m1, 50)]) / 4"})
-    single = dict.fromkeys(("Namespace", "MetricName", "Statistic", "Period"))
+    single: dict[str, Any] = dict.fromkeys(("Namespace", "MetricName", "Statistic", "Period"))
     plane.put(Metrics=queries, Threshold=12.0, **single)
     plane.twin.advance(60)
     assert plane.state() == "ALARM", "50 / 4 is more than 12"

@@ -17,14 +17,14 @@ NOON = datetime(2026, 1, 1, 12, 0, 0, 7000, tzinfo=UTC)
 PREFIX = "arn:aws:cloudwatch:us-east-1:111122223333:alarm:"
 TOPIC = "arn:aws:sns:us-east-1:111122223333:topic"
 COMPARED = {"EvaluationPeriods": 3, "Threshold": 1.0, "ComparisonOperator": "LessThanThreshold"}
-HOST = {
+HOST: dict[str, Any] = {
     "Namespace": "/aws/sagemaker/TrainingJobs",
     "MetricName": "GPUUtilization",
     "Dimensions": [{"Name": "Host", "Value": "j/algo-1"}],
 }
 
 
-def alarm(name: str = "idle", *, value: StateValue = StateValue.ALARM, **settings: Any) -> Alarm:
+def alarm(name: str = "idle", **settings: Any) -> Alarm:
     is_composite = "AlarmRule" in settings
     whole = settings if is_composite else COMPARED | settings
     return Alarm(
@@ -32,7 +32,7 @@ def alarm(name: str = "idle", *, value: StateValue = StateValue.ALARM, **setting
         arn=f"{PREFIX}{name}",
         settings={"AlarmName": name, "AlarmActions": [TOPIC], **whole},
         configured_at=NOON,
-        state=State(value=value, reason="because", since=NOON),
+        state=State(value=StateValue.ALARM, reason="because", since=NOON),
         definition=parse(settings["AlarmRule"]) if is_composite else watched(whole),
     )
 

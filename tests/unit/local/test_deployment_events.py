@@ -1,5 +1,6 @@
 """Rules, faults of delivery, schedules and topics, on a manual clock."""
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,10 +10,11 @@ import pytest
 from local.clock import TwinClock
 from local.deployment.events.faults import DeliveryFaults
 from local.deployment.events.router import EventRouter
+from local.deployment.events.rule_book import RuleBook
 from local.deployment.events.schedules import Scheduler
 from local.deployment.events.topics import Topics
 from local.deployment.wiring import Rule, Schedule, Subscription
-from local.wire import Principal
+from local.wire import AwsError, Principal
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:f"
@@ -22,6 +24,10 @@ CALLER = Principal(arn="arn:aws:iam::123456789012:user/u", account_id="123456789
 class Mailbox:
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
+        self.sent: list[tuple[str, dict[str, Any]]] = []
+
+    def send(self, queue_arn: str, message: str) -> None:
+        self.sent.append((queue_arn, json.loads(message)))
 
     def deliver(self, function_arn: str, event: Mapping[str, Any]) -> None:
         assert function_arn == FUNCTION
@@ -49,6 +55,8 @@ def router(clock: TwinClock, mailbox: Mailbox, faults: DeliveryFaults, pattern: 
         account_id="123456789012",
         deliver=mailbox.deliver,
         forward=forward,
+        book=RuleBook(forward),
+        send=mailbox.send,
     )
 
 
@@ -201,3 +209,80 @@ def test_a_message_reaches_the_functions_that_subscribe_to_its_topic(clock: Twin
     assert (message["Message"], message["Subject"], message["TopicArn"]) == ("yes", "s", "arn:topic")
     assert message["MessageAttributes"] == {"k": {"Type": "String", "Value": "v"}}
     assert message["Timestamp"] == "2026-01-01T00:00:00.000Z"
+
+
+QUEUE = "arn:aws:sqs:us-east-1:123456789012:q"
+
+
+def rule_for(bus: EventRouter, name: str, pattern: Any) -> None:
+    """A rule made by calls, that tells the queue."""
+    bus.call("PutRule", {"Name": name, "EventPattern": json.dumps(pattern)}, CALLER)
+    bus.call("PutTargets", {"Rule": name, "Targets": [{"Id": "1", "Arn": QUEUE}]}, CALLER)
+
+
+def put(bus: EventRouter, source: str) -> None:
+    entry = {"Source": source, "DetailType": "t", "Detail": '{"a": 1}'}
+    bus.call("PutEvents", {"Entries": [entry]}, CALLER)
+
+
+def test_a_rule_made_by_calls_tells_its_queue_of_what_it_selects(clock: TwinClock) -> None:
+    mailbox = Mailbox()
+    bus = router(clock, mailbox, DeliveryFaults(clock, seed=0), {"source": ["nobody"]})
+    rule_for(bus, "mine", {"source": ["trainmaster"]})
+    put(bus, "trainmaster")
+    put(bus, "another")
+    ((queue, event),) = mailbox.sent
+    assert (queue, event["source"], event["detail"]) == (QUEUE, "trainmaster", {"a": 1})
+    listed = bus.call("ListTargetsByRule", {"Rule": "mine"}, CALLER)
+    assert listed == {"Targets": [{"Id": "1", "Arn": QUEUE}]}
+
+
+@pytest.mark.parametrize(
+    ("operation", "params"),
+    [
+        ("DisableRule", {"Name": "mine"}),
+        ("RemoveTargets", {"Rule": "mine", "Ids": ["1"]}),
+    ],
+)
+def test_a_rule_that_was_taken_back_tells_nobody(
+    clock: TwinClock, operation: str, params: dict[str, Any]
+) -> None:
+    mailbox = Mailbox()
+    bus = router(clock, mailbox, DeliveryFaults(clock, seed=0), {"source": ["nobody"]})
+    rule_for(bus, "mine", {"source": ["trainmaster"]})
+    bus.call(operation, params, CALLER)
+    put(bus, "trainmaster")
+    assert mailbox.sent == []
+
+
+def test_a_rule_goes_after_its_targets(clock: TwinClock) -> None:
+    bus = router(clock, Mailbox(), DeliveryFaults(clock, seed=0), {"source": ["nobody"]})
+    rule_for(bus, "mine", {"source": ["trainmaster"]})
+    with pytest.raises(AwsError, match="has targets"):
+        bus.call("DeleteRule", {"Name": "mine"}, CALLER)
+    bus.call("RemoveTargets", {"Rule": "mine", "Ids": ["1"]}, CALLER)
+    assert bus.call("DeleteRule", {"Name": "mine"}, CALLER) == {"Forwarded": "DeleteRule"}
+
+
+@pytest.mark.parametrize(
+    ("operation", "params", "code"),
+    [
+        ("PutRule", {"Name": "r", "ScheduleExpression": "rate(1 minute)"}, "ValidationException"),
+        ("PutRule", {"Name": "r", "EventPattern": "{"}, "InvalidEventPatternException"),
+        (
+            "PutRule",
+            {"Name": "r", "EventPattern": '{"a": [{"numeric": [">", 1]}]}'},
+            "InvalidEventPatternException",
+        ),
+        ("PutTargets", {"Rule": "unknown", "Targets": []}, "ResourceNotFoundException"),
+        ("PutTargets", {"Rule": "mine", "Targets": [{"Id": "2", "Arn": FUNCTION}]}, "ValidationException"),
+    ],
+)
+def test_what_the_twin_does_not_know_of_rules_is_refused(
+    clock: TwinClock, operation: str, params: dict[str, Any], code: str
+) -> None:
+    bus = router(clock, Mailbox(), DeliveryFaults(clock, seed=0), {"source": ["nobody"]})
+    rule_for(bus, "mine", {"source": ["trainmaster"]})
+    with pytest.raises(AwsError) as caught:
+        bus.call(operation, params, CALLER)
+    assert caught.value.code == code
