@@ -61,6 +61,8 @@ class Attempt:
     started_at: datetime | None
     ended_at: datetime | None
     reason: Reason | None
+    diagnosis: str | None
+    """What it failed of and what its owner can do; None: it did not fail, or nobody looked."""
     idle_since: datetime | None
     stop_due: datetime | None
     underused_since: datetime | None
@@ -100,6 +102,7 @@ class Attempt:
             started_at=_optional(document.get("started_at"), datetime.fromisoformat),
             ended_at=_optional(document.get("ended_at"), datetime.fromisoformat),
             reason=_optional(document.get("reason"), Reason.parse),
+            diagnosis=_optional(document.get("diagnosis"), _diagnosis),
             idle_since=_optional(document.get("idle_since"), datetime.fromisoformat),
             stop_due=_optional(document.get("stop_due"), datetime.fromisoformat),
             underused_since=_optional(document.get("underused_since"), datetime.fromisoformat),
@@ -183,6 +186,13 @@ def _instances(document: Document) -> str:
 
 def _optional(value: Any, parse: Callable[[Any], T]) -> T | None:  # noqa: ANN401  JSON
     return None if value is None else parse(value)
+
+
+def _diagnosis(found: Mapping[str, Any]) -> str:
+    code, evidence = found.get("exit_code"), found.get("evidence")
+    exited = f", exit code {printable(code)}" if code is not None else ""
+    seen = f" ({printable(evidence)})" if evidence else ""
+    return f"{printable(found.get('class'))}{exited}: {printable(found.get('advice'))}{seen}"
 
 
 def _time(at: datetime) -> str:

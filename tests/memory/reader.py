@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -29,6 +28,7 @@ from trainmaster.scheduling.snapshot import (
     total,
 )
 from trainmaster.shapes import Capacity
+from trainmaster.spot_record import SpotDay
 
 from tests.memory.tables import Month, Tables, Usage, lane_of
 
@@ -136,6 +136,10 @@ class MemoryReader:
         lines = tuple(_usage_line(name, found.jobs[name]) for name in sorted(found.jobs))
         return lines, tuple(sorted(found.takings, key=lambda one: (one.at, one.victim)))
 
+    def spot_days(self, instance_type: str) -> tuple[SpotDay, ...]:
+        days = self._tables.spot_days
+        return tuple(days[key] for key in sorted(days) if key[0] == instance_type)
+
     # ---- lists for people
 
     def queue_length(self, pool: str) -> int:
@@ -217,7 +221,9 @@ def _some(counts: dict[Capacity, int]) -> dict[Capacity, int]:
 def _usage_line(name: str, usage: Usage) -> UsageLine:
     by = {Cause(cause): cents for cause, cents in usage.by.items()}
     cents = None if usage.unpriced else sum(by.values())
-    return replace(UsageLine(job=name), instance_seconds=usage.instance_seconds, cents=cents, by=by)
+    return UsageLine(
+        job=name, instance_seconds=usage.instance_seconds, cents=cents, by=by, saved_cents=usage.saved
+    )
 
 
 def _iso(instant: datetime) -> str:

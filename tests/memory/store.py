@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from trainmaster.errands import Errand
 from trainmaster.errors import LostRaceError, TeamLimit, TeamLimitError
@@ -20,8 +20,10 @@ from trainmaster.scheduling.run_times import Run, RunTimes
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
 from trainmaster.shapes import (
     Capacity,
+    CapacityType,
     Vector,
 )
+from trainmaster.spot_record import SpotDay
 
 from tests.memory.tables import Month, PoolRows, Tables, Usage, lane_of
 
@@ -250,6 +252,7 @@ class MemoryJobStore:
         if ended is None:
             return
         pool.last_end |= dict.fromkeys(ended.vector, at)
+        self._count_spot(ended, at=at)
         if change.after.state is JobState.COMPLETED and ended.training_since is not None:
             trained = change.before.survived + ((ended.ended_at or at) - ended.training_since)
             whole = timedelta(seconds=int(trained.total_seconds()))
@@ -257,6 +260,18 @@ class MemoryJobStore:
             key = (spec.team, lane_of(change.after))
             times = pool.run_times.get(key)
             pool.run_times[key] = times.after(run) if times else RunTimes.of(run)
+
+    def _count_spot(self, ended: Attempt, *, at: datetime) -> None:
+        days, day = self._tables.spot_days, at.astimezone(UTC).date()
+        for capacity, count in ended.vector.items():
+            seconds = ended.instance_seconds * count // ended.shape.instances
+            if capacity.capacity_type is CapacityType.SPOT and (seconds or ended.interruptions):
+                known = days.get((capacity.instance_type, day), SpotDay(day=day))
+                days[capacity.instance_type, day] = replace(
+                    known,
+                    interruptions=known.interruptions + ended.interruptions,
+                    instance_seconds=known.instance_seconds + seconds,
+                )
 
     def _charge(self, change: Change, *, at: datetime) -> None:
         """Reservations and bills, in the month of the claim."""
@@ -272,6 +287,7 @@ class MemoryJobStore:
         usage = month.jobs.setdefault(change.after.name, Usage())
         usage.instance_seconds += ended.instance_seconds
         usage.unpriced += int(ended.cents is None)
+        usage.saved += ended.saved_cents
         usage.by.update(ended.cents_by)
         if ended.taken_by is not None and change.after.state is JobState.PREEMPTED:
             self._month(change, ended.month or month_of(at)).takings.append(_taking(change, ended, at=at))

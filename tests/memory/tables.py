@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 
 from trainmaster.adapters.dynamodb.layout import lane
 from trainmaster.errands import Errand
@@ -16,6 +16,7 @@ from trainmaster.ports import Alias, Closing, HistoryLine, StoredPolicy
 from trainmaster.scheduling.run_times import RunTimes
 from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
 from trainmaster.shapes import Capacity
+from trainmaster.spot_record import SpotDay
 
 NO_POLICY = StoredPolicy(revision=0, version=0, paused=False, document={})
 
@@ -57,6 +58,7 @@ class Month:
 class Usage:
     instance_seconds: int = 0
     unpriced: int = 0
+    saved: int = 0
     by: Counter[str] = field(default_factory=Counter)
 
 
@@ -76,6 +78,8 @@ class Tables:
     pools: dict[str, PoolRows] = field(default_factory=lambda: defaultdict(PoolRows))
     months: dict[tuple[str, str], Month] = field(default_factory=lambda: defaultdict(Month))
     """By (team, YYYY-MM)."""
+    spot_days: dict[tuple[str, date], SpotDay] = field(default_factory=dict)
+    """By instance type and day."""
     policy: StoredPolicy = NO_POLICY
     revisions: dict[int, StoredPolicy] = field(default_factory=dict)
 

@@ -371,6 +371,7 @@ def test_the_view_has_the_shape_that_the_api_promises() -> None:
         line_of(ended(job="b", usd_per_hour=None)),
         line_of(ended(job="a", lost=minutes(20), lost_to=Cause.PREEMPTION)),
         warm_pool_line("a", instances=2, usd_per_hour=HOURLY, retained=minutes(10)),
+        UsageLine(job="a", saved_cents=4200),
     ]
     nothing = dict.fromkeys(["productive", "preemption", "failures", "idle", "warm_pool", "startup"])
     assert json.loads(json.dumps(usage_view("vision", "2026-11", lines))) == {
@@ -381,6 +382,7 @@ def test_the_view_has_the_shape_that_the_api_promises() -> None:
                 "name": "a",
                 "instance_hours": 2.333,
                 "usd": 70.0,
+                "saved_usd": 42.0,
                 "by": {
                     "productive": 30.0,
                     "preemption": 20.0,
@@ -390,9 +392,15 @@ def test_the_view_has_the_shape_that_the_api_promises() -> None:
                     "startup": 10.0,
                 },
             },
-            {"name": "b", "instance_hours": 2.0, "usd": None, "by": nothing},
+            {"name": "b", "instance_hours": 2.0, "usd": None, "saved_usd": 0.0, "by": nothing},
         ],
-        "total": {"instance_hours": 4.333, "usd": None, "by": nothing, "known_usd": 70.0},
+        "total": {
+            "instance_hours": 4.333,
+            "usd": None,
+            "saved_usd": 42.0,
+            "by": nothing,
+            "known_usd": 70.0,
+        },
         "preemptions": [],
     }
 

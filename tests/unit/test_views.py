@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from trainmaster.errors import FieldError
+from trainmaster.failure_classes import Diagnosis, FailureClass
 from trainmaster.jobs import (
     Job,
     JobState,
@@ -15,7 +16,8 @@ from trainmaster.jobs import (
 from trainmaster.policy import Aging, Order, PoolPolicy, Quota
 from trainmaster.ports import HistoryLine, PoolState, StoredPolicy, TeamState
 from trainmaster.scheduling.snapshot import AccountLimit, WarmPool
-from trainmaster.shapes import Capacity
+from trainmaster.shapes import Capacity, Shape
+from trainmaster.story import story_view
 from trainmaster.views import (
     Place,
     Surroundings,
@@ -25,7 +27,6 @@ from trainmaster.views import (
     masked_view,
     policy_view,
     pool_view,
-    story_view,
 )
 
 from tests.builders import NOON, A, B, attempt, job, minutes, of
@@ -181,6 +182,52 @@ def test_an_attempt_says_what_is_known_of_its_gpus_and_checkpoints() -> None:
     assert (shown["last_checkpoint"], shown["checkpoint_overdue"]) == ("2026-11-02T11:30:00.000Z", True)
 
 
+def test_an_attempt_that_failed_says_what_was_found() -> None:
+    found = Diagnosis(
+        failure_class=FailureClass.HOST_OOM, advice="use less", evidence="Killed", exit_code=137
+    )
+    (shown,) = story_view((attempt(diagnosis=found),), ())["attempts"]
+    assert shown["diagnosis"] == {
+        "class": "host-oom",
+        "advice": "use less",
+        "evidence": "Killed",
+        "exit_code": 137,
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "message"),
+    [
+        pytest.param(
+            job(
+                not_before=NOON + minutes(5),
+                waiting=Reason(code="backoff", message="network: x; retry 1 of 3"),
+            ),
+            "network: x; retry 1 of 3; the next try is at 2026-11-02T12:05:00.000Z",
+            id="a retry says itself which it is",
+        ),
+        pytest.param(
+            job(
+                not_before=NOON + minutes(5), refused_starts=2, waiting=Reason(code="backoff", message="busy")
+            ),
+            "busy; the next try is at 2026-11-02T12:05:00.000Z, after 2 so far",
+            id="starts that were put off are counted",
+        ),
+    ],
+)
+def test_why_a_job_backs_off(one: Job, message: str) -> None:
+    waits = job_view(one, Surroundings(now=NOON, pool=None))["waiting"]
+    assert waits == {"code": "backoff", "message": message}
+
+
+def test_a_job_that_left_spot_is_shown_as_what_it_asks_for_now() -> None:
+    shapes = (Shape(vector=of(spot=True)),)
+    around = Surroundings(now=NOON, pool=None)
+    assert job_view(job(shapes=shapes), around)["capacity_type"] == "spot"
+    assert job_view(job(shapes=shapes, on_demand=True, retries=2), around)["capacity_type"] == "on-demand"
+    assert job_view(job(retries=2), around)["retries"] == 2
+
+
 def test_the_story_of_a_job() -> None:
     line = HistoryLine(
         at=NOON,
@@ -207,6 +254,7 @@ def test_the_story_of_a_job() -> None:
                 "started_at": instant_text(one.claimed_at),
                 "ended_at": "2026-11-02T12:00:00.000Z",
                 "reason": None,
+                "diagnosis": None,
                 "idle_since": None,
                 "stop_due": None,
                 "underused_since": None,

@@ -58,7 +58,8 @@ def _mapping(label: str, values: Any) -> Iterator[str]:  # noqa: ANN401  JSON
 
 
 def _attempt_lines(attempt: Attempt) -> list[str]:
-    return [_attempt_line(attempt), *(f"   {warning}" for warning in attempt.warnings)]
+    found = [attempt.diagnosis] if attempt.diagnosis else []
+    return [_attempt_line(attempt), *(f"   {line}" for line in (*found, *attempt.warnings))]
 
 
 def _attempt_line(attempt: Attempt) -> str:

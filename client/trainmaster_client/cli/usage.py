@@ -51,7 +51,8 @@ def usage_lines(document: Document) -> Iterator[str]:
 def _line(one: Document) -> str:
     spent = [f"{printable(cause)} {amount:.2f}" for cause, amount in (one.get("by") or {}).items() if amount]
     shares = f" ({', '.join(spent)})" if spent else ""
-    return f"{one['instance_hours']:g} instance-hours, {_usd(one['usd'])}{shares}"
+    saved = f"; spot saved {one['saved_usd']:.2f} USD" if one.get("saved_usd") else ""
+    return f"{one['instance_hours']:g} instance-hours, {_usd(one['usd'])}{shares}{saved}"
 
 
 def _usd(amount: Any) -> str:  # noqa: ANN401  JSON

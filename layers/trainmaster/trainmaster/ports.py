@@ -23,6 +23,7 @@ from trainmaster.shapes import (
     Capacity,
     Vector,
 )
+from trainmaster.spot_record import SpotDay
 
 Clock = Callable[[], datetime]
 """Now, aware, UTC."""
@@ -283,6 +284,11 @@ class QueueReader(Protocol):
         self, team: str, *, state: JobState, after: tuple[str, str] | None, limit: int
     ) -> tuple[tuple[str, str], ...]:
         """(ended_at, name) of final jobs, newest first, from behind ``after``; from the index."""
+
+
+class SpotReader(Protocol):
+    def spot_days(self, instance_type: str) -> tuple[SpotDay, ...]:
+        """What spot attempts that ended lately say about a type, the oldest day first."""
 
 
 class LedgerReader(Protocol):

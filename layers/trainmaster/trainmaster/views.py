@@ -12,7 +12,7 @@ from trainmaster.jobs import (
     Reason,
 )
 from trainmaster.policy import PoolPolicy, Quota
-from trainmaster.ports import HistoryLine, PoolState, StoredPolicy, TeamState
+from trainmaster.ports import PoolState, StoredPolicy, TeamState
 from trainmaster.pricing import cost_cents
 from trainmaster.scheduling.quotas import Quotas
 from trainmaster.scheduling.snapshot import WarmPool, total
@@ -101,17 +101,6 @@ def masked_view(job: Job, place: Place = NOWHERE) -> View:
         "instances": _by_type(job.vector),
         "position": place.position,
         "started_at": instant_text(job.started_at),
-    }
-
-
-def story_view(
-    attempts: tuple[Attempt, ...], history: tuple[HistoryLine, ...], estimated_start: View | None = None
-) -> View:
-    """What only the view of one job has."""
-    return {
-        "attempts": [_attempt_view(attempt) for attempt in attempts],
-        "history": [_history_view(line) for line in history],
-        "estimated_start": estimated_start,
     }
 
 
@@ -249,36 +238,6 @@ def ahead(place: Place) -> Reason:
     else:
         message = f"jobs of the pool that are ahead: {place.position - 1}"
     return Reason(code="ahead", message=message)
-
-
-def _attempt_view(attempt: Attempt) -> View:
-    return {
-        "attempt": attempt.number,
-        "training_job_name": attempt.training_job_name,
-        "training_job_arn": attempt.training_job_arn,
-        "status": attempt.status,
-        "secondary_status": attempt.secondary_status,
-        "capacity_type": attempt.capacity_type.value,
-        "started_at": instant_text(attempt.claimed_at),
-        "ended_at": instant_text(attempt.ended_at),
-        "reason": reason_view(attempt.reason),
-        "idle_since": instant_text(attempt.idle_since),
-        "stop_due": instant_text(attempt.stop_due),
-        "underused_since": instant_text(attempt.underused_since),
-        "unguarded": reason_view(attempt.unguarded),
-        "last_checkpoint": instant_text(attempt.last_checkpoint),
-        "checkpoint_overdue": attempt.checkpoint_overdue,
-    }
-
-
-def _history_view(line: HistoryLine) -> View:
-    return {
-        "at": instant_text(line.at),
-        "attempt": line.attempt,
-        "from": line.from_state.value if line.from_state else None,
-        "to": line.to_state.value,
-        "reason": reason_view(line.reason),
-    }
 
 
 def _by_type(vector: Vector) -> dict[str, int]:

@@ -152,10 +152,13 @@ def test_E1_odd_envelopes_are_refused(api: Api, event: dict[str, Any]) -> None:
     assert api.reader.job(NAME) is None
 
 
-def test_options_that_are_not_acted_on_yet_are_warned_of(api: Api) -> None:
-    answer = api.call("POST", "/add-job", body(Tags=tag_list({"trainmaster:retries": "2"})))
-    assert answer.status == 201
-    assert [warning["field"] for warning in answer.json["warnings"]] == ["Tags[0]"]
+def test_options_become_part_of_the_job(api: Api) -> None:
+    options = tag_list({"trainmaster:retries": "2", "trainmaster:on_oom": "halve_batch"})
+    answer = api.call("POST", "/add-job", body(Tags=options))
+    assert (answer.status, answer.json["warnings"]) == (201, [])
+    assert (api.job(NAME).spec.retries, api.job(NAME).spec.halves_batch) == (2, True)
+    api.submit("plain")
+    assert (api.job("plain").spec.retries, api.job("plain").spec.halves_batch) == (None, False)
 
 
 def test_a_broken_doorbell_does_not_lose_the_job(api: Api) -> None:
@@ -197,6 +200,7 @@ def test_a_dry_run_stores_nothing(api: Api) -> None:
         "position": 2,
         "would_preempt": [],
         "estimated_cost_usd": 63.3,
+        "spot_record": [],
     }
     assert api.reader.job(NAME) is None
     assert api.doorbell.pools == []

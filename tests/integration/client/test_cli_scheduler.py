@@ -168,6 +168,7 @@ FORESEEN = {
     "estimated_start": {"p50": "2026-11-21T02:00:00Z", "p90": "2026-11-21T03:00:00Z"},
     "would_preempt": ["low", None],
     "estimated_cost_usd": 12.5,
+    "spot_record": [],
 }
 
 
@@ -186,6 +187,20 @@ def test_a_dry_run_tells_place_start_victims_and_cost(
         ],
     )
     assert api.received[0].query == {"dry_run": ["true"]}
+
+
+def test_a_dry_run_tells_how_often_its_spot_instances_were_taken_away(
+    trainmaster: Trainmaster, api: FakeApi, request_file: str
+) -> None:
+    records = [
+        {"instance_type": "ml.p5.48xlarge", "expected_interruptions": 1.25},
+        {"instance_type": "ml.g5.xlarge", "expected_interruptions": None},
+    ]
+    script(api, "POST", "/add-job", FORESEEN | {"spot_record": records})
+    assert trainmaster("submit", request_file, "--dry-run").out.splitlines()[-2:] == [
+        "Spot ml.p5.48xlarge: as things went lately it would be interrupted 1.25 times.",
+        "Spot ml.g5.xlarge: nobody of this stack ran on it in the last 30 days.",
+    ]
 
 
 def test_a_dry_run_that_knows_little_says_so(
@@ -340,7 +355,7 @@ def test_usage_shows_the_budget_each_job_and_what_was_taken(trainmaster: Trainma
         "team": "vision",
         "month": "2026-11",
         "jobs": [
-            {"name": "job1", **line(25, productive=20, startup=5, idle=0)},
+            {"name": "job1", "saved_usd": 12.5, **line(25, productive=20, startup=5, idle=0)},
             {"name": "job2", **line(None)},
         ],
         "total": {**line(None), "known_usd": 25},
@@ -355,7 +370,7 @@ def test_usage_shows_the_budget_each_job_and_what_was_taken(trainmaster: Trainma
             "  budget: 30.00 USD, of it 25.00 USD spent and 3.50 USD reserved for what runs;"
             " 80 % or more are spent"
         ),
-        "  job1: 2.5 instance-hours, 25.00 USD (productive 20.00, startup 5.00)",
+        "  job1: 2.5 instance-hours, 25.00 USD (productive 20.00, startup 5.00); spot saved 12.50 USD",
         "  job2: 2.5 instance-hours, cost unknown: a price is missing",
         "  2026-11-21T01:00:00Z a job of team speech took room from job1: 0.25 instance-hours lost",
     ]

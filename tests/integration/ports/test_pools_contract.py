@@ -13,6 +13,7 @@ from trainmaster.ledger import Cause, MonthAccount, PreemptionEntry, UsageLine
 from trainmaster.ports import Change, Guard
 from trainmaster.scheduling.snapshot import AccountLimit
 from trainmaster.shapes import Capacity
+from trainmaster.spot_record import SpotDay
 
 from tests.builders import NOON, A, B, claimed, minutes, of, waiting
 from tests.integration.ports.plane import Plane, billed, ended, warm
@@ -169,6 +170,36 @@ def test_the_bill_takes_the_place_of_the_reservation_and_is_kept_by_job(plane: P
         UsageLine(job="b", instance_seconds=60, cents=None, by={}),
     )
     assert plane.reader.usage("vision", "2026-12") == ((), ())
+
+
+def test_what_spot_saved_is_kept_by_job_and_adds_up(plane: Plane) -> None:
+    one = plane.running("a", team="vision", month="2026-11")
+    bill: dict[str, Any] = {"cents": 30, "cents_by": {"productive": 30}, "instance_seconds": 1800}
+    asked = plane.change(one, lifecycle.preempted_for(one, waiting("urgent")))
+    plane.store.commit([billed(asked, "Stopped", **bill, saved_cents=70)], at=NOON)
+    again = plane.job("a")
+    live = plane.change(again, claimed(again, "a-r1", month="2026-11", training_job_arn="arn:y"))
+    plane.store.commit([billed(live, "Completed", **bill, saved_cents=5)], at=NOON)
+    lines, _ = plane.reader.usage("vision", "2026-11")
+    by = {Cause.PRODUCTIVE: 60}
+    assert lines == (UsageLine(job="a", instance_seconds=3600, cents=60, by=by, saved_cents=75),)
+
+
+def test_days_of_spot_instances_are_added_up_by_type(plane: Plane) -> None:
+    for name, at in (("a", NOON), ("b", NOON + minutes(60)), ("c", NOON + timedelta(days=1))):
+        one = plane.running(name, vector=of(2, spot=True))
+        over = billed(one, "Completed", interruptions=3, instance_seconds=7200)
+        plane.store.commit([over], at=at)
+    still = plane.running("d", vector=of(2))
+    plane.store.commit([billed(still, "Completed", instance_seconds=99)], at=NOON)
+    never = plane.running("e", vector=of(instance_type=B, spot=True))
+    plane.store.commit([billed(never, "Stopped", instance_seconds=0)], at=NOON)
+    assert plane.reader.spot_days(A) == (
+        SpotDay(day=NOON.date(), interruptions=6, instance_seconds=14_400),
+        SpotDay(day=NOON.date() + timedelta(days=1), interruptions=3, instance_seconds=7200),
+    )
+    assert plane.reader.spot_days("ml.a") == (), "no other type, however it begins"
+    assert plane.reader.spot_days(B) == (), "on-demand instances and those that never came say nothing"
 
 
 def test_who_took_what_from_whom_is_kept(plane: Plane) -> None:

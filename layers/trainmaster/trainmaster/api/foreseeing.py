@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from trainmaster.api.estimating import estimated_start
 from trainmaster.api.places import jobs_ahead, place_behind
 from trainmaster.api.reasons import Look, snapshot_of
+from trainmaster.api.spot_chances import spot_chances
 from trainmaster.api.surroundings import Standing
 from trainmaster.api.visit import Visit
 from trainmaster.jobs import Job
@@ -33,9 +34,11 @@ class Foreseen:
     """As of ``estimated_start``."""
     cost_usd: float | None
     """None: a price is unknown."""
+    spot_record: tuple[View, ...]
+    """Of each spot shape."""
 
 
-UNFORESEEN = Foreseen(place=NOWHERE, victims=(), start=None, cost_usd=None)
+UNFORESEEN = Foreseen(place=NOWHERE, victims=(), start=None, cost_usd=None, spot_record=())
 
 
 def foresee(job: Job, pool: PoolPolicy, visit: Visit) -> Foreseen:
@@ -51,6 +54,7 @@ def foresee(job: Job, pool: PoolPolicy, visit: Visit) -> Foreseen:
         victims=tuple(_victims(job, decided, visit)),
         start=estimated_start(job, Standing(look=look, ahead=ahead), visit),
         cost_usd=_cost_usd(job, _shape(job, decided), snapshot.prices),
+        spot_record=spot_chances(job, visit),
     )
 
 

@@ -14,7 +14,8 @@ from trainmaster.jobs import (
     Reason,
 )
 from trainmaster.ports import Change
-from trainmaster.views import Surroundings, job_view, story_view
+from trainmaster.story import story_view
+from trainmaster.views import Surroundings, job_view
 
 
 def show_job(visit: Visit, name: str) -> Answer:

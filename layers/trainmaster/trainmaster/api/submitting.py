@@ -130,5 +130,6 @@ def _dry_run(visit: Visit, submission: Submission) -> Answer:
         "estimated_start": foreseen.start,
         "would_preempt": list(foreseen.victims),
         "estimated_cost_usd": foreseen.cost_usd,
+        "spot_record": list(foreseen.spot_record),
     }
     return Answer(status=HTTPStatus.OK, body=body)

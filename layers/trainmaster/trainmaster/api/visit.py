@@ -18,13 +18,23 @@ from trainmaster.ports import (
     PoolReader,
     QueueReader,
     SnapshotReader,
+    SpotReader,
     StoredPolicy,
     ViolationReader,
 )
 from trainmaster.request_errors import invalid, path_text
 
 
-class ApiReader(JobReader, QueueReader, PoolReader, SnapshotReader, LedgerReader, ViolationReader, Protocol):
+class ApiReader(
+    JobReader,
+    QueueReader,
+    PoolReader,
+    SnapshotReader,
+    LedgerReader,
+    SpotReader,
+    ViolationReader,
+    Protocol,
+):
     """Every read the API makes."""
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from trainmaster import spot_record
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import encode, iso
 from trainmaster.adapters.dynamodb.layout import Key
@@ -18,6 +19,10 @@ from trainmaster.ledger import Cause, UsageLine, month_of
 from trainmaster.ports import Change, Guard
 from trainmaster.scheduling.run_times import Run, bucket, month_before, start_of_month
 from trainmaster.scheduling.snapshot import WarmPool
+from trainmaster.shapes import CapacityType
+from trainmaster.spot_record import day_of
+
+SPOT_DAYS_KEPT = spot_record.KEPT + timedelta(days=1)
 
 
 @dataclass(slots=True)
@@ -105,12 +110,26 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
         return
     for capacity in attempt.vector:
         updates[layout.counters_key(spec.pool)].put[layout.last_end(capacity)] = iso(at)
+    _spot_day(updates, attempt, at=at)
     if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
         return
     trained = change.before.survived + ((attempt.ended_at or at) - attempt.training_since)
     run = Run(trained=trained, limit=spec.max_runtime, priority=change.after.priority, ended_at=at)
     lane = layout.lane(change.after.shapes, spec.choice)
     _run(updates[layout.run_times_key(spec.pool, spec.team, lane)], run)
+
+
+def _spot_day(updates: Updates, attempt: Attempt, *, at: datetime) -> None:
+    """What a spot attempt says about its instance types."""
+    if attempt.capacity_type is not CapacityType.SPOT:
+        return
+    for capacity, count in attempt.vector.items():
+        seconds = attempt.instance_seconds * count // attempt.shape.instances
+        if seconds or attempt.interruptions:
+            day = updates[layout.spot_day_key(capacity.instance_type, day_of(at))]
+            day.add["interruptions"] += attempt.interruptions
+            day.add["instance_seconds"] += seconds
+            day.put["ttl"] = int((at + SPOT_DAYS_KEPT).timestamp())
 
 
 def _run(times: Update, run: Run) -> None:
@@ -137,6 +156,7 @@ def _charge(updates: Updates, change: Change) -> None:
             instance_seconds=ended.instance_seconds,
             cents=ended.cents,
             by={Cause(cause): cents for cause, cents in ended.cents_by.items()},
+            saved_cents=ended.saved_cents,
         )
         _bill(updates, team, ended.month, line)
 
@@ -147,6 +167,7 @@ def _bill(updates: Updates, team: str, month: str, line: UsageLine) -> None:
     total.add["spent"] += line.cents or 0
     job.add["instance_seconds"] += line.instance_seconds
     job.add["unpriced"] += int(line.cents is None)
+    job.add["saved"] += line.saved_cents
     job.add.update({layout.spent_on(cause.value): cents for cause, cents in line.by.items()})
 
 

@@ -18,6 +18,7 @@
 | a team's month | ``U#team#month`` | ``total`` |
 | a job's usage in it | ``U#team#month`` | ``j#name`` |
 | who took what from it | ``U#team#month`` | ``p#time#name`` |
+| a day of spot instances of a type | ``I#spot`` | ``type#day`` |
 | errand | ``E#pool`` | ``id`` |
 | violations of a training job | ``V#month`` | ``time#training-job-name`` |
 | policy | ``POLICY`` | ``current``, ``v#revision`` |
@@ -27,6 +28,7 @@ Only final jobs have ``ended_at`` beside ``team``, so only they are in the index
 
 import hashlib
 from collections.abc import Sequence
+from datetime import date
 
 from trainmaster.jobs import Job
 from trainmaster.scheduling.snapshot import WaitingJob
@@ -115,6 +117,15 @@ def usage_key(team: str, month: str, name: str) -> Key:
 
 def taking_key(team: str, month: str, at: str, victim: str) -> Key:
     return (f"U#{team}#{month}", f"p#{at}#{victim}")
+
+
+def spot_days_prefix(instance_type: str) -> Key:
+    return ("I#spot", f"{instance_type}#")
+
+
+def spot_day_key(instance_type: str, day: date) -> Key:
+    partition, prefix = spot_days_prefix(instance_type)
+    return (partition, f"{prefix}{day.isoformat()}")
 
 
 def errand_key(pool: str, errand_id: str) -> Key:

@@ -19,6 +19,7 @@ from trainmaster.adapters.dynamodb.rows import (
     last_ends,
     limits,
     run_times_of,
+    spot_day,
     ties_by_name,
     usage_line,
 )
@@ -46,6 +47,7 @@ from trainmaster.scheduling.snapshot import (
     WaitingJob,
     WarmPool,
 )
+from trainmaster.spot_record import SpotDay
 
 HISTORY_LINES = 200
 BATCH = 100
@@ -161,6 +163,10 @@ class DynamoReader:
         behind = None if after is None else layout.violation_key(month, *after)[1]
         items = self._query(partition, behind=behind, page=min(limit, PAGE))
         return tuple(decode(ViolationRecord, item) for item in islice(items, limit))
+
+    def spot_days(self, instance_type: str) -> tuple[SpotDay, ...]:
+        partition, prefix = layout.spot_days_prefix(instance_type)
+        return tuple(spot_day(item) for item in self._query(partition, prefix=prefix))
 
     # ---- run times
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from trainmaster.adapters.dynamodb.codec import decode
@@ -12,6 +12,7 @@ from trainmaster.scheduling.snapshot import (
     AccountLimit,
 )
 from trainmaster.shapes import Capacity
+from trainmaster.spot_record import SpotDay
 
 
 def counts(item: dict[str, Any], prefix: str) -> dict[Capacity, int]:
@@ -61,6 +62,15 @@ def usage_line(item: dict[str, Any]) -> UsageLine:
         instance_seconds=item.get("instance_seconds", 0),
         cents=None if item.get("unpriced") else sum(by.values()),
         by=by,
+        saved_cents=item.get("saved", 0),
+    )
+
+
+def spot_day(item: dict[str, Any]) -> SpotDay:
+    return SpotDay(
+        day=date.fromisoformat(item["sk"].rpartition("#")[2]),
+        interruptions=item.get("interruptions", 0),
+        instance_seconds=item.get("instance_seconds", 0),
     )
 
 
