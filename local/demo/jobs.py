@@ -8,7 +8,7 @@ from sagemaker.pytorch import PyTorch
 from sagemaker.session_settings import SessionSettings
 from trainmaster_client.session import QueueTrainingJobSession
 
-from local.demo.twin_process import TwinProcess
+from local.twin_process import TwinProcess
 from training.metrics import METRIC_DEFINITIONS
 
 ROOT = Path(__file__).parents[2]

@@ -16,11 +16,13 @@ from rich.console import Console
 from trainmaster_client.api import ApiClient
 
 from local.demo import evidence
+from local.demo.attempts import print_attempts
 from local.demo.checks import check
 from local.demo.jobs import CAPACITY, JOB1, JOB2, JOB3, JOB4, JOBS, POLICY, ROOT, Submitter
-from local.demo.screen import Screen, print_attempts
-from local.demo.twin_process import TwinProcess, running_twin
+from local.evidence import Bucket, transitions
 from local.report import Report
+from local.screen import Screen
+from local.twin_process import TwinProcess, running_twin
 
 FINAL = {"completed", "failed", "stopped"}
 LOOK_SECONDS = 0.5
@@ -70,7 +72,7 @@ class _Scene:
         self._screen = screen
         self._report = report
         self._api = ApiClient(twin.ready["api_url"], boto3.Session())
-        self._bucket = evidence.Bucket()
+        self._bucket = Bucket()
         self._submitter = Submitter(twin)
         self._names: dict[str, str] = {}
         self._views: dict[str, dict[str, Any]] = {}
@@ -116,7 +118,7 @@ class _Scene:
         checkpoints = {self._names[job.label]: self._submitter.checkpoints(job) for job in JOBS}
         journal = self._twin.records()
         self._report.facts |= {
-            "transitions": evidence.transitions(views),
+            "transitions": transitions(views),
             "attempts": evidence.attempts(views, checkpoints, self._stored),
             "most_at_once": evidence.most_at_once(journal),
             "journal": journal,

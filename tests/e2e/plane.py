@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import boto3
 from botocore.config import Config
 
-from local.demo.twin_process import TwinProcess, running_twin
+from local.twin_process import TwinProcess, running_twin
 from tests.e2e.process_tree import still_alive, tree_of
 from tests.e2e.signing import Answer, Call, Keys, Scope, send, signed
 

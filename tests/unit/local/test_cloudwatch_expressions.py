@@ -12,7 +12,7 @@ from local.cloudwatch.expressions import (
     references,
 )
 
-POINTS: dict[str, Point] = {"m0": 8.0, "m1": 2.0, "gone": None}
+POINTS: dict[str, Point] = {"m0": 8.0, "m1": 2.0, "zero": 0.0, "gone": None}
 KINDS = dict.fromkeys(POINTS, Kind.SERIES)
 
 
@@ -36,6 +36,7 @@ KINDS = dict.fromkeys(POINTS, Kind.SERIES)
         ("AVG([m0, m1])", 5.0),
         ("SUM([m0, m1])", 10.0),
         ("MAX([m1, gone])", 2.0),
+        ("MIN([m0, zero])", 0.0),
         ("MAX([gone])", None),
         ("MAX([FILL(m1, 100), FILL(gone, 100)]) / 4", 25.0),
         ("MAX(FILL([m1, gone], 100))", 100.0),

@@ -1,4 +1,4 @@
-"""What a person sees: what happened and why, the queue after it, and at the end what each attempt did."""
+"""What a person sees of a demo: what happened and why, and the queue after it."""
 
 from typing import Any
 
@@ -12,6 +12,7 @@ STYLES = {
     "running": "green",
     "completed": "green",
     "failed": "red",
+    "stopped": "red",
     "preempting": "yellow",
     "preempted": "yellow",
 }
@@ -20,7 +21,7 @@ MILESTONES = frozenset({"pending", "running", "preempting", "preempted", "comple
 
 
 class Screen:
-    """Prints only what is new. Names are cut to ``job1`` ... ``job4``: the SDK's are too long to read."""
+    """Prints only what is new. Jobs can be given a label: the SDK's names are too long to read."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -75,21 +76,3 @@ class Screen:
             state = Text(job["state"], style=STYLES.get(job["state"], ""))
             table.add_row("   ", self._short(job["name"]), state, str(job["priority"]), self._short(waiting))
         return table
-
-
-def print_attempts(attempts: list[Document], console: Console) -> None:
-    table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
-    for heading in ("JOB", "ATTEMPT", "STATUS", "STEPS", "RESUMED FROM", "FIRST LOSS", "LAST LOSS"):
-        table.add_column(heading)
-    for one in attempts:
-        resumed, losses = one["resumed_from"], one["losses"]
-        table.add_row(
-            one["job"].partition("-")[0],
-            str(one["attempt"]),
-            str(one["status"]),
-            f"{one['first_step']}-{one['last_step']}",
-            f"step {resumed['step']}" if resumed else "-",
-            f"{losses[0][1]:.4f}" if losses else "-",
-            f"{losses[-1][1]:.4f}" if losses else "-",
-        )
-    console.print(table)

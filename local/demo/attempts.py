@@ -1,0 +1,26 @@
+"""What each attempt did, as a table."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+Document = dict[str, Any]
+
+
+def print_attempts(attempts: list[Document], console: Console) -> None:
+    table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
+    for heading in ("JOB", "ATTEMPT", "STATUS", "STEPS", "RESUMED FROM", "FIRST LOSS", "LAST LOSS"):
+        table.add_column(heading)
+    for one in attempts:
+        resumed, losses = one["resumed_from"], one["losses"]
+        table.add_row(
+            one["job"].partition("-")[0],
+            str(one["attempt"]),
+            str(one["status"]),
+            f"{one['first_step']}-{one['last_step']}",
+            f"step {resumed['step']}" if resumed else "-",
+            f"{losses[0][1]:.4f}" if losses else "-",
+            f"{losses[-1][1]:.4f}" if losses else "-",
+        )
+    console.print(table)

@@ -1,0 +1,65 @@
+"""What really happened in a twin, read from the API, CloudWatch Logs and S3."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.exceptions import ClientError
+
+if TYPE_CHECKING:
+    from mypy_boto3_logs import CloudWatchLogsClient
+
+LOG_GROUP = "/aws/sagemaker/TrainingJobs"
+
+Document = dict[str, Any]
+
+
+def log_lines(logs: "CloudWatchLogsClient", training_job_name: str) -> list[str]:
+    """Everything a training job printed, in order."""
+    streams = logs.describe_log_streams(logGroupName=LOG_GROUP, logStreamNamePrefix=f"{training_job_name}/")
+    names = [stream["logStreamName"] for stream in streams["logStreams"]]
+    return [line for name in names for line in _stream(logs, name)]
+
+
+def _stream(logs: "CloudWatchLogsClient", name: str) -> Iterator[str]:
+    answer = logs.get_log_events(logGroupName=LOG_GROUP, logStreamName=name, startFromHead=True)
+    while answer["events"]:
+        yield from (event["message"] for event in answer["events"])
+        token = answer["nextForwardToken"]
+        answer = logs.get_log_events(
+            logGroupName=LOG_GROUP, logStreamName=name, startFromHead=True, nextToken=token
+        )
+
+
+class Bucket:
+    """Checkpoints as they lie in S3."""
+
+    def __init__(self) -> None:
+        self._s3 = boto3.client("s3")
+
+    def step(self, checkpoints: str) -> int:
+        """Of the newest whole checkpoint; 0 before the first."""
+        try:
+            return int(json.loads(self._read(f"{checkpoints}/status.json"))["step"])
+        except ClientError:
+            return 0
+
+    def hashes(self, checkpoints: str) -> dict[str, str]:
+        """SHA-256 by S3 URI of every object below the prefix."""
+        bucket, _, prefix = checkpoints.removeprefix("s3://").partition("/")
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{prefix}/")
+        uris = [f"s3://{bucket}/{one['Key']}" for page in pages for one in page.get("Contents", [])]
+        return {uri: hashlib.sha256(self._read(uri)).hexdigest() for uri in uris}
+
+    def _read(self, uri: str) -> bytes:
+        bucket, _, key = uri.removeprefix("s3://").partition("/")
+        body: bytes = self._s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+        return body
+
+
+def transitions(jobs: Iterable[Document]) -> list[Document]:
+    """Every step of every job, in the order in which they happened."""
+    steps = [{"job": job["name"], **line} for job in jobs for line in job["history"]]
+    return sorted(steps, key=lambda step: (step["at"], step["job"]))
