@@ -13,7 +13,7 @@ from trainmaster.adoption import adopted_job, note_of
 from trainmaster.errands import Errand, ErrandKind
 from trainmaster.errors import LostRaceError
 from trainmaster.governance.violations import Outcome, ViolationRecord
-from trainmaster.jobs import Job
+from trainmaster.jobs import Job, epoch_ms
 from trainmaster.notices import to_tell, unmanaged_notice
 from trainmaster.observer import Observer
 from trainmaster.policy import STRAYS, Policy, parse_policy
@@ -65,12 +65,10 @@ class Strays:
 
     def _is_adopted(self, alias: Alias) -> bool:
         """Attempt 0 of an adopted job carries no tag of ours; once it has ended the name may be used anew."""
-        job = self._job_of(alias)
-        return job is not None and job.spec.adopted and job.is_live and alias.attempt == job.attempt == 0
-
-    def _job_of(self, alias: Alias) -> Job | None:
         job = self.reader.job(alias.job)
-        return job if job is not None and job.spec.entry_id == alias.entry_id else None
+        if job is None or job.spec.entry_id != alias.entry_id:
+            return False
+        return job.spec.adopted and job.is_live and alias.attempt == job.attempt == 0
 
     def _look(
         self, training_job_name: str, alias: Alias | None, stored: StoredPolicy, policy: Policy
@@ -86,14 +84,9 @@ class Strays:
         if stack not in {None, self.stack}:
             return ()
         stray = Stray(described=described, tags=tags, is_ours=stack is not None, name_taken=alias is not None)
-        if is_excepted(stray, policy.governing.unmanaged_jobs) or self._was_adopted(stray, alias):
+        if is_excepted(stray, policy.governing.unmanaged_jobs):
             return ()
         return self._known_attempt(stray) or self._govern(stray, stored, policy)
-
-    def _was_adopted(self, stray: Stray, alias: Alias | None) -> bool:
-        """It is the one that an adopted job, by now ended or at a later attempt, began with."""
-        job = None if alias is None else self._job_of(alias)
-        return job is not None and job.spec.adopted and job.spec.submitted_at == stray.described.created_at
 
     def _known_attempt(self, stray: Stray) -> tuple[str, ...]:
         """A later attempt of a job that was restored to before it: that job finds it by itself."""
@@ -175,7 +168,7 @@ class Strays:
         """Nobody is told the same twice because the policy has another revision."""
         tell: tuple[Errand, ...] = ()
         if before is None or before.outcome is not record.outcome:
-            cause = f"stray#{record.training_job_name}#{record.revision}"
+            cause = f"unmanaged#{record.training_job_name}#{epoch_ms(record.at)}#{record.revision}"
             tell = (to_tell(unmanaged_notice(record), cause=cause, at=self.clock()),)
         return (*tell, self._stop(record)) if record.outcome is Outcome.STOPPED else tell
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from trainmaster.errands import Errand
 from trainmaster.errors import StopDeniedError
 from trainmaster.governance.violations import Outcome
+from trainmaster.jobs import epoch_ms
 from trainmaster.notices import not_stopped_notice, to_tell
 from trainmaster.scheduling.context import Pass
 
@@ -22,6 +23,7 @@ def _give_up(errand: Errand, why: str, now: Pass) -> None:
     found = errand.found
     assert found is not None, errand
     notice = not_stopped_notice(found.training_job_name, team=found.team, why=why)
-    tell = to_tell(notice, cause=f"not-stopped#{found.training_job_name}#{found.revision}", at=now.clock())
+    cause = f"not-stopped#{found.training_job_name}#{epoch_ms(found.at)}#{found.revision}"
+    tell = to_tell(notice, cause=cause, at=now.clock())
     given_up = replace(found, outcome=Outcome.NOT_STOPPED)
     now.store.record_violation(given_up, replaces=found, errands=[tell])
