@@ -13,7 +13,7 @@ from trainmaster.adoption import adopted_job, note_of
 from trainmaster.errands import Errand, ErrandKind
 from trainmaster.errors import LostRaceError
 from trainmaster.governance.violations import Outcome, ViolationRecord
-from trainmaster.jobs import Job, epoch_ms
+from trainmaster.jobs import epoch_ms
 from trainmaster.notices import to_tell, unmanaged_notice
 from trainmaster.observer import Observer
 from trainmaster.policy import STRAYS, Policy, parse_policy
@@ -96,10 +96,8 @@ class Strays:
         job = self.reader.job(found["base"])
         if job is not None and job.spec.entry_id == stray.tags.get(TAG_JOB):
             return _pools(self.observer.look(job)) or (job.spec.pool,)
-        cut = (
-            len(stray.name) == MAX_NAME_CHARACTERS
-        )  # then its job's name cannot be told, and it may be known
-        return (STRAYS,) if cut else ()
+        # Where the name had to be cut its job's name cannot be told, and that job may be known.
+        return (STRAYS,) if len(stray.name) == MAX_NAME_CHARACTERS else ()
 
     def _govern(self, stray: Stray, stored: StoredPolicy, policy: Policy) -> tuple[str, ...]:
         before = self.records.violation(stray.name, at=stray.described.created_at)
