@@ -3,6 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainmaster import metrics
+from trainmaster.metrics import NAMESPACE, STACK, Metric
+
 from tests.template.functions import FUNCTIONS
 from tests.template.stack import of_type, without
 
@@ -24,7 +27,17 @@ def _alarm(name: str, source: tuple[str, str, str, str], statistic: str, period:
     }
 
 
+def _own_alarm(name: str, metric: Metric, statistic: str, *, periods: int, threshold: int) -> dict[str, Any]:
+    """On a metric of ours, of the whole stack."""
+    assert metric.dimension is None or metric.also_whole, f"{metric.name} is not written without a dimension"
+    alarm = _alarm(name, (NAMESPACE, metric.name, STACK, "prod"), statistic, 300)
+    return {**alarm, "EvaluationPeriods": periods, "Threshold": threshold}
+
+
 def _expected_alarms() -> Iterator[dict[str, Any]]:
+    yield _own_alarm("oldest-wait", metrics.OLDEST_WAIT, "Maximum", periods=3, threshold=86400)
+    yield _own_alarm("unguarded-jobs", metrics.UNGUARDED, "Minimum", periods=12, threshold=1)
+    yield _own_alarm("errands-pending", metrics.ERRANDS_PENDING, "Maximum", periods=3, threshold=1)
     for logical_id, function in FUNCTIONS.items():
         name = function.folder.replace("_", "-")
         for metric in ("Errors", "Throttles"):

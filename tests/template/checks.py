@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tests.template import alarms, api, functions, messages, rights, state
+from tests.template import alarms, api, dashboards, functions, messages, rights, state
 
 # No check looks at any other type (and a policy, a function URL or a version could give rights away).
 TYPES = {
@@ -12,6 +12,7 @@ TYPES = {
     "AWS::ApiGateway::RestApi",
     "AWS::ApiGateway::Stage",
     "AWS::CloudWatch::Alarm",
+    "AWS::CloudWatch::Dashboard",
     "AWS::DynamoDB::Table",
     "AWS::Events::Rule",
     "AWS::IAM::Role",
@@ -64,6 +65,7 @@ CHECKS: tuple[Check, ...] = (
     messages.wrong_queue_policies,
     messages.wrong_topics,
     alarms.wrong_alarms,
+    dashboards.wrong_dashboard,
 )
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from trainmaster.metrics import NAMESPACE
+
 from tests.template.stack import PARAMETERS, of_type
 
 
@@ -34,7 +36,7 @@ ENVIRONMENT = {
     "TRAINMASTER_ALARM_TOPIC_ARN": "${AlarmTopic}",
     "TRAINMASTER_MAIL_TOPIC_ARN": "${MailTopic}",
     "POWERTOOLS_SERVICE_NAME": "trainmaster",
-    "POWERTOOLS_METRICS_NAMESPACE": "trainmaster",
+    "POWERTOOLS_METRICS_NAMESPACE": NAMESPACE,
 }
 ROUTES = {
     ("POST", "/add-job"),

@@ -37,6 +37,7 @@ PARAMETERS: dict[str, Any] = {
     "CheckpointBuckets": ["arn:aws:s3:::one", "arn:aws:s3:::two"],
     "StopUnmanagedJobs": "true",
     "CreateApiGatewayLogRole": "true",
+    "OldestWaitAlarmSeconds": 86400,
 }
 _NO_VALUE = object()
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {

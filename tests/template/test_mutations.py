@@ -18,7 +18,7 @@ Path = tuple[str | int, ...]
 FREE = re.compile(
     r"""
     /(Alarm)?Description$ | /Sid$ | /PolicyName$ | /DisplayName$ | /Metadata(/|$) | /Tags(/|$)
-    | ^ApiGateway\w+/Condition$
+    | ^(ApiGateway\w+|OldestWaitAlarm)/Condition$
     | ^Layer\w+/ (DeletionPolicy|Properties/LayerName)$
     | ^Api/Properties/ (Name|Body/(info(/.*)?|openapi))$ | /responses$
     """,

@@ -110,12 +110,19 @@ def test_the_log_role_of_the_region_is_left_alone_unless_asked_for():
     assert with_it.keys() - without.keys() == {"ApiGatewayAccount", "ApiGatewayLogRole"}
 
 
+def test_a_long_wait_is_told_only_where_the_stack_says_how_long():
+    assert stack.source()["Parameters"]["OldestWaitAlarmSeconds"]["Default"] == 0
+    with_it, without = stack.resources(), stack.resources(OldestWaitAlarmSeconds=0)
+    assert with_it.keys() - without.keys() == {"OldestWaitAlarm"}
+
+
 def test_two_stacks_share_no_name_but_the_one_that_is_a_parameter():
     def names(value):
         for key, one in value.items():
             if key in {
                 "AliasName",
                 "AlarmName",
+                "DashboardName",
                 "LogGroupName",
                 "QueueName",
                 "RoleName",

@@ -34,11 +34,11 @@ def started(job: WaitingJob) -> Start:
 
 
 def test_a_pass_that_did_nothing_says_who_waits_longest_and_what_is_left() -> None:
-    summary = Summary(looks=1, waiting_since=NOON - minutes(5), errands_left=3)
+    summary = Summary(looks=1, waiting_since=NOON - minutes(5), errands_overdue=3)
     samples = list(measuring.of_pass("main", summary, now=NOON))
     assert [(one.metric.name, one.dimensions, one.value) for one in samples] == [
-        ("OldestWaitSeconds", {"pool": "main"}, 300),
-        ("ErrandsPending", {"pool": "main"}, 3),
+        ("OldestWaitSeconds", ({"pool": "main"}, {}), 300),
+        ("ErrandsPending", ({"pool": "main"}, {}), 3),
     ]
 
 
@@ -113,7 +113,7 @@ def test_lost_training_is_wasted_gpu_hours_by_cause(instances: dict[str, int], h
 def test_a_reconcile_run_tells_the_depth_of_each_queue_and_who_goes_unwatched() -> None:
     samples = measuring.of_reconcile(Repairs(depths={"main": 7, "-": 0}, unguarded=2))
     assert [(one.metric.name, one.dimensions, one.value) for one in samples] == [
-        ("QueueDepth", {"pool": "main"}, 7),
-        ("QueueDepth", {"pool": "-"}, 0),
-        ("UnguardedJobs", {}, 2),
+        ("QueueDepth", ({"pool": "main"},), 7),
+        ("QueueDepth", ({"pool": "-"},), 0),
+        ("UnguardedJobs", ({},), 2),
     ]

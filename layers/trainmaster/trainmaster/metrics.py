@@ -27,6 +27,8 @@ class Metric:
     meaning: str
     dimension: str | None = None
     """Beside ``service``."""
+    also_whole: bool = False
+    """Written without its dimension too: an alarm cannot know the pools."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +39,12 @@ class Sample:
     """Value of the metric's dimension."""
 
     @property
-    def dimensions(self) -> Mapping[str, str]:
-        """Beside ``service``."""
-        return {} if self.metric.dimension is None else {self.metric.dimension: self.of}
+    def dimensions(self) -> tuple[Mapping[str, str], ...]:
+        """Sets of dimensions that it is written with, beside ``service``."""
+        if self.metric.dimension is None:
+            return ({},)
+        own = {self.metric.dimension: self.of}
+        return (own, {}) if self.metric.also_whole else (own,)
 
 
 QUEUE_DEPTH = Metric(
@@ -52,6 +57,7 @@ OLDEST_WAIT = Metric(
     name="OldestWaitSeconds",
     unit=Unit.SECONDS,
     dimension="pool",
+    also_whole=True,
     meaning="since the oldest of the jobs at the front of the queue that a pass did not start was submitted",
 )
 WAIT = Metric(
@@ -98,7 +104,8 @@ ERRANDS_PENDING = Metric(
     name="ErrandsPending",
     unit=Unit.COUNT,
     dimension="pool",
-    meaning="messages to be told and alarms to be deleted that a pass left undone; it counts to 100",
+    also_whole=True,
+    meaning="what is to be told or tidied up for more than five minutes and was not yet; it counts to 100",
 )
 SERVER_ERRORS = Metric(
     name="ServerErrors", unit=Unit.COUNT, meaning="calls of the API that were answered with 5xx"

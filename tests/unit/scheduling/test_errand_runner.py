@@ -200,3 +200,12 @@ def test_a_death_before_it_is_deleted_tells_it_again_under_the_same_id() -> None
     desk.runs()
     assert desk.events() == ["001#job-failed", "001#job-failed"]
     assert desk.left() == []
+
+
+def test_what_is_left_for_five_minutes_is_overdue() -> None:
+    desk = Desk()
+    desk.leaves(notice(1), notice(2))
+    desk.notifier = Refuses()  # type: ignore[assignment]
+    assert desk.runs().overdue == 0
+    desk.now += minutes(5)
+    assert desk.runs().overdue == 2

@@ -1,7 +1,7 @@
 """Metrics as lines of the log, which CloudWatch reads: its embedded metric format, by Powertools."""
 
+from collections import defaultdict
 from collections.abc import Iterable
-from itertools import groupby
 
 from aws_lambda_powertools.metrics import EphemeralMetrics
 
@@ -10,15 +10,14 @@ from trainmaster.metrics import Sample
 
 def write(samples: Iterable[Sample], *, stack: str) -> None:
     """One line for all samples with the same dimensions. The namespace is POWERTOOLS_METRICS_NAMESPACE."""
-    ordered = sorted(samples, key=_dimensions)
-    for dimensions, same in groupby(ordered, key=_dimensions):
+    by_dimensions: dict[tuple[tuple[str, str], ...], list[Sample]] = defaultdict(list)
+    for sample in samples:
+        for dimensions in sample.dimensions:
+            by_dimensions[tuple(dimensions.items())].append(sample)
+    for dimensions, same in by_dimensions.items():
         line = EphemeralMetrics(service=stack)
         for name, content in dimensions:
             line.add_dimension(name=name, value=content)
         for sample in same:
             line.add_metric(name=sample.metric.name, unit=sample.metric.unit.value, value=sample.value)
         line.flush_metrics()
-
-
-def _dimensions(sample: Sample) -> tuple[tuple[str, str], ...]:
-    return tuple(sample.dimensions.items())

@@ -17,6 +17,8 @@ LOOKED_AT = 100
 """Errands that it reads: those that cannot be done for now do not hide the ones behind them."""
 MAX_REFUSED = 3
 """Of one kind, then the look leaves the rest of it: without a connection each try takes seconds."""
+OVERDUE = timedelta(minutes=5)
+"""What is left for so long is an operator's business."""
 TAKEN_FOR = timedelta(minutes=3)
 """Longer than the function may run (120 s)."""
 
@@ -29,6 +31,8 @@ class ErrandsDone:
     failures: list[Exception] = field(default_factory=list)
     left: int = 0
     """Not done by this look, as far as it read."""
+    overdue: int = 0
+    """Of these, left for longer than ``OVERDUE``."""
     refused: Counter[ErrandKind] = field(default_factory=Counter)
 
     @property
@@ -50,7 +54,10 @@ def run_errands(now: Pass, *, until: datetime) -> ErrandsDone:
             break
         if result.wants(errand) and now.errands.take(now.pool, errand, until=at + TAKEN_FOR, now=at):
             _try(errand, now, result)
-    result.left = len(found) - len(result.done)
+    done = {errand.id for errand in result.done}
+    left = [errand for errand in found if errand.id not in done]
+    result.left = len(left)
+    result.overdue = sum(errand.at <= now.clock() - OVERDUE for errand in left)
     return result
 
 

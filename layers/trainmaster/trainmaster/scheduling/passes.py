@@ -110,8 +110,8 @@ class Summary:
     waiting_since: datetime | None = None
     """Submission of the oldest job at the front of the queue, as the last look found it."""
     errands: list[Errand] = field(default_factory=list)
-    errands_left: int = 0
-    """After the last look, as far as it read."""
+    errands_overdue: int = 0
+    """Left for long, after the last look and as far as it read."""
     postponed: int = 0
     reranked: int = 0
     """Jobs that got a score of the pool's new order."""
@@ -119,6 +119,6 @@ class Summary:
 
     def note(self, errands: ErrandsDone) -> None:
         self.errands += errands.done
-        self.errands_left = errands.left
+        self.errands_overdue = errands.overdue
         self.postponed += len(errands.postponed)
         self.failures += errands.failures

@@ -1,0 +1,71 @@
+"""The operator's dashboard: every metric of ours, dead letters and errors of every function; nothing else."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainmaster.metrics import METRICS, NAMESPACE, STACK
+
+from tests.template.functions import FUNCTIONS
+from tests.template.stack import of_type
+
+_SEARCH = re.compile(
+    r"SEARCH\('\{(?P<namespace>\w+),(?P<stack>\w+),(?P<dimension>\w+)\}"
+    r' MetricName="(?P<name>\w+)" (?P<filter>\w+)="prod"\', \'(Sum|Average|Maximum)\', 300\)'
+)
+
+
+def wrong_dashboard(stack: Mapping[str, Any]) -> Iterator[str]:
+    """A picture of what nobody measures is empty, and nobody is told so."""
+    ((name, dashboard),) = of_type(stack, "AWS::CloudWatch::Dashboard").items()
+    if dashboard["DashboardName"] != "trainmaster-prod":
+        yield f"{name} is named {dashboard['DashboardName']}"
+    shown = [one for widget in _widgets(dashboard) for one in widget["metrics"]]
+    ours = [_ours(one) for one in shown if _is_ours(one)]
+    others = {tuple(one[:4]) for one in shown if not _is_ours(one)}
+    yield from (f"{one} is not a metric of ours" for one in ours if one not in _expected())
+    yield from (f"{one} is not shown" for one in _expected() if one not in ours)
+    if others != set(_of_aws()):
+        yield f"of AWS's metrics {sorted(others)} are shown"
+
+
+def _widgets(dashboard: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for widget in json.loads(dashboard["DashboardBody"])["widgets"]:
+        assert widget["type"] == "metric"
+        assert widget["properties"]["region"] == "eu-west-1"
+        assert widget["properties"]["title"]
+        yield widget["properties"]
+
+
+def _is_ours(shown: list[Any]) -> bool:
+    return isinstance(shown[0], dict) or shown[0] == NAMESPACE
+
+
+def _ours(shown: list[Any]) -> tuple[str, str | None]:
+    """Name and dimension."""
+    if isinstance(shown[0], str):
+        _, name, dimension, value, _ = shown
+        return name, None if (dimension, value) == (STACK, "prod") else f"{dimension}={value}"
+    found = _SEARCH.fullmatch(shown[0]["expression"])
+    assert found is not None, shown
+    assert (found["namespace"], found["stack"], found["filter"]) == (NAMESPACE, STACK, STACK)
+    return found["name"], found["dimension"]
+
+
+def _expected() -> list[tuple[str, str | None]]:
+    """A pool's errands are nobody's business, their sum is."""
+    return [(one.name, None if one.name == "ErrandsPending" else one.dimension) for one in METRICS.values()]
+
+
+def _of_aws() -> Iterator[tuple[str, ...]]:
+    for function in FUNCTIONS:
+        yield ("AWS/Lambda", "Errors", "FunctionName", f"${{{function}}}")
+        if function != "ApiFunction":
+            queue = f"{function.removesuffix('Function').replace('Schedule', 'Doorbell')}DeadLetterQueue"
+            yield (
+                "AWS/SQS",
+                "ApproximateNumberOfMessagesVisible",
+                "QueueName",
+                f"${{{queue}.QueueName}}",
+            )
