@@ -23,6 +23,10 @@ class Image:
     tag: str | None = None
     digest: str | None = None
 
+    def __str__(self) -> str:
+        tag, digest = f":{self.tag}" if self.tag else "", f"@{self.digest}" if self.digest else ""
+        return f"{self.registry}/{self.repository}{tag}{digest}"
+
     def allows(self, other: "Image") -> bool:
         """The same registry and repository; and the same tag or digest where this one has it."""
         return (

@@ -13,6 +13,9 @@ class S3Location:
     key: str
     """As written; S3 takes it literally."""
 
+    def __str__(self) -> str:
+        return f"s3://{self.bucket}/{self.key}"
+
     @property
     def parts(self) -> tuple[str, ...]:
         """What stands between the slashes."""

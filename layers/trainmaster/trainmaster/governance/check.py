@@ -1,0 +1,66 @@
+"""Everything the rules of the policy, and of the job's team, have against a request."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from trainmaster.governance.debugging import check_debugging
+from trainmaster.governance.identity import check_keys, check_role
+from trainmaster.governance.images import check_images
+from trainmaster.governance.instances import check_instances
+from trainmaster.governance.memory_fit import check_memory
+from trainmaster.governance.network import check_network
+from trainmaster.governance.places import check_places
+from trainmaster.governance.tags import check_name, check_tags
+from trainmaster.governance.time_and_money import check_cost, check_time
+from trainmaster.governance.violations import Violation
+from trainmaster.policy.model import Policy, TeamPolicy
+from trainmaster.policy.rules import Rules
+from trainmaster.pricing import PriceTable
+from trainmaster.validation.sections import Section
+
+_CHECKS = (
+    check_tags,
+    check_name,
+    check_instances,
+    check_time,
+    check_network,
+    check_role,
+    check_images,
+    check_places,
+    check_keys,
+    check_debugging,
+    check_memory,
+)
+
+
+def check(body: Mapping[str, Any], *, team: str, policy: Policy) -> tuple[Violation, ...]:
+    """All violations, enforced and audited; the rules of the team come behind those of the policy.
+
+    Args:
+        body: A CreateTrainingJob request. It need not be a valid one: what cannot be read is not there.
+        team: Whose job it is; one that the policy does not know has no rules of its own.
+        policy: As it is in force.
+    """
+    prices = PriceTable(overrides=policy.prices)
+    found: dict[Violation, None] = {}
+    for prefix, rules in _in_force(policy, policy.team(team)):
+        for one in _violations(body, rules, prices):
+            found[replace(one, rule=prefix + one.rule)] = None
+    return tuple(found)
+
+
+def _in_force(policy: Policy, team: TeamPolicy | None) -> Iterator[tuple[str, Rules]]:
+    yield "", policy.rules
+    if team is not None:
+        yield f"teams.{team.name}.rules.", team.rules
+        lists = Rules(roles=team.roles, images=team.images, s3_prefixes=team.s3_prefixes)
+        yield f"teams.{team.name}.", lists
+
+
+def _violations(body: Section, rules: Rules, prices: PriceTable) -> Iterator[Violation]:
+    if rules == Rules():
+        return
+    for look in _CHECKS:
+        yield from look(body, rules)
+    yield from check_cost(body, rules, prices)

@@ -1,0 +1,54 @@
+"""Under which role, and with which keys."""
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from trainmaster.governance.fields import values_of
+from trainmaster.governance.violations import Violation
+from trainmaster.governance.wording import listed
+from trainmaster.policy.rules import Rules
+from trainmaster.validation.sections import Section
+
+_KEY_PARTS = 6
+_KEY = "key/"
+
+
+def check_role(body: Section, rules: Rules) -> Iterator[Violation]:
+    """Compared as they stand: a role of another path, account or partition is another role."""
+    rule = rules.roles
+    if rule is not None and body.get("RoleArn") not in rule.allow:
+        yield Violation(
+            rule="roles",
+            field="RoleArn",
+            message="is not a role that is allowed",
+            hint=f"use {listed(rule.allow)}",
+            mode=rule.mode,
+        )
+
+
+def check_keys(body: Section, rules: Rules) -> Iterator[Violation]:
+    rule = rules.kms_keys
+    if rule is None:
+        return
+    for found in values_of("KmsKeyId", dict(body)):
+        if not _is_key_arn(found.value):
+            message, hint = (
+                "is no key ARN, so its key is not known",
+                f"give the key ARN: {listed(rule.allow)}",
+            )
+        elif any(_matches(found.value, allowed) for allowed in rule.allow):
+            continue
+        else:
+            message, hint = "is not a key that is allowed", f"use {listed(rule.allow)}"
+        yield Violation(rule="kms_keys", field=found.field, message=message, hint=hint, mode=rule.mode)
+
+
+def _is_key_arn(text: str) -> bool:
+    parts = text.split(":")
+    return len(parts) == _KEY_PARTS and parts[2] == "kms" and parts[5].startswith(_KEY)
+
+
+def _matches(text: str, allowed: str) -> bool:
+    """A ``*`` stands for any characters within its part."""
+    parts, patterns = text.split(":"), allowed.split(":")
+    return all(fnmatchcase(part, pattern) for part, pattern in zip(parts, patterns, strict=True))
