@@ -75,7 +75,8 @@ def class_of(reason: str | None = None, *log: str, exit_code: int | None = None)
             "disk-full",
             id="of two on a line the more particular",
         ),
-        pytest.param("ClientError: something new", (), "unknown", id="a reason nobody knows"),
+        pytest.param("ClientError: something new", (), "user-code", id="SageMaker blames its customer"),
+        pytest.param("SomethingElse: new", (), "unknown", id="a reason nobody knows"),
         pytest.param(None, (), "unknown", id="no traces at all"),
         pytest.param("", ("", "   "), "unknown", id="empty ones"),
         pytest.param(

@@ -12,6 +12,9 @@ _NVSENTINEL = "https://github.com/NVIDIA/NVSentinel/issues/155"
 _NCCL = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html"
 _NCCL_TYPES = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api/types.html"
 _TORCH = "https://docs.pytorch.org/docs/stable/distributed.html"
+_NEURON = "https://awsdocs-neuron.readthedocs-hosted.com/en/latest/neuron-runtime/nrt-troubleshoot.html"
+_MPI = "https://github.com/horovod/horovod/issues/1950"
+_XLA = "https://github.com/jax-ml/jax/issues/19307"
 _OFI = "https://github.com/aws/aws-ofi-nccl/issues"
 _TENSORFLOW = "https://github.com/tensorflow/tensorflow/issues/51760"
 
@@ -19,7 +22,12 @@ _SERVICE, _CAPACITY = FailureClass.SERVICE, FailureClass.CAPACITY
 _HARDWARE, _NETWORK = FailureClass.HARDWARE, FailureClass.NETWORK
 
 SERVICE = (
-    signature(_SERVICE, Certainty.CODE, r"^\W{0,9}Internal(?:Server|Service)?(?:Error|Failure)\b", _API),
+    signature(
+        _SERVICE,
+        Certainty.CODE,
+        r"^\W{0,9}(?:Internal(?:Server|Service)?|ServiceUnavailable)(?:Error|Failure|Exception)\b",
+        _API,
+    ),
     signature(
         _SERVICE,
         Certainty.EXCEPTION,
@@ -34,7 +42,7 @@ CAPACITY = (
     signature(
         _CAPACITY,
         Certainty.CODE,
-        r"^\W{0,9}(?:CapacityError|(?:EC2)?Insufficient(?:Instance)?Capacity(?:Error)?)\b",
+        r"^\W{0,9}(?:CapacityError|(?:EC2)?Insufficient(?:Instance)?Capacity(?:Error)?|ResourceLimitExceeded)\b",
         _API,
     ),
     signature(
@@ -56,24 +64,32 @@ HARDWARE = (
         _CUDA,
     ),
     signature(
-        _HARDWARE, Certainty.CAUSE, r"fallen off the bus|GPU is lost|RmInitAdapter failed", _NVSENTINEL
+        _HARDWARE,
+        Certainty.CAUSE,
+        r"fallen off the bus|GPU is lost|RmInitAdapter failed|GSP timeout|RPC response from GPU"
+        r"|(?:PCIe Bus Error: severity|AER: )=?Uncorrect|row remapping failure",
+        _NVSENTINEL,
     ),
     signature(_HARDWARE, Certainty.CAUSE, r"NVRM: .{0,80}(?:cannot attach gpu|failed to (?:en)?able)", _XID),
     # Those that NVIDIA's catalogue blames on memory, links or the board, not on the program.
     signature(
         _HARDWARE,
         Certainty.CAUSE,
-        r"\bXid\b.{0,60}?[:)] {0,4}(?:48|6[234]|74|79|92|9[45]|11[09]|120|13[68]|140|14[3-9]|15[0-9])\b",
+        r"(?:\bXid\b.{0,60}?[:)]|previous Xid|\bXid) {0,4}"
+        r"(?:48|6[234]|74|79|92|9[45]|11[09]|120|13[68]|140|14[3-9]|15[0-9])\b",
         _XID,
     ),
     signature(
         _HARDWARE,
         Certainty.CAUSE,
         r"no CUDA-capable device is detected|unable to determine the device handle for GPU"
-        r"|couldn't communicate with the NVIDIA driver|CUDA error: system not yet initialized",
+        r"|couldn't communicate with the NVIDIA driver|CUDA error: system not yet initialized"
+        r"|device\(s\) is/are busy or unavailable|CUDA unknown error|CUDA error: unknown error"
+        r"|failed to initialize NVML: (?:unknown|GPU)",
         _CUDA,
     ),
     signature(_HARDWARE, Certainty.CAUSE, r"launched instance was unhealthy", _STATUS),
+    signature(_HARDWARE, Certainty.CAUSE, r"NRT_(?:EXEC_)?HW_ERR|uncorrectable (?:SRAM|HBM) error", _NEURON),
     signature(
         _HARDWARE,
         Certainty.CAUSE,
@@ -86,30 +102,23 @@ NETWORK = (
     signature(
         _NETWORK,
         Certainty.CONSEQUENCE,
-        r"watchdog caught collective operation timeout|NCCL watchdog thread terminated"
-        r"|collective operation timeout: |\bNCCL timeout\b|some NCCL operations have failed or timed out",
+        r"collective (?:operation )?timeout|NCCL watchdog thread terminated|watchdog got stuck"
+        r"|\bNCCL timeout\b|some NCCL operations have failed or timed out"
+        r"|NCCL communicator was aborted|HeartbeatMonitor",
         _TORCH,
         "A rank did not join a collective operation in time: look for one that is late, hangs or has died.",
     ),
     signature(
         _NETWORK,
         Certainty.CONSEQUENCE,
-        r"ncclSystemError|ncclRemoteError|ncclInternalError|NCCL.{0,200}unhandled system error"
-        r"|ncclCommInitRank.{0,40}unhandled system error|unhandled system error"
+        r"nccl(?:System|Remote|Internal)Error|unhandled system error"
         r"|remote process exited or there was a network error",
         _NCCL_TYPES,
     ),
     signature(
         _NETWORK,
         Certainty.CONSEQUENCE,
-        r"NCCL WARN .{0,200}(?:connection (?:reset|closed|refused|timed out)|broken pipe|no route to host"
-        r"|connect to .{0,100} failed|call to (?:recv|send|read|write|connect))",
-        _NCCL,
-    ),
-    signature(
-        _NETWORK,
-        Certainty.CONSEQUENCE,
-        r"NCCL WARN NET/(?:OFI|IB) .{0,300}(?:error|fail|RC: -?\d|only EFA provider)"
+        r"NCCL WARN NET/(?:OFI|IB) .{0,300}(?:error|fail|RC: -?\d|status=|only EFA provider)"
         r"|libfabric.{0,200}(?:error|fail)|aws-ofi-nccl initialization failed|fi_getinfo\(\) call failed",
         _OFI,
         "The network between the hosts (EFA) failed: check that the image has EFA and aws-ofi-nccl for this"
@@ -118,12 +127,37 @@ NETWORK = (
     signature(
         _NETWORK,
         Certainty.CONSEQUENCE,
+        r"(?:NCCL|CCOM) WARN .{0,200}(?:connection|broken pipe|no route to host|socket|timeout|timed out"
+        r"|network|bootstrap|call to (?:recv|send|read|write|connect))",
+        _NCCL,
+    ),
+    signature(
+        _NETWORK,
+        Certainty.CONSEQUENCE,
         r"Rendezvous(?:Connection|Timeout|Closed)Error|client socket has (?:timed out|failed)"
-        r"|connection to the C10d store has failed|DistNetworkError|DistStoreError"
-        r"|TCPStore.{0,100}(?:fail|timed? ?out)"
+        r"|connection to the C10d store has failed|Dist(?:Network|Store|Backend)Error"
+        r"|c10d.{0,200}timed out"
+        r"|TCPStore.{0,100}(?:fail|timed? ?out)|store based barrier"
+        r"|timed out initializing process group|wait timeout after|c10d.{0,200}cannot be retrieved"
         r"|connect\(\) timed out|timed out waiting \d{1,9} ?ms for (?:recv|send)|gloo/transport",
         _TORCH,
     ),
+    signature(
+        _NETWORK,
+        Certainty.CONSEQUENCE,
+        r"Horovod has been shut down|ORTE has lost communication|peer process has unexpectedly disconnected"
+        r"|lost (?:connection|communication) (?:to|with)|smddp.{0,100}(?:timeout|timed out|abort)",
+        _MPI,
+    ),
+    signature(
+        _NETWORK,
+        Certainty.CONSEQUENCE,
+        r"DEADLINE_EXCEEDED: |barrier timed out"
+        r"|coordination (?:service|agent).{0,200}(?:error|unavailable|heartbeat)"
+        r"|NCCL operation .{0,200}failed: (?:remote|unhandled system)|async NCCL error",
+        _XLA,
+    ),
+    signature(_NETWORK, Certainty.CONSEQUENCE, r"NRT_TIMEOUT|nrt_\w{1,40}.{0,100}timed? ?out", _NEURON),
     signature(_NETWORK, Certainty.CONSEQUENCE, r"\bNCCL: .{0,100}(?:error|abort)", _TENSORFLOW),
     signature(
         _NETWORK,
@@ -135,9 +169,10 @@ NETWORK = (
     signature(
         _NETWORK,
         Certainty.CONSEQUENCE,
-        r"(?:RuntimeError|DistBackendError|socket\.error|OSError)\b.{0,100}"
+        r"Connection(?:Reset|Refused|Aborted)Error|BrokenPipeError|\[Errno 1(?:04|07|1[0-3])\]"
+        r"|(?:RuntimeError|socket\.error|OSError)\b.{0,100}"
         r"(?:connection (?:reset|closed|refused)|broken pipe|socket timeout)"
-        r"|connection closed by remote peer|DistBackendError: NCCL error",
+        r"|connection (?:reset|closed) by (?:remote )?peer|transport endpoint is not connected",
         _TORCH,
     ),
 )

@@ -10,6 +10,8 @@ _XID = "https://docs.nvidia.com/deploy/xid-errors/"
 _NCCL = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api/types.html"
 _NAN = "https://github.com/facebookresearch/detectron2/issues/214"
 _GPU_ONLY = "https://github.com/aws/amazon-sagemaker-examples/issues/587"
+_PARSE = "https://github.com/aws/amazon-sagemaker-examples/issues/1017"
+_MPI = "https://github.com/horovod/horovod/issues/1421"
 _LOADER = "https://github.com/MhLiao/DB/issues/94"
 _PYTHON = "https://docs.python.org/3/library/exceptions.html"
 _SIGNALS = "https://man7.org/linux/man-pages/man7/signal.7.html"
@@ -56,15 +58,24 @@ PARTICULAR = (
     signature(
         _USER,
         Certainty.EXCEPTION,
-        r"ncclInvalidUsage|ncclInvalidArgument|duplicate GPU detected|invalid device ordinal",
+        r"ncclInvalid(?:Usage|Argument)|NCCL.{0,300}invalid usage|duplicate GPU detected"
+        r"|invalid device ordinal",
         _NCCL,
         "Ranks and GPUs do not match: each rank needs a GPU of its own.",
     ),
     signature(_USER, Certainty.EXCEPTION, r"please use a GPU instance", _GPU_ONLY),
     signature(
         _USER,
+        Certainty.EXCEPTION,
+        r"\bunable to parse\b|error when parsing|error tokenizing data|customer error: "
+        r"|exception during training",
+        _PARSE,
+        "The input data is not what the algorithm reads: check its format and content type.",
+    ),
+    signature(
+        _USER,
         Certainty.SIGNAL,
-        r"segmentation fault|\bSIGSEGV\b|signal 11\b|exit ?code ?:? ?-11\b",
+        r"segmentation fault|\bSIGSEGV\b|signal 11\b|(?:exit|return) ?code ?[:=]? ?-11\b",
         _LOADER,
         _NATIVE,
     ),
@@ -81,7 +92,7 @@ GENERAL = (
     signature(
         _USER,
         Certainty.EXIT,
-        r"\bSIGABRT\b|signal 6\b|exit ?code ?:? ?-6\b|core dumped|terminate called",
+        r"\bSIGABRT\b|signal 6\b|(?:exit|return) ?code ?[:=]? ?-6\b|core dumped|terminate called",
         _SIGNALS,
         _NATIVE,
     ),
@@ -91,5 +102,19 @@ GENERAL = (
         r"^\W{0,9}AlgorithmError|ExecuteUserScriptError|ChildFailedError|CalledProcessError"
         r"|Traceback \(most recent call last\)",
         _SAGEMAKER,
+    ),
+    signature(
+        _USER,
+        Certainty.EXIT,
+        r"exited with non-zero status|process returned a non-zero exit|process returned$"
+        r"|(?:exit|return) ?code ?[:=]? {0,4}[1-9]\d{0,2}\b",
+        _MPI,
+    ),
+    signature(
+        _USER,
+        Certainty.EXIT,
+        r"^\W{0,9}ClientError: ",
+        _SAGEMAKER,
+        "SageMaker blames the request or its data: read the failure reason.",
     ),
 )

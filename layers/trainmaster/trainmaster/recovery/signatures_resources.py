@@ -19,6 +19,8 @@ _PYTHON = "https://docs.python.org/3/library/exceptions.html#MemoryError"
 _ERRNO = "https://docs.python.org/3/library/errno.html"
 _KERNEL = "https://docs.kernel.org/admin-guide/mm/concepts.html#oom-killer"
 _ELASTIC = "https://docs.pytorch.org/docs/stable/elastic/errors.html"
+_NRT = "https://awsdocs-neuron.readthedocs-hosted.com/en/latest/neuron-runtime/nrt-troubleshoot.html"
+_RAY = "https://docs.ray.io/en/latest/ray-core/scheduling/ray-oom-prevention.html"
 _NEURON = "https://github.com/aws-neuron/aws-neuron-sdk/issues/426"
 _DISK = "https://github.com/aws/sagemaker-python-sdk/issues/128"
 
@@ -35,6 +37,7 @@ GPU_OOM = (
         _GPU,
         Certainty.CAUSE,
         r"CUDA out of memory|CUDA error: out of memory|torch\.(?:cuda\.)?OutOfMemoryError|HIP out of memory"
+        r"|failed to allocate the scratch space"
         r"|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|cudaMalloc failed: out of memory",
         _TORCH_MEMORY,
     ),
@@ -49,7 +52,13 @@ GPU_OOM = (
         r"OOM when allocating tensor|ran out of memory trying to allocate|ResourceExhaustedError.{0,100}OOM",
         _TENSORFLOW,
     ),
-    signature(_GPU, Certainty.CAUSE, r"RESOURCE_EXHAUSTED: out of memory", _XLA),
+    signature(_GPU, Certainty.CAUSE, r"RESOURCE_EXHAUSTED: (?:out of memory|.{0,60}allocat)", _XLA),
+    signature(
+        _GPU,
+        Certainty.CAUSE,
+        r"NRT_RESOURCE|nrt_\w{1,40} status=4\b|nrt_\w{1,40}.{0,100}allocation failure",
+        _NRT,
+    ),
 )
 
 HOST_OOM = (
@@ -85,11 +94,21 @@ HOST_OOM = (
     ),
     signature(_HOST, Certainty.CAUSE, r"system out of memory", _NEURON),
     signature(
+        _HOST, Certainty.CAUSE, r"ray\.exceptions\.OutOfMemoryError|running low on memory", _RAY, KILLED
+    ),
+    signature(
         _HOST,
         Certainty.SIGNAL,
-        r"exit ?code ?:? ?-9\b|signal 9\b|\bSIGKILL\b|(?-i:(?:^|\s)Killed(?:\s{2,9}|\s{0,9}$))",
+        r"(?:exit|return) ?code ?[:=]? ?-9\b|signal 9\b|\bSIGKILL\b|(?-i:(?:^|\s)Killed(?:\s{2,9}|\s{0,9}$))",
         _ELASTIC,
         KILLED,
+    ),
+    signature(
+        _HOST,
+        Certainty.SIGNAL,
+        r"(?:exit|return) ?code ?[:=]? ?-7\b|signal 7\b|\bSIGBUS\b|(?-i:^Bus error)",
+        _SHM,
+        _SHARED,
     ),
     signature(
         _HOST,
@@ -107,6 +126,10 @@ DISK_FULL = (
         _ERRNO,
     ),
     signature(
-        _FULL, Certainty.CAUSE, r"insufficient disk space|not enough (?:free )?disk space|disk is full", _DISK
+        _FULL,
+        Certainty.CAUSE,
+        r"insufficient disk space|not enough (?:free )?(?:disk )?space|disk (?:is )?full|ran out of disk"
+        r"|inline_container.{0,80}unexpected pos|PytorchStreamWriter failed writing",
+        _DISK,
     ),
 )

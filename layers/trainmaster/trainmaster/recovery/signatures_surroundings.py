@@ -33,7 +33,8 @@ IMAGE = (
         Certainty.CAUSE,
         r"cannot pull (?:the )?(?:algorithm )?(?:container|image)"
         r"|ImagePull(?:BackOff|Error)|CannotPull\w{1,30}Error"
-        r"|pull access denied|manifest (?:unknown|for .{1,200} not found)|no basic auth credentials",
+        r"|pull access denied|failed to pull image|requested access to the resource is denied"
+        r"|manifest (?:unknown|for .{1,200} not found)|no basic auth credentials",
         _PULL,
     ),
     signature(
@@ -48,7 +49,8 @@ IMAGE = (
         _IMAGE,
         Certainty.CAUSE,
         r"executable file not found|exec format error|exec user process caused|OCI runtime create failed"
-        r"|CannotStartContainerError|exec train failed|standard_init_linux|container_linux\.go",
+        r"|CannotStartContainerError|exec train failed"
+        r"|(?-i:^/usr/bin/env: .{1,60}: No such file)|standard_init_linux|container_linux\.go",
         _ENTRY,
         _STARTS_NOT,
     ),
@@ -93,7 +95,8 @@ DATA_ACCESS = (
         Certainty.CAUSE,
         r"an error occurred \((?:40[134]|AccessDenied(?:Exception)?|Forbidden|Unauthorized|NoSuchKey"
         r"|NoSuchBucket|NotFound|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken(?:Exception)?|AllAccessDisabled)\)"
-        r"|AccessDenied: |: access denied\b|\bNoSuchBucket\b|\bNoSuchKey\b",
+        r"|\bAccessDenied\b|: access denied\b|\bNoSuchBucket\b|\bNoSuchKey\b|not authorized to perform: s3:"
+        r"|the specified (?:bucket|key) does not exist|\bs3:(?:GetObject|PutObject|ListBucket)\b",
         _S3,
     ),
     signature(
@@ -106,7 +109,10 @@ DATA_ACCESS = (
         _DATA,
         Certainty.CAUSE,
         r"couldn't connect to 'https?://|HTTPSConnectionPool|NewConnectionError|network is unreachable"
-        r"|LocalEntryNotFoundError|max retries exceeded with url|EndpointConnectionError|ConnectTimeoutError",
+        r"|LocalEntryNotFoundError|max retries exceeded with url|EndpointConnectionError|ConnectTimeoutError"
+        r"|ReadTimeoutError|ConnectionClosedError|requests\.exceptions\.\w{1,40}|socket\.gaierror"
+        r"|urllib\.error\.URLError"
+        r"|ProtocolError: \('Connection",
         _HUB,
         _OUTSIDE,
     ),
@@ -120,7 +126,8 @@ DATA_ACCESS = (
     signature(
         _DATA,
         Certainty.CAUSE,
-        r"(?:unable|failed|cannot) to? ?mount|mount\.(?:nfs4?|lustre)|FSx .{0,60}(?:mount|fail)",
+        r"(?:unable to|failed to|cannot) mount|mount\.(?:nfs4?|lustre)|FSx .{0,60}(?:mount|fail)"
+        r"|stale file handle|\[Errno 5\] input/output error|remote I/O error",
         _FILE_SYSTEM,
         "The file system cannot be mounted: put the job into its VPC and open its ports to the job.",
     ),
