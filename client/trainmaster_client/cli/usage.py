@@ -11,6 +11,9 @@ from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
 from trainmaster_client.errors import MalformedViewError
 from trainmaster_client.printable import printable
 
+_CAUSES = {"warm_pool": "warm pool", "startup": "start-up"}
+"""As people write them; the others are words already."""
+
 
 def usage(
     *,
@@ -40,7 +43,11 @@ def usage_lines(document: Document) -> Iterator[str]:
             f"  budget: {_usd(budget['limit'])}, of it {_usd(budget['spent'])} spent and"
             f" {_usd(budget['reserved'])} reserved for what runs{warning}"
         )
-    yield from (f"  {printable(job['name'])}: {_line(job)}" for job in document.get("jobs") or ())
+    yield from _cause_lines(total)
+    for job in document.get("jobs") or ():
+        yield f"  {printable(job['name'])}: {_line(job)}"
+        if parts := _parts(job):
+            yield f"    {parts}"
     for taken in document.get("preemptions") or ():
         yield (
             f"  {printable(taken['at'])} {_party(taken, 'preemptor')} took room from"
@@ -48,11 +55,31 @@ def usage_lines(document: Document) -> Iterator[str]:
         )
 
 
+def _cause_lines(total: Document) -> Iterator[str]:
+    """One below the other, so that they can be compared; those that cost nothing too."""
+    if total["usd"] is None:
+        yield f"  of it known: {_usd(total.get('known_usd') or 0)}"
+        return
+    for cause, amount in (total.get("by") or {}).items():
+        share = 100 * amount / total["usd"] if total["usd"] else 0
+        yield f"  {_named(cause):<12}{amount:>12.2f} USD{share:>7.1f} %"
+    if total.get("saved_usd"):
+        yield f"  spot saved {total['saved_usd']:.2f} USD of what the same had cost on demand"
+
+
+def _named(cause: str) -> str:
+    return _CAUSES.get(cause, printable(cause))
+
+
 def _line(one: Document) -> str:
-    spent = [f"{printable(cause)} {amount:.2f}" for cause, amount in (one.get("by") or {}).items() if amount]
-    shares = f" ({', '.join(spent)})" if spent else ""
-    saved = f"; spot saved {one['saved_usd']:.2f} USD" if one.get("saved_usd") else ""
-    return f"{one['instance_hours']:g} instance-hours, {_usd(one['usd'])}{shares}{saved}"
+    return f"{one['instance_hours']:g} instance-hours, {_usd(one['usd'])}"
+
+
+def _parts(job: Document) -> str:
+    """What it was spent on, without what it was not."""
+    spent = [f"{_named(cause)} {amount:.2f}" for cause, amount in (job.get("by") or {}).items() if amount]
+    saved = [f"spot saved {job['saved_usd']:.2f} USD"] if job.get("saved_usd") else []
+    return "; ".join([*([", ".join(spent)] if spent else []), *saved])
 
 
 def _usd(amount: Any) -> str:  # noqa: ANN401  JSON

@@ -370,11 +370,46 @@ def test_usage_shows_the_budget_each_job_and_what_was_taken(trainmaster: Trainma
             "  budget: 30.00 USD, of it 25.00 USD spent and 3.50 USD reserved for what runs;"
             " 80 % or more are spent"
         ),
-        "  job1: 2.5 instance-hours, 25.00 USD (productive 20.00, startup 5.00); spot saved 12.50 USD",
+        "  of it known: 25.00 USD",
+        "  job1: 2.5 instance-hours, 25.00 USD",
+        "    productive 20.00, start-up 5.00; spot saved 12.50 USD",
         "  job2: 2.5 instance-hours, cost unknown: a price is missing",
         "  2026-11-21T01:00:00Z a job of team speech took room from job1: 0.25 instance-hours lost",
     ]
     assert api.received[0].query == {"team": ["vision"], "month": ["2026-11"]}
+
+
+def test_usage_compares_what_the_month_was_spent_on_in_60_columns(
+    trainmaster: Trainmaster, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by = {
+        "productive": 29000,
+        "preemption": 100,
+        "failures": 1250.5,
+        "idle": 0,
+        "warm_pool": 49.5,
+        "startup": 600,
+    }
+    total = {"instance_hours": 1234.5, "usd": 31000, "saved_usd": 4200, "by": by}
+    job = {"name": "llama-7", **total}
+    document = {"team": "vision", "month": "2026-11", "jobs": [job], "total": total, "preemptions": []}
+    script(api, "GET", "/usage", document)
+    monkeypatch.setenv("COLUMNS", "60")
+    printed = trainmaster("usage").out.splitlines()
+    assert [line.rstrip() for line in printed] == [
+        "Team vision, 2026-11: 1234.5 instance-hours, 31000.00 USD",
+        "  productive      29000.00 USD   93.5 %",
+        "  preemption        100.00 USD    0.3 %",
+        "  failures         1250.50 USD    4.0 %",
+        "  idle                0.00 USD    0.0 %",
+        "  warm pool          49.50 USD    0.2 %",
+        "  start-up          600.00 USD    1.9 %",
+        "  spot saved 4200.00 USD of what the same had cost on demand",
+        "  llama-7: 1234.5 instance-hours, 31000.00 USD",
+        "    productive 29000.00, preemption 100.00, failures",
+        "    1250.50, warm pool 49.50, start-up 600.00; spot saved",
+        "    4200.00 USD",
+    ]
 
 
 # ---- violations

@@ -14,9 +14,9 @@ def write(samples: Iterable[Sample], *, stack: str) -> None:
     for sample in samples:
         for dimensions in sample.dimensions:
             by_dimensions[tuple(dimensions.items())].append(sample)
-    for dimensions, same in by_dimensions.items():
+    for own, same in by_dimensions.items():
         line = EphemeralMetrics(service=stack)
-        for name, content in dimensions:
+        for name, content in own:
             line.add_dimension(name=name, value=content)
         for sample in same:
             line.add_metric(name=sample.metric.name, unit=sample.metric.unit.value, value=sample.value)
