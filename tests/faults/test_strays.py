@@ -193,6 +193,18 @@ def test_another_policy_judges_anew_what_still_runs(world: World) -> None:
     assert stops(world) == 1
 
 
+def test_what_became_of_one_that_has_ended_stays_written_whatever_the_policy_says_later(
+    new_world: NewWorld,
+) -> None:
+    world = new_world(policy("stop"))
+    outside(world)
+    world.sagemaker.end("stray", "Stopped")
+    world.api("PUT", "/policy", policy("audit"))
+    world.tell("stray")
+    world.schedule()
+    assert (found(world), told(world)) == ({"stray": "stopped"}, 1)
+
+
 def test_a_policy_that_changes_nothing_for_it_tells_nobody_again(world: World) -> None:
     outside(world)
     world.api("PUT", "/policy", policy("audit"))
