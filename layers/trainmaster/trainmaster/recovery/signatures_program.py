@@ -59,6 +59,7 @@ PARTICULAR = (
         _USER,
         Certainty.EXCEPTION,
         r"ncclInvalid(?:Usage|Argument)|NCCL.{0,300}invalid usage|duplicate GPU detected"
+        r"|SMDDP does not support"
         r"|invalid device ordinal",
         _NCCL,
         "Ranks and GPUs do not match: each rank needs a GPU of its own.",
@@ -106,7 +107,8 @@ GENERAL = (
     signature(
         _USER,
         Certainty.EXIT,
-        r"exited with non-zero status|process returned a non-zero exit|process returned$"
+        r"exited with (?:non-zero status|(?:exit )?(?:code|status) [1-9])"
+        r"|process returned(?: a non-zero exit|$)"
         r"|(?:exit|return) ?code ?[:=]? {0,4}[1-9]\d{0,2}\b",
         _MPI,
     ),

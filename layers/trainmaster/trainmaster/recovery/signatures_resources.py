@@ -129,7 +129,7 @@ DISK_FULL = (
         _FULL,
         Certainty.CAUSE,
         r"insufficient disk space|not enough (?:free )?(?:disk )?space|disk (?:is )?full|ran out of disk"
-        r"|inline_container.{0,80}unexpected pos|PytorchStreamWriter failed writing",
+        r"|\bunexpected pos \d{1,20} vs|PytorchStreamWriter failed writing",
         _DISK,
     ),
 )

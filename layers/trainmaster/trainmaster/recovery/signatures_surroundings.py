@@ -80,6 +80,7 @@ DATA_ACCESS = (
         _DATA,
         Certainty.CAUSE,
         r"data download failed|unable to download object|artifact upload failed|no S3 objects found under"
+        r"|no files? (?:were )?found (?:in|under) (?:path )?/opt/ml/input"
         r"|(?:S3Upload|S3Download)FailedError",
         _DOWNLOAD,
     ),
