@@ -13,12 +13,8 @@ class Row:
     """Why this version need not have a test of it yet."""
 
 
-_NEEDS_RECOVERY = (
-    "recovery comes with the governance of jobs; until then what fails while it stops has failed"
-)
 _NEEDS_RULES = "rules come with the governance of jobs; this version checks only what the pool can hold"
 _NOT_DUE = {
-    "B11": _NEEDS_RECOVERY,
     "C15": _NEEDS_RULES,
 }
 

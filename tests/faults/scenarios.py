@@ -27,6 +27,15 @@ class Scenario:
     """What the outside repeats by itself: the client its request."""
     watched: tuple[str, ...] = ()
     """Training jobs that have an alarm in the end."""
+    on_demand: tuple[str, ...] = ()
+    """Jobs that left spot."""
+
+
+SPOT = {"pools": [{"name": "main", "capacity": {A: 2}, "spot_capacity": {A: 1}}]}
+ON_SPOT = {
+    "EnableManagedSpotTraining": True,
+    "StoppingCondition": {"MaxRuntimeInSeconds": 3600, "MaxWaitTimeInSeconds": 7200},
+}
 
 
 def accepted(world: World, name: str, **fields: Any) -> None:
@@ -78,6 +87,28 @@ def much_to_repair(world: World) -> None:
     world.sagemaker.end("job2", "Completed")
     world.now += minutes(6)
     assert world.states("job2", "job3") == ["running", "starting"]
+
+
+def one_failed(world: World) -> None:
+    """Of what is not its fault: it comes back."""
+    two_run(world)
+    world.sagemaker.end("job1", "Failed", reason="InternalServerError: try again")
+
+
+def spot_is_no_good(world: World) -> None:
+    """Interrupted once more than the policy bears."""
+    accepted(world, "job1", **ON_SPOT)
+    world.schedule()
+    for _ in range(4):
+        world.sagemaker.train("job1")
+        world.sagemaker.interrupt("job1")
+
+
+def spot_fell_back(world: World) -> None:
+    spot_is_no_good(world)
+    world.tell("job1")
+    world.schedule()
+    world.sagemaker.end("job1", "Stopped")
 
 
 def job1_is_heard_of(world: World) -> None:
@@ -277,6 +308,15 @@ SCENARIOS = {
     "sweep alarms": Scenario(
         an_alarm_is_orphaned, World.reconcile, {"job1": "completed"}, policy=gpu_policy()
     ),
+    "a failure that is retried": Scenario(
+        one_failed, job1_is_heard_of, {"job1": "running", "job2": "running"}
+    ),
+    "too many interruptions": Scenario(
+        spot_is_no_good, job1_is_heard_of, {"job1": "running"}, policy=SPOT, on_demand=("job1",)
+    ),
+    "back on demand": Scenario(
+        spot_fell_back, job1_is_heard_of, {"job1": "running"}, policy=SPOT, on_demand=("job1",)
+    ),
     "reconcile": Scenario(
         much_to_repair, World.reconcile, {"job1": "completed", "job2": "completed", "job3": "running"}
     ),
@@ -332,7 +372,8 @@ def comes_to_rest(world: World, scenario: Scenario) -> dict[str, str]:
         rows = {pool.training_job_name for pool in world.wiring.reader.pool_state("main").warm_pools}
         settled = rows == set(world.sagemaker.available())
         watched = {idle_alarm(name) for name in scenario.watched}
-        if states == scenario.ends and settled and alarms(world) == watched:
+        moved = all(world.job(name).on_demand for name in scenario.on_demand)
+        if states == scenario.ends and settled and moved and alarms(world) == watched:
             return states
     unsettled = {**states, "warm pools or alarms": "were not settled"}
     return unsettled if states == scenario.ends else states

@@ -145,9 +145,21 @@ def test_B10_C6_a_job_that_completes_in_its_grace_time_does_not_come_back(preemp
     assert preempting.states("job1", "job4") == ["completed", "running"]
 
 
-def test_a_job_that_fails_while_it_is_preempted_is_failed(preempting: World) -> None:
-    ends(preempting, "job1", "Failed", reason="AlgorithmError: ValueError")
-    assert preempting.states("job1", "job4") == ["failed", "running"]
+@pytest.mark.parametrize(
+    ("reason", "state"),
+    [
+        pytest.param("AlgorithmError: ValueError: x, exit code: 1", "failed", id="a bug stays a bug"),
+        pytest.param("InternalServerError: We encountered an internal error.", "pending", id="worth a retry"),
+    ],
+)
+def test_B11_a_failure_while_it_is_preempted_is_judged_as_if_nobody_had_asked_it_to_stop(
+    reason: str, state: str, preempting: World
+) -> None:
+    ends(preempting, "job1", "Failed", reason=reason)
+    assert preempting.states("job1", "job4") == [state, "running"]
+    job = preempting.job("job1")
+    assert (job.retries, job.preemptions) == (int(state == "pending"), 0)
+    preempting.check("job1", "job2", "job4")
 
 
 @pytest.mark.parametrize("operation", ["GetItem", "DescribeTrainingJob", "TransactWriteItems"])

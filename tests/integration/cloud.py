@@ -16,6 +16,7 @@ from unittest import mock
 
 import botocore.session
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.config import Config
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 from moto.moto_api._internal.models import moto_api_backend
 from trainmaster.bootstrap import QUICK
@@ -140,9 +141,9 @@ class Cloud:
         assert self.plane is not None, "nobody lives here yet"
         return self.plane.now
 
-    def client(self, service: str) -> Any:
+    def client(self, service: str, *, config: Config = QUICK) -> Any:
         if service not in self._clients:
-            self._clients[service] = self._session.create_client(service, config=QUICK)
+            self._clients[service] = self._session.create_client(service, config=config)
         return self._clients[service]
 
     def forget_clients(self) -> None:

@@ -26,6 +26,8 @@ class TrainingJob:
     secondary: str = "Starting"
     reason: str | None = None
     training_since: datetime | None = None
+    transitions: list[dict[str, Any]] = field(default_factory=list)
+    """Times in Training and interruptions, the oldest first."""
     ended: datetime | None = None
     stops: int = 0
     selected_type: str | None = None
@@ -80,7 +82,7 @@ class SageMakerStub:
 
     def copy(self) -> "SageMakerStub":
         """Another one in the same state."""
-        jobs = {name: replace(job) for name, job in self.jobs.items()}
+        jobs = {name: replace(job, transitions=list(job.transitions)) for name, job in self.jobs.items()}
         refuse = {operation: list(errors) for operation, errors in self.refuse.items()}
         return replace(self, jobs=jobs, creates=list(self.creates), limits=dict(self.limits), refuse=refuse)
 
@@ -121,7 +123,7 @@ class SageMakerStub:
             "TrainingJobArn": ARN + body["TrainingJobName"],
             "TrainingJobStatus": job.status,
             "SecondaryStatus": job.secondary,
-            "SecondaryStatusTransitions": [{"Status": "Training", "StartTime": since}] if since else [],
+            "SecondaryStatusTransitions": job.transitions,
             "LastModifiedTime": self.clock(),
             "ResourceConfig": job.request["ResourceConfig"],
         }
@@ -215,9 +217,16 @@ class SageMakerStub:
     def train(self, name: str) -> None:
         job = self.jobs[name]
         job.secondary, job.training_since = "Training", job.training_since or self.clock()
+        job.transitions.append({"Status": "Training", "StartTime": self.clock()})
         preferences = job.request["ResourceConfig"].get("InstancePreferences")
         if preferences and job.selected_type is None:
             job.selected_type = preferences[-1]["InstanceType"]
+
+    def interrupt(self, name: str) -> None:
+        """Its spot instances are taken away; ``train`` goes on with others."""
+        job = self.jobs[name]
+        job.secondary = "Interrupted"
+        job.transitions.append({"Status": "Interrupted", "StartTime": self.clock()})
 
     def end(self, name: str, status: str, secondary: str | None = None, reason: str | None = None) -> None:
         job = self.jobs[name]
