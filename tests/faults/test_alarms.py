@@ -440,3 +440,34 @@ def test_H11_a_deleted_stack_leaves_table_and_key_and_says_how_its_alarms_go() -
         kept = (resources[name]["DeletionPolicy"], resources[name]["UpdateReplacePolicy"])
         assert kept == ("Retain", "Retain"), name
     assert f"--alarm-name-prefix {alarm_names.full_name('STACK', '')}" in text_of("docs/idle.md")
+
+
+# ---- policies that change
+
+
+def test_a_changed_policy_changes_the_alarms_of_jobs_that_run(new_world: NewWorld) -> None:
+    world = new_world(gpu_policy(utilization={"gpu_below_percent": 80, "for": "1h"}))
+    watched_job(world)
+    both = {idle_alarm("job1"), idle_alarm("job1", "utilization")}
+    assert alarms(world) == both
+
+    assert world.api("PUT", "/policy", gpu_policy(utilization={"for": "2h"}))["status"] == 200
+    a_run(world)
+    (found,) = world.cloud.client("cloudwatch").describe_alarms(
+        AlarmNames=[idle_alarm("job1", "utilization")]
+    )["MetricAlarms"]
+    assert (alarms(world), found["EvaluationPeriods"]) == (both, 24)
+
+    assert world.api("PUT", "/policy", gpu_policy())["status"] == 200
+    a_run(world)
+    assert alarms(world) == {idle_alarm("job1")}
+
+    assert world.api("PUT", "/policy", {"pools": gpu_policy()["pools"]})["status"] == 200
+    a_run(world)
+    assert (alarms(world), live(world).guarded) == (set(), None)
+
+
+def test_a_policy_that_asks_for_no_idleness_any_more_lets_an_idle_job_run(warned: World) -> None:
+    assert warned.api("PUT", "/policy", {"pools": gpu_policy()["pools"]})["status"] == 200
+    a_run(warned, minutes(30))
+    assert (warned.states("job1"), live(warned).idle_since) == (["running"], None)

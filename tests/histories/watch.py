@@ -46,7 +46,7 @@ class Watch:
             self.edges[before.state, after.state] += 1
         if after.state is S.STARTING and before.state is not S.STARTING:
             self._judge_start(after, guard)
-        if after.state is S.PREEMPTING and before.state is not S.PREEMPTING:
+        if after.state is S.PREEMPTING and before.state is not S.PREEMPTING and is_preempted(after):
             self._judge_preemption(before, guard)
         if after.attempt != before.attempt:
             self._judge_new_attempt(before, after)
@@ -167,6 +167,11 @@ class JudgedStore(MemoryJobStore):
         for change in changes:
             self._watch.judge(change, guard)
         return written
+
+
+def is_preempted(job: Job) -> bool:
+    """For another job; not for idle GPUs, nor for spot instances that are taken away too often."""
+    return job.reason is not None and job.reason.code == "preemption"
 
 
 def _summed(vectors: Iterable[Vector]) -> Counter[Capacity]:

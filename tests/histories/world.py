@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from trainmaster.alarm_sweep import AlarmSweep
+from trainmaster.alarms import Watched
 from trainmaster.api.patching import patch_job
 from trainmaster.api.single import cancel_job
 from trainmaster.api.submitting import add_job
@@ -64,6 +65,7 @@ class World:
     watch: Watch = field(init=False)
     scheduler: Scheduler = field(init=False)
     observer: Observer = field(init=False)
+    idle_watch: IdleWatch = field(init=False)
     reconciler: Reconciler = field(init=False)
     outside: Outside = field(init=False)
     entries: int = 0
@@ -112,6 +114,14 @@ class World:
             clock=self.clock,
             stack="trainmaster",
         )
+        self.idle_watch = IdleWatch(
+            alarms=watched(self.alarms),
+            reader=reader,
+            store=store,
+            policies=policies,
+            clock=self.clock,
+            stack="trainmaster",
+        )
         self.reconciler = Reconciler(
             policies=policies,
             queue=reader,
@@ -119,14 +129,7 @@ class World:
             observer=observer(None),
             alarm_sweep=AlarmSweep(
                 alarms=watched(self.alarms),
-                idle_watch=IdleWatch(
-                    alarms=watched(self.alarms),
-                    reader=reader,
-                    store=store,
-                    policies=policies,
-                    clock=self.clock,
-                    stack="trainmaster",
-                ),
+                idle_watch=self.idle_watch,
                 reader=reader,
                 store=store,
                 clock=self.clock,
@@ -179,14 +182,14 @@ class World:
         except TrainmasterError as error:  # the router makes a problem document of it
             return error
 
-    def run_pass(self) -> None:
+    def run_pass(self, pool: str = POOL) -> None:
         """A failed one leaves its ring in the queue."""
         try:
-            summary = self.scheduler.run(POOL, until=self.now + LONGEST)
+            summary = self.scheduler.run(pool, until=self.now + LONGEST)
         except TrainmasterError as error:
             if not error.retryable:
                 raise
-            self.doorbell.rung.append(POOL)
+            self.doorbell.rung.append(pool)
             return
         unexpected = [one for one in summary.failures if not isinstance(one, TrainmasterError)]
         assert unexpected == [], unexpected
@@ -195,6 +198,15 @@ class World:
         """As the function does; a failed one is tried again by Lambda, or is lost."""
         try:
             pool = self.observer.hear(training_job_name)
+            if pool is not None:
+                self.outside.doorbell.ring([pool])
+        except TrainmasterError as error:
+            if not error.retryable:
+                raise
+
+    def hear_alarm(self, watched: Watched) -> None:
+        try:
+            pool = self.idle_watch.look(watched)
             if pool is not None:
                 self.outside.doorbell.ring([pool])
         except TrainmasterError as error:

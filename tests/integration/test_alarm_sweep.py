@@ -141,6 +141,20 @@ def test_alarms_without_a_live_attempt_leave_an_errand_for_each_training_job(wor
     ]
 
 
+def test_an_alarm_of_an_earlier_policy_that_nobody_noted_is_deleted(world: World) -> None:
+    """Made by a pass that died before its note; meanwhile the policy wants less."""
+    world.watched(guarded=wanted_of(of(1, GPU), Watch(idle=Idle())).digest)
+    policy = Watch(idle=Idle())
+    list(world.sweep.run(world.sweep.read(), world.reader.running("main"), policy))
+    assert [errand.alarms for errand in world.errands()] == [("utilization-a",)]
+
+
+def test_alarms_of_an_attempt_that_has_none_yet_are_left_to_the_pass(world: World) -> None:
+    world.watched(guarded=None)
+    world.run()
+    assert world.errands() == ()
+
+
 def test_alarms_of_other_stacks_and_other_people_are_left_alone(world: World) -> None:
     for name in (
         "trainmaster-ml-2-idle-x",

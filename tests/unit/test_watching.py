@@ -17,8 +17,8 @@ DUE = NOON + minutes(10)
 
 
 def trains(*, state: JobState = JobState.RUNNING, **live: Any) -> Job:
-    values = {"training_since": NOON - minutes(60), "secondary_status": "Training"} | live
-    return live_job(state=state, live=attempt(**values))
+    values: dict[str, Any] = {"training_since": NOON - minutes(60), "secondary_status": "Training"}
+    return live_job(state=state, live=attempt(**values | live))
 
 
 def alarm(at: datetime = EARLIER) -> AlarmReading:

@@ -53,7 +53,7 @@ class AlarmSweep:
             except TrainmasterError as error:
                 yield error
         try:
-            self._sweep(readings, live)
+            self._sweep(readings, live, watch)
         except TrainmasterError as error:
             yield error
 
@@ -81,11 +81,16 @@ class AlarmSweep:
 
     def _lacks(self, entry: RunningJob, readings: Readings, watch: Watch) -> str | None:
         """An alarm that was made and is gone. Read by itself once more: it may be newer than the list."""
-        wanted = wanted_of(entry.vector, watch)
-        if entry.guarded is None or entry.guarded != wanted.digest:
-            return None
-        names = (one.name for one in alarms_of(entry.training_job_name, wanted, watch, stack=self.stack))
+        names = self._made(entry, watch)
         return next((one for one in names if one not in readings and self.alarms.reading(one) is None), None)
+
+    def _made(self, entry: RunningJob, watch: Watch) -> tuple[str, ...]:
+        """Names of all its alarms, where they are known to be made as the policy wants them."""
+        wanted = wanted_of(entry.vector, watch)
+        if entry.guarded != wanted.digest:
+            return ()
+        alarms = alarms_of(entry.training_job_name, wanted, watch, stack=self.stack)
+        return tuple(one.name for one in alarms)
 
     def _make_again(self, entry: RunningJob) -> None:
         job = self.reader.job(entry.name)
@@ -95,19 +100,28 @@ class AlarmSweep:
     def _commit(self, before: Job, after: Job) -> None:
         self.store.commit([Change(before=before, after=after)], at=self.clock())
 
-    def _sweep(self, readings: Readings, live: Sequence[RunningJob]) -> None:
+    def _sweep(self, readings: Readings, live: Sequence[RunningJob], watch: Watch) -> None:
         """``schedule`` deletes them: this function may only read alarms."""
-        names = {entry.training_job_name for entry in live}
-        orphans: dict[str, list[str]] = {}
+        attempts = {entry.training_job_name: entry for entry in live}
+        superfluous: dict[str, list[str]] = {}
         for name in sorted(readings, key=lambda one: ("." in one, one)):
             watched = watched_by(name, stack=self.stack)
-            if watched is not None and watched.training_job_name not in names and self._is_ours(watched):
-                orphans.setdefault(watched.training_job_name, []).append(
-                    relative_name(name, stack=self.stack)
-                )
-        if orphans:
-            errands = [deletion(job, alarms, at=self.clock()) for job, alarms in orphans.items()]
+            if watched is None:
+                continue
+            entry = attempts.get(watched.training_job_name)
+            is_wanted = self._is_wanted(name, entry, watch) if entry else not self._is_ours(watched)
+            if not is_wanted:
+                names = superfluous.setdefault(watched.training_job_name, [])
+                names.append(relative_name(name, stack=self.stack))
+        if superfluous:
+            errands = [deletion(job, alarms, at=self.clock()) for job, alarms in superfluous.items()]
             self.store.leave(STRAYS, errands)
+
+    def _is_wanted(self, name: str, entry: RunningJob, watch: Watch) -> bool:
+        """An earlier policy's may be left over from a pass that died before it noted that it had made it."""
+        if entry.state is not JobState.RUNNING or entry.guarded != wanted_of(entry.vector, watch).digest:
+            return True
+        return name in self._made(entry, watch)
 
     def _is_ours(self, watched: Watched) -> bool:
         return (
