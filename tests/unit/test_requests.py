@@ -403,6 +403,62 @@ def test_a_spot_job_pinned_to_on_demand_loses_flag_and_wait() -> None:
     assert asked["StoppingCondition"] == {"MaxRuntimeInSeconds": 3600}
 
 
+@pytest.mark.parametrize(
+    ("whole", "asked_for"),
+    [
+        pytest.param(spot(), {}, id="one type"),
+        pytest.param(
+            resources(InstanceGroups=GROUPS, VolumeSizeInGB=9),
+            {"InstanceGroups": GROUPS, "VolumeSizeInGB": 9},
+            id="groups",
+        ),
+        pytest.param(
+            resources(InstanceType="ml.p5.48xlarge", InstanceCount=1, VolumeSizeInGB=9)
+            | {"Tags": tag_list({"trainmaster:alternatives": "ml.g5.xlarge=4:spot@subnet-0ab1"})},
+            {"InstanceType": "ml.g5.xlarge", "InstanceCount": 4, "VolumeSizeInGB": 9},
+            id="an alternative",
+        ),
+    ],
+)
+def test_a_job_that_left_spot_asks_for_the_same_instances_on_demand(
+    whole: dict[str, Any], asked_for: dict[str, Any]
+) -> None:
+    whole = whole | {
+        "EnableManagedSpotTraining": True,
+        "StoppingCondition": {"MaxRuntimeInSeconds": 3600, "MaxWaitTimeInSeconds": 7200},
+    }
+    moved = replace(a_job(whole, attempt=1), on_demand=True)
+    (shape,) = moved.shapes
+    asked = started(whole, shape=shape, max_wait=moved.max_wait)
+    assert asked["EnableManagedSpotTraining"] is False
+    assert "MaxWaitTimeInSeconds" not in asked["StoppingCondition"]
+    assert asked["ResourceConfig"] == (asked_for or whole["ResourceConfig"])
+
+
+def test_shapes_that_are_the_same_on_demand_are_one() -> None:
+    both = tag_list({"trainmaster:alternatives": "ml.g5.xlarge=4:spot ml.g5.xlarge=4 ml.g5.xlarge=2:spot"})
+    moved = replace(a_job(body(Tags=both)), on_demand=True)
+    assert [shape.vector for shape in moved.shapes] == [
+        {on_demand("ml.g5.xlarge"): 4},
+        {on_demand("ml.g5.xlarge"): 2},
+    ]
+    assert [shape.warm_key is None for shape in moved.shapes] == [False, True]
+
+
+def test_a_halved_batch_is_in_the_request_beside_what_was_submitted() -> None:
+    whole = body(HyperParameters={"batch_size": "8", "lr": "0.1", **SDK})
+    moved = replace(a_job(whole, attempt=1), rewritten={"batch_size": "4"})
+    (shape,) = moved.spec.shapes
+    live = an_attempt("job1-r1-abcdef", number=1, shape=shape)
+    asked = attempt_request(whole, attempt=live, job=moved, stack="tm", capacity_wait=timedelta(minutes=30))
+    assert asked["HyperParameters"] == {
+        "batch_size": "4",
+        "lr": "0.1",
+        **SDK,
+        "sagemaker_instance_type": '"ml.p5.48xlarge"',
+    }
+
+
 def test_a_spot_job_that_stays_one_keeps_its_wait() -> None:
     asked = started(spot(run=3600, wait=7200))
     assert asked["EnableManagedSpotTraining"] is True

@@ -264,10 +264,7 @@ class Job:
     @property
     def shapes(self) -> tuple[Shape, ...]:
         """The forms it can run in from now on, the best first."""
-        if not self.on_demand:
-            return self.spec.shapes
-        moved = [on_demand(shape) for shape in self.spec.shapes]
-        return tuple(shape for index, shape in enumerate(moved) if shape not in moved[:index])
+        return on_demand(self.spec.shapes) if self.on_demand else self.spec.shapes
 
     @property
     def max_wait(self) -> timedelta | None:

@@ -75,12 +75,15 @@ class Shape:
         return sum(self.vector.values())
 
 
-def on_demand(shape: Shape) -> Shape:
-    """The same instances, not as spot."""
-    return replace(
-        shape,
-        vector={Capacity(capacity.instance_type): count for capacity, count in shape.vector.items()},
-    )
+def on_demand(shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+    """The same instances, not as spot; those that are equal then are one, with the warm key if one has it."""
+    found: dict[tuple[str, str | None], Shape] = {}
+    for shape in shapes:
+        vector = {Capacity(capacity.instance_type): count for capacity, count in shape.vector.items()}
+        key = (vector_text(vector), shape.subnet)
+        if key not in found or found[key].warm_key is None:
+            found[key] = replace(shape, vector=vector)
+    return tuple(found.values())
 
 
 class Choice(StrEnum):
