@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from trainmaster.failure_classes import FailureClass
 from trainmaster.recovery import Traces, diagnose
 from trainmaster.recovery.advice import ADVICE
+from trainmaster.recovery.evidence import readable
 from trainmaster.recovery.signatures import SIGNATURES
 
 OOM = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.70 GiB."
@@ -136,6 +137,13 @@ def test_a_diagnosis_has_advice_and_the_line_that_gave_it_away() -> None:
     assert found.exit_code == 1
 
 
+def test_a_line_that_says_more_has_advice_of_its_own() -> None:
+    line = "RuntimeError: DataLoader worker (pid 256) is killed by signal: Bus error."
+    found = diagnose(Traces(log_tail=(line,)))
+    assert found.failure_class == "host-oom"
+    assert found.advice.startswith("Data loader workers ran out of shared memory")
+
+
 def test_evidence_is_printable_and_cut() -> None:
     line = f"\x1b[31m{'x' * 500}\x00\u202e\ud800 {OOM} {'y' * 500}\n"
     evidence = diagnose(Traces(log_tail=(line,))).evidence
@@ -163,6 +171,11 @@ def test_evidence_never_repeats_a_secret(secret: str, before: int) -> None:
         evidence = diagnose(Traces(log_tail=(line,))).evidence
         assert evidence is not None
         assert not re.search(r"canary|wJalr|K7MDENG", evidence, re.IGNORECASE), line[-300:]
+
+
+def test_of_a_long_line_its_head_and_tail_are_looked_at() -> None:
+    text = readable(f"head {'x' * 10_000_000} tail")
+    assert (text[:8], text[-8:], len(text)) == ("head xxx", "xxx tail", 2005)
 
 
 def test_a_line_of_ten_megabytes_is_looked_at_from_both_ends() -> None:
