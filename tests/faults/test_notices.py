@@ -73,6 +73,16 @@ def test_while_nobody_can_be_told_jobs_start_and_nothing_is_forgotten(busy: Worl
     assert [mail.subject for mail in busy.messages.mails] == ["[trainmaster] Job Failed: job1"]
 
 
+def test_what_is_left_to_tell_of_a_pool_that_was_taken_out_of_the_policy_is_told(busy: World) -> None:
+    for name in ("job1", "job2"):
+        busy.sagemaker.end(name, "Completed")
+        busy.tell(name)
+    policies = busy.wiring.policies
+    policies.put({"pools": []}, pools=[], replaces=policies.current())
+    busy.schedule()
+    assert busy.messages.kinds() == ["Job Completed", "Job Completed"]
+
+
 def test_a_team_is_warned_of_its_budget_once_a_month(new_world: NewWorld) -> None:
     world = new_world(BUDGET)
     world.submit("first", StoppingCondition={"MaxRuntimeInSeconds": 3600})

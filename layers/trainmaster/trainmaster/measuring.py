@@ -17,12 +17,11 @@ _SECONDS_PER_HOUR = 3600
 
 def of_pass(pool: str, summary: Summary, *, now: datetime) -> Iterator[Sample]:
     """``now``: the end of the pass. A wait is measured up to it, so it is up to a pass too long."""
-    if not summary.looks:
-        return
-    oldest = summary.waiting_since
-    wait = 0.0 if oldest is None else (now - oldest).total_seconds()
-    yield Sample(metric=metrics.OLDEST_WAIT, value=wait, of=pool)
-    yield Sample(metric=metrics.ERRANDS_PENDING, value=summary.errands_overdue, of=pool)
+    if summary.looks:
+        oldest = summary.waiting_since
+        wait = 0.0 if oldest is None else (now - oldest).total_seconds()
+        yield Sample(metric=metrics.OLDEST_WAIT, value=wait, of=pool)
+        yield Sample(metric=metrics.ERRANDS_PENDING, value=summary.errands_overdue, of=pool)
     if summary.started:
         yield Sample(metric=metrics.STARTS, value=len(summary.started), of=pool)
     for job in (start.job for start in summary.started):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from trainmaster.errands import Errand
-from trainmaster.policy import parse_policy
+from trainmaster.policy import Policy, PoolPolicy, parse_policy
 from trainmaster.ports import (
     AlarmKeeper,
     Clock,
@@ -16,14 +16,16 @@ from trainmaster.ports import (
     PolicyStore,
     PoolReader,
     SnapshotReader,
+    StoredPolicy,
     TrainingApi,
 )
 from trainmaster.scheduling.actions import Action, Start
 from trainmaster.scheduling.context import Pass
-from trainmaster.scheduling.errand_runner import ErrandsDone, run_errands
-from trainmaster.scheduling.executor import execute, explain
+from trainmaster.scheduling.errand_runner import run_errands
+from trainmaster.scheduling.executor import Outcome, execute, explain
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.reranking import Reranker, needs_reranking
+from trainmaster.scheduling.snapshot import Snapshot
 from trainmaster.scheduling.stray_pool import rules_for
 
 LONGEST = timedelta(seconds=90)
@@ -59,12 +61,39 @@ class Scheduler:
         policy = parse_policy(stored.document)
         written = policy.pool(name)
         if written is None:
-            return False
+            return self._tell(
+                self._pass(PoolPolicy(name=name, capacity={}), policy, stored), summary, until=until
+            )
         snapshot = self.snapshots.snapshot(written, policy=policy, paused=stored.paused, now=self.clock())
-        pool = rules_for(written, snapshot)
-        decided = plan(snapshot, pool, now=self.clock())
-        context = Pass(
-            pool=name,
+        rules = rules_for(written, snapshot)
+        decided = plan(snapshot, rules, now=self.clock())
+        now = self._pass(rules, policy, stored)
+        outcome = execute(decided, now)
+        summary.note(outcome, snapshot)
+        more = self._tell(now, summary, until=until)
+        if outcome.gave_up:
+            return False
+        if outcome.done or more:
+            return True
+        explain(decided.reasons, snapshot.waiting, now)
+        if not needs_reranking(snapshot, rules):
+            return False
+        summary.reranked += self.reranker.run(rules, until=until)
+        return True
+
+    @staticmethod
+    def _tell(now: Pass, summary: "Summary", *, until: datetime) -> bool:
+        """Do errands, also of a pool that the policy has no more; True when there are more."""
+        errands = run_errands(now, until=until)
+        summary.errands += errands.done
+        summary.errands_overdue = errands.overdue
+        summary.postponed += len(errands.postponed)
+        summary.failures += errands.failures
+        return errands.more
+
+    def _pass(self, rules: PoolPolicy, policy: Policy, stored: StoredPolicy) -> Pass:
+        return Pass(
+            pool=rules.name,
             policy_version=stored.version,
             store=self.store,
             errands=self.errands,
@@ -77,26 +106,8 @@ class Scheduler:
             clock=self.clock,
             stack=self.stack,
             policy=policy,
-            rules=pool,
+            rules=rules,
         )
-        outcome = execute(decided, context)
-        summary.looks += 1
-        summary.done += outcome.done
-        summary.started += outcome.started
-        summary.waiting_since = min((job.submitted_at for job in snapshot.waiting), default=None)
-        summary.postponed += len(outcome.postponed)
-        summary.failures += outcome.failures
-        errands = run_errands(context, until=until)
-        summary.note(errands)
-        if outcome.gave_up:
-            return False
-        if outcome.done or errands.more:
-            return True
-        explain(decided.reasons, snapshot.waiting, context)
-        if not needs_reranking(snapshot, pool):
-            return False
-        summary.reranked += self.reranker.run(pool, until=until)
-        return True
 
 
 @dataclass(slots=True)
@@ -117,8 +128,10 @@ class Summary:
     """Jobs that got a score of the pool's new order."""
     failures: list[Exception] = field(default_factory=list)
 
-    def note(self, errands: ErrandsDone) -> None:
-        self.errands += errands.done
-        self.errands_overdue = errands.overdue
-        self.postponed += len(errands.postponed)
-        self.failures += errands.failures
+    def note(self, outcome: Outcome, snapshot: Snapshot) -> None:
+        self.looks += 1
+        self.done += outcome.done
+        self.started += outcome.started
+        self.waiting_since = min((job.submitted_at for job in snapshot.waiting), default=None)
+        self.postponed += len(outcome.postponed)
+        self.failures += outcome.failures
