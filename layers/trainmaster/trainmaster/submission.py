@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from trainmaster import governance
 from trainmaster.errors import FieldError, PolicyViolationError, TeamLimit, TooManyRequestsError
+from trainmaster.governance.violations import Outcome, Violation, ViolationRecord
 from trainmaster.jobs import (
     Job,
     JobSpec,
@@ -13,6 +15,7 @@ from trainmaster.jobs import (
     epoch_ms,
 )
 from trainmaster.policy import Policy, PoolPolicy
+from trainmaster.policy.governing import Mode
 from trainmaster.request_errors import Path, path_text
 from trainmaster.requests import Ask, body_hash
 from trainmaster.scheduling.ordering import score_of
@@ -53,6 +56,8 @@ class Verdict:
     pool: PoolPolicy | None
     """Where the job would wait; None when its types have no common pool."""
     violations: tuple[FieldError, ...]
+    audited: tuple[Violation, ...] = ()
+    """Of rules that are not enforced: the job is accepted, and they are written down."""
 
     def accepted(self) -> PoolPolicy:
         """The pool. Raises PolicyViolationError with everything the policy has against the submission."""
@@ -65,8 +70,16 @@ class Verdict:
 
 def judge(submission: Submission, policy: Policy) -> Verdict:
     """Find the pool and every rule and limit of the policy that the submission violates."""
-    violations = (*_pool_violations(submission, policy), *_priority_violations(submission, policy))
-    return Verdict(pool=policy.pool_of(_types(submission.ask)), violations=violations)
+    found = governance.check(submission.body, team=submission.team, policy=policy)
+    return Verdict(
+        pool=policy.pool_of(_types(submission.ask)),
+        violations=(
+            *_pool_violations(submission, policy),
+            *_priority_violations(submission, policy),
+            *(one.as_field_error() for one in found if one.mode is Mode.ENFORCE),
+        ),
+        audited=tuple(one for one in found if one.mode is Mode.AUDIT),
+    )
 
 
 def new_job(
@@ -106,6 +119,22 @@ def new_job(
         priority=priority,
         score=score_of(spec, priority, pool),
         ranked_by=pool.order_key,
+    )
+
+
+def audit_record(
+    job: Job, submission: Submission, audited: tuple[Violation, ...], *, revision: int
+) -> ViolationRecord:
+    """What is kept of an accepted job with violations; the same for the same job, however often."""
+    return ViolationRecord(
+        at=job.spec.submitted_at,
+        training_job_name=job.name,
+        team=job.spec.team,
+        role_arn=submission.ask.role_arn,
+        unmanaged=False,
+        outcome=Outcome.AUDITED,
+        violations=audited,
+        revision=revision,
     )
 
 

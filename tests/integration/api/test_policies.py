@@ -39,11 +39,12 @@ def test_before_the_first_policy_there_is_the_empty_one(api: Api) -> None:
 
 
 def test_a_new_policy_is_in_force_at_once(api: Api) -> None:
-    document = with_pools({"name": "p5", "capacity": {P5: 9}}, POOLS[1]) | {"idle": {"for": "15m"}}
+    mail = {"notifications": {"email": ["ml@example.com"]}}
+    document = with_pools({"name": "p5", "capacity": {P5: 9}}, POOLS[1]) | mail
     answer = put(api, document)
     assert (answer.status, answer.json["revision"]) == (200, 2)
     assert answer.json["policy"] == document
-    assert [warning["field"] for warning in answer.json["warnings"]] == ["idle"]
+    assert [warning["field"] for warning in answer.json["warnings"]] == ["notifications.email"]
     assert api.get("/pools").json["pools"][0]["capacity"] == {P5: 9}
     assert api.get("/policy", user=ADMIN).json == answer.json
     assert api.doorbell.pools == ["g5", "p5"]
@@ -129,7 +130,8 @@ def test_a_pool_that_goes_is_told_too(api: Api) -> None:
 
 
 def test_the_largest_document_is_stored_whatever_its_script(api: Api) -> None:
-    document = {**DOCUMENT, "rules": {"note": "\N{LATIN SMALL LETTER E WITH ACUTE}" * 125_000}}
+    long = "\N{LATIN SMALL LETTER E WITH ACUTE}" * 120
+    document = {**DOCUMENT, "rules": {"required_tags": [f"{long}{number}" for number in range(1000)]}}
     assert put(api, json.dumps(document, ensure_ascii=False)).status == 200
     assert api.get("/policy", user=ADMIN).json["policy"] == document
 
@@ -298,12 +300,12 @@ def changes(api: Api, document: object) -> list[tuple[str, str, str]]:
 
 def test_a_dry_run_answers_as_the_put_would_and_changes_nothing(api: Api) -> None:
     api.doorbell.pools.clear()
-    document = {**DOCUMENT, "idle": {"for": "15m"}}
+    document = {**DOCUMENT, "notifications": {"email": ["ml@example.com"]}}
     answer = tried(api, document)
     assert answer.status == 200
     assert answer.json.keys() == {"revision", "paused", "policy", "warnings", "changes", "truncated"}
     assert (answer.json["revision"], answer.json["policy"]) == (2, document)
-    assert [warning["field"] for warning in answer.json["warnings"]] == ["idle"]
+    assert [warning["field"] for warning in answer.json["warnings"]] == ["notifications.email"]
     assert (answer.json["changes"], answer.json["truncated"]) == ([], False)
     assert api.doorbell.pools == []
     assert put(api, document).json.keys() == answer.json.keys() - {"changes", "truncated"}

@@ -390,3 +390,94 @@ def test_what_earlier_jobs_of_the_shape_took_is_a_guess_for_the_next(api: Api) -
     api.submit("b")
     assert api.job("b").spec.predicted == timedelta(minutes=40)
     assert api.job("earlier").spec.predicted is None
+
+
+RULES = {
+    "vpc_required": True,
+    "max_instances": {"mode": "enforce", "value": 4},
+    "network_isolation": {"mode": "audit"},
+    "name_prefix": {"mode": "audit", "one_of": ["vision-"]},
+}
+
+
+def govern(api: Api, **changes: Any) -> None:
+    api.policies.put({**DOCUMENT, **changes}, pools=["p5", "g5"], replaces=api.policies.current())
+
+
+def kept(api: Api) -> list[tuple[str, str, list[str]]]:
+    """Job, what became of it and which rules, of everything that was written down."""
+    month = f"{api.now:%Y-%m}"
+    return [
+        (one.training_job_name, one.outcome.value, [violation.rule for violation in one.violations])
+        for one in api.reader.violations(month, after=None, limit=99)
+    ]
+
+
+def test_rules_are_refused_together_with_everything_else(api: Api) -> None:
+    govern(api, rules=RULES)
+    request = resources(InstanceType=P5, InstanceCount=5) | {"Tags": tags(priority="900")}
+    answer = api.call("POST", "/add-job", request)
+    assert answer.status == 422
+    assert [(one["rule"], one["field"]) for one in answer.json["errors"]] == [
+        ("never-fits", "ResourceConfig.InstanceCount"),
+        ("max-priority", "Tags[0].Value"),
+        ("max_instances", "ResourceConfig.InstanceCount"),
+        ("vpc_required", "VpcConfig"),
+    ]
+    assert (api.names(), kept(api)) == ([], [])
+
+
+def test_a_team_is_held_to_its_own_roles_images_and_places(api: Api) -> None:
+    vision, speech = DOCUMENT["teams"]
+    own = {"roles": ["arn:aws:iam::111122223333:role/other"], "s3_prefixes": ["s3://vision-data/out"]}
+    govern(api, teams=[{**vision, **own}, speech])
+    answer = api.call("POST", "/add-job", body())
+    assert [(one["rule"], one["field"]) for one in answer.json["errors"]] == [
+        ("teams.vision.roles", "RoleArn")
+    ]
+    assert api.call("POST", "/add-job", body(), user=BOB).status == 201
+
+
+def test_what_is_only_audited_is_accepted_warned_of_and_written_down_once(api: Api) -> None:
+    govern(api, rules={**RULES, "vpc_required": False})
+    first = api.call("POST", "/add-job", body())
+    assert first.status == 201
+    assert [(one["rule"], one["field"]) for one in first.json["warnings"]] == [
+        ("name_prefix", "TrainingJobName"),
+        ("network_isolation", "EnableNetworkIsolation"),
+    ]
+    assert kept(api) == [(NAME, "audited", ["name_prefix", "network_isolation"])]
+    assert api.doorbell.pools == ["p5", "-"]
+    (errand,) = api.store.errands("-", limit=9)
+    assert (errand.notice.kind, errand.notice.job) == ("Rule Violated", NAME)
+    again = api.call("POST", "/add-job", body())
+    assert (again.status, again.json["warnings"]) == (200, first.json["warnings"])
+    assert len(kept(api)) == len(api.store.errands("-", limit=9)) == 1
+
+
+def test_an_audit_that_was_not_written_down_is_by_the_same_request_again(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    govern(api, rules={**RULES, "vpc_required": False})
+
+    def dies(*_: object, **__: object) -> bool:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(api.store, "record_violation", dies)
+        with pytest.raises(KeyboardInterrupt):
+            api.call("POST", "/add-job", body())
+    assert (api.names(), kept(api)) == ([NAME], [])
+    api.now += timedelta(days=2)
+    assert api.call("POST", "/add-job", body()).status == 200
+    assert kept(api) == [(NAME, "audited", ["name_prefix", "network_isolation"])]
+
+
+def test_a_dry_run_lists_what_is_enforced_and_writes_nothing_down(api: Api) -> None:
+    govern(api, rules=RULES)
+    answer = dry_run(api, body())
+    assert (answer.json["valid"], [one["rule"] for one in answer.json["violations"]]) == (
+        False,
+        ["vpc_required"],
+    )
+    assert (api.names(), kept(api)) == ([], [])

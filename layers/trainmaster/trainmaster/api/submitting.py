@@ -1,5 +1,6 @@
 """POST /add-job: into the queue, or only what would happen."""
 
+from dataclasses import replace
 from http import HTTPStatus
 
 from trainmaster.api.foreseeing import UNFORESEEN, foresee
@@ -12,15 +13,18 @@ from trainmaster.errors import (
     LostRaceError,
     TeamLimitError,
 )
+from trainmaster.governance import Violation
 from trainmaster.identity import team_for
 from trainmaster.jobs import Job
-from trainmaster.policy import PoolPolicy
+from trainmaster.notices import rule_violated_notice, to_tell
+from trainmaster.policy import STRAYS, PoolPolicy
 from trainmaster.ports import Admission
 from trainmaster.requests import canonical, read_request
 from trainmaster.shapes import lane_text
 from trainmaster.strict_json import parse_object
 from trainmaster.submission import (
     Submission,
+    audit_record,
     is_same_submission,
     judge,
     new_job,
@@ -53,11 +57,12 @@ def _submit(visit: Visit, submission: Submission) -> Answer:
     """Store the job, then ring; look for an earlier job of the name only when there is something to explain.
 
     Crash safety: the job and everything that belongs to it are one transaction; a death before the ring
-    costs up to a minute, until the reconciler rings.
+    costs up to a minute, until the reconciler rings. What rules only audit is written behind it: after a
+    death in between the same request again writes it down.
     """
     verdict = judge(submission, visit.policy)
     if verdict.violations and (repeated := _existing(visit, submission)):
-        return _answer(visit, repeated, HTTPStatus.OK)
+        return _answer(visit, submission, repeated, verdict.audited)
     pool = verdict.accepted()
     job = _new(visit, submission, pool)
     admission = Admission(policy_version=visit.stored.version, limits=pool.limits)
@@ -69,8 +74,9 @@ def _submit(visit: Visit, submission: Submission) -> Answer:
         existing = _existing(visit, submission)
         if existing is None:
             raise LostRaceError("the policy or the name was changed meanwhile; try again") from error
-        return _answer(visit, existing, HTTPStatus.OK)
-    return _answer(visit, job, HTTPStatus.CREATED)
+        return _answer(visit, submission, existing, verdict.audited)
+    answer = _answer(visit, submission, job, verdict.audited)
+    return replace(answer, status=HTTPStatus.CREATED)
 
 
 def _new(visit: Visit, submission: Submission, pool: PoolPolicy) -> Job:
@@ -103,16 +109,30 @@ def _name_in_use(job: Job, visit: Visit) -> JobConflictError:
     return JobConflictError(f"the name is in use {whose}", errors=[error])
 
 
-def _answer(visit: Visit, job: Job, status: HTTPStatus) -> Answer:
+def _answer(visit: Visit, submission: Submission, job: Job, audited: tuple[Violation, ...]) -> Answer:
+    """What is stored, with what was audited of it written down."""
     outside = visit.outside
+    strays = _written_down(visit, submission, job, audited)
     if job.is_waiting:
-        ring(outside.doorbell, [job.spec.pool])
+        ring(outside.doorbell, [job.spec.pool, *strays])
     around = Surroundings(
         now=outside.clock(),
         pool=visit.policy.pool(job.spec.pool),
         place=place_if_short(job, outside.reader),
     )
-    return Answer(status=status, body={"job": job_view(job, around), "warnings": []})
+    warnings = [field_error_view(one.as_field_error()) for one in audited]
+    return Answer(status=HTTPStatus.OK, body={"job": job_view(job, around), "warnings": warnings})
+
+
+def _written_down(
+    visit: Visit, submission: Submission, job: Job, audited: tuple[Violation, ...]
+) -> tuple[str, ...]:
+    """Where somebody is to be told of it now; nowhere when that is done already."""
+    if not audited:
+        return ()
+    record = audit_record(job, submission, audited, revision=visit.stored.revision)
+    tell = to_tell(rule_violated_notice(record), cause=f"audited#{job.spec.entry_id}", at=record.at)
+    return (STRAYS,) if visit.outside.store.record_violation(record, errands=[tell]) else ()
 
 
 def _dry_run(visit: Visit, submission: Submission) -> Answer:

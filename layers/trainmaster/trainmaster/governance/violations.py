@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from trainmaster.errors import FieldError
 from trainmaster.policy.governing import Mode
 
 
@@ -20,6 +21,9 @@ class Violation:
     hint: str
     """What is allowed."""
     mode: Mode = Mode.ENFORCE
+
+    def as_field_error(self) -> FieldError:
+        return FieldError(field=self.field, message=self.message, hint=self.hint, rule=self.rule)
 
 
 class Outcome(StrEnum):

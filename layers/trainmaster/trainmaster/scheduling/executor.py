@@ -148,9 +148,12 @@ def _warn(action: WarnOfBudget, now: Pass) -> None:
 def _start(action: Start, now: Pass) -> bool:
     """True: SageMaker has it."""
     job = _read(action.job, now)
+    body = now.reader.request(job.name)
+    if starting.forbidden(job, body, now):
+        return False
     claimed = starting.claim(job, action, now)
     try:
-        launched = starting.launch(claimed, now)
+        launched = starting.launch(claimed, body, now)
     except AccountLimitError:
         limits.learn(action, now)
         raise

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from trainmaster import lifecycle, runtime
+from trainmaster import governance, lifecycle, runtime
 from trainmaster.ends import Observation
 from trainmaster.errors import (
     AccountLimitError,
@@ -29,6 +29,7 @@ from trainmaster.jobs import (
     Reason,
 )
 from trainmaster.ledger import month_of
+from trainmaster.policy.governing import Mode
 from trainmaster.ports import Change, Guard, TrainingApi
 from trainmaster.requests import attempt_name, attempt_request, is_ours
 from trainmaster.scheduling.actions import Start
@@ -37,8 +38,25 @@ from trainmaster.shapes import CapacityType
 
 LONGEST_KEEP_ALIVE = timedelta(seconds=21_600)
 """Source: SageMaker API reference, KeepAlivePeriodInSeconds."""
+MOST_NAMED = 5
+"""Violations that a reason names; the rest is counted."""
 RECORD_TRIES = 5
 """A job whose start is being recorded can only be changed by a cancel, an event and the reconciler."""
+
+
+def forbidden(job: Job, body: Mapping[str, Any], now: Pass) -> bool:
+    """Fail a job that the rules in force no longer allow, before it claims anything. Raises LostRaceError."""
+    found = governance.check(body, team=job.spec.team, policy=now.policy)
+    enforced = [one for one in found if one.mode is Mode.ENFORCE]
+    if not enforced:
+        return False
+    named = "; ".join(f"{one.rule}: {one.field} {one.message}" for one in enforced[:MOST_NAMED])
+    more = f"; and {len(enforced) - MOST_NAMED} more" if len(enforced) > MOST_NAMED else ""
+    reason = Reason(code="failed-to-start", message=f"the policy no longer allows it: {named}{more}")
+    after = lifecycle.failed(job, reason=reason, now=now.clock())
+    guard = Guard(policy_version=now.policy_version)
+    now.store.commit([Change(before=job, after=after)], at=now.clock(), guard=guard)
+    return True
 
 
 def claim(job: Job, action: Start, now: Pass) -> Job:
@@ -79,7 +97,7 @@ def _attempt(job: Job, action: Start, now: Pass, *, at: datetime) -> Attempt:
     )
 
 
-def launch(job: Job, now: Pass) -> bool:
+def launch(job: Job, body: Mapping[str, Any], now: Pass) -> bool:
     """Create the claimed attempt and record what came of it; False: it was put off or refused for good.
 
     Raises:
@@ -87,7 +105,7 @@ def launch(job: Job, now: Pass) -> bool:
         AccountLimitError: The account allows no more of the type; the job waits in its turn again.
         UnreachableError: Nothing was sent; the job waits out a back-off, and others would fare no better.
     """
-    request = _request(job, now)
+    request = _request(job, body, now)
     try:
         arn = _create(job, request, now.training)
     except NameTakenError as error:
@@ -118,10 +136,10 @@ def _put_back(job: Job, error: UnavailableError, now: Pass) -> None:
         _release(job, lambda one: lifecycle.put_back(one, reason=reason, now=now.clock()), now)
 
 
-def _request(job: Job, now: Pass) -> dict[str, Any]:
+def _request(job: Job, body: Mapping[str, Any], now: Pass) -> dict[str, Any]:
     assert job.live is not None, f"{job.name} has no live attempt"
     return attempt_request(
-        now.reader.request(job.name),
+        body,
         attempt=job.live,
         job=job,
         stack=now.stack,
