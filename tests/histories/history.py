@@ -338,7 +338,7 @@ class History:
             for name, job in world.sagemaker.live().items():
                 self._end(name, "Stopped" if job.status == "Stopping" else "Completed")
             world.now += minutes(16)  # leases, back-offs, limits and holds are over
-            for act in (world.reconcile, world.run_pass):
+            for act in self.settling():
                 self.stage.finish(self._quiet(act))
             world.watch.look()
             if all(job.is_final for job in world.tables.jobs.values()):
@@ -347,6 +347,10 @@ class History:
             world.now += minutes(16)
             self.stage.finish(self._quiet(world.run_pass))
         world.watch.settled()
+
+    def settling(self) -> tuple[Callable[[], Any], ...]:
+        """What every round of settling does."""
+        return (self.world.reconcile, self.world.run_pass)
 
     def _quiet(self, act: Callable[[], Any]) -> Process:
         return Process(name="settling", act=act)

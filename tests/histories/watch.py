@@ -10,7 +10,7 @@ from trainmaster.jobs import (
     Job,
     JobState,
 )
-from trainmaster.policy import parse_policy
+from trainmaster.policy import STRAYS, parse_policy
 from trainmaster.ports import Change, Guard
 from trainmaster.scheduling.capacity import pool_vector
 from trainmaster.shapes import (
@@ -30,6 +30,8 @@ ASKED_TO_STOP = (S.PREEMPTING, S.STOPPING)
 class Watch:
     tables: Tables
     sagemaker: MemorySageMaker
+    outside: set[str] = field(default_factory=set)
+    """Training jobs that somebody else started: uncounted until they have a job."""
     accepted_stops: set[str] = field(default_factory=set)
     """Jobs whose users were told that they stop."""
     edges: Counter[tuple[JobState, JobState]] = field(default_factory=Counter)
@@ -57,7 +59,7 @@ class Watch:
         assert job.name not in self.accepted_stops, f"{job.name} starts after its user's stop"
         assert not self.tables.policy.paused, f"{job.name} starts while everything is paused"
         capacity, rows = self._capacity(), self._rows(job)
-        for one in job.vector:
+        for one in job.vector if job.spec.pool != STRAYS else ():
             taken = rows.used[one] + rows.warm[one]
             assert taken <= capacity.get(one, 0), f"{taken} {one} of {capacity.get(one, 0)}"
         self.starts[job.name] += 1
@@ -117,14 +119,18 @@ class Watch:
     def _training_jobs(self) -> None:
         """I2, I3: at most one training job lives for each job, and none without its job."""
         live = {job.live.training_job_name for job in self.tables.jobs.values() if job.live is not None}
-        stray = set(self.sagemaker.live()) - live
+        stray = set(self.sagemaker.live()) - live - self.outside
         assert not stray, f"training jobs without a job: {sorted(stray)}"
         assert len(set(self.sagemaker.creates)) == len(self.sagemaker.creates), "a name was created twice"
         counted: Counter[Capacity] = Counter()
         for rows in self.tables.pools.values():
             counted += rows.used + rows.warm
-        uncounted = self.sagemaker.taken() - counted - self._unsettled()
+        strays = _summed(self.sagemaker.jobs[name].vector for name in self._strays(live))
+        uncounted = self.sagemaker.taken() - counted - self._unsettled() - strays
         assert not uncounted, f"instances that nobody counts: {dict(uncounted)}"
+
+    def _strays(self, live: set[str]) -> set[str]:
+        return (set(self.sagemaker.live()) & self.outside) - live
 
     def _unsettled(self) -> Counter[Capacity]:
         """SageMaker alone picks among warm pools that match.

@@ -65,6 +65,7 @@ class World:
     watch: Watch = field(init=False)
     scheduler: Scheduler = field(init=False)
     observer: Observer = field(init=False)
+    strays: Strays = field(init=False)
     idle_watch: IdleWatch = field(init=False)
     reconciler: Reconciler = field(init=False)
     outside: Outside = field(init=False)
@@ -104,7 +105,7 @@ class World:
             stack="trainmaster",
         )
         self.observer = observer(self.logs)
-        strays = Strays(
+        self.strays = Strays(
             policies=policies,
             reader=reader,
             records=reader,
@@ -143,7 +144,7 @@ class World:
                 policies=policies,
                 reader=reader,
                 records=reader,
-                strays=strays,
+                strays=self.strays,
                 clock=self.clock,
             ),
             doorbell=doorbell,
@@ -200,6 +201,14 @@ class World:
             pool = self.observer.hear(training_job_name)
             if pool is not None:
                 self.outside.doorbell.ring([pool])
+        except TrainmasterError as error:
+            if not error.retryable:
+                raise
+
+    def hear_of_stray(self, training_job_name: str) -> None:
+        """News of a training job whose event shows no tag of ours."""
+        try:
+            self.outside.doorbell.ring(self.strays.hear(training_job_name, tagged=False))
         except TrainmasterError as error:
             if not error.retryable:
                 raise

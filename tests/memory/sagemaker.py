@@ -11,7 +11,7 @@ from trainmaster.ends import (
     Observation,
     Stretch,
 )
-from trainmaster.errors import NameTakenError, OutcomeUnknownError, UnavailableError
+from trainmaster.errors import NameTakenError, OutcomeUnknownError, StopDeniedError, UnavailableError
 from trainmaster.ports import Described, Listed
 from trainmaster.shapes import (
     Capacity,
@@ -86,6 +86,8 @@ class MemorySageMaker:
     """Names of training jobs that were created, in order."""
     refuse: list[Exception] = field(default_factory=list)
     """Raised by the next creates, instead of creating."""
+    denies_stops: bool = False
+    """Of training jobs without tags of ours."""
     lose_answers: int = 0
     """The next creates happen, but nobody hears of it."""
 
@@ -148,6 +150,8 @@ class MemorySageMaker:
         job = self.jobs.get(training_job_name)
         if job is None or not job.is_live:
             return
+        if self.denies_stops and not job.request.get("Tags"):
+            raise StopDeniedError("AccessDenied")
         job.status = job.secondary = "Stopping"
         job.stops += 1
 
@@ -159,6 +163,11 @@ class MemorySageMaker:
         return True
 
     # ---- what the outside does
+
+    def run_outside(self, request: Mapping[str, Any]) -> None:
+        """Somebody starts a training job without us."""
+        name: str = request["TrainingJobName"]
+        self.jobs[name] = TrainingJob(name=name, request=request, created=self.clock())
 
     def train(self, name: str) -> None:
         job = self.jobs[name]

@@ -101,7 +101,7 @@ class Strays:
 
     def _govern(self, stray: Stray, stored: StoredPolicy, policy: Policy) -> tuple[str, ...]:
         before = self.records.violation(stray.name, at=stray.described.created_at)
-        if before is not None and (before.revision == stored.revision or not stray.runs):
+        if before is not None and _is_settled(stray, before, stored):
             return self._stop_again(stray, before)
         record = self._judged(stray, policy, revision=stored.revision)
         if record.outcome is Outcome.ADOPTED:
@@ -178,6 +178,12 @@ class Strays:
             training_job_name=record.training_job_name,
             found=record,
         )
+
+
+def _is_settled(stray: Stray, before: ViolationRecord, stored: StoredPolicy) -> bool:
+    """Nothing is to be judged any more; somebody may have been faster than the reads that led here."""
+    adopted = before.outcome is Outcome.ADOPTED
+    return adopted or before.revision >= stored.revision or not stray.runs
 
 
 def _pools(pool: str | None) -> tuple[str, ...]:

@@ -1,0 +1,186 @@
+"""Seeded random schedules in which people start training jobs without the queue, under changing policies."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from trainmaster.governance.violations import Outcome, ViolationRecord
+from trainmaster.jobs import JobState
+from trainmaster.policy import STRAYS
+
+from tests.bodies import body
+from tests.builders import A, minutes
+from tests.histories.history import History, document_of
+from tests.histories.playing import STAGE
+from tests.histories.world import World
+
+NO_POOL = "ml.c.xlarge"
+BLOCK, MANY, STEPS, MOST_STRAYS = 40, 400, 220, 5
+THEN = ("allow", "audit", "adopt", "adopt", "stop")
+RULES = {"network_isolation": {"mode": "enforce"}}
+ROUNDS = 6
+
+
+def stray_document(dice: random.Random) -> dict[str, Any]:
+    return document_of(dice) | {"unmanaged_jobs": {"then": dice.choice(THEN)}, "rules": RULES}
+
+
+@dataclass(slots=True)
+class Straying(History):
+    """What a history is, with training jobs that nobody submitted."""
+
+    outside: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Requests of the strays."""
+    outcomes: set[Outcome] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        History.__post_init__(self)
+        self.world = World(document=stray_document(self.dice), stage=self.stage)
+        self.moves = (
+            *self.moves,
+            *[self.start_outside] * 4,
+            *[self.stray_is_heard] * 8,
+            *[self.pass_over_strays] * 4,
+            *[self.reconcile] * 2,
+            *[self.change_then] * 2,
+            self.rights_change,
+        )
+
+    def _request(self, name: str) -> dict[str, Any]:
+        return History._request(self, name) | {"EnableNetworkIsolation": True}
+
+    # ---- what may happen
+
+    def start_outside(self) -> None:
+        if len(self.outside) >= MOST_STRAYS:
+            return
+        name = f"stray{len(self.outside)}"
+        resources = {
+            "InstanceType": self.dice.choice([A, A, NO_POOL]),
+            "InstanceCount": self.dice.choice([1, 1, 2]),
+            "VolumeSizeInGB": 1,
+        }
+        request = body(TrainingJobName=name, Tags=None, ResourceConfig=resources)
+        request["EnableNetworkIsolation"] = self.dice.random() < 0.75
+        self.outside[name] = request
+        self.world.watch.outside.add(name)
+        self.world.sagemaker.run_outside(request)
+        self.tell(f"somebody starts {name}")
+
+    def stray_is_heard(self) -> None:
+        """Early, late, twice, or never."""
+        if self.outside:
+            name = self.dice.choice(sorted(self.outside))
+            self.start(f"event of {name}", lambda: self.world.hear_of_stray(name))
+
+    def pass_over_strays(self) -> None:
+        self.start("pass over strays", lambda: self.world.run_pass(STRAYS))
+
+    def change_then(self) -> None:
+        then = self.dice.choice(THEN)
+        document = {**self.world.document, "unmanaged_jobs": {"then": then}}
+        self.start(f"strays: {then}", lambda: self.world.change_policy(document))
+
+    def rights_change(self) -> None:
+        self.world.sagemaker.denies_stops = self.dice.random() < 0.3
+
+    def meddle(self) -> None:
+        """People have rights of their own."""
+        denied, self.world.sagemaker.denies_stops = self.world.sagemaker.denies_stops, False
+        History.meddle(self)
+        self.world.sagemaker.denies_stops = denied
+
+    # ---- what must hold
+
+    def look(self) -> None:
+        """Nobody is stopped whom nobody has judged; nobody is adopted twice."""
+        for name in self.outside:
+            training_job, job = self.world.sagemaker.jobs.get(name), self.world.tables.jobs.get(name)
+            if training_job is None:
+                continue
+            record = self.record(name)
+            if job is not None:
+                assert job.spec.adopted
+                assert not job.spec.preemptible
+            if record is not None:
+                self.outcomes.add(record.outcome)
+            adopted = job is not None
+            assert adopted is (record is not None and record.outcome is Outcome.ADOPTED), f"{name}: {record}"
+
+    def record(self, name: str) -> ViolationRecord | None:
+        found = [one for (_, known), one in self.world.tables.violations.items() if known == name]
+        assert len(found) <= 1, found
+        return found[0] if found else None
+
+    def settle(self) -> None:
+        """Nothing goes wrong any more: the sweep finds everybody, and what was decided is done."""
+        self.finish_all()
+        world = self.world
+        world.sagemaker.refuse, world.sagemaker.lose_answers = [], 0
+        world.sagemaker.denies_stops = False
+        for _ in range(ROUNDS):
+            world.now += minutes(5)
+            world.now = world.now.replace(minute=world.now.minute // 5 * 5)
+            for act in self.settling():
+                self.stage.finish(self._quiet(act))
+            self.look()
+        for name, request in self.outside.items():
+            self._is_governed(name, request)
+        assert not world.tables.errands, "an errand nobody does"
+        History.settle(self)
+
+    def settling(self) -> tuple[Callable[[], Any], ...]:
+        return (*History.settling(self), lambda: self.world.run_pass(STRAYS))
+
+    def _is_governed(self, name: str, request: dict[str, Any]) -> None:
+        """As the policy in force says, whatever was lost on the way."""
+        training_job = self.world.sagemaker.jobs.get(name)
+        then = self.world.tables.policy.document["unmanaged_jobs"]["then"]
+        if training_job is None or training_job.status != "InProgress" or then == "allow":
+            return
+        job, record = self.world.tables.jobs.get(name), self.record(name)
+        assert record is not None, f"nobody has found {name}"
+        if job is not None or record.outcome is Outcome.NOT_STOPPED:
+            return
+        breaks = not request["EnableNetworkIsolation"]
+        in_pool = request["ResourceConfig"]["InstanceType"] == A
+        assert then != "adopt", f"{name} is neither adopted nor stopped"
+        assert then == "audit" or not (breaks or in_pool), f"{name} runs on"
+
+
+def play(seed: int) -> Straying:
+    history = Straying(seed=seed, stage=STAGE, steps=STEPS)
+    try:
+        for _ in range(history.steps):
+            if history.processes and history.dice.random() < 0.6:
+                history.move_one()
+            else:
+                history.dice.choice(history.moves)()
+            history.world.watch.look()
+            history.look()
+        history.settle()
+    except BaseException as error:
+        error.add_note(f"seed {seed}")
+        raise
+    return history
+
+
+def test_strays_are_governed_and_counted_whatever_happens() -> None:
+    _play_block(0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(BLOCK, MANY, BLOCK))
+def test_they_are_in_many_more_histories(first: int) -> None:
+    _play_block(first)
+
+
+def _play_block(first: int) -> None:
+    played = [play(seed) for seed in range(first, first + BLOCK)]
+    assert set().union(*(one.outcomes for one in played)) == set(Outcome), "the dice must come to the case"
+    adopted = [job for one in played for job in one.world.tables.jobs.values() if job.spec.adopted]
+    assert {job.spec.pool for job in adopted} == {"main", STRAYS}
+    assert sum(job.attempt > 0 for job in adopted) >= 1, "the dice must come to the case"
+    assert {JobState.COMPLETED, JobState.STOPPED} <= {job.state for job in adopted}
