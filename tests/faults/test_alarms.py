@@ -155,7 +155,9 @@ def test_H1_an_alarm_of_an_earlier_attempt_does_not_touch_the_later_one(new_worl
     goes(world, "job1", "ALARM")
     hears_of(world, "job1")
     a_run(world, TEN)
+    still_there = world.cloud.cloudwatch._alarms[idle_alarm("job1")]
     ends(world, "job1", "Stopped")
+    world.cloud.cloudwatch._alarms[still_there.name] = still_there
     later = live(world).training_job_name
     assert later != "job1"
     trains(world, later)

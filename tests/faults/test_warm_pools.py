@@ -96,6 +96,17 @@ def test_D7_a_warm_pool_given_up_without_an_answer_is_settled_by_what_sagemaker_
     warm.check("job1", "job2")
 
 
+def test_H10_a_warm_pool_yields_to_a_wider_job_and_nothing_is_started_to_keep_it(warm: World) -> None:
+    """Both instances are wanted at once; a pool that is given up is free when SageMaker says so."""
+    ends(warm, "job2")
+    warm.submit("wide", ResourceConfig=WIDE)
+    warm.schedule()
+    warm.a_minute_passes()
+    assert warm.states("wide") == ["running"]
+    assert warm.sagemaker.creates == ["job1", "job2", "wide"], "there are no dummy jobs"
+    warm.check("job1", "job2", "wide")
+
+
 def test_a_released_warm_pool_blocks_its_room_until_sagemaker_has_let_go(warm: World) -> None:
     warm.sagemaker.keeps_released = True
     ends(warm, "job2")

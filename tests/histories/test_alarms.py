@@ -142,8 +142,8 @@ class Watching(History):
         self._rounds()
         assert set(self.world.alarms.alarms) == self._wanted()
         had = len(self.world.alarms.alarms)
-        for name, job in self.world.sagemaker.live().items():
-            self._end(name, "Stopped" if job.status == "Stopping" else "Completed")
+        for name, training_job in self.world.sagemaker.live().items():
+            self._end(name, "Stopped" if training_job.status == "Stopping" else "Completed")
         for job in self.world.tables.jobs.values():
             self.world.cancel(job.name)
         self._rounds()

@@ -1,6 +1,7 @@
 """What ``reconcile`` makes of the alarms there are: over ports in memory, each test one run."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from trainmaster.errands import Errand, ErrandKind
 from trainmaster.errors import TrainmasterError, UnavailableError
 from trainmaster.idle_alarms import IdleWatch
 from trainmaster.jobs import Attempt, Job
-from trainmaster.policy.governing import Idle, Utilization, Watch
+from trainmaster.policy.governing import Idle, IdleThen, Utilization, Watch
 from trainmaster.ports import Change
 from trainmaster.shapes import Shape
 
@@ -36,13 +37,13 @@ class World:
 
     def __post_init__(self) -> None:
         self.reader, self.store = MemoryReader(self.tables), MemoryJobStore(self.tables)
-        policies = MemoryPolicyStore(self.tables)
-        policies.put(DOCUMENT, pools=["main"], replaces=policies.current())
+        self.policies = MemoryPolicyStore(self.tables)
+        self.policies.put(DOCUMENT, pools=["main"], replaces=self.policies.current())
         watch = IdleWatch(
             alarms=self.alarms,
             reader=self.reader,
             store=self.store,
-            policies=policies,
+            policies=self.policies,
             clock=lambda: NOON,
             stack=self.stack,
         )
@@ -70,8 +71,8 @@ class World:
         self.alarms.put(alarms_of(name, wanted, WATCH, stack=self.stack))
         return one
 
-    def run(self) -> list[TrainmasterError]:
-        return list(self.sweep.run(self.sweep.read(), self.reader.running("main"), WATCH))
+    def run(self, watch: Watch = WATCH) -> list[TrainmasterError]:
+        return list(self.sweep.run(self.sweep.read(), self.reader.running("main"), watch))
 
     def live(self, name: str = "a") -> Attempt:
         one = self.tables.jobs[name].live
@@ -144,8 +145,7 @@ def test_alarms_without_a_live_attempt_leave_an_errand_for_each_training_job(wor
 def test_an_alarm_of_an_earlier_policy_that_nobody_noted_is_deleted(world: World) -> None:
     """Made by a pass that died before its note; meanwhile the policy wants less."""
     world.watched(guarded=wanted_of(of(1, GPU), Watch(idle=Idle())).digest)
-    policy = Watch(idle=Idle())
-    list(world.sweep.run(world.sweep.read(), world.reader.running("main"), policy))
+    world.run(Watch(idle=Idle()))
     assert [errand.alarms for errand in world.errands()] == [("utilization-a",)]
 
 
@@ -215,6 +215,24 @@ def test_an_alarm_of_either_kind_that_nobody_heard_of_is_noted(world: World) -> 
     world.alarms.goes("trainmaster-ml-utilization-a", AlarmState.OK, NOON)
     world.run()
     assert world.live().underused_since is None
+
+
+@pytest.mark.parametrize(
+    ("then", "due", "expected"),
+    [
+        pytest.param(IdleThen.STOP, None, NOON + minutes(10), id="begins to stop idle jobs"),
+        pytest.param(IdleThen.NOTIFY, NOON + minutes(5), None, id="stops none any more"),
+    ],
+)
+def test_a_policy_that_acts_otherwise_counts_for_jobs_that_are_idle(
+    then: IdleThen, due: datetime | None, expected: datetime | None, world: World
+) -> None:
+    world.watched(idle_since=NOON, stop_due=due)
+    world.alarms.goes("trainmaster-ml-idle-a", AlarmState.ALARM, NOON)
+    document = DOCUMENT | {"idle": {"then": then.value}}
+    world.policies.put(document, pools=["main"], replaces=world.policies.current())
+    world.run(Watch(idle=Idle(then=then), utilization=Utilization()))
+    assert (world.live().idle_since, world.live().stop_due) == (NOON, expected)
 
 
 def test_what_is_noted_already_is_not_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,13 @@ import pytest
 from trainmaster.alarms import wanted_of
 from trainmaster.jobs import JobState
 from trainmaster.policy.governing import Idle, Watch
+from trainmaster.scheduling import planner
+from trainmaster.scheduling.estimate import Question, estimate
 from trainmaster.scheduling.guards import AT_ONCE, guards
+from trainmaster.scheduling.run_times import RunTimes
 from trainmaster.scheduling.snapshot import RunningJob, Snapshot
 
-from tests.builders import NOON, minutes, of, running, snapshot, waiting
+from tests.builders import NOON, A, minutes, of, pool, running, snapshot, waiting
 from tests.unit.scheduling.plans import decided
 
 GPU = "ml.g5.xlarge"
@@ -75,3 +78,22 @@ def test_alarms_come_after_everything_else_and_in_a_paused_pool_too() -> None:
     assert decided(snapshot(gpu_job(), waiting("b"), watch=WATCH, paused=True)) == [
         ("watch the GPUs of", "a")
     ]
+
+
+def test_a_start_estimate_looks_at_no_alarms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It plans thousands of times."""
+    asked: list[Watch | None] = []
+    monkeypatch.setattr(planner, "guards", lambda world, **_: asked.append(world.watch) or [])
+    times = RunTimes(last=minutes(60), previous=minutes(60), since=NOON - minutes(600))
+    job, live = waiting("b"), running("a", minutes_ago=10, predicted=minutes(60))
+    question = Question(
+        snapshot=snapshot(live, job, watch=WATCH),
+        job=job,
+        ahead=(),
+        pool=pool(1),
+        run_times={("default", f"{A}=1"): times},
+        now=NOON,
+    )
+    estimate(question, seed="0")
+    assert asked
+    assert set(asked) == {None}
