@@ -18,6 +18,7 @@ from trainmaster.scheduling.entries import running_entry
 
 from tests.builders import NOON, attempt, claimed, live_job, minutes, of
 from tests.integration.ports.plane import Plane, ended
+from tests.memory.store import MemoryJobStore
 
 S = JobState
 NOTE = Reason(code="adopted", message="found running")
@@ -98,6 +99,27 @@ def test_a_name_that_a_job_of_the_queue_has_cannot_be_adopted(plane: Plane) -> N
     assert plane.job("stray") == queued
     assert plane.reader.violation("stray", at=NOON) is None
     assert plane.store.errands(STRAYS, limit=9) == ()
+
+
+def test_a_name_that_a_later_attempt_has_cannot_be_adopted(plane: Plane) -> None:
+    waits = plane.submitted("a", attempt=1)
+    plane.change(waits, claimed(waits, "a-r1-abcdef"))
+    with pytest.raises(LostRaceError):
+        plane.store.adopt(adoption(found_running("a-r1-abcdef")), at=NOON)
+    assert plane.reader.job("a-r1-abcdef") is None
+
+
+def test_a_job_whose_name_has_lapsed_sooner_than_itself_is_not_overwritten(plane: Plane) -> None:
+    """Rows of a final job expire each by itself."""
+    old = plane.submitted("stray")
+    if isinstance(plane.store, MemoryJobStore):
+        del plane.store._tables.aliases["stray"]
+    else:
+        key = {"pk": {"S": "N#stray"}, "sk": {"S": "alias"}}
+        plane.store._client.delete_item(TableName=plane.store._table, Key=key)
+    with pytest.raises(LostRaceError):
+        plane.store.adopt(adoption(found_running()), at=NOON)
+    assert plane.job("stray") == old
 
 
 def test_an_adoption_that_was_decided_on_another_record_is_void(plane: Plane) -> None:
