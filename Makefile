@@ -7,10 +7,10 @@ export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long check fmt lock build deploy clean
+.PHONY: help setup demo demo-governance test test-long check fmt lock build deploy clean
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 setup: .venv/.ready ## make .venv with everything in it
 
@@ -22,6 +22,9 @@ setup: .venv/.ready ## make .venv with everything in it
 
 demo: setup ## four real training jobs queue, preempt, resume and finish on the local twin
 	$(BIN)/python -m local.demo
+
+demo-governance: setup ## rules, idle GPUs, failures, spot, jobs past the queue: two hours on a clock moved by hand
+	$(BIN)/python -m local.demo_governance
 
 test: setup ## the tests, in a few minutes; ends with pytest's summary
 	$(PYTEST) -n 2 --dist loadscope

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from trainmaster.accelerators import gpus
 
@@ -17,6 +18,7 @@ BUSY_PERCENT = 95.0
 """Of each GPU, unless a test says otherwise."""
 OTHER_PERCENT = 50.0
 """CPUUtilization and MemoryUtilization; the same at all times."""
+_MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,16 @@ class Loads:
             loads = (*self._loads.get(training_job, ()), load)
             self._loads[training_job] = tuple(sorted(loads, key=lambda one: one.since))
 
+    def mean_percent(self, training_job: str, host: str, begin: timedelta, end: timedelta) -> float:
+        """Of one GPU, over a time since the job first reached Training."""
+        changes = {load.since for load in self._loads.get(training_job, ()) if begin < load.since < end}
+        marks = sorted({begin, end, *changes})
+        parts = [
+            self.percent(training_job, host, since) * ((until - since) / (end - begin))
+            for since, until in pairwise(marks)
+        ]
+        return sum(parts)
+
     def percent(self, training_job: str, host: str, trained: timedelta) -> float:
         """Of one GPU, that long after the job first reached Training."""
         begun = [
@@ -62,11 +74,14 @@ class Loads:
         """Of the minute that ends now; nothing of a job that is not in Training."""
         if job.secondary is not Secondary.TRAINING:
             return
-        trained = trained_for(job, now)
+        end = trained_for(job, now)
+        begin = max(end - _MINUTE, timedelta())
+        if begin == end:
+            return
         for host in hosts_of(job.groups):
             name = f"{job.name}/{host.name}"
             if count := gpus(host.group.instance_type):
-                percent = self.percent(job.name, host.name, trained)
+                percent = self.mean_percent(job.name, host.name, begin, end)
                 yield Sample(metric="GPUUtilization", host=name, value=percent * count)
             for metric in ("CPUUtilization", "MemoryUtilization"):
                 yield Sample(metric=metric, host=name, value=OTHER_PERCENT)

@@ -94,6 +94,8 @@ def record(job: TrainingJob, pids: list[int], *, now: datetime) -> dict[str, Any
         "created_at": _iso(job.created_at),
         "started_at": _iso(job.started_at),
         "ended_at": _iso(job.ended_at),
+        "training_seconds": job.training_seconds,
+        "billable_seconds": job.billable_seconds,
         "transitions": [
             {"status": one.status.value, "start": _iso(one.start), "end": _iso(one.end)}
             for one in job.transitions

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.integration.local.running_twin import FIXTURE, RunningTwin, running_twin
+from tests.integration.local.running_twin import FIXTURE, RunningTwin, eventually, running_twin
 
 MINUTE = timedelta(minutes=1)
 BOTH = ["MetricAlarm", "CompositeAlarm"]
@@ -260,6 +260,7 @@ def test_a_transition_reaches_a_function_that_listens_to_the_topic(plane: Plane)
     topic = f"arn:aws:sns:{ready.region}:{ready.account_id}:trainmaster-Topic"
     plane.put(AlarmActions=[topic])
     plane.measure(10)
+    assert eventually(lambda: plane.name in plane.twin.log_of("recorder"))
     line = next(one for one in plane.twin.log_of("recorder").splitlines() if plane.name in one)
     record = json.loads(line.removeprefix("EVENT "))["Records"][0]
     assert record["Sns"]["Subject"] == f'ALARM: "{plane.name}" in US East (N. Virginia)'
@@ -291,6 +292,11 @@ def test_tags_of_an_alarm_can_be_read(plane: Plane) -> None:
     assert plane.cloudwatch.list_tags_for_resource(ResourceARN=arn)["Tags"] == [
         {"Key": "trainmaster:stack", "Value": "s"}
     ]
+
+
+def test_dashboards_are_kept(plane: Plane) -> None:
+    plane.cloudwatch.put_dashboard(DashboardName="board", DashboardBody='{"widgets": []}')
+    assert plane.cloudwatch.get_dashboard(DashboardName="board")["DashboardBody"] == '{"widgets": []}'
 
 
 def test_what_is_not_emulated_says_so(plane: Plane) -> None:

@@ -54,6 +54,7 @@ def test_the_percent_of_a_host_is_added_up_over_its_gpus():
         Secondary.TRAINING,
     )
     samples = list(loads.samples(job, NOON + 4 * MINUTE))
+    assert list(loads.samples(job, NOON + 3 * MINUTE)) == [], "no time has passed in Training yet"
     assert [one for one in samples if one.metric == "GPUUtilization"] == [
         Sample(metric="GPUUtilization", host="job/algo-1", value=760.0),
         Sample(metric="GPUUtilization", host="job/algo-2", value=80.0),
@@ -71,15 +72,27 @@ def test_the_minutes_of_a_load_begin_with_the_first_training():
         Secondary.TRAINING,
     )
     values = [next(loads.samples(job, NOON + minute * MINUTE)).value for minute in (4, 5, 6)]
-    assert values == [95.0, 0.0, 0.0]
+    assert values == [95.0, 95.0, 0.0]
+
+
+def test_a_minute_is_as_busy_as_its_parts_together():
+    loads = Loads()
+    loads.set("job", Load(host=None, percent=0, since=MINUTE / 4))
+    loads.set("job", Load(host=None, percent=40, since=MINUTE / 2))
+    assert loads.mean_percent("job", "algo-1", timedelta(), MINUTE) == 95 / 4 + 40 / 2
+    assert loads.mean_percent("job", "algo-1", MINUTE, 2 * MINUTE) == 40
 
 
 def test_a_type_without_gpus_has_no_gpu_metric():
     job = walked(a_job(), Secondary.PENDING, Secondary.DOWNLOADING, Secondary.TRAINING)
-    assert {one.metric for one in Loads().samples(job, NOON)} == {"CPUUtilization", "MemoryUtilization"}
+    assert {one.metric for one in Loads().samples(job, NOON + 4 * MINUTE)} == {
+        "CPUUtilization",
+        "MemoryUtilization",
+    }
 
 
 def test_nothing_is_measured_before_and_after_training():
     job = walked(a_job(ResourceConfig=on("ml.g5.xlarge", 1)), Secondary.PENDING, Secondary.DOWNLOADING)
-    assert list(Loads().samples(job, NOON)) == []
-    assert list(Loads().samples(walked(job, Secondary.TRAINING, Secondary.UPLOADING), NOON)) == []
+    later = NOON + 4 * MINUTE
+    assert list(Loads().samples(job, later)) == []
+    assert list(Loads().samples(walked(job, Secondary.TRAINING, Secondary.UPLOADING), later)) == []

@@ -1,0 +1,126 @@
+"""What really happened, from the twin's journal, its control calls, CloudWatch and the API."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from trainmaster_client.api import ApiClient
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudwatch import CloudWatchClient
+
+Document = dict[str, Any]
+
+CHANGING = frozenset(
+    {
+        "CreateTrainingJob",
+        "DeleteAlarms",
+        "POST /add-job",
+        "Publish",
+        "PUT /policy",
+        "PutCompositeAlarm",
+        "PutEvents",
+        "PutMetricAlarm",
+        "StopTrainingJob",
+        "UpdateTrainingJob",
+    }
+)
+"""Calls that say or do something; the rest of the journal looks, or writes the table."""
+IDLE_ALARMS = "trainmaster-trainmaster-idle-"
+_IDLE_EVENT = "Job Idle"
+
+
+def changes(records: Iterable[Document]) -> list[Document]:
+    """What happened to training jobs, alarms and people, in the order of the journal."""
+    return [one for one in records if one["kind"] == "process" or one["operation"] in CHANGING]
+
+
+def stopped_job(records: Iterable[Document], training_job: str) -> Document:
+    """When a training job was started and when somebody first asked to stop it."""
+    started = _calls(records, "CreateTrainingJob", training_job)
+    stops = _calls(records, "StopTrainingJob", training_job)
+    return {
+        "training_job": training_job,
+        "started_at": started[0]["clock"] if started else None,
+        "started_by": started[0]["principal"] if started else None,
+        "stop_requested_at": stops[0]["clock"] if stops else None,
+        "stop_requested_by": stops[0]["principal"] if stops else None,
+    }
+
+
+def idle(records: Sequence[Document], training_job: str, *, stall_minute: int) -> Document:
+    """From the stall to the stop; the warning is what went onto the event bus."""
+    starts = [
+        one
+        for one in records
+        if one["kind"] == "process" and one["training_job"] == training_job and one["event"] == "start"
+    ]
+    began = datetime.fromisoformat(starts[0]["clock"]) if starts else None
+    warnings = [
+        one["clock"]
+        for one in records
+        if one["kind"] == "call"
+        and one["operation"] == "PutEvents"
+        and any(_is_warning(entry, training_job) for entry in one["params"]["Entries"])
+    ]
+    stopped = stopped_job(records, training_job)
+    return {
+        "training_job": training_job,
+        "stalled_at": None if began is None else _iso(began + timedelta(minutes=stall_minute)),
+        "warned_at": warnings[0] if warnings else None,
+        "stopped_at": stopped["stop_requested_at"],
+        "stopped_by": stopped["stop_requested_by"],
+    }
+
+
+def stops(records: Iterable[Document]) -> list[str]:
+    """Training jobs that somebody asked to stop."""
+    calls = [one for one in records if one["kind"] == "call" and one["operation"] == "StopTrainingJob"]
+    return sorted({one["params"]["TrainingJobName"] for one in calls})
+
+
+def idle_alarms(cloudwatch: "CloudWatchClient") -> dict[str, str]:
+    """State of each idle alarm, by the name of what it watches."""
+    found = cloudwatch.describe_alarms(AlarmNamePrefix=IDLE_ALARMS)["MetricAlarms"]
+    return {one["AlarmName"].removeprefix(IDLE_ALARMS): one["StateValue"] for one in found}
+
+
+def billed(training_jobs: Iterable[Document], views: Iterable[Document]) -> Document:
+    """What the twin counted of the governed jobs: the time that their instances were there."""
+    names = {attempt["training_job_name"] for view in views for attempt in view["attempts"]}
+    found = [one for one in training_jobs if one["name"] in names]
+    return {
+        "training_jobs": found,
+        "twin_billed_instance_seconds": sum(
+            one["instance_count"] * one["training_seconds"] for one in found if one["training_seconds"]
+        ),
+    }
+
+
+def ledger(api: ApiClient, views: Iterable[Mapping[str, Any]]) -> Document:
+    """What GET /usage says of the same jobs, in the months in which they were claimed."""
+    months = sorted({str(view["started_at"])[:7] for view in views if view["started_at"]})
+    usages = [api.usage(month=month) for month in months]
+    return {
+        "ledger": usages,
+        "ledger_instance_seconds": round(sum(one["total"]["instance_hours"] * 3600 for one in usages), 1),
+    }
+
+
+def _calls(records: Iterable[Document], operation: str, training_job: str) -> list[Document]:
+    return [
+        one
+        for one in records
+        if one["kind"] == "call"
+        and one["operation"] == operation
+        and one["status"] < 400  # noqa: PLR2004  refused calls changed nothing
+        and one["params"].get("TrainingJobName") == training_job
+    ]
+
+
+def _is_warning(entry: Mapping[str, Any], training_job: str) -> bool:
+    return entry["DetailType"] == _IDLE_EVENT and f'"job": "{training_job}"' in entry["Detail"]
+
+
+def _iso(instant: datetime) -> str:
+    return instant.isoformat(timespec="milliseconds").replace("+00:00", "Z")
