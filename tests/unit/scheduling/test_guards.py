@@ -1,5 +1,6 @@
 """Whose GPUs a pass has watched."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from trainmaster.alarms import wanted_of
 from trainmaster.jobs import JobState
 from trainmaster.policy.governing import Idle, Watch
 from trainmaster.scheduling import planner
+from trainmaster.scheduling.actions import WatchGpus
 from trainmaster.scheduling.estimate import Question, estimate
 from trainmaster.scheduling.guards import AT_ONCE, guards
 from trainmaster.scheduling.run_times import RunTimes
@@ -83,7 +85,12 @@ def test_alarms_come_after_everything_else_and_in_a_paused_pool_too() -> None:
 def test_a_start_estimate_looks_at_no_alarms(monkeypatch: pytest.MonkeyPatch) -> None:
     """It plans thousands of times."""
     asked: list[Watch | None] = []
-    monkeypatch.setattr(planner, "guards", lambda world, **_: asked.append(world.watch) or [])
+
+    def noted(world: Snapshot, *, now: datetime) -> list[WatchGpus]:
+        asked.append(world.watch)
+        return guards(world, now=now)
+
+    monkeypatch.setattr(planner, "guards", noted)
     times = RunTimes(last=minutes(60), previous=minutes(60), since=NOON - minutes(600))
     job, live = waiting("b"), running("a", minutes_ago=10, predicted=minutes(60))
     question = Question(
