@@ -381,6 +381,23 @@ def test_B1_an_event_that_comes_while_another_one_is_being_handled_does_no_harm(
         world.check("stray")
 
 
+def test_B1_a_slow_handler_does_not_judge_anew_what_another_one_has_adopted(adopting: World) -> None:
+    """It has seen no job, then comes to a later policy."""
+    adopting.sagemaker.run_outside(request("stray"))
+    calls = 0
+
+    def meanwhile() -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 2:  # behind its look for a job, before that for the policy
+            adopting.tell("stray")
+            adopting.api("PUT", "/policy", policy("audit"))
+
+    with adopting.wired(between_calls=meanwhile):
+        adopting.tell("stray")
+    assert (found(adopting), adopting.states("stray")) == ({"stray": "adopted"}, ["running"])
+
+
 @pytest.mark.parametrize("then", ["audit", "stop", "adopt"])
 def test_B5_a_stray_whose_events_are_lost_is_found_within_minutes(new_world: NewWorld, then: str) -> None:
     world = new_world(policy(then))
