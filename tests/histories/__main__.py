@@ -24,7 +24,11 @@ def main() -> int:
         watch = play(seed, tell=_print if wish.trace else lambda _: None).world.watch
         edges += watch.edges
         counts += Counter(
-            starts=sum(watch.starts.values()), preemptions=watch.preemptions, reuses=watch.reuses
+            starts=sum(watch.starts.values()),
+            preemptions=watch.preemptions,
+            reuses=watch.reuses,
+            retries=watch.retries,
+            fallbacks=watch.fallbacks,
         )
     _print(f"{wish.count} histories in {time.monotonic() - began:.1f} s: {dict(counts)}")
     for before, afters in TRANSITIONS.items():

@@ -38,14 +38,19 @@ REFUSALS: tuple[Callable[[], Exception], ...] = (
     lambda: TrainingRefusedError("ValidationException"),
     lambda: UnclassifiedTrainingError("Strange"),
 )
-ENDS = ("Completed", "Completed", "Failed", "CapacityError", "MaxRuntimeExceeded")
+ENDS = ("Completed", "Completed", "Failed", "Failed", "CapacityError", "MaxRuntimeExceeded")
+FAILURES = (
+    "AlgorithmError: KeyError: 'x', exit code: 1",
+    "InternalServerError: We encountered an internal error. Please try again.",
+    "AlgorithmError: NCCL error: unhandled system error",
+)
 ENDS_OF_STOPPING = ("Stopped", "Stopped", "Stopped", "Completed", "Failed")
 
 
 def document_of(dice: random.Random) -> dict[str, Any]:
     """A policy for one history."""
     capacity = {A: dice.choice([1, 1, 2, 3])} | ({B: dice.choice([1, 2])} if dice.random() < 0.4 else {})
-    pool: dict[str, Any] = {"name": POOL, "capacity": capacity, "spot_capacity": {A: dice.choice([0, 1])}}
+    pool: dict[str, Any] = {"name": POOL, "capacity": capacity, "spot_capacity": {A: dice.choice([0, 1, 1])}}
     if dice.random() < 0.7:
         pool["warm_pool"] = {"keep_alive": "10m", "retain": dice.choice(["0s", "5m"]), "max_idle": "30m"}
     if dice.random() < 0.3:
@@ -53,6 +58,12 @@ def document_of(dice: random.Random) -> dict[str, Any]:
     if dice.random() < 0.3:
         pool["order"] = {"backfill": dice.choice([True, False])}
     document: dict[str, Any] = {"pools": [pool], "prices": {A: 1, B: 3}}
+    if dice.random() < 0.5:
+        recovery = {"max_retries": dice.choice([0, 1, 2]), "min_runtime": dice.choice(["0s", "2m"])}
+        document["recovery"] = recovery | {"backoff": {"first": "20s", "max": "2m"}}
+    if dice.random() < 0.9:
+        fallback = dice.choice(["on-demand", "on-demand", "on-demand", "none"])
+        document["spot"] = {"max_interruptions": dice.choice([0, 0, 1]), "fallback": fallback}
     if dice.random() < 0.4:
         nominal = dice.randint(0, capacity[A])
         pool["quotas"] = {
@@ -97,6 +108,7 @@ class History:
             *[self.deliver] * 5,
             *[self.train] * 4,
             *[self.end] * 2,
+            *[self.interrupt] * 2,
             *[self.reconcile] * 2,
             self.cancel,
             self.patch,
@@ -171,7 +183,7 @@ class History:
             tags.append({"Key": "trainmaster:preemptible", "Value": "false"})
         whole = body(TrainingJobName=name) | {"Tags": tags, "ResourceConfig": resources}
         whole["StoppingCondition"] = {"MaxRuntimeInSeconds": dice.choice([600, 3600, 86_400])}
-        if dice.random() < 0.15:
+        if dice.random() < 0.25:
             whole |= {"EnableManagedSpotTraining": True}
             whole["StoppingCondition"] |= {"MaxWaitTimeInSeconds": 172_800}
         elif dice.random() < 0.15 and B in self.world.document["pools"][0]["capacity"]:
@@ -252,9 +264,16 @@ class History:
 
     def train(self) -> None:
         for name in self._some_live():
-            if self.world.sagemaker.jobs[name].secondary == "Starting":
+            if self.world.sagemaker.jobs[name].secondary in ("Starting", "Interrupted"):
                 self.world.sagemaker.train(name)
                 self._news(name, "trains")
+
+    def interrupt(self) -> None:
+        """SageMaker takes spot instances away."""
+        for name, job in self.world.sagemaker.live().items():
+            if job.is_spot and job.secondary == "Training":
+                self.world.sagemaker.interrupt(name)
+                self._news(name, "is interrupted")
 
     def end(self) -> None:
         for name in self._some_live()[:1]:
@@ -266,9 +285,10 @@ class History:
         if end == "CapacityError":
             sagemaker.end(name, "Failed", reason="CapacityError: none")
         elif end == "MaxRuntimeExceeded":
-            sagemaker.end(name, "Stopped", secondary=end)
+            is_spot = sagemaker.jobs[name].is_spot and self.dice.random() < 0.5
+            sagemaker.end(name, "Stopped", secondary="MaxWaitTimeExceeded" if is_spot else end)
         else:
-            sagemaker.end(name, end, reason="AlgorithmError: x" if end == "Failed" else None)
+            sagemaker.end(name, end, reason=self.dice.choice(FAILURES) if end == "Failed" else None)
         self._news(name, end)
 
     def _news(self, name: str, what: str) -> None:

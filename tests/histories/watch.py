@@ -38,6 +38,9 @@ class Watch:
     starts: Counter[str] = field(default_factory=Counter)
     preemptions: int = 0
     reuses: int = 0
+    retries: int = 0
+    fallbacks: int = 0
+    """Jobs that left spot."""
 
     # ---- each commit
 
@@ -52,6 +55,7 @@ class Watch:
             self._judge_preemption(before, guard)
         if after.attempt != before.attempt:
             self._judge_new_attempt(before, after)
+        self.fallbacks += int(after.on_demand and not before.on_demand)
 
     def _judge_start(self, job: Job, guard: Guard | None) -> None:
         """I1: no start lifts what is used and warm above capacity; I5: a user's stop is final."""
@@ -83,6 +87,9 @@ class Watch:
         Somebody may have deleted it between that look and this write: only what has ended can be deleted.
         """
         assert after.attempt == before.attempt + 1
+        recovery = parse_policy(self.tables.policy.document).governing.recovery
+        assert before.retries <= after.retries <= recovery.max_retries, f"{after.retries} retries"
+        self.retries += after.retries - before.retries
         assert before.live is not None
         ended = self.sagemaker.jobs.get(before.live.training_job_name)
         still = ended is not None and ended.is_live

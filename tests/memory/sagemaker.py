@@ -46,6 +46,10 @@ class TrainingJob:
         return self.status not in TERMINAL_STATUSES
 
     @property
+    def is_spot(self) -> bool:
+        return bool(self.request.get("EnableManagedSpotTraining", False))
+
+    @property
     def vector(self) -> Counter[Capacity]:
         """Instances it holds while it is live or kept warm."""
         resources = self.request["ResourceConfig"]
@@ -58,8 +62,7 @@ class TrainingJob:
         return Counter({self._capacity(one["InstanceType"]): one["InstanceCount"] for one in parts})
 
     def _capacity(self, instance_type: str) -> Capacity:
-        spot = self.request.get("EnableManagedSpotTraining", False)
-        return Capacity(instance_type, CapacityType.SPOT if spot else CapacityType.ON_DEMAND)
+        return Capacity(instance_type, CapacityType.SPOT if self.is_spot else CapacityType.ON_DEMAND)
 
     @property
     def keep_alive(self) -> timedelta:

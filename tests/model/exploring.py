@@ -35,6 +35,9 @@ class Budget(NamedTuple):
     throttled: int = 0
     no_capacity: int = 0
     failures: int = 0
+    """For good."""
+    retried: int = 0
+    """Failures that the job comes back from."""
     outside_stops: int = 0
     """Somebody stops a training job in the console."""
     deletions: int = 0
@@ -294,15 +297,21 @@ def _next_of(one: Training, *, keeps: str | None) -> Iterator[tuple[Training, st
         yield _ended(one, "Failed", None, reason="CapacityError: none"), "no_capacity"
     elif one.status == "InProgress":
         yield _ended(one, "Completed", keeps), None
-        yield _ended(one, "Failed", None, reason="AlgorithmError: x"), "failures"
+        yield from _failures(one)
         yield replace(one, status="Stopping", secondary="Stopping"), "outside_stops"
     elif one.status == "Stopping":
         yield _ended(one, "Stopped", keeps if one.trained else None), None
         if one.trained:
             yield _ended(one, "Completed", keeps), None
-            yield _ended(one, "Failed", None, reason="AlgorithmError: x"), "failures"
+            yield from _failures(one)
     elif one.warm == "Available":
         yield replace(one, warm="Terminated"), None
+
+
+def _failures(one: Training) -> Iterator[tuple[Training, str]]:
+    """One that ends the job, and one that it comes back from."""
+    yield _ended(one, "Failed", None, reason="AlgorithmError: x"), "failures"
+    yield _ended(one, "Failed", None, reason="InternalServerError: x"), "retried"
 
 
 def _may_be_deleted(one: Training) -> bool:

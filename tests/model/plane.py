@@ -160,6 +160,7 @@ class Plane:
             started_at=None,
             ended_at=None if job.ended_at is None else NOON,
             survived=timedelta(),
+            productive=timedelta(),
             unknown_errors=0,
             wasted={},
             cents=0,

@@ -58,6 +58,11 @@ def explored(world: World) -> Explored:
             id="one job, two processes at once",
         ),
         pytest.param((Budget(refusals=1, lost=1), False), id="the account refuses, an answer is lost"),
+        pytest.param((Budget(crashes=1, retried=1), False), id="a failure is retried, one process dies"),
+        pytest.param(
+            (Budget(processes=2, retried=1, arrivals=0), False),
+            id="one job, a failure is retried, two processes at once",
+        ),
     ],
 )
 def test_whatever_two_jobs_go_through_the_invariants_hold_and_they_end(world: World) -> None:
