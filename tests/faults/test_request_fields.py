@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -239,6 +240,48 @@ SECRETS = {
 def test_F18_what_looks_like_a_secret_is_a_400_that_does_not_repeat_it(place: str, secret: str) -> None:
     error = refusal(body(**{place: {"token": secret}}))
     assert (error.status, fields(error.errors)) == (400, [f"{place}.token"])
+    assert secret not in f"{error} {error.detail} {error.errors}"
+
+
+@pytest.mark.parametrize("secret", ["AKIAIOSFODNN7EXAMPLE", "hf_" + "aBcD" * 9], ids=["AWS", "Hugging Face"])
+@pytest.mark.parametrize(
+    ("whole", "field"),
+    [
+        (lambda text: body(Tags=tags(key=text)), "Tags[0].Value"),
+        (
+            lambda text: body(DebugHookConfig={"S3OutputPath": "s3://b", "HookParameters": {"a": text}}),
+            "DebugHookConfig.HookParameters.a",
+        ),
+        (
+            lambda text: body(
+                DebugRuleConfigurations=[
+                    {"RuleConfigurationName": "r", "RuleEvaluatorImage": "i", "RuleParameters": {"a": text}}
+                ]
+            ),
+            "DebugRuleConfigurations[0].RuleParameters.a",
+        ),
+        (
+            lambda text: body(ProfilerConfig={"ProfilingParameters": {"a": text}}),
+            "ProfilerConfig.ProfilingParameters.a",
+        ),
+        (
+            lambda text: body(
+                AlgorithmSpecification={
+                    "TrainingImage": "i",
+                    "TrainingInputMode": "File",
+                    "ContainerArguments": ["--token", text],
+                }
+            ),
+            "AlgorithmSpecification.ContainerArguments[1]",
+        ),
+    ],
+    ids=["a tag", "a debugger hook", "a debugger rule", "the profiler", "an argument"],
+)
+def test_F18_secrets_are_seen_wherever_free_text_stands(
+    whole: Callable[[str], dict[str, Any]], field: str, secret: str
+) -> None:
+    error = refusal(whole(secret))
+    assert (error.status, fields(error.errors)) == (400, [field])
     assert secret not in f"{error} {error.detail} {error.errors}"
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from trainmaster.policy.images import Image, parse_image
-from trainmaster.policy.s3_locations import S3Location, parse_s3
+from trainmaster.s3_locations import S3Location, parse_s3
 
 ECR = "111122223333.dkr.ecr.us-east-1.amazonaws.com"
 DIGEST = "sha256:" + "0f" * 32

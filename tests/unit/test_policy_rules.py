@@ -11,7 +11,7 @@ from trainmaster.policy.governing import Mode
 from trainmaster.policy.images import Image
 from trainmaster.policy.patterns import parse_pattern
 from trainmaster.policy.rules import Allowed, AtMost, RequiredTag, RequiredTags, Rules
-from trainmaster.policy.s3_locations import S3Location
+from trainmaster.s3_locations import S3Location
 
 ROLE = "arn:aws:iam::111122223333:role/vision-training"
 REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"

@@ -44,6 +44,15 @@ MEANING_MISTAKES = [
         id="a wait without spot",
     ),
     pytest.param(body(ResourceConfig=None), ["ResourceConfig"], id="no resources"),
+    *(
+        pytest.param(body(CheckpointConfig={"S3Uri": uri}), ["CheckpointConfig.S3Uri"], id=f"S3: {why}")
+        for uri, why in (
+            ("https://bucket.s3.amazonaws.com/a", "another scheme"),
+            ("s3://Bucket/a", "a bucket in upper case"),
+            ("s3://bucket/a ", "a space behind it"),
+            ("s3://buc ket/a", "a space in the bucket"),
+        )
+    ),
     pytest.param(
         resources(InstanceType="ml.p5.48xlarge"), ["ResourceConfig.InstanceCount"], id="a type, no count"
     ),

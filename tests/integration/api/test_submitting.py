@@ -449,6 +449,7 @@ def test_what_is_only_audited_is_accepted_warned_of_and_written_down_once(api: A
     assert kept(api) == [(NAME, "audited", ["name_prefix", "network_isolation"])]
     assert api.doorbell.pools == ["p5", "-"]
     (errand,) = api.store.errands("-", limit=9)
+    assert errand.notice is not None
     assert (errand.notice.kind, errand.notice.job) == ("Rule Violated", NAME)
     again = api.call("POST", "/add-job", body())
     assert (again.status, again.json["warnings"]) == (200, first.json["warnings"])
@@ -470,6 +471,17 @@ def test_an_audit_that_was_not_written_down_is_by_the_same_request_again(
     assert (api.names(), kept(api)) == ([NAME], [])
     api.now += timedelta(days=2)
     assert api.call("POST", "/add-job", body()).status == 200
+    assert kept(api) == [(NAME, "audited", ["name_prefix", "network_isolation"])]
+
+
+def test_a_job_that_is_there_already_is_warned_of_audits_alone_whatever_is_enforced_now(api: Api) -> None:
+    api.call("POST", "/add-job", body())
+    govern(api, rules=RULES)
+    again = api.call("POST", "/add-job", body())
+    assert (again.status, [one["rule"] for one in again.json["warnings"]]) == (
+        200,
+        ["name_prefix", "network_isolation"],
+    )
     assert kept(api) == [(NAME, "audited", ["name_prefix", "network_isolation"])]
 
 

@@ -57,6 +57,15 @@ def test_a_write_whose_guard_does_not_hold_changes_nothing(plane: Plane, guard: 
     assert (plane.job("a"), plane.snapshot()) == (one, before)
 
 
+def test_a_write_that_counts_nothing_is_guarded_too(plane: Plane) -> None:
+    one = plane.submitted("a")
+    gone = lifecycle.failed(one, reason=WHY, now=NOON)
+    with pytest.raises(LostRaceError):
+        plane.change(one, gone, policy_version=0)
+    assert plane.job("a") == one
+    assert plane.change(one, gone, policy_version=plane.policy.version).state is S.FAILED
+
+
 def test_a_write_whose_guard_holds_exactly_is_made(plane: Plane) -> None:
     plane.running("busy")
     rival = plane.submitted("rival")

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from trainmaster.governance.fields import values_of
 from trainmaster.governance.violations import Violation
 from trainmaster.governance.wording import listed
 from trainmaster.policy.rules import Rules
+from trainmaster.validation.fields import values_of
 from trainmaster.validation.sections import Section
 
 _KEY_PARTS = 6

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from trainmaster.governance.fields import values_of
 from trainmaster.governance.violations import Violation
 from trainmaster.governance.wording import listed
 from trainmaster.policy.images import Image, parse_image
 from trainmaster.policy.rules import Allowed, Rules
+from trainmaster.validation.fields import values_of
 from trainmaster.validation.sections import Section, section
 
 _ALGORITHM = "AlgorithmSpecification"

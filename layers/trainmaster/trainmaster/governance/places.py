@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from trainmaster.governance.fields import Found, values_of
 from trainmaster.governance.violations import Violation
 from trainmaster.governance.wording import listed
 from trainmaster.policy.rules import Allowed, Rules
-from trainmaster.policy.s3_locations import S3Location, parse_s3
+from trainmaster.s3_locations import S3Location, parse_s3
+from trainmaster.validation.fields import Found, values_of
 from trainmaster.validation.sections import Section
 
 _BY_PREFIX = "S3Prefix"

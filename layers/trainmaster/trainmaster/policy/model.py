@@ -14,7 +14,7 @@ from trainmaster.policy.governing import Governing
 from trainmaster.policy.images import Image
 from trainmaster.policy.principals import PrincipalPattern
 from trainmaster.policy.rules import Allowed, Rules
-from trainmaster.policy.s3_locations import S3Location
+from trainmaster.s3_locations import S3Location
 from trainmaster.user_options import MAX_PRIORITY
 
 DEFAULT_TEAM = "default"

@@ -10,8 +10,8 @@ from trainmaster.policy.governing import Mode
 from trainmaster.policy.images import Image, parse_image
 from trainmaster.policy.patterns import BadPatternError, TextPattern, parse_pattern
 from trainmaster.policy.rules import Allowed, AtMost, RequiredTag, RequiredTags, Rules, T
-from trainmaster.policy.s3_locations import S3Location, parse_s3
 from trainmaster.policy.section import Section, shown
+from trainmaster.s3_locations import S3Location, parse_s3
 
 _LEAST_COST, _MOST_COST = Decimal("0.01"), Decimal(1_000_000_000)  # they only catch a slip of the finger
 _MODE_HINT = "write true, or {mode: audit} to write violations down only"

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from trainmaster.policy.governing import Mode
 from trainmaster.policy.images import Image
 from trainmaster.policy.patterns import TextPattern
-from trainmaster.policy.s3_locations import S3Location
+from trainmaster.s3_locations import S3Location
 
 T = TypeVar("T")
 

@@ -6,6 +6,7 @@ from trainmaster.errors import FieldError
 from trainmaster.request_errors import MAX_ERRORS, Mistake, invalid
 from trainmaster.strict_json import JsonObject, JsonValue
 from trainmaster.validation.meaning import meaning_mistakes
+from trainmaster.validation.places import place_mistakes
 from trainmaster.validation.resources import resource_mistakes
 from trainmaster.validation.secrets import secret_mistakes
 from trainmaster.validation.shape import shape_mistakes
@@ -36,5 +37,11 @@ def check_shape(body: JsonValue) -> list[FieldError]:
 
 
 def _meaning(body: JsonObject) -> list[Mistake]:
-    found = chain(meaning_mistakes(body), resource_mistakes(body), tag_mistakes(body), secret_mistakes(body))
+    found = chain(
+        meaning_mistakes(body),
+        resource_mistakes(body),
+        tag_mistakes(body),
+        place_mistakes(body),
+        secret_mistakes(body),
+    )
     return list(islice(found, MAX_ERRORS))

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from trainmaster.request_errors import Mistake
-from trainmaster.validation.sections import Section, section
+from trainmaster.request_errors import Mistake, Path
+from trainmaster.strict_json import JsonValue
+from trainmaster.validation.sections import Section, elements, section
 
 SECRETS = re.compile(
     r"""(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}                      # AWS access key id
@@ -28,13 +29,29 @@ _HINT = "keep secrets in AWS Secrets Manager and read them in the training code;
 
 def secret_mistakes(body: Section) -> Iterator[Mistake]:
     """The fields are named; what stands in them is never repeated."""
+    for path, value in _free_texts(body):
+        if isinstance(value, str) and SECRETS.search(value):
+            yield Mistake(path, "looks like a secret", _HINT)
+
+
+def _free_texts(body: Section) -> Iterator[tuple[Path, JsonValue]]:
+    """Where people can write what they like; names, places and images have a form of their own."""
     for name in ("HyperParameters", "Environment"):
-        for key, value in (section(body, name) or {}).items():
-            if isinstance(value, str) and SECRETS.search(value):
-                yield Mistake((name, key), "looks like a secret", _HINT)
+        yield from _entries(body, name, ())
+    for index, tag in elements(body, "Tags"):
+        yield ("Tags", index, "Value"), tag.get("Value")
+    for name in ("DebugRuleConfigurations", "ProfilerRuleConfigurations"):
+        for index, rule in elements(body, name):
+            yield from _entries(rule, "RuleParameters", (name, index))
+    for parent, name in (("DebugHookConfig", "HookParameters"), ("ProfilerConfig", "ProfilingParameters")):
+        yield from _entries(section(body, parent) or {}, name, (parent,))
     algorithm = section(body, "AlgorithmSpecification") or {}
     for name in ("ContainerEntrypoint", "ContainerArguments"):
         words = algorithm.get(name)
         for index, word in enumerate(words if isinstance(words, list) else ()):
-            if isinstance(word, str) and SECRETS.search(word):
-                yield Mistake(("AlgorithmSpecification", name, index), "looks like a secret", _HINT)
+            yield ("AlgorithmSpecification", name, index), word
+
+
+def _entries(parent: Section, name: str, path: Path) -> Iterator[tuple[Path, JsonValue]]:
+    for key, value in (section(parent, name) or {}).items():
+        yield (*path, name, key), value

@@ -226,7 +226,7 @@ class Writes:
         return {"Put": put}
 
     def update(self, key: Key, update: Update) -> Operation:
-        """One Update with short aliases for every name and value."""
+        """One Update, or a mere ConditionCheck, with short aliases for every name and value."""
         names: dict[str, str] = {}
         values: dict[str, Any] = {}
 
@@ -253,16 +253,16 @@ class Writes:
         operation: dict[str, Any] = {
             "TableName": self.table,
             "Key": _key(key),
-            "UpdateExpression": " ".join(
-                f"{verb} {', '.join(parts)}" for verb, parts in clauses.items() if parts
-            ),
             "ExpressionAttributeNames": names,
         }
+        expression = " ".join(f"{verb} {', '.join(parts)}" for verb, parts in clauses.items() if parts)
+        if expression:
+            operation["UpdateExpression"] = expression
         if values:
             operation["ExpressionAttributeValues"] = values
         if conditions:
             operation["ConditionExpression"] = " AND ".join(conditions)
-        return {"Update": operation}
+        return {"Update" if expression else "ConditionCheck": operation}
 
 
 def with_new_versions(changes: Sequence[Change]) -> list[Change]:
