@@ -69,8 +69,7 @@ def _counted(pool: str, notice: Notice) -> Sample | None:
 
 
 def _is_for_idleness(notice: Notice) -> bool:
-    ends = notice.kind in (NoticeKind.JOB_STOPPED, NoticeKind.JOB_REQUEUED)
-    return ends and lost_to(notice.detail.get("reason", "")) is Cause.IDLE
+    return lost_to(notice.detail.get("reason", "")) is Cause.IDLE
 
 
 def _gpu_hours_lost(notice: Notice) -> float:

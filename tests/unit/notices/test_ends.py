@@ -221,7 +221,10 @@ def test_a_charged_retry_says_which_of_how_many_and_when() -> None:
 def test_a_wait_for_instances_is_told_as_a_retry_that_is_not_charged() -> None:
     text = "SageMaker had no instances within the pending time"
     notice = told(back(trains(), JobState.PENDING, "capacity", text))
-    assert notice.what == "Attempt 0 of job train-1 failed (capacity). It comes back, not counted as a retry."
+    assert (
+        notice.what
+        == "Attempt 0 of job train-1 got nowhere (capacity). It comes back, not counted as a retry."
+    )
     assert notice.why == text
     assert notice.detail["charged"] is False
 

@@ -99,6 +99,7 @@ def _retried(change: Change, ended: Attempt) -> Notice:
     charged = job.retries > change.before.retries
     most = "" if job.spec.retries is None else f" of at most {job.spec.retries}"
     count = f"retry {job.retries}{most}" if charged else "not counted as a retry"
+    ended_how = "failed" if charged else "got nowhere"
     later = "" if job.not_before is None else f" It starts at {instant(job.not_before)} or later."
     halved = " With half the batch." if job.halvings > change.before.halvings else ""
     said = job.waiting.message if job.waiting else ""
@@ -106,7 +107,7 @@ def _retried(change: Change, ended: Attempt) -> Notice:
         NoticeKind.JOB_RETRIED,
         change,
         Words(
-            what=f"Attempt {ended.number} of job {job.name} failed ({why}). It comes back, {count}."
+            what=f"Attempt {ended.number} of job {job.name} {ended_how} ({why}). It comes back, {count}."
             f"{later}{halved}",
             why=quoted(said) or _reason(job, ended),
             todo=_advice(ended) or "Nothing: it goes on from its last checkpoint.",
