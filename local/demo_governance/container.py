@@ -50,7 +50,7 @@ def _begin(checkpoint: Path) -> str:
 def _save(checkpoint: Path, look: int) -> None:
     """Whole or not at all: what is there may be copied to S3 at any time."""
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    new = checkpoint.with_suffix(".new")
+    new = checkpoint.parent.with_name("checkpoint.new")
     new.write_text(f"look {look} of process {os.getpid()}\n", encoding="utf-8")
     new.replace(checkpoint)
 

@@ -70,7 +70,7 @@ def assemble(wiring: Wiring, platform: Platform, *, answered: Answered) -> Assem
         deliver_failure=_queues(platform),
     )
     router = _router(wiring, platform, invoker)
-    _listen_to_topics(wiring, platform, invoker)
+    _act_on_alarms(platform, _listen_to_topics(wiring, platform, invoker))
     for trigger in wiring.queue_triggers:
         _listen_to_queue(trigger, platform, functions)
     for stage in wiring.stages:
@@ -140,9 +140,13 @@ def _method_of(client: Any, operation: str) -> str:  # noqa: ANN401  a boto3 cli
     return str(method)
 
 
-def _listen_to_topics(wiring: Wiring, platform: Platform, invoker: AsyncInvoker) -> None:
+def _listen_to_topics(wiring: Wiring, platform: Platform, invoker: AsyncInvoker) -> Topics:
     topics = Topics(subscriptions=wiring.subscriptions, clock=platform.clock, deliver=invoker.submit)
     platform.door.add_listener("sns", "Publish", topics.published)
+    return topics
+
+
+def _act_on_alarms(platform: Platform, topics: Topics) -> None:
     actions = AlarmActions(client=platform.client, background=platform.background, published=topics.published)
     platform.listen_to_alarms(actions.happened)
 

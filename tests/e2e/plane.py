@@ -12,7 +12,7 @@ import boto3
 from botocore.config import Config
 
 from local.twin_process import TwinProcess, running_twin
-from tests.e2e.process_tree import still_alive, tree_of
+from tests.e2e.process_tree import environment_of, still_alive, tree_of
 from tests.e2e.signing import Answer, Call, Keys, Scope, send, signed
 
 T = TypeVar("T")
@@ -25,6 +25,8 @@ PATIENCE_SECONDS = 90.0
 """For what should take a second or two; machines that build software can be slow."""
 GONE_SECONDS = 30.0
 _POLL_SECONDS = 0.03
+_FUNCTION = "AWS_LAMBDA_LOG_GROUP_NAME"
+"""Tells which function a process is of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,3 +203,15 @@ def eventually(look: Callable[[], T], accept: Callable[[T], bool]) -> T:
         assert time.monotonic() < deadline, f"still: {seen}"
         time.sleep(_POLL_SECONDS)
     return seen
+
+
+def keys_of(plane: Plane, function: str) -> Keys:
+    """Those of a function's role, read where an intruder would find them: in its process."""
+    tree = tree_of(plane.twin.ready["pid"])
+    environments = [environment_of(pid) for pid in tree]
+    found = [one for one in environments if one.get(_FUNCTION, "").endswith(f"-{function}")]
+    return Keys(
+        access_key_id=found[0]["AWS_ACCESS_KEY_ID"],
+        secret_access_key=found[0]["AWS_SECRET_ACCESS_KEY"],
+        session_token=found[0]["AWS_SESSION_TOKEN"],
+    )

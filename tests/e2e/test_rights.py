@@ -7,13 +7,10 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.e2e.plane import Plane, eventually, pool, running_plane, tags, until_exists
-from tests.e2e.process_tree import environment_of, tree_of
+from tests.e2e.plane import Plane, eventually, keys_of, pool, running_plane, tags, until_exists
 from tests.e2e.signing import Keys
 
 ROOT = Path(__file__).parents[2]
-LOG_GROUP = "AWS_LAMBDA_LOG_GROUP_NAME"
-"""Tells which function a process is of."""
 TAKEN_OUT = {
     "Action: [sagemaker:StopTrainingJob, sagemaker:UpdateTrainingJob]": "Action: sagemaker:UpdateTrainingJob",
 }
@@ -99,14 +96,3 @@ def is_refused(operation: Callable[..., object], **params: object) -> bool:
     except ClientError as error:
         return error.response["Error"]["Code"] in {"AccessDenied", "AccessDeniedException"}
     return False
-
-
-def keys_of(plane: Plane, function: str) -> Keys:
-    tree = tree_of(plane.twin.ready["pid"])
-    environments = [environment_of(pid) for pid in tree]
-    found = [one for one in environments if one.get(LOG_GROUP, "").endswith(f"-{function}")]
-    return Keys(
-        access_key_id=found[0]["AWS_ACCESS_KEY_ID"],
-        secret_access_key=found[0]["AWS_SECRET_ACCESS_KEY"],
-        session_token=found[0]["AWS_SESSION_TOKEN"],
-    )

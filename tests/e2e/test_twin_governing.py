@@ -7,13 +7,12 @@ from datetime import datetime, timedelta
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.e2e.plane import LOG_GROUP, Plane, python, running_plane
-from tests.e2e.test_rights import keys_of
+from tests.e2e.plane import LOG_GROUP, Plane, keys_of, python, running_plane
 
 GPU_TYPE = "ml.g5.12xlarge"
 POLICY = {
     "version": 1,
-    "pools": [{"name": "gpu", "capacity": {GPU_TYPE: 3}}],
+    "pools": [{"name": "gpu", "capacity": {GPU_TYPE: 14}}],
     "idle": {"gpu_below_percent": 1, "for": "15m", "period": "5m", "then": "stop", "warn_first": "10m"},
 }
 WAITING = ["sh", "-c", "echo begun; while :; do sleep 0.2; done"]
@@ -83,6 +82,24 @@ def test_alarms_live_as_long_as_their_attempt(plane):
     assert [(one["AlarmName"], one["StateValue"]) for one in alarms] == [
         ("trainmaster-trainmaster-idle-half", "OK")
     ]
+
+
+def test_a_wide_job_is_watched_by_parts_and_one_alarm_over_them(plane):
+    submit(plane, "wide", hosts=11)
+    plane.clock(2 * 60)
+    cloudwatch = plane.client("cloudwatch")
+    name = "trainmaster-trainmaster-idle-wide"
+    (whole,) = cloudwatch.describe_alarms(AlarmNames=[name], AlarmTypes=["CompositeAlarm"])["CompositeAlarms"]
+    assert (whole["AlarmRule"], whole["StateValue"]) == (f'ALARM("{name}.1") AND ALARM("{name}.2")', "OK")
+    plane.control("/gpu", {"training_job": "wide", "host": None, "percent": 0, "from_minute": None})
+    plane.control("/gpu", {"training_job": "wide", "host": "algo-11", "percent": 50, "from_minute": None})
+    plane.clock(20 * 60)
+    parts = cloudwatch.describe_alarms(AlarmNamePrefix=name)["MetricAlarms"]
+    assert [one["StateValue"] for one in parts] == ["ALARM", "OK"], "the eleventh host is busy"
+    plane.control("/gpu", {"training_job": "wide", "host": None, "percent": 0, "from_minute": None})
+    plane.clock(30 * 60)
+    assert (plane.job("wide")["state"], plane.job("wide")["reason"]["code"]) == ("stopped", "idle")
+    assert cloudwatch.describe_alarms(AlarmNamePrefix=name)["MetricAlarms"] == []
 
 
 def test_the_function_of_events_may_read_what_a_training_job_printed(plane):

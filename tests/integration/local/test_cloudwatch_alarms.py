@@ -267,6 +267,12 @@ def test_a_transition_reaches_a_function_that_listens_to_the_topic(plane: Plane)
     assert json.loads(record["Sns"]["Message"])["NewStateValue"] == "ALARM"
 
 
+def test_an_alarm_with_a_topic_that_is_gone_changes_its_state_all_the_same(plane: Plane) -> None:
+    plane.put(AlarmActions=[f"{plane.topic}-gone", plane.topic])
+    plane.measure(10)
+    assert (plane.state(), plane.told()) == ("ALARM", [(plane.name, "INSUFFICIENT_DATA", "ALARM")])
+
+
 def test_a_topic_whose_policy_shuts_cloudwatch_out_hears_nothing(plane: Plane) -> None:
     statement = {
         "Effect": "Allow",
