@@ -32,7 +32,7 @@ class Scenario:
 
 
 SPOT = {"pools": [{"name": "main", "capacity": {A: 2}, "spot_capacity": {A: 1}}]}
-ON_SPOT = {
+ON_SPOT: dict[str, Any] = {
     "EnableManagedSpotTraining": True,
     "StoppingCondition": {"MaxRuntimeInSeconds": 3600, "MaxWaitTimeInSeconds": 7200},
 }

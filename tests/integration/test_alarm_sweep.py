@@ -12,7 +12,7 @@ from trainmaster.errands import Errand, ErrandKind
 from trainmaster.errors import TrainmasterError, UnavailableError
 from trainmaster.idle_alarms import IdleWatch
 from trainmaster.jobs import Attempt, Job
-from trainmaster.policy.governing import Idle, IdleThen, Utilization, Watch
+from trainmaster.policy.governing import Governing, Idle, IdleThen, Utilization, Watch
 from trainmaster.ports import Change
 from trainmaster.shapes import Shape
 
@@ -26,6 +26,10 @@ from tests.memory.tables import Tables
 GPU = "ml.g5.xlarge"
 DOCUMENT = {"pools": [{"name": "main", "capacity": {GPU: 99}}], "idle": {}, "utilization": {}}
 WATCH = Watch(idle=Idle(), utilization=Utilization())
+
+
+def governed(watch: Watch) -> Governing:
+    return Governing(idle=watch.idle, utilization=watch.utilization)
 
 
 @dataclass
@@ -72,7 +76,7 @@ class World:
         return one
 
     def run(self, watch: Watch = WATCH) -> list[TrainmasterError]:
-        return list(self.sweep.run(self.sweep.read(), self.reader.running("main"), watch))
+        return list(self.sweep.run(self.sweep.read(), self.reader.running("main"), governed(watch)))
 
     def live(self, name: str = "a") -> Attempt:
         one = self.tables.jobs[name].live
@@ -115,7 +119,7 @@ def test_a_part_that_somebody_deleted_is_missed_too(world: World) -> None:
 
 def test_an_alarm_that_is_newer_than_the_list_is_not_missed(world: World) -> None:
     world.watched()
-    assert list(world.sweep.run({}, world.reader.running("main"), WATCH)) == []
+    assert list(world.sweep.run({}, world.reader.running("main"), governed(WATCH))) == []
     assert world.live().guarded is not None
 
 
@@ -202,7 +206,7 @@ def test_one_alarm_that_cannot_be_read_keeps_nobody_else_waiting(
         return reading(name)
 
     monkeypatch.setattr(MemoryAlarms, "reading", broken)
-    errors = list(world.sweep.run(readings, world.reader.running("main"), WATCH))
+    errors = list(world.sweep.run(readings, world.reader.running("main"), governed(WATCH)))
     assert [str(error) for error in errors] == ["CloudWatch did not answer"]
     assert (world.live("a").idle_since, world.live("b").idle_since) == (None, NOON)
 
@@ -241,4 +245,4 @@ def test_what_is_noted_already_is_not_read_again(world: World, monkeypatch: pyte
     world.alarms.goes("trainmaster-ml-idle-idle", AlarmState.ALARM, NOON)
     readings = world.sweep.read()
     monkeypatch.delattr(MemoryAlarms, "reading")
-    assert list(world.sweep.run(readings, world.reader.running("main"), WATCH)) == []
+    assert list(world.sweep.run(readings, world.reader.running("main"), governed(WATCH))) == []

@@ -14,7 +14,7 @@ from trainmaster.jobs import Attempt, Job, JobState
 from trainmaster.judging import Judge
 from trainmaster.policy import Policy, parse_policy
 from trainmaster.ports import Change
-from trainmaster.retrying import may_requeue, most_retries
+from trainmaster.runtime import may_requeue, most_retries
 
 from tests.builders import NOON, A, attempt, job, minutes, of, waiting
 from tests.memory.edges import MemoryLogs

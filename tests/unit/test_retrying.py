@@ -9,7 +9,8 @@ from trainmaster.ends import End
 from trainmaster.failure_classes import Diagnosis, FailureClass
 from trainmaster.jobs import Job, JobState
 from trainmaster.policy.governing import Backoff, OnOom, Recovery
-from trainmaster.retrying import Failure, judged, may_requeue, most_retries
+from trainmaster.retrying import Failure, judged
+from trainmaster.runtime import may_requeue, most_retries
 
 from tests.builders import live_job, minutes
 

@@ -1,5 +1,6 @@
 """What the reading of an alarm makes of a job."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from trainmaster import watching
 from trainmaster.alarms import AlarmKind, AlarmReading, AlarmState, Wanted
 from trainmaster.jobs import Attempt, Job, JobState, Reason
-from trainmaster.policy.governing import Idle, IdleThen, Utilization, Watch
+from trainmaster.policy.governing import Governing, Idle, IdleThen, Utilization, Watch
 
 from tests.builders import NOON, attempt, live_job, minutes
 
@@ -121,7 +122,8 @@ def idle(due: timedelta = timedelta(), **live: Any) -> Job:
 
 
 def stopped(job: Job, reading: AlarmReading | None, watch: Watch = WATCH) -> tuple[str, str] | None:
-    after = watching.stop_for_idleness(job, reading, watch, now=NOON)
+    governing = Governing(idle=watch.idle, utilization=watch.utilization)
+    after = watching.stop_for_idleness(job, reading, governing, now=NOON)
     assert after is None or after.reason is not None
     return None if after is None or after.reason is None else (after.state.value, after.reason.code)
 
@@ -131,6 +133,12 @@ def test_an_idle_job_whose_time_is_over_is_stopped_as_the_policy_says() -> None:
     assert stopped(idle(), alarm(), acting(IdleThen.REQUEUE)) == ("preempting", "idle-requeue")
     assert stopped(idle(), alarm(), acting(IdleThen.NOTIFY)) is None
     assert stopped(idle(), alarm(), Watch()) is None
+
+
+def test_a_job_that_idles_in_each_of_its_attempts_is_stopped_in_the_end() -> None:
+    again = acting(IdleThen.REQUEUE)
+    assert stopped(replace(idle(), idle_requeues=2), alarm(), again) == ("preempting", "idle-requeue")
+    assert stopped(replace(idle(), idle_requeues=3), alarm(), again) == ("stopping", "idle")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from trainmaster.errors import TrainmasterError
 from trainmaster.idle_alarms import IdleWatch
 from trainmaster.jobs import Job, JobState
 from trainmaster.policy import STRAYS
-from trainmaster.policy.governing import IdleThen, Watch
+from trainmaster.policy.governing import Governing, IdleThen, Watch
 from trainmaster.ports import AlarmReader, Change, Clock, JobReader, JobStore
 from trainmaster.scheduling.snapshot import RunningJob
 
@@ -45,37 +45,40 @@ class AlarmSweep:
         """Every alarm of the stack; before the live jobs are read, or new alarms would look orphaned."""
         return self.alarms.readings(full_name(self.stack, ""))
 
-    def run(self, readings: Readings, live: Sequence[RunningJob], watch: Watch) -> Iterator[TrainmasterError]:
+    def run(
+        self, readings: Readings, live: Sequence[RunningJob], governing: Governing
+    ) -> Iterator[TrainmasterError]:
         """Does what is due; yields what could not be done, for the next run."""
         for entry in live:
             try:
-                self._look(entry, readings, watch)
+                self._look(entry, readings, governing)
             except TrainmasterError as error:
                 yield error
         try:
-            self._sweep(readings, live, watch)
+            self._sweep(readings, live, governing.watch)
         except TrainmasterError as error:
             yield error
 
-    def _look(self, entry: RunningJob, readings: Readings, watch: Watch) -> None:
+    def _look(self, entry: RunningJob, readings: Readings, governing: Governing) -> None:
         if entry.state is not JobState.RUNNING:
             return
+        watch = governing.watch
         for kind in AlarmKind:
             reading = readings.get(alarm_name(self.stack, kind, entry.training_job_name))
             if _is_news(entry, kind, reading, watch):
                 self.idle_watch.look(Watched(kind=kind, training_job_name=entry.training_job_name))
         if entry.stop_due is not None and entry.stop_due <= self.clock():
-            self._stop(entry, watch)
+            self._stop(entry, governing)
         if self._lacks(entry, readings, watch):
             self._make_again(entry)
 
-    def _stop(self, entry: RunningJob, watch: Watch) -> None:
+    def _stop(self, entry: RunningJob, governing: Governing) -> None:
         """Its alarm is read again: CloudWatch tells of transitions only, and an OK may have been lost."""
         job = self.reader.job(entry.name)
         if job is None:
             return
         name = alarm_name(self.stack, AlarmKind.IDLE, entry.training_job_name)
-        after = watching.stop_for_idleness(job, self.alarms.reading(name), watch, now=self.clock())
+        after = watching.stop_for_idleness(job, self.alarms.reading(name), governing, now=self.clock())
         if after is not None:
             self._commit(job, after)
 

@@ -47,7 +47,7 @@ class Reconciler:
         for entry in due(everybody, now=self.clock()):
             self._repair(entry, repairs)
         if readings is not None:
-            repairs.failures += self.alarm_sweep.run(readings, everybody, policy.governing.watch)
+            repairs.failures += self.alarm_sweep.run(readings, everybody, policy.governing)
         for pool, entries in live.items():
             depth = self.queue.queue_length(pool)
             repairs.depths[pool] = depth

@@ -13,6 +13,7 @@ from trainmaster.failure_classes import Diagnosis, FailureClass
 from trainmaster.halving import Halving, halve
 from trainmaster.jobs import Job, JobState, Reason
 from trainmaster.policy.governing import Recovery
+from trainmaster.runtime import most_retries
 
 MAX_MESSAGE = 1024
 """Characters; as many as FailureReason may have."""
@@ -38,20 +39,6 @@ class Failure:
 def may_halve(job: Job, diagnosis: Diagnosis) -> bool:
     """Its owner wants the batch halved, and it is that kind of failure."""
     return job.spec.halves_batch and diagnosis.failure_class is FailureClass.GPU_OOM
-
-
-def most_retries(job: Job, recovery: Recovery) -> int:
-    """What the policy allows, or fewer if its owner wants fewer."""
-    wanted = job.spec.retries
-    return recovery.max_retries if wanted is None else min(wanted, recovery.max_retries)
-
-
-def may_requeue(job: Job, recovery: Recovery) -> bool:
-    """Whether a stop because its GPUs do nothing brings it back.
-
-    It is not charged as a retry, but what hangs each time must come to an end: as often as it may be retried.
-    """
-    return job.idle_requeues < most_retries(job, recovery)
 
 
 def judged(failure: Failure, recovery: Recovery) -> End:

@@ -1,8 +1,9 @@
-"""Run time is the job's: what of it an attempt may use, and when its instances are certain to be free."""
+"""What a job has left, run time and retries; when the instances of an attempt are certain to be free."""
 
 from datetime import datetime, timedelta
 
 from trainmaster.jobs import Job
+from trainmaster.policy.governing import Recovery
 
 END_SLACK = timedelta(minutes=10)
 """SageMaker's own time around Training: start-up is not counted, stopping and upload come after."""
@@ -37,3 +38,17 @@ def ends_by(job: Job) -> datetime | None:
     if live.max_wait is not None:
         return live.claimed_at + live.max_wait + END_SLACK
     return None if live.training_since is None else live.training_since + live.max_runtime + END_SLACK
+
+
+def most_retries(job: Job, recovery: Recovery) -> int:
+    """What the policy allows, or fewer if its owner wants fewer."""
+    wanted = job.spec.retries
+    return recovery.max_retries if wanted is None else min(wanted, recovery.max_retries)
+
+
+def may_requeue(job: Job, recovery: Recovery) -> bool:
+    """Whether a stop because its GPUs do nothing brings it back.
+
+    It is not charged as a retry, but what hangs each time must come to an end: as often as it may be retried.
+    """
+    return job.idle_requeues < most_retries(job, recovery)

@@ -8,7 +8,8 @@ from trainmaster import lifecycle
 from trainmaster.alarms import AlarmKind, AlarmReading, AlarmState, Wanted
 from trainmaster.ending import live_attempt
 from trainmaster.jobs import Job, JobState, Reason
-from trainmaster.policy.governing import Idle, IdleThen, Watch
+from trainmaster.policy.governing import Governing, Idle, IdleThen, Watch
+from trainmaster.runtime import may_requeue
 
 TRAINING = "Training"
 """The one secondary status in which its GPUs have something to do."""
@@ -80,15 +81,22 @@ def _idle_since(job: Job, since: datetime | None, idle: Idle | None, *, now: dat
     return lifecycle.idle(job, since=since, stop_due=known or now + idle.warn_first)
 
 
-def stop_for_idleness(job: Job, reading: AlarmReading | None, watch: Watch, *, now: datetime) -> Job | None:
-    """The job on its way to an end, if its time is over and its alarm is in the ALARM it was warned of."""
-    live, idle = job.live, watch.idle
+def stop_for_idleness(
+    job: Job, reading: AlarmReading | None, governing: Governing, *, now: datetime
+) -> Job | None:
+    """The job on its way to an end, if its time is over and its alarm is in the ALARM it was warned of.
+
+    One that may not come back any more, because it was idle again and again, is stopped for good.
+    """
+    live, idle = job.live, governing.idle
     if idle is None or live is None or live.stop_due is None or now < live.stop_due or not is_watched(job):
         return None
     if reading is None or reading.state is not AlarmState.ALARM or reading.since != live.idle_since:
         return None
     match idle.then:
         case IdleThen.STOP:
+            return lifecycle.stopped_for_idle(job, now)
+        case IdleThen.REQUEUE if not may_requeue(job, governing.recovery):
             return lifecycle.stopped_for_idle(job, now)
         case IdleThen.REQUEUE:
             return lifecycle.requeued_for_idle(job, now)
