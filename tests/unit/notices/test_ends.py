@@ -204,7 +204,8 @@ def test_a_charged_retry_says_which_of_how_many_and_when() -> None:
         " It starts at 2026-11-02 12:31 UTC or later. With half the batch."
     )
     assert notice.why == "gpu-oom: retry 1 of 3"
-    assert notice.todo == "a smaller batch needs less memory"
+    assert notice.todo == "Nothing: it goes on from its last checkpoint."
+    assert notice.detail["advice"] == "a smaller batch needs less memory"
     assert notice.undo == (
         "`trainmaster hold train-1` keeps it from starting until `trainmaster release train-1`;"
         " `trainmaster cancel train-1` ends it."
@@ -227,6 +228,11 @@ def test_a_wait_for_instances_is_told_as_a_retry_that_is_not_charged() -> None:
     )
     assert notice.why == text
     assert notice.detail["charged"] is False
+
+
+def test_a_retry_without_checkpoints_starts_anew() -> None:
+    notice = told(back(trains(has_checkpoint=False), JobState.PENDING, "capacity", "no instances"))
+    assert notice.todo == "Nothing. Without a CheckpointConfig it starts from the beginning."
 
 
 def preempted(preemptor: WaitingJob, **fields: Any) -> Change:

@@ -110,7 +110,9 @@ def _retried(change: Change, ended: Attempt) -> Notice:
             what=f"Attempt {ended.number} of job {job.name} {ended_how} ({why}). It comes back, {count}."
             f"{later}{halved}",
             why=quoted(said) or _reason(job, ended),
-            todo=_advice(ended) or "Nothing: it goes on from its last checkpoint.",
+            todo="Nothing: it goes on from its last checkpoint."
+            if job.spec.has_checkpoint
+            else "Nothing." + _unsaved(job),
             undo=_or_not(job),
         ),
         {
@@ -196,8 +198,12 @@ def _diagnosed(ended: Attempt | None) -> dict[str, Any]:
     if ended is None or ended.diagnosis is None:
         return {}
     found = ended.diagnosis
-    evidence = {} if found.evidence is None else {"evidence": quoted(found.evidence)}
-    return evidence if found.exit_code is None else {**evidence, "exit_code": found.exit_code}
+    detail: dict[str, Any] = {"advice": quoted(found.advice)}
+    if found.evidence is not None:
+        detail["evidence"] = quoted(found.evidence)
+    if found.exit_code is not None:
+        detail["exit_code"] = found.exit_code
+    return detail
 
 
 def _again(job: Job) -> str:
