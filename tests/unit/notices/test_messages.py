@@ -38,7 +38,7 @@ def test_an_event_has_its_version_its_id_and_what_belongs_to_its_kind() -> None:
 
 
 def test_a_mail_says_what_why_what_to_do_and_where_it_comes_from() -> None:
-    mail = mail_of(ERRAND, stack="prod")
+    mail = mail_of([ERRAND], stack="prod")
     assert mail.subject == "[trainmaster] Job Failed: train-1"
     assert mail.text == (
         "Job train-1 failed.\n\n"
@@ -51,7 +51,7 @@ def test_a_mail_says_what_why_what_to_do_and_where_it_comes_from() -> None:
 
 def test_a_mail_about_no_job_is_about_the_team() -> None:
     notice = budget_notice("vision", month="2026-11", spent_cents=810_000, limit_cents=1_000_000)
-    mail = mail_of(to_tell(notice, cause="vision#2026-11", at=NOON), stack="prod")
+    mail = mail_of([to_tell(notice, cause="vision#2026-11", at=NOON)], stack="prod")
     assert mail.subject == "[trainmaster] Budget Warning: vision"
     assert mail.text.startswith("Team vision has spent $8,100.00 of its $10,000.00 for 2026-11.\n")
 
@@ -68,3 +68,13 @@ def test_only_what_happens_all_day_is_not_mailed() -> None:
 def test_a_retry_is_mailed_if_it_is_charged(charged: bool) -> None:  # noqa: FBT001
     retried = replace(NOTICE, kind=NoticeKind.JOB_RETRIED, detail={"charged": charged})
     assert is_mailed(retried) is charged
+
+
+def test_several_of_a_kind_are_one_mail_with_all_of_them_in_it() -> None:
+    other = to_tell(replace(NOTICE, job="train-2", what="Job train-2 failed."), cause="01K#000002", at=NOON)
+    mail = mail_of([ERRAND, other], stack="prod")
+    assert mail.subject == "[trainmaster] Job Failed: 2 of team vision"
+    assert mail.text.count("Job train-1 failed.") == mail.text.count("Job train-2 failed.") == 1
+    assert mail.text.index("message 01J#000008#job-failed") < mail.text.index("Job train-2 failed.")
+    assert mail.text.endswith("message 01K#000002#job-failed\n")
+    assert mail.attributes == {"team": "vision", "kind": "Job Failed"}

@@ -209,3 +209,35 @@ def test_what_is_left_for_five_minutes_is_overdue() -> None:
     assert desk.runs().overdue == 0
     desk.now += minutes(5)
     assert desk.runs().overdue == 2
+
+
+def test_a_hundred_jobs_that_fail_at_once_are_a_hundred_events_and_a_mail_a_look() -> None:
+    desk = Desk()
+    desk.leaves(*[notice(number) for number in range(100)])
+    looks = [desk.runs() for _ in range(4)]
+    assert [len(look.done) for look in looks] == [25, 25, 25, 25]
+    assert len(set(desk.events())) == 100
+    assert [subject for subject, _ in desk.mailer.mails] == [
+        "[trainmaster] Job Failed: 25 of team vision"
+    ] * 4
+    assert desk.left() == []
+
+
+def test_another_kind_is_another_mail() -> None:
+    desk = Desk()
+    desk.leaves(notice(1), notice(2, NoticeKind.JOB_IDLE), notice(3))
+    desk.runs()
+    assert [subject for subject, _ in desk.mailer.mails] == [
+        "[trainmaster] Job Failed: 2 of team vision",
+        "[trainmaster] Job Idle: job-002",
+    ]
+
+
+def test_a_mail_that_is_refused_postpones_all_that_is_in_it_and_no_other() -> None:
+    desk = Desk()
+    desk.leaves(notice(1), notice(2), notice(3, NoticeKind.JOB_COMPLETED))
+    desk.mailer = refuses = Refuses()  # type: ignore[assignment]
+    result = desk.runs()
+    assert refuses.tries == 1
+    assert [errand.id for errand, _ in result.postponed] == ["001#job-failed", "002#job-failed"]
+    assert [errand.id for errand in result.done] == ["003#job-completed"]

@@ -1,5 +1,6 @@
 """A notice as programs get it (the detail of an event) and as people do (a mail)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,9 @@ MAILED = frozenset(
     },
 )
 """Somebody may want to do something. The others are events only: a queue at work makes many of them."""
+
+
+_RULE = "\n----\n\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +69,21 @@ def is_mailed(notice: Notice) -> bool:
     return notice.kind in MAILED
 
 
-def mail_of(errand: Errand, *, stack: str) -> Mail:
+def mail_of(errands: Sequence[Errand], *, stack: str) -> Mail:
+    """Of notices of one kind to one team."""
+    notice = notice_of(errands[0])
+    about = notice.job or notice.training_job_name or notice.team
+    if len(errands) > 1:
+        about = f"{len(errands)} of team {notice.team}"
+    return Mail(
+        subject=f"[trainmaster] {notice.kind}: {about}",
+        text=_RULE.join(_text(errand, stack) for errand in errands),
+        attributes={"team": notice.team, "kind": notice.kind.value},
+    )
+
+
+def _text(errand: Errand, stack: str) -> str:
     notice = notice_of(errand)
-    subject = notice.job or notice.training_job_name or notice.team
     lines = (
         ("", notice.what),
         ("Why: ", notice.why),
@@ -76,11 +92,7 @@ def mail_of(errand: Errand, *, stack: str) -> Mail:
     )
     said = [f"{label}{text}" for label, text in lines if text]
     about = f"Stack {stack}, team {notice.team}, {iso(errand.at)}, message {errand.id}"
-    return Mail(
-        subject=f"[trainmaster] {notice.kind}: {subject}",
-        text="\n\n".join([*said, about]) + "\n",
-        attributes={"team": notice.team, "kind": notice.kind.value},
-    )
+    return "\n\n".join([*said, about]) + "\n"
 
 
 def notice_of(errand: Errand) -> Notice:

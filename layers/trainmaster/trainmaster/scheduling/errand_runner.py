@@ -1,13 +1,16 @@
 """Does the errands of a pool: taken first, done second, deleted last; a death in between repeats one."""
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import assert_never
 
 from trainmaster.alarms import full_name
-from trainmaster.errands import Errand, ErrandKind
+from trainmaster.errands import Errand, ErrandKind, NoticeKind
 from trainmaster.errors import TrainmasterError
+from trainmaster.notices.messages import is_mailed, notice_of
 from trainmaster.scheduling import stopping_strays, telling
 from trainmaster.scheduling.context import Pass
 
@@ -33,54 +36,91 @@ class ErrandsDone:
     """Not done by this look, as far as it read."""
     overdue: int = 0
     """Of these, left for longer than ``OVERDUE``."""
-    refused: Counter[ErrandKind] = field(default_factory=Counter)
 
     @property
     def more(self) -> bool:
         """It stopped at its number. Errands change nothing that is planned with: no other look for less."""
         return len(self.done) == AT_ONCE and self.left > 0
 
-    def wants(self, errand: Errand) -> bool:
-        return len(self.done) < AT_ONCE and self.refused[errand.kind] < MAX_REFUSED
-
 
 def run_errands(now: Pass, *, until: datetime) -> ErrandsDone:
-    """One that cannot be done now never keeps the others waiting, and none keeps the queue waiting."""
-    result = ErrandsDone()
+    """One that cannot be done now never keeps the others waiting, and none keeps the queue waiting.
+
+    Mails come last: while SNS takes nothing programs hear of a notice again and drop what they know; while
+    EventBridge takes nothing people are not mailed again and again.
+    """
+    look = _Look(now=now, until=until)
     found = now.errands.errands(now.pool, limit=LOOKED_AT)
     for errand in found:
-        at = now.clock()
-        if at >= until:
-            break
-        if result.wants(errand) and now.errands.take(now.pool, errand, until=at + TAKEN_FOR, now=at):
-            _try(errand, now, result)
-    done = {errand.id for errand in result.done}
+        if look.wants(errand):
+            look.take(errand)
+    for errands in look.mails.values():
+        if look.goes_on(ErrandKind.TELL):
+            look.attempt(errands, partial(_mail, errands, now))
+    done = {errand.id for errand in look.result.done}
     left = [errand for errand in found if errand.id not in done]
-    result.left = len(left)
-    result.overdue = sum(errand.at <= now.clock() - OVERDUE for errand in left)
-    return result
+    look.result.left = len(left)
+    look.result.overdue = sum(errand.at <= now.clock() - OVERDUE for errand in left)
+    return look.result
 
 
-def _try(errand: Errand, now: Pass, result: ErrandsDone) -> None:
-    try:
-        _do(errand, now)
-        now.errands.done(now.pool, errand)
-    except TrainmasterError as error:
-        result.postponed.append((errand, error))
-        result.refused[errand.kind] += 1
-    except Exception as error:  # noqa: BLE001  the bulkhead; the handler raises it after the pass
-        result.failures.append(error)
-    else:
-        result.done.append(errand)
+@dataclass(slots=True, kw_only=True)
+class _Look:
+    now: Pass
+    until: datetime
+    result: ErrandsDone = field(default_factory=ErrandsDone)
+    taken: int = 0
+    refused: Counter[ErrandKind] = field(default_factory=Counter)
+    mails: dict[tuple[str, NoticeKind], list[Errand]] = field(default_factory=lambda: defaultdict(list))
+    """Announced, and still to be mailed: by team and kind."""
+
+    def goes_on(self, kind: ErrandKind) -> bool:
+        return self.now.clock() < self.until and self.refused[kind] < MAX_REFUSED
+
+    def wants(self, errand: Errand) -> bool:
+        """Those that are refused are not counted: they must not keep the ones behind them waiting."""
+        return self.taken - len(self.result.postponed) < AT_ONCE and self.goes_on(errand.kind)
+
+    def take(self, errand: Errand) -> None:
+        at = self.now.clock()
+        if self.now.errands.take(self.now.pool, errand, until=at + TAKEN_FOR, now=at):
+            self.taken += 1
+            self.attempt([errand], partial(self._do, errand))
+
+    def attempt(self, errands: Sequence[Errand], act: Callable[[], bool]) -> None:
+        """``act`` says whether they are done with it."""
+        try:
+            if act():
+                for errand in errands:
+                    self.now.errands.done(self.now.pool, errand)
+                    self.result.done.append(errand)
+        except TrainmasterError as error:
+            self.result.postponed += [(errand, error) for errand in errands]
+            self.refused[errands[0].kind] += 1
+        except Exception as error:  # noqa: BLE001  the bulkhead; the handler raises it after the pass
+            self.result.failures.append(error)
+
+    def _do(self, errand: Errand) -> bool:
+        match errand.kind:
+            case ErrandKind.TELL:
+                return self._tell(errand)
+            case ErrandKind.DELETE_ALARMS:
+                self.now.alarms.delete([full_name(self.now.stack, one) for one in errand.alarms])
+            case ErrandKind.STOP_STRAY:
+                stopping_strays.stop(errand, self.now)
+            case _:
+                assert_never(errand.kind)
+        return True
+
+    def _tell(self, errand: Errand) -> bool:
+        notice = notice_of(errand)
+        telling.announce(errand, self.now)
+        if is_mailed(notice):
+            self.mails[notice.team, notice.kind].append(errand)
+            return False
+        return True
 
 
-def _do(errand: Errand, now: Pass) -> None:
-    match errand.kind:
-        case ErrandKind.TELL:
-            telling.tell(errand, now)
-        case ErrandKind.DELETE_ALARMS:
-            now.alarms.delete([full_name(now.stack, one) for one in errand.alarms])
-        case ErrandKind.STOP_STRAY:
-            stopping_strays.stop(errand, now)
-        case _:
-            assert_never(errand.kind)
+def _mail(errands: Sequence[Errand], now: Pass) -> bool:
+    telling.mail(errands, now)
+    return True

@@ -1,19 +1,19 @@
 """Tells programs (events) and people (mail) what was decided."""
 
+from collections.abc import Sequence
+
 from trainmaster.errands import Errand
-from trainmaster.notices.messages import event_detail, is_mailed, mail_of, notice_of
+from trainmaster.notices.messages import event_detail, mail_of, notice_of
 from trainmaster.scheduling.context import Pass
 
 
-def tell(errand: Errand, now: Pass) -> None:
-    """At least once: both carry the errand's id.
-
-    First the event, then the mail: while SNS takes nothing programs hear of it again and drop what they know,
-    while EventBridge takes nothing people are not mailed again and again.
-    """
-    notice = notice_of(errand)
+def announce(errand: Errand, now: Pass) -> None:
+    """The event; the policy can do without. At least once: it carries the errand's id."""
     if now.policy.governing.notifications.events:
-        now.notifier.tell(notice.kind, event_detail(errand))
-    if is_mailed(notice):
-        mail = mail_of(errand, stack=now.stack)
-        now.mailer.mail(mail.subject, mail.text, mail.attributes)
+        now.notifier.tell(notice_of(errand).kind, event_detail(errand))
+
+
+def mail(errands: Sequence[Errand], now: Pass) -> None:
+    """One mail for all of one kind to one team: a hundred jobs that fail at once are not a hundred mails."""
+    one = mail_of(errands, stack=now.stack)
+    now.mailer.mail(one.subject, one.text, one.attributes)
