@@ -119,7 +119,7 @@ class Twin:
             door=base.door,
             client=base.engine.client,
             logs=CloudWatchLogSink(base.engine.client("logs")),
-            listen_to_alarms=base.engine.cloudwatch.listen,
+            cloudwatch=base.engine.cloudwatch,
             identities=base.identities,
             clock=base.clock,
             background=background,

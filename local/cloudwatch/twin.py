@@ -14,6 +14,7 @@ from botocore.model import ServiceModel
 from local.cloudwatch import definitions, evaluation, listing, reading, rules
 from local.cloudwatch.alarms import ACTIONS, COMPOSITE_ALARM, Alarm, State, Transition
 from local.cloudwatch.definitions import Watched
+from local.cloudwatch.embedded import embedded_in
 from local.cloudwatch.evaluation import StateValue, Verdict
 from local.cloudwatch.metrics import Metric, MetricStore, Samples
 from local.cloudwatch.queries import invalid
@@ -53,6 +54,13 @@ class CloudWatchTwin:
         """One sample of a metric of an AWS service."""
         with self._lock:
             self._store.put(metric, Samples.of({"Value": value}), at=at, unit=unit)
+
+    def read_log(self, line: str) -> None:
+        """Take the metrics that a line of a log holds."""
+        found = list(embedded_in(line))
+        with self._lock:
+            for one in found:
+                self._store.put(one.metric, one.samples, at=one.at, unit=one.unit)
 
     def call(self, operation: str, params: Params) -> Answer:
         """Answer a call. Raises AwsError."""

@@ -16,6 +16,7 @@ from local.deployment.gateway.routes import Routes
 from local.deployment.lambda_runtime.asynchronous import AsyncInvoker
 from local.deployment.lambda_runtime.environment import Surroundings
 from local.deployment.lambda_runtime.functions import Functions, Host
+from local.deployment.lambda_runtime.measured import Measured
 from local.deployment.lambda_runtime.queue_trigger import QueueReader
 from local.deployment.lambda_runtime.runtime_api import PREFIX as RUNTIME_PREFIX
 from local.deployment.lambda_runtime.runtime_api import RuntimeApi
@@ -88,7 +89,10 @@ def _warm_first(wiring: Wiring) -> tuple[str, ...]:
 
 
 def _functions(wiring: Wiring, platform: Platform, rights: Rights) -> Functions:
-    functions = Functions(runtime_api=RuntimeApi(platform.clock))
+    functions = Functions(
+        runtime_api=RuntimeApi(platform.clock),
+        invoked=Measured(cloudwatch=platform.cloudwatch, clock=platform.clock).invoked,
+    )
     platform.door.mount(RUNTIME_PREFIX, functions.runtime_api.handle)
     surroundings = Surroundings(region=platform.region, endpoint_url=platform.door.endpoint_url)
     host = Host(
@@ -96,6 +100,7 @@ def _functions(wiring: Wiring, platform: Platform, rights: Rights) -> Functions:
         clock=platform.clock,
         clock_file=platform.clock_file,
         logs=platform.logs,
+        read_log=platform.cloudwatch.read_log,
         log_folder=platform.log_folder,
         rights=rights,
     )
@@ -148,7 +153,7 @@ def _listen_to_topics(wiring: Wiring, platform: Platform, invoker: AsyncInvoker)
 
 def _act_on_alarms(platform: Platform, topics: Topics) -> None:
     actions = AlarmActions(client=platform.client, background=platform.background, published=topics.published)
-    platform.listen_to_alarms(actions.happened)
+    platform.cloudwatch.listen(actions.happened)
 
 
 def _listen_to_queue(trigger: QueueTrigger, platform: Platform, functions: Functions) -> None:

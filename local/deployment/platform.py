@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from local.clock import TwinClock
-from local.cloudwatch.alarms import Transition
+from local.cloudwatch.twin import CloudWatchTwin
 from local.deployment.background import Background
 from local.deployment.events.faults import DeliveryFaults
 from local.deployment.gateway.rest_api import Callers
@@ -43,8 +43,7 @@ class Platform:
     client: Callable[[str], Any]
     """service -> a boto3 client that bypasses rights and journal."""
     logs: LogSink
-    listen_to_alarms: Callable[[Callable[[Transition], None]], None]
-    """Whoever is handed over hears of each transition of an alarm."""
+    cloudwatch: CloudWatchTwin
     identities: Identities
     clock: TwinClock
     background: Background

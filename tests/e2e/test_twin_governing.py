@@ -142,3 +142,18 @@ def test_schedule_makes_alarms_under_its_own_prefix_alone(plane):
             cloudwatch.put_metric_alarm(AlarmName=name, **alarm)
         with pytest.raises(ClientError, match="AccessDenied"):
             cloudwatch.delete_alarms(AlarmNames=[name])
+
+
+def test_an_alarm_of_the_operator_goes_off_over_what_the_functions_write_into_their_logs(plane):
+    """CloudWatch takes no more alarms, so a job runs unwatched; after an hour of it somebody is told."""
+    bodies(plane)
+    plane.control("/errors", {"operation": "PutMetricAlarm", "error_code": "LimitExceeded", "times": 99})
+    submit(plane, "unwatched")
+    plane.clock(60)
+    assert plane.job("unwatched")["attempts"][0]["unguarded"]["code"] == "alarm-quota"
+    plane.clock(70 * 60)
+    name = "operator-trainmaster-unguarded-jobs"
+    (alarm,) = plane.client("cloudwatch").describe_alarms(AlarmNames=[name])["MetricAlarms"]
+    assert alarm["StateValue"] == "ALARM"
+    subjects = [one["Subject"] for one in bodies(plane) if "Subject" in one]
+    assert f'ALARM: "{name}" in US East (N. Virginia)' in subjects

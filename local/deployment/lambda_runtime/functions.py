@@ -25,6 +25,8 @@ class Host:
     clock: TwinClock
     clock_file: Path
     logs: LogSink
+    read_log: Callable[[str], None]
+    """Takes each line of a function's log."""
     log_folder: Path
     rights: Rights
 
@@ -32,6 +34,8 @@ class Host:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Functions:
     runtime_api: RuntimeApi
+    invoked: Callable[[str, Outcome], None]
+    """Is told of each invocation: ARN of the function, and how it ended."""
     _pools: dict[str, FunctionPool] = field(default_factory=dict)
 
     def add(self, function: Function, keys: Keys, host: Host) -> None:
@@ -46,7 +50,9 @@ class Functions:
 
     def invoke(self, function_arn: str, payload: bytes) -> Outcome:
         """Run the function once and wait for its answer."""
-        return self._pools[function_arn].invoke(payload)
+        outcome = self._pools[function_arn].invoke(payload)
+        self.invoked(function_arn, outcome)
+        return outcome
 
     def warm(self, function_arns: Iterable[str]) -> None:
         """Have a process of each ready, one after the other."""
@@ -67,6 +73,7 @@ def _starter(function: Function, keys: Keys, host: Host) -> Start:
             group=function.log_group,
             stream=stream,
             sink=host.logs if host.rights.may_write_logs(function, stream) else None,
+            read=host.read_log,
             clock=host.clock,
             file=host.log_folder / f"{function.session_name}.log",
         )

@@ -1,5 +1,6 @@
 """Lines that a function writes: into CloudWatch Logs, and into a file of the state folder for debugging."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,8 @@ class FunctionLog:
     stream: str
     sink: LogSink | None
     """None when the function's role may not write there: then AWS keeps nothing either."""
+    read: Callable[[str], None]
+    """Takes each line that AWS keeps."""
     clock: TwinClock
     file: Path
     _rest: bytes = b""
@@ -38,3 +41,5 @@ class FunctionLog:
         if self.sink is not None:
             at = int(self.clock.now().timestamp() * 1000)
             self.sink.put(self.group, self.stream, [LogLine(timestamp_ms=at, message=line) for line in lines])
+            for line in lines:
+                self.read(line)

@@ -292,6 +292,37 @@ def test_a_topic_whose_policy_shuts_cloudwatch_out_hears_nothing(plane: Plane) -
     assert plane.told() == [("operator-of-it", "INSUFFICIENT_DATA", "ALARM")]
 
 
+def sums(plane: Plane, metric: str, **dimensions: str) -> float | None:
+    """Of a metric in the present minute; None: nothing was measured."""
+    now = datetime.fromisoformat(plane.twin.advance(0))
+    answer = plane.cloudwatch.get_metric_statistics(
+        Namespace=dimensions.pop("namespace"),
+        MetricName=metric,
+        Dimensions=[{"Name": name, "Value": value} for name, value in dimensions.items()],
+        StartTime=now,
+        EndTime=now + MINUTE,
+        Period=60,
+        Statistics=["Sum"],
+    )
+    return sum(one["Sum"] for one in answer["Datapoints"]) if answer["Datapoints"] else None
+
+
+def test_invocations_of_functions_and_their_errors_are_counted(plane: Plane) -> None:
+    probe = {"namespace": "AWS/Lambda", "FunctionName": "trainmaster-ProbeFunction"}
+    assert plane.twin.api("POST", "/do", {"do": "clocks"}).status == 200
+    assert plane.twin.api("POST", "/do", {"do": "fail"}).status == 502
+    assert [sums(plane, name, **probe) for name in ("Invocations", "Errors", "Throttles")] == [2.0, 1.0, 0.0]
+
+
+def test_metrics_in_the_log_of_a_function_are_read(plane: Plane) -> None:
+    now = datetime.fromisoformat(plane.twin.advance(0))
+    directive = {"Namespace": "own", "Dimensions": [["service"]], "Metrics": [{"Name": "Waits"}]}
+    about = {"Timestamp": int(now.timestamp() * 1000), "CloudWatchMetrics": [directive]}
+    line = json.dumps({"_aws": about, "service": plane.name, "Waits": 7})
+    assert plane.twin.api("POST", "/do", {"do": "say", "with": line}).status == 200
+    assert eventually(lambda: sums(plane, "Waits", namespace="own", service=plane.name) == 7.0)
+
+
 def test_tags_of_an_alarm_can_be_read(plane: Plane) -> None:
     plane.put(Tags=[{"Key": "trainmaster:stack", "Value": "s"}])
     arn = plane.described()["AlarmArn"]
