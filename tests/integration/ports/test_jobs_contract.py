@@ -12,6 +12,8 @@ from trainmaster.jobs import (
     Reason,
 )
 from trainmaster.ledger import MonthAccount
+from trainmaster.policy import parse_policy
+from trainmaster.policy.governing import Idle, Utilization, Watch
 from trainmaster.ports import Change, TeamState
 from trainmaster.scheduling.snapshot import Snapshot
 from trainmaster.shapes import (
@@ -20,7 +22,7 @@ from trainmaster.shapes import (
 )
 
 from tests.builders import NOON, A, B, attempt, claimed, job, minutes, of
-from tests.integration.ports.plane import WHY, Plane, ended
+from tests.integration.ports.plane import DOCUMENT, WHY, Plane, ended
 
 S = JobState
 
@@ -47,7 +49,7 @@ def test_what_nobody_wrote_is_not_there(plane: Plane) -> None:
     assert plane.reader.month("vision", "2026-11") == MonthAccount()
     assert plane.reader.usage("vision", "2026-11") == ((), ())
     assert plane.reader.predicted("main", "default", f"{A}=1") is None
-    assert plane.snapshot() == Snapshot(prices=plane.snapshot().prices)
+    assert plane.snapshot() == Snapshot(prices=plane.snapshot().prices, watch=Watch())
 
 
 def test_a_name_is_taken_once_even_by_another_job_s_attempt(plane: Plane) -> None:
@@ -217,6 +219,32 @@ def test_pools_do_not_see_each_other(plane: Plane) -> None:
     one = plane.submitted("a", pool="elsewhere")
     plane.change(one, claimed(one))
     plane.submitted("b", pool="elsewhere")
-    assert plane.snapshot() == Snapshot(prices=plane.snapshot().prices)
+    assert plane.snapshot() == Snapshot(prices=plane.snapshot().prices, watch=Watch())
     assert plane.reader.waiting("main", after=None, limit=9) == ()
     assert [entry.name for entry in plane.reader.running("elsewhere")] == ["a"]
+
+
+def test_a_pool_tells_how_gpus_are_to_be_watched(plane: Plane) -> None:
+    document = DOCUMENT | {"idle": {"for": "20m"}, "utilization": {}}
+    plane.policies.put(document, pools=["main"], replaces=plane.policies.current())
+    policy = parse_policy(plane.policies.current().document)
+    found = plane.reader.snapshot(policy.pools[0], policy=policy, paused=False, now=NOON)
+    assert found.watch == Watch(idle=Idle(for_=minutes(20)), utilization=Utilization())
+
+
+def test_a_running_job_shows_what_is_known_of_its_gpus(plane: Plane) -> None:
+    one = plane.running("a")
+    assert one.live is not None
+    known: dict[str, Any] = {
+        "guarded": "1 1x1",
+        "guard_again_at": NOON,
+        "idle_since": NOON,
+        "stop_due": NOON + minutes(10),
+        "underused_since": NOON,
+        "checkpoint_overdue": True,
+    }
+    why = Reason(code="alarm-quota", message="no more")
+    plane.change(one, replace(one, live=replace(one.live, unguarded=why, **known)))
+    (row,) = plane.reader.running("main")
+    assert {name: getattr(row, name) for name in known} == known
+    assert row.unguarded == "alarm-quota"
