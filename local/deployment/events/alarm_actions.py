@@ -1,6 +1,6 @@
 """What an alarm does when its state changes: it tells SNS topics, if they let CloudWatch publish.
 
-As with AWS an action that fails is lost; nobody is told but the twin's own log.
+As with AWS an action that fails, for want of the topic perhaps, is lost; only the twin's own log tells of it.
 """
 
 import json
@@ -37,11 +37,7 @@ class AlarmActions:
 
     def _tell(self, topic_arn: str, transition: Transition) -> None:
         sns = self.client("sns")
-        try:
-            policy = sns.get_topic_attributes(TopicArn=topic_arn)["Attributes"]["Policy"]
-        except sns.exceptions.NotFoundException:
-            logger.warning("alarm %s: there is no topic %s", transition.alarm.name, topic_arn)
-            return
+        policy = sns.get_topic_attributes(TopicArn=topic_arn)["Attributes"]["Policy"]
         if not may_publish(json.loads(policy), topic_arn, transition.alarm):
             logger.warning(
                 "alarm %s: the policy of %s does not let it publish", transition.alarm.name, topic_arn
