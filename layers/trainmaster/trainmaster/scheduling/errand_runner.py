@@ -15,7 +15,7 @@ from trainmaster.scheduling import stopping_strays, telling
 from trainmaster.scheduling.context import Pass
 
 AT_ONCE = 25
-"""Errands that one look at a pool does: about two seconds of calls."""
+"""Errands that one look at a pool tries: about two seconds of calls."""
 LOOKED_AT = 100
 """Errands that it reads: those that cannot be done for now do not hide the ones behind them."""
 MAX_REFUSED = 3
@@ -39,7 +39,7 @@ class ErrandsDone:
 
     @property
     def more(self) -> bool:
-        """It stopped at its number. Errands change nothing that is planned with: no other look for less."""
+        """It did all it may. Errands change nothing that is planned with: no other look for less."""
         return len(self.done) == AT_ONCE and self.left > 0
 
 
@@ -78,8 +78,7 @@ class _Look:
         return self.now.clock() < self.until and self.refused[kind] < MAX_REFUSED
 
     def wants(self, errand: Errand) -> bool:
-        """Those that are refused are not counted: they must not keep the ones behind them waiting."""
-        return self.taken - len(self.result.postponed) < AT_ONCE and self.goes_on(errand.kind)
+        return self.taken < AT_ONCE and self.goes_on(errand.kind)
 
     def take(self, errand: Errand) -> None:
         at = self.now.clock()
