@@ -1,8 +1,10 @@
 """What is told while events come twice, processes die and nobody listens."""
 
 import pytest
+from trainmaster import lifecycle
+from trainmaster.ports import Change
 
-from tests.builders import minutes
+from tests.builders import A, minutes
 from tests.faults.conftest import NewWorld
 from tests.faults.scenes import ends, trains
 from tests.integration.cloud import THROTTLED, Unreachable
@@ -71,6 +73,44 @@ def test_while_nobody_can_be_told_jobs_start_and_nothing_is_forgotten(busy: Worl
     busy.wire.heal()
     busy.a_minute_passes()
     assert [mail.subject for mail in busy.messages.mails] == ["[trainmaster] Job Failed: job1"]
+
+
+def test_failures_are_told_as_the_policy_judged_them(busy: World) -> None:
+    ends(busy, "job1", "Failed", reason="InternalServerError: We encountered an internal error")
+    ends(busy, "job2", "Failed", reason="AlgorithmError: ExecuteUserScriptError: exit code 1")
+    told = {event.detail["job"]: event for event in busy.messages.events}
+    assert (told["job1"].kind, told["job1"].detail["failure_class"]) == ("Job Retried", "service")
+    assert (told["job1"].detail["charged"], told["job1"].detail["retries"]) == (True, 1)
+    assert told["job1"].detail["why"].endswith("retry 1 of 3")
+    assert (told["job2"].kind, told["job2"].detail["failure_class"]) == ("Job Failed", "user-code")
+    assert told["job2"].detail["exit_code"] == 1
+
+
+def test_a_spot_job_that_waited_too_long_is_told_to_have_moved(new_world: NewWorld) -> None:
+    spot = {"pools": [{"name": "main", "capacity": {A: 1}, "spot_capacity": {A: 1}}]}
+    world = new_world(spot)
+    waits = {"MaxRuntimeInSeconds": 3600, "MaxWaitTimeInSeconds": 7200}
+    world.submit("spot", EnableManagedSpotTraining=True, StoppingCondition=waits)
+    world.schedule()
+    trains(world, "spot")
+    world.sagemaker.end("spot", "Stopped", "MaxWaitTimeExceeded")
+    world.tell("spot")
+    world.schedule()
+    assert world.messages.kinds() == ["Job Moved To On-Demand"]
+
+
+def test_an_idle_job_is_told_twice_before_and_after_it_is_stopped(busy: World) -> None:
+    job = busy.job("job1")
+    warned = lifecycle.idle(job, since=busy.now, stop_due=busy.now + minutes(10))
+    (job,) = busy.wiring.store.commit([Change(before=job, after=warned)], at=busy.now)
+    busy.now += minutes(11)
+    stopped = lifecycle.stopped_for_idle(job, now=busy.now)
+    busy.wiring.store.commit([Change(before=job, after=stopped)], at=busy.now)
+    busy.ring()
+    ends(busy, "job1", "Stopped")
+    assert busy.messages.kinds() == ["Job Idle", "Job Stopped"]
+    assert busy.messages.events[1].detail["lost_to"] == "idle"
+    assert busy.messages.events[1].detail["lost_seconds"] == 660
 
 
 def test_what_is_left_to_tell_of_a_pool_that_was_taken_out_of_the_policy_is_told(busy: World) -> None:
