@@ -2,6 +2,7 @@
 
 import pytest
 from trainmaster import lifecycle
+from trainmaster.notices.messages import event_detail
 from trainmaster.ports import Change
 
 from tests.builders import A, minutes
@@ -9,6 +10,7 @@ from tests.faults.conftest import NewWorld
 from tests.faults.scenes import ends, trains
 from tests.integration.cloud import THROTTLED, Unreachable
 from tests.integration.world import Crash, World
+from tests.unit.notices.examples import EXAMPLES
 
 BUDGET = {
     "pools": [{"name": "main", "capacity": {"ml.a.xlarge": 2}}],
@@ -73,6 +75,15 @@ def test_while_nobody_can_be_told_jobs_start_and_nothing_is_forgotten(busy: Worl
     busy.wire.heal()
     busy.a_minute_passes()
     assert [mail.subject for mail in busy.messages.mails] == ["[trainmaster] Job Failed: job1"]
+
+
+def test_every_kind_of_notice_comes_out_of_the_table_as_it_went_in(world: World) -> None:
+    world.wiring.store.leave("main", list(EXAMPLES.values()))
+    world.ring()
+    told = {event.kind: event.detail for event in world.messages.events}
+    assert told == {
+        kind.value: {"stack": "trainmaster", **event_detail(errand)} for kind, errand in EXAMPLES.items()
+    }
 
 
 def test_failures_are_told_as_the_policy_judged_them(busy: World) -> None:
