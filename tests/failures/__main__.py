@@ -68,6 +68,7 @@ def _note(scored: Sequence[Scored], report: Report, *, least: int) -> None:
         "user-code-not-retried", expected="0 retried", actual=f"{retried} of {of} retried", ok=retried == 0
     )
     report.facts["retry_classes"] = sorted(RETRIED)
+    report.facts["first_sight"] = first_sight(one.message for one in scored)
     report.facts["messages"] = [_fact(one) for one in scored]
 
 
@@ -91,8 +92,18 @@ def _fact(one: Scored) -> dict[str, object]:
         "found": diagnosis.failure_class,
         "evidence": diagnosis.evidence,
         "held_out": one.message.held_out,
+        "list": one.message.collection,
+        "first_sight": one.message.first_sight,
         "seen": one.message.seen,
     }
+
+
+def first_sight(messages: Iterable[Message]) -> dict[str, dict[str, int]]:
+    """For each list what was told right before anybody had seen it: as recorded, whatever is told today."""
+    seen = [one for one in messages if one.collection is not None and one.first_sight is not None]
+    total = Counter(str(one.collection) for one in seen)
+    right = Counter(str(one.collection) for one in seen if one.first_sight is one.failure_class)
+    return {name: {"messages": count, "right": right[name]} for name, count in sorted(total.items())}
 
 
 def confusion_table(scored: Iterable[Scored]) -> str:

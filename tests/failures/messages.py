@@ -20,7 +20,11 @@ class Message:
     traces: Traces
     failure_class: FailureClass
     held_out: bool
-    """No signature was written or changed for it."""
+    """No signature was written or changed for it; it has been scored again and again all the same."""
+    collection: str | None
+    """The list that it was collected with, after the signatures of their day were written."""
+    first_sight: FailureClass | None
+    """What it was taken for the first time that it was scored; never brought up to date."""
     seen: str | None
     """Where people can look it up."""
 
@@ -43,6 +47,8 @@ def _message(line: str, number: int) -> Message:
             ),
             failure_class=FailureClass(fields["class"]),
             held_out=bool(fields.get("held_out")),
+            collection=fields.get("list"),
+            first_sight=FailureClass(fields["first_sight"]) if fields.get("first_sight") else None,
             seen=fields.get("seen"),
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.failure_classes import FailureClass
+from trainmaster.policy.governing import Recovery
 from trainmaster.recovery import Traces, diagnose
 from trainmaster.recovery.advice import ADVICE
 from trainmaster.recovery.evidence import readable
@@ -18,6 +19,8 @@ TIMEOUT = (
 )
 RESET = "worker0:15:91 [3] include/socket.h 398 NCCL WARN Call to recv failed : Connection reset by peer."
 ECC = "RuntimeError: CUDA error: uncorrectable ECC error encountered"
+FRAME = '  File "train.py", line 3, in main'
+RETRIED = Recovery().retry_classes
 SCRIPT = "AlgorithmError: ExecuteUserScriptError: ExitCode 1 ErrorMessage"
 
 
@@ -76,6 +79,58 @@ def class_of(reason: str | None = None, *log: str, exit_code: int | None = None)
             "disk-full",
             id="of two on a line the more particular",
         ),
+        pytest.param(
+            "UnexpectedStatusException: Error for Training job x-1: Failed. Reason: InternalServerError: We",
+            (),
+            "service",
+            id="as the SDK passes SageMaker's word on",
+        ),
+        pytest.param(
+            f'{SCRIPT} "\nInternalError: Blas GEMM launch failed', (), "user-code",
+            id="on a later line it is the program's word",
+        ),
+        pytest.param(SCRIPT, (FRAME, "Unsupported: no graph", TIMEOUT), "user-code", id="a bug of any name"),
+        pytest.param(
+            SCRIPT, (f"2024 - WARNING - {OOM} Halving the batch", "KeyError: 'a'"), "user-code",
+            id="memory that ran out and was found again",
+        ),
+        pytest.param(
+            SCRIPT, (f"2024 - WARNING - {OOM}",), "gpu-oom", id="a warning where nothing else is said"
+        ),
+        pytest.param(SCRIPT, (f"WARNING:root:{ECC}",), "hardware", id="a broken GPU stays broken"),
+        pytest.param(SCRIPT, ("[INFO] retry after ConnectionResetError: reset",), "user-code", id="nor info"),
+        pytest.param(
+            SCRIPT,
+            ("E cuda_driver.cc:266] failed call to cuInit: no CUDA-capable device is detected",),
+            "user-code",
+            id="TensorFlow where there is no GPU",
+        ),
+        pytest.param(
+            SCRIPT, ("FileNotFoundError: [Errno 2] No such file or directory: '/opt/ml/input/data/train/a'",),
+            "data-access", id="a file of a channel",
+        ),
+        pytest.param(
+            SCRIPT, ("FileNotFoundError: [Errno 2] No such file or directory: 'config.yaml'",),
+            "user-code", id="a file of the program",
+        ),
+        pytest.param(
+            SCRIPT, ("botocore.exceptions.ClientError: An error occurred (Throttling) when calling X: no",),
+            "service", id="an AWS service that refused",
+        ),
+        pytest.param(
+            SCRIPT, ("An error occurred (SlowDown) when calling PutObject, again", "KeyError: 'a'"),
+            "user-code", id="and then let through",
+        ),
+        pytest.param(
+            SCRIPT, ("botocore.exceptions.ClientError: An error occurred (ValidationException) when",),
+            "user-code", id="an AWS service that was asked badly",
+        ),
+        pytest.param(
+            None, ("ResourceExhaustedError: ./model/model-49.tempstate5787",), "disk-full",
+            id="what ran out was room for a file",
+        ),
+        pytest.param("AlgorithmError: , exit code: 143", (), "unknown", id="told to stop"),
+        pytest.param("AlgorithmError: , exit code: 143", (TIMEOUT,), "network", id="told to stop, and why"),
         pytest.param("ClientError: something new", (), "user-code", id="SageMaker blames its customer"),
         pytest.param("SomethingElse: new", (), "unknown", id="a reason nobody knows"),
         pytest.param(None, (), "unknown", id="no traces at all"),
@@ -103,7 +158,8 @@ def test_the_first_cause_counts(reason: str | None, log: tuple[str, ...], found:
     [
         (1, "user-code"), (2, "user-code"), (255, "user-code"), (134, "user-code"), (139, "user-code"),
         (137, "host-oom"), (135, "host-oom"), (126, "image"), (127, "image"), (132, "image"),
-        (-9, "host-oom"), (-11, "user-code"), (0, "unknown"),
+        (-9, "host-oom"), (-11, "user-code"), (0, "unknown"), (247, "host-oom"), (245, "user-code"),
+        (143, "unknown"), (-15, "unknown"), (241, "unknown"),
     ],
 )  # fmt: skip
 def test_an_exit_code_alone_says_something(code: int, found: str) -> None:
@@ -124,6 +180,21 @@ def test_an_exit_code_alone_says_something(code: int, found: str) -> None:
 )
 def test_the_exit_code_is_read_from_the_failure_reason(reason: str | None, code: int | None) -> None:
     assert diagnose(Traces(failure_reason=reason)).exit_code == code
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "WARNING:urllib3:Retrying after ConnectionResetError: [Errno 104] Connection reset by peer",
+        "[W socket.cpp:601] [c10d] The client socket has failed to connect to [algo-1]:7777 (refused).",
+        "2024-01-01 WARNING An error occurred (SlowDown) when calling the PutObject operation",
+        "2024-01-01 WARNING spot instance was reclaimed an hour ago",
+        "INFO:c10d:Watchdog caught collective operation timeout, restarted",
+    ],
+)  # fmt: skip
+def test_a_warning_alone_makes_no_job_come_back(line: str) -> None:
+    assert class_of("AlgorithmError: , exit code: 1", line) not in RETRIED
+    assert class_of(None, line) not in RETRIED
 
 
 def test_an_exit_code_that_is_known_goes_before_the_text() -> None:
@@ -186,7 +257,16 @@ def test_a_line_of_ten_megabytes_is_looked_at_from_both_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a" * 4000, "(" * 4000, "NCCL WARN " * 400, "error: argument " * 250, " Aa" * 1300]
+    "text",
+    [
+        '  File "' * 500,
+        "a.b." * 900,
+        "a" * 4000,
+        "(" * 4000,
+        "NCCL WARN " * 400,
+        "error: argument " * 250,
+        " Aa" * 1300,
+    ],
 )
 def test_lines_made_to_keep_patterns_busy_are_read_in_time(text: str) -> None:
     """Without the bounds of the patterns this test does not come to an end."""
@@ -213,4 +293,4 @@ def test_every_repetition_in_a_pattern_is_bounded() -> None:
 def test_every_class_has_advice_and_every_signature_a_source() -> None:
     assert set(ADVICE) == set(FailureClass)
     assert all(one.source.startswith("https://") for one in SIGNATURES)
-    assert {one.failure_class for one in SIGNATURES} == set(FailureClass) - {FailureClass.UNKNOWN}
+    assert {one.failure_class for one in SIGNATURES} == set(FailureClass)

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from trainmaster.failure_classes import FailureClass
 
-from tests.failures.__main__ import main
+from tests.failures.__main__ import first_sight, main
 from tests.failures.messages import OWN, BadMessageError, read_messages
+from tests.markdown import codes, table, text_of
 
 
 def report_of(tmp_path: Path, *lines: dict[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -40,11 +41,37 @@ def test_the_list_has_real_messages_of_every_class_and_a_quarter_is_held_out() -
     messages = read_messages(OWN)
     assert len(messages) >= 80
     assert all(message.seen and message.seen.startswith("https://") for message in messages)
-    assert sum(message.held_out for message in messages) / len(messages) >= 0.25
+    first = [message for message in messages if message.collection is None]
+    assert sum(message.held_out for message in first) / len(first) >= 0.25
+    assert not any(message.held_out for message in messages if message.collection is not None)
     counted = Counter(message.failure_class for message in messages)
     assert set(counted) == set(FailureClass)
     assert min(counted.values()) >= 3
     assert len({message.traces for message in messages}) == len(messages)
+
+
+def test_the_guide_shows_what_each_list_was_taken_for_at_first_sight() -> None:
+    rows = table(text_of("docs/failures.md"), "list", "collected", "messages", "told right at first sight")
+    counted = {
+        codes(row[0])[0]: {"messages": int(row[2]), "right": int(row[3])} for row in rows if codes(row[0])
+    }
+    assert counted == first_sight(read_messages(OWN))
+    assert sum(counts["messages"] for counts in counted.values()) == 155
+
+
+def test_first_sight_is_what_was_recorded_not_what_is_told_today(tmp_path: Path) -> None:
+    line = {"log_tail": ["CUDA out of memory"], "class": "gpu-oom", "list": "x", "first_sight": "unknown"}
+    _, report = report_of(tmp_path, line, {**line, "first_sight": "gpu-oom"}, {**line, "first_sight": None})
+    assert report["facts"]["first_sight"] == {"x": {"messages": 2, "right": 1}}
+    assert [row["found"] for row in report["facts"]["messages"]] == ["gpu-oom"] * 3
+
+
+def test_no_bug_was_taken_for_something_to_try_again_at_first_sight_either() -> None:
+    bugs = [
+        one for one in read_messages(OWN) if one.collection and one.failure_class is FailureClass.USER_CODE
+    ]
+    assert len(bugs) == 45
+    assert {str(one.first_sight) for one in bugs} == {"user-code"}
 
 
 def test_a_list_of_others_is_scored(tmp_path: Path) -> None:

@@ -2,19 +2,23 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trainmaster.failure_classes import Diagnosis, FailureClass
 from trainmaster.recovery.advice import ADVICE
 from trainmaster.recovery.evidence import evidence_of, readable
-from trainmaster.recovery.exit_codes import EXITS, OTHER_EXIT, exit_code_in
+from trainmaster.recovery.exit_codes import exit_code_in, exit_of
+from trainmaster.recovery.loudness import is_noise, is_told, is_warning
 from trainmaster.recovery.signature import Certainty, Signature
 from trainmaster.recovery.signatures import SIGNATURES
+from trainmaster.recovery.tracebacks import raised
 
 MAX_LINES = 400
 """Looked at from the end; of the failure reason from its beginning."""
-# Lines that name a failure without being one.
-_NOISE = re.compile(r"NCCL INFO|caller indicates that this is not a failure", re.IGNORECASE)
+# As SageMaker's SDK passes a failure reason on.
+_PASSED_ON = re.compile(r"^.{0,80}\bError for \w{1,40} job \S{1,80}: \w{1,10}\. Reason: ", re.IGNORECASE)
+# What a warning must not make of a failure: it would be tried again for something that had passed.
+_TAKES_MORE_THAN_A_WARNING = (FailureClass.SERVICE, FailureClass.CAPACITY, FailureClass.NETWORK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,17 +62,48 @@ def diagnose(traces: Traces) -> Diagnosis:
 
 def _findings(traces: Traces, exit_code: int | None) -> Iterator[_Finding]:
     """In the order of trust: of equally certain ones the first counts."""
-    for line in (traces.failure_reason or "").splitlines()[:MAX_LINES]:
-        yield from _found_in(line, SIGNATURES)
+    said, *more = _PASSED_ON.sub("", traces.failure_reason or "").splitlines()[:MAX_LINES] or [""]
+    yield from _found_in(said, SIGNATURES)
+    for line in more:  # the program's words, as SageMaker quotes them
+        yield from _found_in(line, _OF_LOGS)
     if exit_code:
         yield _exit(exit_code)
-    for line in dict.fromkeys(traces.log_tail[-MAX_LINES:]):  # ranks repeat each other
-        yield from _found_in(line, _OF_LOGS)
+    tail = traces.log_tail[-MAX_LINES:]
+    for line, exception in dict.fromkeys(zip(tail, raised(tail), strict=True)):  # ranks repeat each other
+        yield from _logged(line)
+        if exception is not None:
+            yield from _raised(exception)
+
+
+def _raised(exception: str) -> Iterator[_Finding]:
+    """What ended a traceback and is known as nothing else is the program's."""
+    known = next(_found_in(exception, _OF_LOGS), None)
+    if known is None or known.certainty is Certainty.EXIT:
+        yield _Finding(
+            failure_class=FailureClass.USER_CODE,
+            certainty=Certainty.EXCEPTION,
+            advice=None,
+            evidence=evidence_of(readable(exception), _ANYTHING),
+        )
+
+
+def _logged(line: str) -> Iterator[_Finding]:
+    """A broken GPU is one at any level; anything else in a warning is a hint at most."""
+    text = readable(line)
+    for finding in _found_in(line, _OF_LOGS):
+        if finding.failure_class is FailureClass.HARDWARE:
+            yield finding
+        elif is_told(text):
+            return
+        elif not is_warning(text):
+            yield finding
+        elif finding.failure_class not in _TAKES_MORE_THAN_A_WARNING:
+            yield replace(finding, certainty=max(finding.certainty, Certainty.HINT))
 
 
 def _found_in(line: str, signatures: tuple[Signature, ...]) -> Iterator[_Finding]:
     text = readable(line)
-    if not text or _NOISE.search(text):
+    if not text or is_noise(text):
         return
     for one in signatures:
         if one.pattern.search(text):
@@ -82,7 +117,7 @@ def _found_in(line: str, signatures: tuple[Signature, ...]) -> Iterator[_Finding
 
 
 def _exit(code: int) -> _Finding:
-    meaning = EXITS.get(code if code > 0 else 128 - code, OTHER_EXIT)
+    meaning = exit_of(code)
     return _Finding(
         failure_class=meaning.failure_class,
         certainty=meaning.certainty,
@@ -91,4 +126,5 @@ def _exit(code: int) -> _Finding:
     )
 
 
+_ANYTHING = re.compile("")
 _OF_LOGS = tuple(one for one in SIGNATURES if one.certainty is not Certainty.CODE)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from trainmaster.failure_classes import FailureClass
 from trainmaster.recovery.signature import Certainty
+from trainmaster.recovery.signatures_program import STOPPED
 from trainmaster.recovery.signatures_resources import KILLED
 
 # As SageMaker and its training toolkit write it: ", exit code: 1", "ExitCode 1", "Exit Code: 139".
@@ -18,6 +19,9 @@ class Exit:
     certainty: Certainty
     advice: str | None = None
 
+
+# A process that leaves with -15 to -2 is seen with what a byte holds of it; 255 is used for anything.
+_NEGATIVE = range(241, 255)
 
 OTHER_EXIT = Exit(failure_class=FailureClass.USER_CODE, certainty=Certainty.EXIT)
 # A launcher that loses a rank exits with 1; so these are the container's own main process.
@@ -45,8 +49,15 @@ EXITS: Mapping[int, Exit] = {
         certainty=Certainty.EXCEPTION,
         advice="Native code crashed (SIGSEGV): look for a library that does not fit the others.",
     ),
+    143: Exit(failure_class=FailureClass.UNKNOWN, certainty=Certainty.HINT, advice=STOPPED),
 }
 """137 and 139: the main process was killed or crashed, so exceptions in the log were others, or survived."""
+
+
+def exit_of(code: int) -> Exit:
+    """``-9``, and what a shell makes of it (247), are 137."""
+    signal = -code if code < 0 else 256 - code if code in _NEGATIVE else None
+    return EXITS.get(128 + signal if signal else code, OTHER_EXIT)
 
 
 def exit_code_in(failure_reason: str | None) -> int | None:

@@ -20,7 +20,9 @@ class Certainty(IntEnum):
     """A process was killed or crashed; often what started it all, seldom why."""
     CONSEQUENCE = 4
     """Often follows from what another host or process died of."""
-    EXIT = 5
+    HINT = 5
+    """A warning, or the word of who was told to stop: nothing that must have ended it."""
+    EXIT = 6
     """It failed, and that is all."""
 
 

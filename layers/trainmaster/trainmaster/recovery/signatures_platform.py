@@ -25,14 +25,17 @@ SERVICE = (
     signature(
         _SERVICE,
         Certainty.CODE,
-        r"^\W{0,9}(?:Internal(?:Server|Service)?|ServiceUnavailable)(?:Error|Failure|Exception)\b",
+        r"^\W{0,9}(?:Internal ?(?:Server|Service)? ?(?:Error|Failure|Exception)\b"
+        r"|(?:ServiceUnavailable|Throttling)(?:Error|Failure|Exception)?:"
+        r"|we encountered an internal error)",
         _API,
     ),
     signature(
         _SERVICE,
-        Certainty.EXCEPTION,
-        r"an error occurred \((?:Internal(?:Server)?Error|InternalFailure|ServiceUnavailable|SlowDown"
-        r"|Throttling(?:Exception)?|RequestLimitExceeded|TooManyRequestsException)\) when calling",
+        Certainty.SIGNAL,
+        r"an error occurred \((?:5\d\d|[\w.]{0,40}(?:Internal(?:Server|Service)?(?:Error|Failure|Exception)"
+        r"|SlowDown|Throttl|Unavailable|RequestLimitExceeded|TooManyRequests|RequestTimeout)[\w.]{0,40})\)"
+        r" when calling",
         _EC2,
         "An AWS service refused for the moment: run it again, with more retries in the program's client.",
     ),
@@ -47,10 +50,11 @@ CAPACITY = (
     ),
     signature(
         _CAPACITY,
-        Certainty.CAUSE,
-        r"unable to provision requested ML compute capacity|\bInsufficientInstanceCapacity\b"
-        r"|(?:EC2)?InsufficientCapacityError|do(?:es)? not have sufficient \S{1,40} capacity"
-        r"|insufficient capacity error from EC2",
+        Certainty.SIGNAL,
+        r"unable to provision requested ML compute capacity|\b(?:EC2)?Insufficient\w{0,20}Capacity"
+        r"|insufficient (?:\w{1,20} )?capacity|do(?:es)? not have sufficient \S{1,40} capacity"
+        r"|no (?:spot )?capacity (?:is )?available|capacity-not-available|account-level service limit"
+        r"|spot instance (?:was |has been )?(?:interrupt|reclaim|terminat)",
         _STATUS,
     ),
 )
@@ -59,8 +63,9 @@ HARDWARE = (
     signature(
         _HARDWARE,
         Certainty.CAUSE,
-        r"uncorrectable ECC error|ECC_?UNCORRECTABLE|uncorrectable NVLink error|contained ECC error"
-        r"|double bit ECC error|hardware stack error|cudaErrorHardwareStackError",
+        r"(?:uncorrect(?:able|ed)|unrecoverable|double[- ]bit|contained|fatal) (?:\w{1,20} ){0,3}?"
+        r"(?:ECC|NVLink|NVSwitch|HBM|SRAM|DRAM|PCIe|memory error)|ECC_?UNCORRECTABLE|or a hardware error"
+        r"|hardware stack error|cudaErrorHardwareStackError|GPU requires (?:a )?reset|\bSXid\b",
         _CUDA,
     ),
     signature(
@@ -83,18 +88,37 @@ HARDWARE = (
         _HARDWARE,
         Certainty.CAUSE,
         r"no CUDA-capable device is detected|unable to determine the device handle for GPU"
-        r"|couldn't communicate with the NVIDIA driver|CUDA error: system not yet initialized"
-        r"|device\(s\) is/are busy or unavailable|CUDA unknown error|CUDA error: unknown error"
+        r"|couldn't communicate with the NVIDIA driver|system not yet initialized"
+        r"|device\(s\) is/are busy or unavailable|CUDA unknown error"
+        r"|CUDA (?:error: |failure \d{0,4} {0,2}')unknown error"
         r"|failed to initialize NVML: (?:unknown|GPU)",
         _CUDA,
     ),
-    signature(_HARDWARE, Certainty.CAUSE, r"launched instance was unhealthy", _STATUS),
+    signature(
+        _HARDWARE,
+        Certainty.CAUSE,
+        r"launched instance was unhealthy|(?:GPU|DCGM|instance|node) (?:\w{1,20} ){0,3}health check",
+        _STATUS,
+    ),
     signature(_HARDWARE, Certainty.CAUSE, r"NRT_(?:EXEC_)?HW_ERR|uncorrectable (?:SRAM|HBM) error", _NEURON),
     signature(
         _HARDWARE,
         Certainty.CAUSE,
         r"\[Hardware Error\]: ",
         "https://www.kernel.org/doc/html/latest/admin-guide/ras.html",
+    ),
+)
+
+# Hosts of one training job have these names. What else cannot be reached is outside.
+OTHER_HOSTS = (
+    signature(
+        _NETWORK,
+        Certainty.CONSEQUENCE,
+        r"\balgo-\d{1,4}\b.{0,160}"
+        r"(?:name resolution|name or service not known|unreachable|refused|timed out|no route to host"
+        r"|could not resolve|connection closed|lost)"
+        r"|(?:could not resolve|failed to connect|unable to connect|no route to host).{0,80}\balgo-\d",
+        _NCCL,
     ),
 )
 
@@ -111,7 +135,7 @@ NETWORK = (
     signature(
         _NETWORK,
         Certainty.CONSEQUENCE,
-        r"nccl(?:System|Remote|Internal)Error|unhandled system error"
+        r"nccl(?:System|Remote|Internal)Error|unhandled system error|\bncclSuccess\b.{0,300}\bsystem error"
         r"|remote process exited or there was a network error",
         _NCCL_TYPES,
     ),
@@ -119,6 +143,7 @@ NETWORK = (
         _NETWORK,
         Certainty.CONSEQUENCE,
         r"NCCL WARN NET/(?:OFI|IB) .{0,300}(?:error|fail|RC: -?\d|status=|only EFA provider)"
+        r"|\bNET/(?:OFI|IB)\b.{0,300}(?:couldn't|could not|unable|no eligible|fail|completed with error)"
         r"|libfabric.{0,200}(?:error|fail)|aws-ofi-nccl initialization failed|fi_getinfo\(\) call failed",
         _OFI,
         "The network between the hosts (EFA) failed: check that the image has EFA and aws-ofi-nccl for this"
@@ -139,33 +164,30 @@ NETWORK = (
         r"|c10d.{0,200}timed out"
         r"|TCPStore.{0,100}(?:fail|timed? ?out)|store based barrier"
         r"|timed out initializing process group|wait timeout after|c10d.{0,200}cannot be retrieved"
-        r"|connect\(\) timed out|timed out waiting \d{1,9} ?ms for (?:recv|send)|gloo/transport",
+        r"|connect\(\) timed out|timed out waiting \d{1,9} ?ms for (?:recv|send)|gloo/transport"
+        r"|\bgloo\b.{0,100}(?:fail|timed? ?out|closed)|monitoredBarrier.{0,200}(?:fail|error|timed? ?out)",
         _TORCH,
     ),
     signature(
         _NETWORK,
         Certainty.CONSEQUENCE,
-        r"Horovod has been shut down|ORTE has lost communication|peer process has unexpectedly disconnected"
-        r"|lost (?:connection|communication) (?:to|with)|smddp.{0,100}(?:timeout|timed out|abort)",
+        r"Horovod has been shut down|ORTE (?:has lost communication|was unable to reliably start|daemon)"
+        r"|peer process has unexpectedly disconnected|HorovodInternalError|HostsUpdatedInterrupt"
+        r"|lost (?:connection|communication) (?:to|with)|smddp.{0,100}(?:timeout|timed out|abort|nccl)"
+        r"|CommClosedError",
         _MPI,
     ),
     signature(
         _NETWORK,
         Certainty.CONSEQUENCE,
-        r"DEADLINE_EXCEEDED: |barrier timed out"
+        r"DEADLINE_EXCEEDED|barrier timed out|\bUNAVAILABLE: |StatusCode\.UNAVAILABLE|\bUnavailableError\b"
+        r"|failed to connect to all addresses|collective ops is aborted|heartbeat timeout"
         r"|coordination (?:service|agent).{0,200}(?:error|unavailable|heartbeat)"
         r"|NCCL operation .{0,200}failed: (?:remote|unhandled system)|async NCCL error",
         _XLA,
     ),
     signature(_NETWORK, Certainty.CONSEQUENCE, r"NRT_TIMEOUT|nrt_\w{1,40}.{0,100}timed? ?out", _NEURON),
     signature(_NETWORK, Certainty.CONSEQUENCE, r"\bNCCL: .{0,100}(?:error|abort)", _TENSORFLOW),
-    signature(
-        _NETWORK,
-        Certainty.CONSEQUENCE,
-        r"\balgo-\d{1,4}\b.{0,120}"
-        r"(?:name resolution|name or service not known|unreachable|connection refused)",
-        _NCCL,
-    ),
     signature(
         _NETWORK,
         Certainty.CONSEQUENCE,

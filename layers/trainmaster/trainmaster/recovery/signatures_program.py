@@ -13,6 +13,9 @@ _GPU_ONLY = "https://github.com/aws/amazon-sagemaker-examples/issues/587"
 _PARSE = "https://github.com/aws/amazon-sagemaker-examples/issues/1017"
 _MPI = "https://github.com/horovod/horovod/issues/1421"
 _LOADER = "https://github.com/MhLiao/DB/issues/94"
+_ELASTIC = "https://docs.pytorch.org/docs/stable/elastic/multiprocessing.html"
+_CLIENT = "https://docs.aws.amazon.com/boto3/latest/guide/error-handling.html"
+_SHELL = "https://www.gnu.org/software/bash/manual/html_node/Exit-Status.html"
 _PYTHON = "https://docs.python.org/3/library/exceptions.html"
 _SIGNALS = "https://man7.org/linux/man-pages/man7/signal.7.html"
 _SAGEMAKER = "https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingJob.html"
@@ -20,6 +23,10 @@ _SAGEMAKER = "https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_Desc
 _USER = FailureClass.USER_CODE
 _NATIVE = (
     "Native code crashed: look for a library that does not fit the others, or a bug in an own extension."
+)
+
+STOPPED = (
+    "The program was told to stop (SIGTERM): look who stopped the job, or which of its hosts went first."
 )
 
 PARTICULAR = (
@@ -76,7 +83,7 @@ PARTICULAR = (
     signature(
         _USER,
         Certainty.SIGNAL,
-        r"segmentation fault|\bSIGSEGV\b|signal 11\b|(?:exit|return) ?code ?[:=]? ?-11\b",
+        r"segmentation fault|\bSIGSEGV\b|signal:? 11\b|(?:exit|return) ?code {0,4}[:=]? {0,4}-11\b",
         _LOADER,
         _NATIVE,
     ),
@@ -84,16 +91,34 @@ PARTICULAR = (
 
 GENERAL = (
     signature(
+        FailureClass.UNKNOWN,
+        Certainty.HINT,
+        r"SignalException: Process \d{1,9} got signal: 15|signal:? 15\b"
+        r"|(?:exit|return) ?code {0,4}[:=]? {0,4}-15\b",
+        _ELASTIC,
+        STOPPED,
+    ),
+    # An exception that is known as nothing else. Those left out only pass on what happened elsewhere.
+    signature(
         _USER,
         Certainty.EXCEPTION,
-        r"(?-i:(?:^|[\s.\"':\]])[A-Z][A-Za-z]{1,60}(?<!UserScript)(?<!Algorithm)(?<!Client)(?<!ChildFailed)"
-        r"(?<!CalledProcess)(?:Error|Exception|Interrupt|Iteration)(?:: |\(|\s{0,9}$))",
+        r"(?-i:(?:^|[\s.\"':\]>])[A-Z]\w{1,60}(?<!UserScript)(?<!Algorithm)(?<!Client)(?<!ChildFailed)"
+        r"(?<!CalledProcess)(?<!ProcessRaised)(?<!ProcessExited)"
+        r"(?:Error|Exception|Interrupt|Iteration)(?:: |\(|\s{0,9}$))",
         _PYTHON,
+    ),
+    signature(_USER, Certainty.EXCEPTION, r"exceptions\.ClientError: |an error occurred \(\w", _CLIENT),
+    signature(
+        _USER,
+        Certainty.EXCEPTION,
+        r"can't open file '|command not found|(?-i:^Error in )|execution halted|(?-i:^SyntaxError)",
+        _SHELL,
     ),
     signature(
         _USER,
         Certainty.EXIT,
-        r"\bSIGABRT\b|signal 6\b|(?:exit|return) ?code ?[:=]? ?-6\b|core dumped|terminate called",
+        r"\bSIGABRT\b|signal:? 6\b|(?:exit|return) ?code {0,4}[:=]? {0,4}-6\b|core dumped|terminate called"
+        r"|\bcheck failed: ",
         _SIGNALS,
         _NATIVE,
     ),

@@ -38,6 +38,8 @@ GPU_OOM = (
         Certainty.CAUSE,
         r"CUDA out of memory|CUDA error: out of memory|torch\.(?:cuda\.)?OutOfMemoryError|HIP out of memory"
         r"|failed to allocate the scratch space"
+        r"|\b(?:CUDA\w{0,20}|GPU|cuDNN|cuBLAS|device|HBM)\b.{0,60}\bout of memory\b(?!: kill)"
+        r"|error out of memory at line \d|memory allocation error on worker"
         r"|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|cudaMalloc failed: out of memory",
         _TORCH_MEMORY,
     ),
@@ -49,10 +51,17 @@ GPU_OOM = (
     signature(
         _GPU,
         Certainty.CAUSE,
-        r"OOM when allocating tensor|ran out of memory trying to allocate|ResourceExhaustedError.{0,100}OOM",
+        r"OOM when allocating tensor|ran out of memory trying to allocate"
+        r"|ResourceExhaustedError\b.{0,200}(?:OOM|memory|alloc)",
         _TENSORFLOW,
     ),
-    signature(_GPU, Certainty.CAUSE, r"RESOURCE_EXHAUSTED: (?:out of memory|.{0,60}allocat)", _XLA),
+    signature(
+        _GPU,
+        Certainty.CAUSE,
+        r"RESOURCE_EXHAUSTED: (?:out of memory|.{0,60}(?:allocat|reserve|memory|OOM))"
+        r"|Xla.{0,40}RESOURCE_EXHAUSTED",
+        _XLA,
+    ),
     signature(
         _GPU,
         Certainty.CAUSE,
@@ -73,7 +82,8 @@ HOST_OOM = (
         _HOST,
         Certainty.CAUSE,
         r"DataLoader worker.{0,60}killed by signal: Bus error|insufficient shared memory \(shm\)"
-        r"|out of shared memory|unable to (?:open|allocate|mmap) shared memory|No space left.{0,40}/dev/shm",
+        r"|out of shared memory|unable to (?:open|allocate|mmap) shared memory|No space left.{0,40}/dev/shm"
+        r"|unable to write to file </torch_",
         _SHM,
         _SHARED,
     ),
@@ -86,11 +96,17 @@ HOST_OOM = (
     signature(
         _HOST,
         Certainty.CAUSE,
-        r"cannot allocate memory|DefaultCPUAllocator: .{0,60}memory|std::bad_alloc|java heap space",
+        r"cannot allocate memory|DefaultCPUAllocator: .{0,60}memory|std::bad_alloc|\bbad allocation\b"
+        r"|java heap space|GC overhead limit|java\.lang\.OutOfMemoryError|\[Errno 12\]",
         _ERRNO,
     ),
     signature(
-        _HOST, Certainty.CAUSE, r"oom-kill|out of memory: kill(?:ed)? process|oom_reaper", _KERNEL, KILLED
+        _HOST,
+        Certainty.CAUSE,
+        r"oom[-_ ]?kill|out of memory: kill(?:ed)? process|oom_reaper|memory cgroup out of memory"
+        r"|exceed\w{0,3} (?:\w{1,12} ){0,2}memory limit|memory limit (?:was )?exceeded",
+        _KERNEL,
+        KILLED,
     ),
     signature(_HOST, Certainty.CAUSE, r"system out of memory", _NEURON),
     signature(
@@ -99,14 +115,15 @@ HOST_OOM = (
     signature(
         _HOST,
         Certainty.SIGNAL,
-        r"(?:exit|return) ?code ?[:=]? ?-9\b|signal 9\b|\bSIGKILL\b|(?-i:(?:^|\s)Killed(?:\s{2,9}|\s{0,9}$))",
+        r"(?:exit|return) ?code {0,4}[:=]? {0,4}-9\b|signal:? 9\b|\bSIGKILL\b"
+        r"|(?-i:(?:^|\s)Killed(?:\s{2,9}|\s{0,9}$))",
         _ELASTIC,
         KILLED,
     ),
     signature(
         _HOST,
         Certainty.SIGNAL,
-        r"(?:exit|return) ?code ?[:=]? ?-7\b|signal 7\b|\bSIGBUS\b|(?-i:^Bus error)",
+        r"(?:exit|return) ?code {0,4}[:=]? {0,4}-7\b|signal:? 7\b|\bSIGBUS\b|(?-i:^Bus error)",
         _SHM,
         _SHARED,
     ),
@@ -116,7 +133,11 @@ HOST_OOM = (
         r"DataLoader worker.{0,80}exited unexpectedly",
         _LOADER,
     ),
+    signature(_HOST, Certainty.SIGNAL, r"\bout of memory\b|\bran out of (?:host )?(?:memory|RAM)\b", _KERNEL),
 )
+
+# TensorFlow has one exception for all that can run out; that of a disk names a file.
+FILES = (signature(_FULL, Certainty.CAUSE, r"Resource_?Exhausted(?:Error)?: \S{0,200}/\S", _TENSORFLOW),)
 
 DISK_FULL = (
     signature(
