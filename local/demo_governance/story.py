@@ -99,7 +99,7 @@ class _Story:
     def _interrupt_spot(self) -> None:
         for number in range(1, jobs.MAX_INTERRUPTIONS + 2):
             self._pass(INTERRUPT_EVERY_MINUTES)
-            self._say(f"AWS takes the instances of spot away, time {number} of {INTERRUPTIONS}")
+            self._say(f"AWS takes the instances of spot away: interruption {number}")
             self._stage.control("POST", "/spot", training_job="spot", action="interrupt")
             self._pass(SETTLE_MINUTES)
 
