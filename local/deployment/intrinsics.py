@@ -127,7 +127,12 @@ def _if(resolver: Resolver, argument: Node) -> Node:
 
 def _equals(resolver: Resolver, argument: Node) -> bool:
     left, right = (resolver.value(side) for side in argument)
-    return bool(left == right)
+    return bool(_comparable(left) == _comparable(right))
+
+
+def _comparable(value: Node) -> Node:
+    """Parameters are texts whatever their type, and so is all else that CloudFormation compares."""
+    return value if isinstance(value, list | dict) else _text(value)
 
 
 def _and(resolver: Resolver, argument: Node) -> bool:

@@ -170,7 +170,7 @@ def test_a_bug_is_not_retried_and_its_owner_is_told_what_to_do(new_world: NewWor
     (attempt,) = view["attempts"]
     assert (attempt["diagnosis"]["class"], attempt["diagnosis"]["exit_code"]) == ("user-code", 1)
     assert attempt["diagnosis"]["advice"] in view["reason"]["message"]
-    assert "not retried: failures of class user-code are not retried" in view["reason"]["message"]
+    assert "Not retried: failures of class user-code are not retried" in view["reason"]["message"]
 
 
 def test_out_of_gpu_memory_comes_back_with_half_the_batch(new_world: NewWorld) -> None:

@@ -21,7 +21,7 @@ HALVES = live_job(halves_batch=True)
 
 def failure(of: Job, found: FailureClass, trained: float = 0, **fields: Any) -> Failure:
     """``trained`` is in minutes."""
-    diagnosis = Diagnosis(failure_class=found, advice="do this")
+    diagnosis = Diagnosis(failure_class=found, advice="Do this.")
     values: dict[str, Any] = {"text": "AlgorithmError: x", "hyperparameters": {"bs": "8", "steps": "1"}}
     return Failure(job=of, trained=minutes(trained), diagnosis=diagnosis, **values | fields)
 
@@ -112,7 +112,10 @@ def test_whether_it_comes_back(one: Failure, recovery: Recovery, *, comes_back: 
             id="used up",
         ),
         pytest.param(
-            failure(live_job(), C.SERVICE), Recovery(max_retries=0), "it may not be retried", id="none at all"
+            failure(live_job(), C.SERVICE),
+            Recovery(max_retries=0),
+            "no failure of it is, by trainmaster:retries or recovery.max_retries",
+            id="none at all",
         ),
         pytest.param(
             failure(HALVES, C.GPU_OOM),
@@ -134,20 +137,20 @@ def test_a_refusal_says_why_after_the_advice_and_before_the_failure_reason(
     one: Failure, recovery: Recovery, why: str
 ) -> None:
     message = judged(one, recovery).reason.message
-    assert message == f"do this; not retried: {why}; SageMaker says: AlgorithmError: x"
+    assert message == f"Do this. Not retried: {why}. SageMaker says: AlgorithmError: x"
 
 
 def test_a_failure_reason_is_cut_so_that_the_whole_message_fits() -> None:
     message = judged(failure(live_job(), C.UNKNOWN, text="x" * 1024), Recovery()).reason.message
     assert len(message) == 1024
-    assert message.startswith("do this; not retried: ")
+    assert message.startswith("Do this. Not retried: ")
 
 
 def test_a_retry_says_of_what_class_what_to_do_and_how_many_are_left() -> None:
     end = judged(failure(live_job(retries=1), C.SERVICE), Recovery())
     assert end.retry is not None
     assert end.retry.waiting.code == "backoff"
-    assert end.retry.waiting.message == "service: do this; retry 2 of 3"
+    assert end.retry.waiting.message == "service: Do this. This is retry 2 of 3"
     assert end.reason.message == "AlgorithmError: x"
 
 
@@ -156,7 +159,7 @@ def test_a_retry_with_half_the_batch_says_so() -> None:
     assert retry is not None
     assert retry.rewritten == {"bs": "4", "steps": "2"}
     assert retry.waiting.message == (
-        "gpu-oom: do this; retry 1 of 3; with half the batch: bs 8 to 4, steps 1 to 2"
+        "gpu-oom: Do this. This is retry 1 of 3; with half the batch: bs 8 to 4, steps 1 to 2"
     )
 
 

@@ -17,6 +17,7 @@ from trainmaster.runtime import most_retries
 
 MAX_MESSAGE = 1024
 """Characters; as many as FailureReason may have."""
+NO_RETRIES = "no failure of it is, by trainmaster:retries or recovery.max_retries"
 AT_ONCE = frozenset({FailureClass.SERVICE, FailureClass.CAPACITY})
 """Failures that the job has no part in need no productive time before them."""
 
@@ -60,7 +61,7 @@ def _used_up(failure: Failure, recovery: Recovery) -> str | None:
     most = most_retries(failure.job, recovery)
     if failure.job.retries < most:
         return None
-    return f"its retries are used up, {failure.job.retries} of {most}" if most else "it may not be retried"
+    return f"its retries are used up, {failure.job.retries} of {most}" if most else NO_RETRIES
 
 
 def _refusal(failure: Failure, recovery: Recovery) -> str | None:
@@ -88,7 +89,7 @@ def _not_halved(failure: Failure, recovery: Recovery) -> str:
 
 def _final(failure: Failure, refusal: str) -> End:
     found = failure.diagnosis
-    text = f"{found.advice}; not retried: {refusal}; SageMaker says: {failure.text}"
+    text = f"{found.advice} Not retried: {refusal}. SageMaker says: {failure.text}"
     reason = Reason(code=found.failure_class.value, message=text[:MAX_MESSAGE])
     return End(becomes=JobState.FAILED, reason=reason, diagnosis=found)
 
@@ -97,7 +98,7 @@ def _again(failure: Failure, recovery: Recovery, halving: Halving | None) -> End
     job, found = failure.job, failure.diagnosis
     halved = "" if halving is None else f"; with half the batch: {halving.says}"
     count = f"retry {job.retries + 1} of {most_retries(job, recovery)}"
-    message = f"{found.failure_class}: {found.advice}; {count}{halved}"
+    message = f"{found.failure_class}: {found.advice} This is {count}{halved}"
     retry = Retry(
         wait=backoff(job.spec.entry_id, job.retries, first=recovery.backoff.first, most=recovery.backoff.max),
         waiting=Reason(code="backoff", message=message[:MAX_MESSAGE]),

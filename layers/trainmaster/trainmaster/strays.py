@@ -106,7 +106,7 @@ class Strays:
         record = self._judged(stray, policy, revision=stored.revision)
         if record.outcome is Outcome.ADOPTED:
             return self._adopt(stray, record, before, policy, version=stored.version)
-        errands = self._errands(record, before)
+        errands = self._errands(record, before, runs=stray.runs)
         self.store.record_violation(record, replaces=before, errands=errands)
         return (STRAYS,) if errands else ()
 
@@ -153,7 +153,7 @@ class Strays:
             note=note_of(stray),
             record=record,
             replaces=before,
-            errands=self._errands(record, before),
+            errands=self._errands(record, before, runs=True),
             policy_version=version,
         )
         try:
@@ -162,12 +162,14 @@ class Strays:
             return ()  # another event of it was faster, or the sweep; if not, the next one tries again
         return (job.spec.pool, STRAYS)
 
-    def _errands(self, record: ViolationRecord, before: ViolationRecord | None) -> tuple[Errand, ...]:
+    def _errands(
+        self, record: ViolationRecord, before: ViolationRecord | None, *, runs: bool
+    ) -> tuple[Errand, ...]:
         """Nobody is told the same twice because the policy has another revision."""
         tell: tuple[Errand, ...] = ()
         if before is None or before.outcome is not record.outcome:
             cause = f"unmanaged#{record.training_job_name}#{epoch_ms(record.at)}#{record.revision}"
-            tell = (to_tell(unmanaged_notice(record), cause=cause, at=self.clock()),)
+            tell = (to_tell(unmanaged_notice(record, runs=runs), cause=cause, at=self.clock()),)
         return (*tell, self._stop(record)) if record.outcome is Outcome.STOPPED else tell
 
     def _stop(self, record: ViolationRecord) -> Errand:

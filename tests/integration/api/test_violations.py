@@ -56,7 +56,7 @@ def test_a_record_says_what_was_found_and_what_became_of_it(api: Api) -> None:
                 "role_arn": ROLE,
                 "unmanaged": True,
                 "rule": "max_instances",
-                "message": "is 9",
+                "message": "ResourceConfig.InstanceCount is 9",
                 "outcome": "stopped",
                 "action": "stopped",
                 "violations": [
@@ -79,6 +79,14 @@ def test_a_record_says_what_was_found_and_what_became_of_it(api: Api) -> None:
         ],
         "next_token": None,
     }
+
+
+def test_one_that_was_stopped_for_no_rule_says_so(api: Api) -> None:
+    keep(api, "stray", violations=(AUDITED,))
+    (record,) = api.get("/violations").json["violations"]
+    assert record["action"] == "stopped"
+    assert (record["rule"], record["message"]) == ("unmanaged_jobs", "it did not come through the queue")
+    assert [one["rule"] for one in record["violations"]] == ["vpc_required"]
 
 
 def test_one_that_breaks_no_rule_says_that_it_went_round_the_queue(api: Api) -> None:

@@ -10,7 +10,7 @@ from local.deployment.intrinsics import Resolver
 
 class Names:
     def ref(self, name: str) -> Any:
-        values = {"Name": "x", "Many": ["a", "b"], "Flag": "true", "AWS::Region": "eu-west-1"}
+        values = {"Name": "x", "Many": ["a", "b"], "Flag": "true", "Count": "3", "AWS::Region": "eu-west-1"}
         if name not in values:
             raise TemplateError(name, "no such parameter or resource")
         return values[name]
@@ -34,6 +34,9 @@ RESOLVER = Resolver(
 @pytest.mark.parametrize(
     ("node", "expected"),
     [
+        pytest.param({"Fn::Equals": [{"Ref": "Count"}, 3]}, True, id="a number equals its text"),
+        pytest.param({"Fn::Equals": [{"Ref": "Count"}, 4]}, False, id="another number does not"),
+        pytest.param({"Fn::Equals": [True, "true"]}, True, id="a boolean equals its text"),
         pytest.param({"Ref": "Many"}, ["a", "b"], id="a list parameter stays a list"),
         pytest.param({"Fn::GetAtt": ["Table", "Arn"]}, "Table/Arn", id="attribute as a list"),
         pytest.param({"Fn::GetAtt": "Table.Arn"}, "Table/Arn", id="attribute as text"),

@@ -139,7 +139,9 @@ _RECORD = ViolationRecord(
     violations=(_NO_TAG,),
 )
 _BESIDE: Mapping[NoticeKind, Errand] = {
-    NoticeKind.UNMANAGED_JOB: to_tell(unmanaged_notice(_RECORD), cause="unmanaged#by-hand-1", at=NOON),
+    NoticeKind.UNMANAGED_JOB: to_tell(
+        unmanaged_notice(_RECORD, runs=True), cause="unmanaged#by-hand-1", at=NOON
+    ),
     NoticeKind.RULE_VIOLATED: to_tell(
         rule_violated_notice(
             replace(

@@ -89,12 +89,29 @@ def test_a_cost_that_nobody_knows_is_not_named() -> None:
     assert "cost_cents" not in notice.detail
 
 
+def test_the_mail_of_a_failure_gives_the_advice_once_and_the_line_of_the_log() -> None:
+    text = (
+        f"{BUG.advice} Not retried: failures of class user-code are not retried. SageMaker says: exit code: 1"
+    )
+    notice = told(
+        over(trains(), JobState.FAILED, Reason(code="user-code", message=text), ended={"diagnosis": BUG})
+    )
+    assert notice.why == (
+        "Not retried: failures of class user-code are not retried. SageMaker says: exit code: 1;"
+        f" the line that gave it away: {BUG.evidence}"
+    )
+    assert notice.todo == BUG.advice
+
+
 def test_a_failed_job_with_class_evidence_and_advice() -> None:
     reason = Reason(code="user-code", message="AlgorithmError: exit code 1")
     notice = told(over(trains(), JobState.FAILED, reason, ended={"diagnosis": BUG}))
     assert notice.kind is NoticeKind.JOB_FAILED
     assert notice.what == "Job train-1 failed (user-code). It does not come back."
-    assert notice.why == "AlgorithmError: exit code 1"
+    assert notice.why == (
+        "AlgorithmError: exit code 1;"
+        " the line that gave it away: ModuleNotFoundError: No module named 'torhc'"
+    )
     assert notice.todo == "fix the import and queue it anew"
     assert notice.undo == "Queue it anew under another name; s3://bucket/checkpoints has its checkpoints."
     assert notice.detail["failure_class"] == "user-code"

@@ -91,7 +91,7 @@ def test_why_is_what_was_found() -> None:
 
 def test_the_newest_checkpoint_is_named_if_there_is_one() -> None:
     assert told(news({}, {"checkpoint_overdue": True})).what == (
-        "Job train-1 has no recent checkpoint: none was seen yet. A stop would lose all since then."
+        "Job train-1 has no recent checkpoint: none was seen. A stop would lose all it has trained."
     )
     notice = told(news({"last_checkpoint": NOON}, {"checkpoint_overdue": True}))
     assert notice.what.startswith(

@@ -7,8 +7,7 @@ from http import HTTPStatus
 from trainmaster.api.months import month_asked
 from trainmaster.api.paging import Mark, Seal
 from trainmaster.api.visit import Answer, Visit
-from trainmaster.governance.violations import Violation, ViolationRecord
-from trainmaster.policy.governing import Mode
+from trainmaster.governance.violations import Violation, ViolationRecord, causes, enforced_first
 from trainmaster.views import View, instant_text
 
 PAGE = 500
@@ -68,8 +67,8 @@ def _place(mark: Mark) -> tuple[str, str]:
 
 
 def _record_view(record: ViolationRecord) -> View:
-    """``rule`` and ``message`` are those of the first violation, one that is enforced if there is any."""
-    found = sorted(record.violations, key=lambda one: one.mode is not Mode.ENFORCE)
+    """``rule`` and ``message`` are those of what its outcome is owed to first."""
+    cause = next(iter(causes(record)), None)
     return {
         "at": instant_text(record.at),
         "training_job_name": record.training_job_name,
@@ -78,11 +77,11 @@ def _record_view(record: ViolationRecord) -> View:
         "principal": record.role_arn,
         "role_arn": record.role_arn,
         "unmanaged": record.unmanaged,
-        "rule": found[0].rule if found else WENT_ROUND,
-        "message": found[0].message if found else "it did not come through the queue",
+        "rule": cause.rule if cause else WENT_ROUND,
+        "message": f"{cause.field} {cause.message}" if cause else "it did not come through the queue",
         "outcome": record.outcome.value,
         "action": record.outcome.value,
-        "violations": [_violation_view(one) for one in found],
+        "violations": [_violation_view(one) for one in enforced_first(record.violations)],
     }
 
 

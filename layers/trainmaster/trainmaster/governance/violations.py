@@ -1,5 +1,6 @@
 """What a rule found, and what is kept of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -52,3 +53,15 @@ class ViolationRecord:
     violations: tuple[Violation, ...] = ()
     revision: int = 0
     """Of the policy that it was judged by; 0 where another one would find the same."""
+
+
+def enforced_first(violations: Sequence[Violation]) -> tuple[Violation, ...]:
+    return tuple(sorted(violations, key=lambda one: one.mode is not Mode.ENFORCE))
+
+
+def causes(record: ViolationRecord) -> tuple[Violation, ...]:
+    """What its outcome is owed to; nothing where it was to be stopped for going round the queue alone."""
+    to_be_stopped = record.outcome in {Outcome.STOPPED, Outcome.NOT_STOPPED}
+    if to_be_stopped and not any(one.mode is Mode.ENFORCE for one in record.violations):
+        return ()
+    return enforced_first(record.violations)

@@ -70,7 +70,7 @@ def _failed(change: Change) -> Notice:
         change,
         Words(
             what=f"Job {job.name} failed ({why}). It does not come back.",
-            why=_reason(job, change.ended),
+            why=_why_it_failed(job, change.ended),
             todo=_advice(change.ended) or f"`trainmaster show {job.name}` has the whole reason.",
             undo=_again(job),
         ),
@@ -188,6 +188,17 @@ def failure_class(change: Change) -> str:
 def _reason(job: Job, ended: Attempt | None) -> str:
     reason = job.reason or (ended.reason if ended else None)
     return quoted(reason.message) if reason else ""
+
+
+def _why_it_failed(job: Job, ended: Attempt | None) -> str:
+    """Without the advice, which is said elsewhere, and with the line that gave the class away."""
+    if ended is None or ended.diagnosis is None or job.reason is None:
+        return _reason(job, ended)
+    found = ended.diagnosis
+    said = quoted(job.reason.message.removeprefix(found.advice))
+    if found.evidence is None or found.evidence in said:
+        return said
+    return f"{said}; the line that gave it away: {quoted(found.evidence)}"
 
 
 def _advice(ended: Attempt | None) -> str:

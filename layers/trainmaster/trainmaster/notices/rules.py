@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainmaster.errands import Notice, NoticeKind
-from trainmaster.governance.violations import Outcome, Violation, ViolationRecord
+from trainmaster.governance.violations import Outcome, Violation, ViolationRecord, causes
 from trainmaster.notices.wording import quoted
 
 MOST_NAMED = 5
@@ -16,6 +16,8 @@ _BECAME = {
     Outcome.ADOPTED: "It was adopted: it goes on as a job of the queue, counted and watched.",
     Outcome.NOT_STOPPED: "It was to be stopped, and AWS does not let us. It goes on.",
 }
+_BELONGS_INTO_THE_QUEUE = "Training jobs of this account belong into the queue."
+_HAD_ENDED = "It has ended already; this was written down (`trainmaster violations`)."
 _UNDO = {
     Outcome.AUDITED: "",
     Outcome.NOT_STOPPED: "",
@@ -24,16 +26,17 @@ _UNDO = {
 }
 
 
-def unmanaged_notice(record: ViolationRecord) -> Notice:
+def unmanaged_notice(record: ViolationRecord, *, runs: bool) -> Notice:
     """Of a training job that somebody started without the queue, and what became of it."""
     name = record.training_job_name
+    became = _BECAME[record.outcome] if runs else _HAD_ENDED
     return Notice(
         kind=NoticeKind.UNMANAGED_JOB,
         team=record.team,
         training_job_name=name,
         job=name if record.outcome is Outcome.ADOPTED else None,
-        what=f"Training job {name} went round the queue. {_BECAME[record.outcome]}",
-        why=_named(record.violations) or "Training jobs of this account belong into the queue.",
+        what=f"Training job {name} went round the queue. {became}",
+        why=_named(causes(record)) or _BELONGS_INTO_THE_QUEUE,
         todo=_QUEUE_IT,
         undo=_UNDO[record.outcome].format(name=name),
         detail=_detail(record),

@@ -43,7 +43,7 @@ def busy_again_notice(change: Change) -> Notice | None:
     return _notice(
         NoticeKind.JOB_BUSY_AGAIN,
         change.after,
-        Words(what=f"The GPUs of job {change.after.name} work again. It is left alone."),
+        Words(what=f"Job {change.after.name} is no longer taken for idle. It is left alone."),
     )
 
 
@@ -86,14 +86,16 @@ def checkpoint_notice(change: Change) -> Notice | None:
     if live is None:
         return None
     job, newest = change.after.name, live.last_checkpoint
-    last = "none was seen yet" if newest is None else f"the newest is of {instant(newest)}"
+    last = "none was seen. A stop would lose all it has trained."
+    if newest is not None:
+        last = f"the newest is of {instant(newest)}. A stop would lose all since then."
     seen = {} if newest is None else {"last_checkpoint": iso(newest)}
     return _notice(
         NoticeKind.CHECKPOINT_OVERDUE,
         change.after,
         Words(
-            what=f"Job {job} has no recent checkpoint: {last}. A stop would lose all since then.",
-            why="It is older than `checkpoints.max_age` of the policy.",
+            what=f"Job {job} has no recent checkpoint: {last}",
+            why="It saved none for longer than `checkpoints.max_age` of the policy.",
             todo=f"See in its log whether it still saves, and that it saves below {_place(change.after)}.",
         ),
         seen,
