@@ -136,7 +136,7 @@ def _ended(job: Job, seen: Observation) -> End:
         case ("Stopped", secondary) if secondary == PENDING_TIME_RAN_OUT:
             return _end(_S.PENDING, "capacity", "SageMaker had no instances within the pending time")
         case _ if job.state is JobState.PREEMPTING:
-            return _makes_room(job)
+            return End(becomes=_S.PREEMPTED, reason=job.reason or _PREEMPTED)
         case _:
             return _end(_S.STOPPED, STOPPED_OUTSIDE, "somebody stopped the training job in SageMaker")
 
@@ -146,11 +146,6 @@ def _failed(seen: Observation) -> End:
     if text.partition(":")[0].strip() == CAPACITY_ERROR:
         return _end(_S.PENDING, "capacity", text)
     return _end(_S.FAILED, FailureClass.UNKNOWN.value, text)
-
-
-def _makes_room(job: Job) -> End:
-    reason = job.reason or _PREEMPTED
-    return End(becomes=_S.PREEMPTED, reason=reason, moves=reason.code == SPOT_FALLBACK)
 
 
 def _end(becomes: JobState, code: str, message: str) -> End:

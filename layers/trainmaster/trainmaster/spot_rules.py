@@ -54,8 +54,7 @@ def verdict(job: Job, seen: Observation, policy: Policy, *, now: datetime) -> Ve
 def concern_end(job: Job, end: End) -> bool:
     """Whether the rules may change the end of a live attempt."""
     assert job.live is not None, f"{job.name} has no live attempt"
-    comes_back = end.becomes in COMES_BACK and not end.moves
-    return _may_move(job, job.live) and (comes_back or end.reason.code == MAX_WAIT)
+    return _may_move(job, job.live) and (end.becomes in COMES_BACK or end.reason.code == MAX_WAIT)
 
 
 def at_end(job: Job, end: End, seen: Observation | None, policy: Policy, *, now: datetime) -> End:
@@ -64,10 +63,12 @@ def at_end(job: Job, end: End, seen: Observation | None, policy: Policy, *, now:
     assert live is not None, f"{job.name} has no live attempt"
     if end.reason.code == MAX_WAIT:
         return end if _stays(job, policy) else _waited_too_long(end)
-    until = (seen.ended_at if seen else None) or now
-    enough = _enough(_progress(job, live, seen, until=until), policy.governing.spot)
+    if end.reason.code == SPOT_FALLBACK:
+        return replace(end, moves=True)
     if job.reason is not None and job.reason.code == SPOT_FALLBACK:
         return _moved(end, job.reason.message)
+    until = (seen.ended_at if seen else None) or now
+    enough = _enough(_progress(job, live, seen, until=until), policy.governing.spot)
     return end if enough is None or _stays(job, policy) else _moved(end, enough)
 
 

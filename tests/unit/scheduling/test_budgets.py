@@ -134,6 +134,12 @@ SAFE = {"has_checkpoint": True}
             id="all is spent: it waits",
         ),
         pytest.param(
+            hours("a", 3, left_spot=True, **SAFE),
+            budget(6, spent=5, at_limit=AtLimit.SPOT),
+            None,
+            id="never one that left spot",
+        ),
+        pytest.param(
             hours("a", 3), budget(6, spent=5, at_limit=AtLimit.SPOT), None, id="never without checkpoints"
         ),
         pytest.param(
