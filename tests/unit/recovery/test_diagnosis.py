@@ -97,7 +97,7 @@ def class_of(reason: str | None = None, *log: str, exit_code: int | None = None)
         pytest.param(
             SCRIPT, (f"2024 - WARNING - {OOM}",), "gpu-oom", id="a warning where nothing else is said"
         ),
-        pytest.param(SCRIPT, (f"WARNING:root:{ECC}",), "hardware", id="a broken GPU stays broken"),
+        pytest.param(SCRIPT, (f"WARNING:root:{ECC}", "KeyError: 1"), "hardware", id="a broken GPU stays broken"),
         pytest.param(SCRIPT, ("[INFO] retry after ConnectionResetError: reset",), "user-code", id="nor info"),
         pytest.param(
             SCRIPT,

@@ -22,7 +22,12 @@ def ends(*lines: str) -> list[str]:
             id="without a message, below the marks of its source line",
         ),
         pytest.param(
-            ('[rank1]:   File "a.py", line 3', "step 100", "[rank1]:     fit()", "[rank1]: Stop: here"),
+            (
+                '[rank1]:   File "a.py", line 3',
+                "[rank0]: Mine: not",
+                "[rank1]:     fit()",
+                "[rank1]: Stop: here",
+            ),
             ["Stop: here"],
             id="of one rank among others",
         ),
