@@ -100,3 +100,18 @@ def test_the_bill_and_the_time_the_instances_were_there_are_apart() -> None:
     seen = described(BillableTimeInSeconds=100, TrainingTimeInSeconds=500)
     assert (seen.billable, seen.up) == (timedelta(seconds=100), timedelta(seconds=500))
     assert (described().billable, described().up) == (None, None)
+
+
+def test_what_the_program_said_last_is_kept_without_its_secrets() -> None:
+    said = 'AlgorithmError: "ValueError: no login with password=hunter2hunter2 or AKIAIOSFODNN7EXAMPLE"'
+    assert described(FailureReason=said).failure_reason == (
+        'AlgorithmError: "ValueError: no login with password=*** or ***"'
+    )
+
+
+def test_a_secret_is_hidden_before_the_reason_is_cut() -> None:
+    reason = described(FailureReason="x " * 505 + "AKIAIOSFODNN7EXAMPLE").failure_reason
+    assert reason is not None
+    assert reason.endswith("x ***")
+    cut = described(FailureReason="x " * 507 + "AKIAIOSFODNN7EXAMPLE").failure_reason
+    assert cut == "x " * 507 + "***"

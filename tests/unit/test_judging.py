@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from trainmaster.ends import End, Observation, end_of
-from trainmaster.jobs import Job, JobState
+from trainmaster.jobs import Job, JobState, Reason
 from trainmaster.judging import Judge
 from trainmaster.ports import StoredPolicy
 from trainmaster.shapes import Shape
@@ -152,3 +152,10 @@ def test_one_that_cannot_leave_is_told_so_once() -> None:
     assert after.live.stays_on_spot is not None
     assert after.live.stays_on_spot.code == "no-on-demand-capacity"
     assert court.judge.progress(after, seen(interruptions=5), now=NOON) == after
+
+
+def test_one_that_could_not_leave_does_when_a_later_policy_has_room_for_it() -> None:
+    stays = Reason(code="no-on-demand-capacity", message="pool main has none")
+    told = attempt(shape=SPOT, interruptions=4, stays_on_spot=stays)
+    after = Court().judge.progress(live_job(shapes=(SPOT,), live=told), seen(interruptions=4), now=NOON)
+    assert (after.state, after.reason and after.reason.code) == (JobState.PREEMPTING, "spot-fallback")

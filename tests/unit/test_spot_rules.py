@@ -55,8 +55,8 @@ TWO_HOURS = NOON + minutes(120)
         ),
         pytest.param(
             spot_job(live={"interruptions": 9, "stays_on_spot": FALLBACK}),
-            False,
-            id="decided once an attempt",
+            True,
+            id="could not leave: a later policy may have room for it",
         ),
         pytest.param(
             spot_job(live={"interruptions": 9}, on_demand=True),

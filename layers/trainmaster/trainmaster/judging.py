@@ -43,11 +43,10 @@ class Judge:
         found = spot_rules.verdict(job, seen, self._policy(), now=now)
         if found is None:
             return job
-        return (
-            lifecycle.stays_on_spot(job, found.stays)
-            if found.stays
-            else lifecycle.leaves_spot(job, found.why)
-        )
+        if found.stays is None:
+            return lifecycle.leaves_spot(job, found.why)
+        told = job.live is not None and job.live.stays_on_spot is not None
+        return job if told else lifecycle.stays_on_spot(job, found.stays)
 
     def _failed(self, job: Job, seen: Observation, *, now: datetime) -> End:
         assert job.live is not None, f"{job.name} has no live attempt"

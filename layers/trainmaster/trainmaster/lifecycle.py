@@ -115,7 +115,7 @@ def leaves_spot(job: Job, why: str) -> Job:
 
 
 def stays_on_spot(job: Job, reason: Reason) -> Job:
-    """It should leave spot and cannot; decided once for each attempt."""
+    """It should leave spot and cannot; its owner is told once for each attempt."""
     return replace(job, live=replace(live_attempt(job), stays_on_spot=reason))
 
 

@@ -41,7 +41,7 @@ def concern(job: Job) -> bool:
     live = job.live
     if live is None or job.state is not JobState.RUNNING or not _may_move(job, live):
         return False
-    return live.stays_on_spot is None and job.interruptions + live.interruptions > 0
+    return job.interruptions + live.interruptions > 0
 
 
 def verdict(job: Job, seen: Observation, policy: Policy, *, now: datetime) -> Verdict | None:

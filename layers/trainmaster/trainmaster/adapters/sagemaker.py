@@ -33,6 +33,7 @@ from trainmaster.errors import (
     UnreachableError,
 )
 from trainmaster.ports import Described, Listed
+from trainmaster.recovery.evidence import without_secrets
 
 # Codes of the SageMaker API and of AWS's common errors.
 _NAME_IN_USE = "ResourceInUse"
@@ -202,7 +203,7 @@ def _observation(answer: Mapping[str, Any]) -> Observation:
         training_job_arn=answer["TrainingJobArn"],
         status=status,
         secondary_status=answer["SecondaryStatus"],
-        failure_reason=None if reason is None else printable(reason),
+        failure_reason=None if reason is None else _shown(reason),
         training_since=stretches[0].since if stretches else None,
         ended_at=_utc(ended) if status in TERMINAL_STATUSES else None,
         selected_type=answer.get("ResourceConfig", {}).get("SelectedInstanceType"),
@@ -240,6 +241,11 @@ def _in_milliseconds(instant: datetime) -> datetime:
     """As the table keeps it."""
     exact = instant.astimezone(UTC)
     return exact.replace(microsecond=exact.microsecond // 1000 * 1000)
+
+
+def _shown(reason: str) -> str:
+    """It quotes what the program said last, and is kept and mailed: secrets are hidden before it is cut."""
+    return printable(without_secrets(reason[: 2 * MAX_REASON]))
 
 
 def printable(text: str) -> str:
