@@ -97,7 +97,7 @@ def class_of(reason: str | None = None, *log: str, exit_code: int | None = None)
         pytest.param(
             SCRIPT, (f"2024 - WARNING - {OOM}",), "gpu-oom", id="a warning where nothing else is said"
         ),
-        pytest.param(SCRIPT, (f"WARNING:root:{ECC}", "KeyError: 1"), "hardware", id="a broken GPU stays broken"),
+        pytest.param(SCRIPT, (f"WARNING:root:{ECC}", "KeyError: 1"), "hardware", id="a broken GPU is one"),
         pytest.param(SCRIPT, ("[INFO] retry after ConnectionResetError: reset",), "user-code", id="nor info"),
         pytest.param(
             SCRIPT,
@@ -190,9 +190,14 @@ def test_the_exit_code_is_read_from_the_failure_reason(reason: str | None, code:
         "2024-01-01 WARNING An error occurred (SlowDown) when calling the PutObject operation",
         "2024-01-01 WARNING spot instance was reclaimed an hour ago",
         "INFO:c10d:Watchdog caught collective operation timeout, restarted",
+        "the model has insufficient capacity for this task",
+        "GPU memory health check passed",
+        "fatal out of memory error",
+        "the environment's system is not yet ready",
+        "distributed system not yet initialized",
     ],
 )  # fmt: skip
-def test_a_warning_alone_makes_no_job_come_back(line: str) -> None:
+def test_what_may_have_passed_or_only_sounds_like_it_makes_no_job_come_back(line: str) -> None:
     assert class_of("AlgorithmError: , exit code: 1", line) not in RETRIED
     assert class_of(None, line) not in RETRIED
 

@@ -27,7 +27,7 @@ SERVICE = (
         Certainty.CODE,
         r"^\W{0,9}(?:Internal ?(?:Server|Service)? ?(?:Error|Failure|Exception)\b"
         r"|(?:ServiceUnavailable|Throttling)(?:Error|Failure|Exception)?:"
-        r"|we encountered an internal error)",
+        r"|(?:we encountered )?an internal error\b)",
         _API,
     ),
     signature(
@@ -45,15 +45,19 @@ CAPACITY = (
     signature(
         _CAPACITY,
         Certainty.CODE,
-        r"^\W{0,9}(?:CapacityError|(?:EC2)?Insufficient(?:Instance)?Capacity(?:Error)?|ResourceLimitExceeded)\b",
+        r"^\W{0,9}(?:CapacityError|(?:EC2)?Insufficient(?:Instance)?Capacity(?:Error)?|ResourceLimitExceeded"
+        r"|MaxWaitTimeExceeded)\b",
         _API,
     ),
     signature(
         _CAPACITY,
         Certainty.SIGNAL,
         r"unable to provision requested ML compute capacity|\b(?:EC2)?Insufficient\w{0,20}Capacity"
-        r"|insufficient (?:\w{1,20} )?capacity|do(?:es)? not have sufficient \S{1,40} capacity"
+        r"|insufficient (?:spot|instance|EC2|compute|ML) capacity|insufficient capacity error"
+        r"|do(?:es)? not have sufficient \S{1,40} capacity"
         r"|no (?:spot )?capacity (?:is )?available|capacity-not-available|account-level service limit"
+        r"|spot capacity (?:is |was )?(?:not available|unavailable)"
+        r"|spot interruption notice (?:was )?received"
         r"|spot instance (?:was |has been )?(?:interrupt|reclaim|terminat)",
         _STATUS,
     ),
@@ -63,8 +67,8 @@ HARDWARE = (
     signature(
         _HARDWARE,
         Certainty.CAUSE,
-        r"(?:uncorrect(?:able|ed)|unrecoverable|double[- ]bit|contained|fatal) (?:\w{1,20} ){0,3}?"
-        r"(?:ECC|NVLink|NVSwitch|HBM|SRAM|DRAM|PCIe|memory error)|ECC_?UNCORRECTABLE|or a hardware error"
+        r"(?:uncorrect(?:able|ed)|unrecoverable|double[- ]bit|contained|fatal) (?:\w{1,20} ){0,2}?"
+        r"(?:ECC|NVLink|NVSwitch|HBM|SRAM|DRAM|PCIe)\b|ECC_?UNCORRECTABLE|over nvlink or a hardware error"
         r"|hardware stack error|cudaErrorHardwareStackError|GPU requires (?:a )?reset|\bSXid\b",
         _CUDA,
     ),
@@ -88,7 +92,7 @@ HARDWARE = (
         _HARDWARE,
         Certainty.CAUSE,
         r"no CUDA-capable device is detected|unable to determine the device handle for GPU"
-        r"|couldn't communicate with the NVIDIA driver|system not yet initialized"
+        r"|couldn't communicate with the NVIDIA driver|(?:error|802:|')[: ]{0,2}system not yet initialized"
         r"|device\(s\) is/are busy or unavailable|CUDA unknown error"
         r"|CUDA (?:error: |failure \d{0,4} {0,2}')unknown error"
         r"|failed to initialize NVML: (?:unknown|GPU)",
@@ -97,7 +101,8 @@ HARDWARE = (
     signature(
         _HARDWARE,
         Certainty.CAUSE,
-        r"launched instance was unhealthy|(?:GPU|DCGM|instance|node) (?:\w{1,20} ){0,3}health check",
+        r"launched instance was unhealthy"
+        r"|(?:GPU|DCGM|instance|node) (?:\w{1,20} ){0,3}health check (?:has )?fail",
         _STATUS,
     ),
     signature(_HARDWARE, Certainty.CAUSE, r"NRT_(?:EXEC_)?HW_ERR|uncorrectable (?:SRAM|HBM) error", _NEURON),

@@ -44,6 +44,7 @@ IMAGE = (
         Certainty.CAUSE,
         r"\becr:(?:BatchGetImage|GetDownloadUrlForLayer|BatchCheckLayerAvailability|GetAuthorizationToken)"
         r"|access denied for repository|cannot find repository|cannot find the requested image"
+        r"|repository .{1,200} does not exist in the registry|image size .{1,40} (?:greater|larger) than"
         r"|requested image not found|\bECR (?:image|repository)\b|unsupported manifest",
         _ECR,
     ),
@@ -70,7 +71,7 @@ IMAGE = (
         Certainty.CAUSE,
         r"cannot open shared object file|version `\w[\w.]{1,40}' not found|illegal instruction"
         r"|undefined symbol: |invalid ELF header|wrong ELF class|cannot execute binary file"
-        r"|nvidia-container-cli: requirement error",
+        r"|nvidia-container-cli: (?:requirement|initialization) error",
         _ENTRY,
         "A library of the image is missing or made for another processor: rebuild the image.",
     ),
