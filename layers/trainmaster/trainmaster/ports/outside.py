@@ -1,0 +1,123 @@
+"""AWS beside the table, as small protocols."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from trainmaster.alarms import Alarm, AlarmReading
+from trainmaster.ends import Observation
+
+Clock = Callable[[], datetime]
+"""Now, aware, UTC."""
+
+
+class TrainingApi(Protocol):
+    """SageMaker. Every call may raise UnavailableError (for now)."""
+
+    def create(self, request: Mapping[str, Any]) -> str:
+        """The ARN.
+
+        Raises:
+            NameTakenError: The name exists.
+            TrainingRefusedError: Refused for good.
+            ServerFaultError: SageMaker failed; it may have created the training job all the same.
+            OutcomeUnknownError: No answer came back.
+            UnclassifiedTrainingError: None of these.
+        """
+
+    def describe(self, training_job_name: str) -> Observation | None: ...
+
+    def tags(self, training_job_arn: str) -> dict[str, str]: ...
+
+    def stop(self, training_job_name: str) -> None:
+        """Ask it to stop; one that is over already is fine."""
+
+    def keep_alive(self, training_job_name: str, period: timedelta) -> bool:
+        """How long its warm pool is kept from its end on; zero gives it up. False: it has none (any more)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """A training job that somebody else started, as far as SageMaker shows it."""
+
+    observation: Observation
+    request: Mapping[str, Any]
+    """The CreateTrainingJob request that would make it again; without tags."""
+    created_at: datetime
+    """In whole milliseconds."""
+    tuning_job_arn: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One line of a list of training jobs."""
+
+    training_job_name: str
+    created_at: datetime
+
+
+class TrainingJobReader(Protocol):
+    """SageMaker, for jobs that are not known to us. Every call may raise UnavailableError."""
+
+    def described(self, training_job_name: str) -> Described | None: ...
+
+    def in_progress(self, *, limit: int) -> tuple[Listed, ...]:
+        """Training jobs that run, the newest first; of a long list a part."""
+
+    def tags(self, training_job_arn: str) -> dict[str, str]: ...
+
+
+class LogReader(Protocol):
+    def tail(self, training_job_name: str) -> tuple[str, ...]:
+        """The last lines its hosts logged, the oldest first; empty where there are none. Never raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newest:
+    """The newest checkpoint somebody found."""
+
+    written_at: datetime | None = None
+    """None: none was found."""
+    is_certain: bool = True
+    """False: not everything could be read, so there may be a newer one."""
+
+
+class CheckpointReader(Protocol):
+    def newest(self, uri: str) -> Newest:
+        """Below an S3 URI. Raises UnavailableError."""
+
+
+class Notifier(Protocol):
+    def tell(self, kind: str, detail: Mapping[str, Any]) -> None:
+        """Send an event to whoever listens; the same one may come twice. Raises UnavailableError."""
+
+
+class AlarmReader(Protocol):
+    """Every call may raise UnavailableError."""
+
+    def reading(self, alarm_name: str) -> AlarmReading | None:
+        """None: there is no such alarm."""
+
+    def readings(self, prefix: str) -> Mapping[str, AlarmReading]:
+        """Of all alarms whose names begin so, by name."""
+
+
+class AlarmKeeper(Protocol):
+    """Every call may raise UnavailableError."""
+
+    def put(self, alarms: Sequence[Alarm]) -> None:
+        """Make each or replace it, in this order. Raises AlarmQuotaError and AlarmRefusedError."""
+
+    def delete(self, names: Sequence[str]) -> None:
+        """In this order, a composite before its parts; those that are gone already are fine."""
+
+
+class Mailer(Protocol):
+    def mail(self, subject: str, text: str, attributes: Mapping[str, str]) -> None:
+        """To everybody who has subscribed, filtered by the attributes. Raises UnavailableError."""
+
+
+class Doorbell(Protocol):
+    def ring(self, pools: Iterable[str]) -> None:
+        """Wake the scheduler for these pools."""

@@ -1,0 +1,195 @@
+"""The table, as small protocols: one for each kind of reader and writer."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from trainmaster.errands import Errand
+from trainmaster.governance.violations import ViolationRecord
+from trainmaster.jobs import (
+    Attempt,
+    Job,
+    JobState,
+)
+from trainmaster.ledger import MonthAccount, PreemptionEntry, UsageLine
+from trainmaster.policy import Policy, PoolPolicy
+from trainmaster.ports.records import (
+    Admission,
+    Adoption,
+    Alias,
+    Change,
+    Closing,
+    Guard,
+    HistoryLine,
+    PoolState,
+    StoredPolicy,
+)
+from trainmaster.scheduling.run_times import RunTimes
+from trainmaster.scheduling.snapshot import AccountLimit, Hold, RunningJob, Snapshot, WaitingJob, WarmPool
+from trainmaster.shapes import (
+    Capacity,
+)
+from trainmaster.spot_record import SpotDay
+
+
+class JobStore(Protocol):
+    """Writes of jobs; each call is one transaction."""
+
+    def submit(self, job: Job, body: bytes, admission: Admission | None = None) -> None:
+        """Store a new job with its request.
+
+        Raises:
+            LostRaceError: The name is in use, or the policy is being changed under the pool's feet.
+            TeamLimitError: The team has reached one of its limits in the pool.
+        """
+
+    def adopt(self, adoption: Adoption, *, at: datetime) -> None:
+        """Store a job that SageMaker runs already: running, counted, whatever the pool has room for.
+
+        Raises LostRaceError when the name is in use or the record is not the one that was seen.
+        """
+
+    def record_violation(
+        self,
+        record: ViolationRecord,
+        *,
+        replaces: ViolationRecord | None = None,
+        errands: Sequence[Errand] = (),
+    ) -> bool:
+        """Keep what was found about a training job, and leave errands to ``STRAYS`` with it.
+
+        False: another one than ``replaces`` is kept (None: any is), and nothing was written.
+        """
+
+    def leave(self, pool: str, errands: Sequence[Errand]) -> None:
+        """Leave errands to ``schedule`` beside those that ``commit`` leaves; one that is there stays."""
+
+    def commit(
+        self, changes: Sequence[Change], *, at: datetime, guard: Guard | None = None
+    ) -> tuple[Job, ...]:
+        """Write all changes or none; the jobs with their new versions. Raises LostRaceError."""
+
+    def limit_hold(self, pool: str, hold: Hold, until: datetime) -> None: ...
+
+    def drop_hold(self, pool: str, hold: Hold) -> None: ...
+
+    def change_warm(
+        self, pool: str, before: WarmPool | None, after: WarmPool | None, *, at: datetime
+    ) -> None:
+        """Write, replace or drop a warm pool, count it, and bill one that is dropped.
+
+        Raises LostRaceError unless it is ``before``.
+        """
+
+    def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
+        """Remember what the account refused; None: it refuses no more."""
+
+    def ranked(self, pool: str, order_key: str) -> None:
+        """Every job of the pool has a score of this order."""
+
+    def warned(self, team: str, month: str) -> None:
+        """The team was told that most of its month's budget is spent."""
+
+
+class ErrandStore(Protocol):
+    """Errands of a pool, or of ``STRAYS``."""
+
+    def errands(self, pool: str, *, limit: int) -> tuple[Errand, ...]:
+        """By their ids."""
+
+    def take(self, pool: str, errand: Errand, *, until: datetime, now: datetime) -> bool:
+        """True: it is ours until then. False: it is done, or another pass is at it."""
+
+    def done(self, pool: str, errand: Errand) -> None: ...
+
+
+class ViolationReader(Protocol):
+    def violation(self, training_job_name: str, *, at: datetime) -> ViolationRecord | None:
+        """What is kept of a training job of this name and instant."""
+
+    def violations(
+        self, month: str, *, after: tuple[str, str] | None, limit: int
+    ) -> tuple[ViolationRecord, ...]:
+        """Of jobs of one month (``YYYY-MM``, UTC), by instant and name, from behind ``after``."""
+
+
+class JobReader(Protocol):
+    """Strongly consistent reads of single jobs."""
+
+    def job(self, name: str) -> Job | None: ...
+
+    def alias(self, training_job_name: str) -> Alias | None: ...
+
+    def request(self, name: str) -> dict[str, Any]:
+        """The CreateTrainingJob body as submitted."""
+
+    def story(self, job: Job) -> tuple[tuple[Attempt, ...], tuple[HistoryLine, ...]]:
+        """Attempts, oldest first, and the last 200 transitions, oldest first."""
+
+
+class SnapshotReader(Protocol):
+    def snapshot(self, pool: PoolPolicy, *, policy: Policy, paused: bool, now: datetime) -> Snapshot: ...
+
+
+class QueueReader(Protocol):
+    """Reads for people: lists in their order, counts; not on the decision path."""
+
+    def queue_length(self, pool: str) -> int:
+        """How many wait their turn; costs the same however many do."""
+
+    def run_times(self, pool: str) -> Mapping[tuple[str, str], RunTimes]:
+        """How long jobs of the pool trained, by (team, lane)."""
+
+    def predicted(self, pool: str, team: str, lane: str) -> timedelta | None:
+        """How long the team's next job of this lane is likely to train; None before one has completed."""
+
+    def waiting(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
+        """In their turn, from behind rank ``after``."""
+
+    def parked(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
+        """Backing off and held, by (until in ms, name)."""
+
+    def running(self, pool: str) -> tuple[RunningJob, ...]:
+        """Priority descending, then start."""
+
+    def finished(
+        self, team: str, *, state: JobState, after: tuple[str, str] | None, limit: int
+    ) -> tuple[tuple[str, str], ...]:
+        """(ended_at, name) of final jobs, newest first, from behind ``after``; from the index."""
+
+
+class SpotReader(Protocol):
+    def spot_days(self, instance_type: str) -> tuple[SpotDay, ...]:
+        """What spot attempts that ended lately say about a type, the oldest day first."""
+
+
+class LedgerReader(Protocol):
+    def month(self, team: str, month: str) -> MonthAccount: ...
+
+    def usage(self, team: str, month: str) -> tuple[tuple[UsageLine, ...], tuple[PreemptionEntry, ...]]: ...
+
+
+class PoolReader(Protocol):
+    def jobs(self, names: Iterable[str]) -> dict[str, Job]: ...
+
+    def pool_state(self, pool: str) -> PoolState: ...
+
+
+class PolicyStore(Protocol):
+    def current(self) -> StoredPolicy: ...
+
+    def revision(self, number: int) -> StoredPolicy | None:
+        """As it was put in force; None: there was none."""
+
+    def put(
+        self, document: Mapping[str, Any], *, pools: Sequence[str], replaces: StoredPolicy
+    ) -> StoredPolicy:
+        """Store a new revision and tell the counters of each pool and of ``STRAYS``. Raises LostRaceError."""
+
+    def close(self, closing: Closing) -> None:
+        """Raises LostRaceError when another change of the policy has closed one of the pools."""
+
+    def reopen(self, closing: Closing) -> None:
+        """Take a ``close`` back, where nobody has closed the pool anew."""
+
+    def set_paused(self, paused: bool, *, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy: ...  # noqa: FBT001
