@@ -136,8 +136,10 @@ def test_whether_it_comes_back(one: Failure, recovery: Recovery, *, comes_back: 
 def test_a_refusal_says_why_after_the_advice_and_before_the_failure_reason(
     one: Failure, recovery: Recovery, why: str
 ) -> None:
-    message = judged(one, recovery).reason.message
-    assert message == f"Do this. Not retried: {why}. SageMaker says: AlgorithmError: x"
+    end = judged(one, recovery)
+    assert end.reason.message == f"Do this. Not retried: {why}. SageMaker says: AlgorithmError: x"
+    assert end.of_attempt is not None
+    assert end.of_attempt.message == f"Not retried: {why}. SageMaker says: AlgorithmError: x"
 
 
 def test_a_failure_reason_is_cut_so_that_the_whole_message_fits() -> None:
@@ -151,7 +153,7 @@ def test_a_retry_says_of_what_class_what_to_do_and_how_many_are_left() -> None:
     assert end.retry is not None
     assert end.retry.waiting.code == "backoff"
     assert end.retry.waiting.message == "service: Do this. This is retry 2 of 3"
-    assert end.reason.message == "AlgorithmError: x"
+    assert end.reason.message == "It comes back, retry 2 of 3. SageMaker says: AlgorithmError: x"
 
 
 def test_a_retry_with_half_the_batch_says_so() -> None:

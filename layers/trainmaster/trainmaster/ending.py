@@ -116,7 +116,11 @@ def _lost(job: Job, end: End, unsaved: timedelta) -> timedelta:
 def _finished_attempt(job: Job, end: End, seen: Observation | None, times: Times) -> Attempt:
     live = live_attempt(job)
     attempt = replace(
-        live, ended_at=times.ended_at, trained=times.trained, reason=end.reason, diagnosis=end.diagnosis
+        live,
+        ended_at=times.ended_at,
+        trained=times.trained,
+        reason=end.of_attempt or end.reason,
+        diagnosis=end.diagnosis,
     )
     if seen is not None:
         attempt = replace(

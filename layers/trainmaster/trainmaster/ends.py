@@ -98,6 +98,8 @@ class End:
     becomes: JobState
     reason: Reason
     """Why the attempt is over, and the job with it unless it comes back."""
+    of_attempt: Reason | None = None
+    """What is kept of it with the attempt, where the job's reason says more."""
     diagnosis: Diagnosis | None = None
     """Of a failure that was looked into."""
     retry: Retry | None = None

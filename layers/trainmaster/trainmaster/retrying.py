@@ -89,9 +89,13 @@ def _not_halved(failure: Failure, recovery: Recovery) -> str:
 
 def _final(failure: Failure, refusal: str) -> End:
     found = failure.diagnosis
-    text = f"{found.advice} Not retried: {refusal}. SageMaker says: {failure.text}"
-    reason = Reason(code=found.failure_class.value, message=text[:MAX_MESSAGE])
-    return End(becomes=JobState.FAILED, reason=reason, diagnosis=found)
+    text = f"Not retried: {refusal}. SageMaker says: {failure.text}"
+    return End(
+        becomes=JobState.FAILED,
+        reason=_reason(found, f"{found.advice} {text}"),
+        of_attempt=_reason(found, text),
+        diagnosis=found,
+    )
 
 
 def _again(failure: Failure, recovery: Recovery, halving: Halving | None) -> End:
@@ -99,13 +103,18 @@ def _again(failure: Failure, recovery: Recovery, halving: Halving | None) -> End
     halved = "" if halving is None else f"; with half the batch: {halving.says}"
     count = f"retry {job.retries + 1} of {most_retries(job, recovery)}"
     message = f"{found.failure_class}: {found.advice} This is {count}{halved}"
+    comes_back = f"It comes back, {count}{halved}. SageMaker says: {failure.text}"
     retry = Retry(
         wait=backoff(job.spec.entry_id, job.retries, first=recovery.backoff.first, most=recovery.backoff.max),
         waiting=Reason(code="backoff", message=message[:MAX_MESSAGE]),
         rewritten={} if halving is None else halving.rewritten,
     )
-    reason = Reason(code=found.failure_class.value, message=failure.text[:MAX_MESSAGE])
+    reason = _reason(found, comes_back)
     return End(becomes=JobState.PENDING, reason=reason, diagnosis=found, retry=retry)
+
+
+def _reason(found: Diagnosis, message: str) -> Reason:
+    return Reason(code=found.failure_class.value, message=message[:MAX_MESSAGE])
 
 
 def _seconds(time: timedelta) -> int:

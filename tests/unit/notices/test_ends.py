@@ -90,12 +90,11 @@ def test_a_cost_that_nobody_knows_is_not_named() -> None:
 
 
 def test_the_mail_of_a_failure_gives_the_advice_once_and_the_line_of_the_log() -> None:
-    text = (
-        f"{BUG.advice} Not retried: failures of class user-code are not retried. SageMaker says: exit code: 1"
-    )
-    notice = told(
-        over(trains(), JobState.FAILED, Reason(code="user-code", message=text), ended={"diagnosis": BUG})
-    )
+    text = "Not retried: failures of class user-code are not retried. SageMaker says: exit code: 1"
+    of_job = Reason(code="user-code", message=f"{BUG.advice} {text}")
+    of_attempt = Reason(code="user-code", message=text)
+    ended = {"diagnosis": BUG, "reason": of_attempt}
+    notice = told(over(trains(), JobState.FAILED, of_job, ended=ended))
     assert notice.why == (
         "Not retried: failures of class user-code are not retried. SageMaker says: exit code: 1;"
         f" the line that gave it away: {BUG.evidence}"

@@ -192,10 +192,9 @@ def _reason(job: Job, ended: Attempt | None) -> str:
 
 def _why_it_failed(job: Job, ended: Attempt | None) -> str:
     """Without the advice, which is said elsewhere, and with the line that gave the class away."""
-    if ended is None or ended.diagnosis is None or job.reason is None:
+    if ended is None or ended.diagnosis is None or ended.reason is None:
         return _reason(job, ended)
-    found = ended.diagnosis
-    said = quoted(job.reason.message.removeprefix(found.advice))
+    found, said = ended.diagnosis, quoted(ended.reason.message)
     if found.evidence is None or found.evidence in said:
         return said
     return f"{said}; the line that gave it away: {quoted(found.evidence)}"
