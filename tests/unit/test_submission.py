@@ -206,7 +206,7 @@ def test_the_new_job() -> None:
     assert one.state is JobState.PENDING
     assert one.priority == 3
     assert one.spec.vector == {Capacity(P5, CapacityType.SPOT): 2}
-    assert one.spec.capacity_type is CapacityType.SPOT
+    assert one.spec.shapes[0].capacity_type is CapacityType.SPOT
     assert (one.spec.entry_id, one.spec.pool, one.spec.team) == ("01E", "p5", "vision")
     assert one.spec.submitted_by == "arn:someone"
     assert one.spec.max_runtime == timedelta(hours=1)

@@ -196,10 +196,6 @@ class JobSpec:
         """What it asked for as submitted; with InstancePreferences every type there is a choice of."""
         return asked_for(self.shapes, self.choice)
 
-    @property
-    def capacity_type(self) -> CapacityType:
-        return self.shapes[0].capacity_type
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
@@ -296,6 +292,5 @@ class Job:
     def moved_to(self, state: JobState) -> "Job":
         """The job after one legal step. Raises IllegalTransitionError."""
         if state not in TRANSITIONS[self.state]:
-            message = f"job {self.name!r} cannot go from {self.state} to {state}"
-            raise IllegalTransitionError(message)
+            raise IllegalTransitionError(f"job {self.name!r} cannot go from {self.state} to {state}")
         return replace(self, state=state)
