@@ -144,7 +144,7 @@ class JobView:
     @property
     def why(self) -> str:
         """Why it waits, or why it is in the state it is in; empty when nobody said."""
-        reason = self.waiting if self.is_waiting and self.waiting else self.reason
+        reason = self.waiting or self.reason
         return reason.beside(self.state) if reason else ""
 
 

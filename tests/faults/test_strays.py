@@ -171,6 +171,22 @@ def test_a_stop_that_aws_denies_is_given_up_and_told_once(new_world: NewWorld) -
     assert told(world) == 2
 
 
+def test_under_another_policy_the_stop_is_tried_again_and_not_announced_again(new_world: NewWorld) -> None:
+    world = new_world(policy("stop"))
+    world.wire.lasting["StopTrainingJob"] = Refused("AccessDeniedException")
+    outside(world)
+    assert world.api("PUT", "/policy", policy("stop", idle={}))["status"] == 200
+    world.tell("stray")
+    world.schedule()
+    world.a_minute_passes()
+    assert world.wire.sent.count("StopTrainingJob") == 2
+    assert [one.detail["outcome"] for one in world.messages.events] == [
+        "stopped",
+        "not-stopped",
+        "not-stopped",
+    ]
+
+
 def test_a_stop_that_is_throttled_comes_later(new_world: NewWorld) -> None:
     world = new_world(policy("stop"))
     world.wire.lasting["StopTrainingJob"] = THROTTLED
@@ -259,6 +275,26 @@ def test_an_adopted_job_is_never_preempted(adopting: World) -> None:
     adopting.submit("urgent", priority=900)
     adopting.schedule()
     assert adopting.states("stray", "urgent") == ["running", "pending"]
+
+
+def test_an_adopted_job_that_aws_does_not_let_us_stop_says_so_once_until_it_does(adopting: World) -> None:
+    outside(adopting)
+    adopting.wire.lasting["StopTrainingJob"] = Refused("AccessDeniedException")
+    adopting.cancel("stray")
+    for _ in range(3):
+        adopting.a_minute_passes()
+    view = adopting.api("GET", "/jobs/stray")
+    assert (view["state"], view["waiting"]) == (
+        "stopping",
+        {"code": "not-stopped", "message": "the stack has no right to stop it (StopTrainingJob)"},
+    )
+    assert told(adopting) == 2
+    adopting.wire.heal()
+    adopting.a_minute_passes()
+    assert stops(adopting) == 1
+    ends(adopting, "stray", "Stopped")
+    assert adopting.states("stray") == ["stopped"]
+    assert adopting.api("GET", "/jobs/stray")["waiting"] is None
 
 
 def test_an_adopted_job_can_be_cancelled(adopting: World) -> None:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from trainmaster.ending import WARM_AVAILABLE, backoff, ended, live_attempt, shape_taken
 from trainmaster.ends import IDLE, IDLE_REQUEUE, PREEMPTION, SPOT_FALLBACK, Observation, end_of
+from trainmaster.governance.violations import Outcome
 from trainmaster.jobs import Attempt, Job, JobState, Reason
 from trainmaster.ports import Change
 from trainmaster.runtime import runtime_left
@@ -84,6 +85,11 @@ def preempted_for(job: Job, preemptor: WaitingJob) -> Job:
 def stop_told(job: Job, *, told: bool = True) -> Job:
     """SageMaker took the stop; or, seen still running, did not."""
     return replace(job, live=replace(live_attempt(job), stop_sent=told))
+
+
+def not_stopped(job: Job, why: str) -> Job:
+    """AWS does not let us stop what we did not start: it runs on, asked to stop, and its owner is told."""
+    return replace(job, waiting=Reason(code=Outcome.NOT_STOPPED.value, message=why))
 
 
 def idle(job: Job, *, since: datetime | None, stop_due: datetime | None = None) -> Job:

@@ -167,7 +167,7 @@ class Strays:
     ) -> tuple[Errand, ...]:
         """Nobody is told the same twice because the policy has another revision."""
         tell: tuple[Errand, ...] = ()
-        if before is None or before.outcome is not record.outcome:
+        if before is None or not _says_the_same(before, record):
             cause = f"unmanaged#{record.training_job_name}#{epoch_ms(record.at)}#{record.revision}"
             tell = (to_tell(unmanaged_notice(record, runs=runs), cause=cause, at=self.clock()),)
         return (*tell, self._stop(record)) if record.outcome is Outcome.STOPPED else tell
@@ -186,6 +186,12 @@ def _is_settled(stray: Stray, before: ViolationRecord, stored: StoredPolicy) -> 
     """Nothing is to be judged any more; somebody may have been faster than the reads that led here."""
     adopted = before.outcome is Outcome.ADOPTED
     return adopted or before.revision >= stored.revision or not stray.runs
+
+
+def _says_the_same(before: ViolationRecord, record: ViolationRecord) -> bool:
+    """That it is to be stopped was told, even if AWS did not let us."""
+    was = Outcome.STOPPED if before.outcome is Outcome.NOT_STOPPED else before.outcome
+    return was is record.outcome
 
 
 def _pools(pool: str | None) -> tuple[str, ...]:

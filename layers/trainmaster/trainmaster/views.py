@@ -213,8 +213,10 @@ def _place_view(place: Place) -> View:
 
 def _why_it_waits(job: Job, around: Surroundings) -> Reason | None:
     """What was found just now, else what was written to the job; everybody else is behind those."""
-    if job.is_live or job.is_final:
+    if job.is_final:
         return None
+    if job.is_live:
+        return job.waiting
     if job.is_waiting and job.not_before is not None:
         return _backs_off(job, until=job.not_before, now=around.now)
     return around.why or job.waiting or ahead(around.place)

@@ -6,6 +6,7 @@ from datetime import datetime
 from trainmaster.alarm_errands import errands_of_end
 from trainmaster.errands import Errand, Notice
 from trainmaster.notices.ends import end_notice
+from trainmaster.notices.rules import job_not_stopped_notice
 from trainmaster.notices.watching import (
     busy_again_notice,
     checkpoint_notice,
@@ -25,6 +26,7 @@ _NOTICES: tuple[Callable[[Change], Notice | None], ...] = (
     unguarded_notice,
     checkpoint_notice,
     spot_notice,
+    job_not_stopped_notice,
 )
 """Each about another decision, of another kind."""
 

@@ -1,11 +1,13 @@
 """Notices about rules: training jobs that went round the queue, and queued jobs that a rule only audits."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from trainmaster.errands import Notice, NoticeKind
 from trainmaster.governance.violations import Outcome, Violation, ViolationRecord, causes
 from trainmaster.notices.wording import quoted
+from trainmaster.ports import Change
 
 MOST_NAMED = 5
 """Violations that a sentence names; the rest is counted."""
@@ -57,6 +59,15 @@ def not_stopped_notice(training_job_name: str, *, team: str, why: str) -> Notice
         ),
         detail={"outcome": "not-stopped"},
     )
+
+
+def job_not_stopped_notice(change: Change) -> Notice | None:
+    """The same of an adopted job, which is a job of the queue."""
+    job, why = change.after, change.after.waiting
+    if job.live is None or why is None or why.code != Outcome.NOT_STOPPED or why == change.before.waiting:
+        return None
+    notice = not_stopped_notice(job.live.training_job_name, team=job.spec.team, why=why.message)
+    return replace(notice, job=job.name)
 
 
 def rule_violated_notice(record: ViolationRecord) -> Notice:

@@ -5,7 +5,13 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from trainmaster import lifecycle
-from trainmaster.errors import AccountLimitError, LostRaceError, TrainmasterError, UnreachableError
+from trainmaster.errors import (
+    AccountLimitError,
+    LostRaceError,
+    StopDeniedError,
+    TrainmasterError,
+    UnreachableError,
+)
 from trainmaster.jobs import (
     Job,
     Reason,
@@ -180,8 +186,18 @@ def _preempt(action: Preempt, now: Pass) -> None:
 
 def _stop(job: Job, now: Pass) -> None:
     assert job.live is not None, f"{job.name} is not live"
-    now.training.stop(job.live.training_job_name)
+    try:
+        now.training.stop(job.live.training_job_name)
+    except StopDeniedError as error:
+        _say_once(job, error, now)
+        raise
     now.store.commit([Change(before=job, after=lifecycle.stop_told(job))], at=now.clock())
+
+
+def _say_once(job: Job, error: StopDeniedError, now: Pass) -> None:
+    """Only an adopted job is none of the stack's own; each pass tries again, as the stack may be changed."""
+    if job.spec.adopted and job.waiting is None:
+        now.store.commit([Change(before=job, after=lifecycle.not_stopped(job, str(error)))], at=now.clock())
 
 
 def _read(seen: WaitingJob | RunningJob, now: Pass) -> Job:
