@@ -95,7 +95,10 @@ class Observer:
         return None if judged is None else ending.ended(job, judged, seen, now=self.clock())
 
     def _progress(self, job: Job, seen: Observation) -> Change | None:
-        after = self.judge.progress(lifecycle.progressed(job, seen, now=self.clock()), seen, now=self.clock())
+        now = self.clock()
+        after = lifecycle.progressed(job, seen, now=now)
+        if job.state is JobState.RUNNING:  # one step at a time: a start that is seen only now is judged next
+            after = self.judge.progress(after, seen, now=now)
         return None if after == job else Change(before=job, after=after)
 
     def _has_later_attempt(self, job: Job) -> bool:
