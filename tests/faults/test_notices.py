@@ -111,6 +111,7 @@ def test_a_spot_job_that_waited_too_long_is_told_to_have_moved(new_world: NewWor
 
 
 def test_an_idle_job_is_told_twice_before_and_after_it_is_stopped(busy: World) -> None:
+    trains(busy, "job1")
     job = busy.job("job1")
     warned = lifecycle.idle(job, since=busy.now, stop_due=busy.now + minutes(10))
     (job,) = busy.wiring.store.commit([Change(before=job, after=warned)], at=busy.now)

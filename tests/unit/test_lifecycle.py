@@ -252,6 +252,11 @@ def test_waste_and_survival_add_up_over_attempts() -> None:
             id="what a failure threw away",
         ),
         pytest.param(
+            over(training(), "Failed"),
+            {"startup": 100, "failures": 500},
+            id="all of it where nobody saw a checkpoint: there is no later attempt that could have one",
+        ),
+        pytest.param(
             over(training(), "Completed", billable=minutes(55)),
             {"startup": 50, "productive": 500},
             id="no more than SageMaker bills",

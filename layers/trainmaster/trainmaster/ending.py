@@ -106,11 +106,11 @@ def trained_by(instant: datetime, live: Attempt, seen: Observation | None) -> ti
 
 
 def _lost(job: Job, end: End, unsaved: timedelta) -> timedelta:
-    """Not guessed where nobody saw the job's checkpoints."""
+    """Not guessed of a job that comes back and whose checkpoints nobody saw; one that has failed lost all."""
+    if end.becomes is JobState.FAILED:
+        return unsaved
     unknown = job.spec.has_checkpoint and live_attempt(job).last_checkpoint is None
-    if unknown or end.becomes not in (*COMES_BACK, JobState.FAILED):
-        return timedelta()
-    return unsaved
+    return unsaved if end.becomes in COMES_BACK and not unknown else timedelta()
 
 
 def _finished_attempt(job: Job, end: End, seen: Observation | None, times: Times) -> Attempt:
@@ -119,6 +119,7 @@ def _finished_attempt(job: Job, end: End, seen: Observation | None, times: Times
         live,
         ended_at=times.ended_at,
         trained=times.trained,
+        lost=max(times.lost, times.idle),
         reason=end.of_attempt or end.reason,
         diagnosis=end.diagnosis,
     )

@@ -116,6 +116,8 @@ class Attempt:
     """Of a spot attempt: how often SageMaker took its instances away."""
     trained: timedelta | None = None
     """In status Training: stretches that an interruption ended, at the end all; None before there is one."""
+    lost: timedelta = timedelta()
+    """Of that, what has to be done again or was for nothing, as far as anybody knows; set at the end."""
     guarded: str | None = None
     """Digest of the alarms that watch its GPUs, as last put; None: none were put yet, or none are wanted."""
     unguarded: Reason | None = None

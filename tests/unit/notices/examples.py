@@ -67,12 +67,13 @@ def _end(
     before = running()
     assert before.live is not None
     reason = Reason(code=code, message=message)
-    over = replace(before.live, ended_at=_HALF_PAST, reason=reason, **ended or {})
+    lost = minutes(0) if state in (JobState.COMPLETED, JobState.STOPPED) else minutes(10)
+    over = replace(before.live, ended_at=_HALF_PAST, reason=reason, lost=lost, **ended or {})
     values: dict[str, Any] = {"state": state, "live": None, "survived": minutes(20)}
     if state in (JobState.FAILED, JobState.STOPPED, JobState.COMPLETED):
         values |= {"reason": reason, "ended_at": _HALF_PAST}
     else:
-        values |= {"attempt": 1, "wasted": {code: 600}}
+        values |= {"attempt": 1}
     return Change(before=before, after=replace(before, **values | after), ended=over)
 
 

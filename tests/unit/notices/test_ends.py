@@ -134,23 +134,11 @@ def test_a_job_that_never_started_fails_without_an_attempt() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("fields", "ended", "seconds"),
-    [
-        pytest.param({}, {"last_checkpoint": NOON + minutes(20)}, 600, id="what came after the checkpoint"),
-        pytest.param({}, {}, 0, id="not guessed where nobody saw the checkpoints"),
-        pytest.param({"has_checkpoint": False}, {}, 1800, id="all of it without checkpoints"),
-        pytest.param({}, {"training_since": None}, 0, id="nothing before it trained"),
-    ],
-)
-def test_a_failure_tells_what_it_threw_away(
-    fields: dict[str, Any], ended: dict[str, Any], seconds: int
-) -> None:
-    safe = minutes(20) if "last_checkpoint" in ended else timedelta()
+@pytest.mark.parametrize(("lost", "cause"), [(minutes(10), "failures"), (minutes(0), None)])
+def test_a_failure_tells_what_it_threw_away(lost: timedelta, cause: str | None) -> None:
     reason = Reason(code="hardware", message="the host died")
-    change = over(trains(**fields), JobState.FAILED, reason, ended=ended, survived=safe)
-    assert told(change).detail["lost_seconds"] == seconds
-    assert told(change).detail.get("lost_to") == ("failures" if seconds else None)
+    notice = told(over(trains(), JobState.FAILED, reason, ended={"lost": lost}))
+    assert (notice.detail["lost_seconds"], notice.detail.get("lost_to")) == (lost.total_seconds(), cause)
 
 
 def test_what_a_user_logged_is_printed_in_one_line_and_cut() -> None:
@@ -182,7 +170,7 @@ def test_a_stop_that_is_only_asked_for_is_told_when_it_is_done() -> None:
 def test_a_job_stopped_for_idleness_says_so_and_counts_the_idle_time() -> None:
     reason = Reason(code="idle", message="its GPUs did nothing for 25 minutes")
     before = trains(live={"training_since": NOON, "idle_since": NOON + minutes(5)}, state=JobState.STOPPING)
-    notice = told(over(before, JobState.STOPPED, reason, ended={}))
+    notice = told(over(before, JobState.STOPPED, reason, ended={"lost": minutes(25)}))
     assert notice.why == "its GPUs did nothing for 25 minutes"
     assert notice.todo == "See in its log what its GPUs waited for before it is queued again."
     assert (notice.detail["reason"], notice.detail["lost_to"], notice.detail["lost_seconds"]) == (
@@ -255,8 +243,8 @@ def preempted(preemptor: WaitingJob, **fields: Any) -> Change:
     """Stopped for another; it lost ten minutes."""
     before = lifecycle.preempted_for(trains(**fields), preemptor)
     assert before.reason is not None
-    wasted = {"preemption": 600}
-    return back(before, JobState.PREEMPTED, "preemption", before.reason.message, wasted=wasted, preemptions=1)
+    ended = {"lost": minutes(10)}
+    return back(before, JobState.PREEMPTED, "preemption", before.reason.message, ended=ended, preemptions=1)
 
 
 def test_a_preempted_job_hears_of_the_job_of_its_own_team() -> None:
@@ -297,7 +285,7 @@ def test_an_idle_job_that_comes_back() -> None:
         JobState.PREEMPTED,
         "idle-requeue",
         "its GPUs did nothing",
-        wasted={"idle-requeue": 300},
+        ended={"lost": minutes(5)},
     )
     notice = told(change)
     assert notice.kind is NoticeKind.JOB_REQUEUED

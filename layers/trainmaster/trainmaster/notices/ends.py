@@ -6,7 +6,7 @@ from typing import Any
 
 from trainmaster.errands import Notice, NoticeKind
 from trainmaster.jobs import FINAL, Attempt, Job, JobState
-from trainmaster.notices.losses import loss_text, lost_for, lost_seconds
+from trainmaster.notices.losses import loss_text, lost_for
 from trainmaster.notices.wording import NOTHING, Words, instant, iso, quoted
 from trainmaster.ports import Change
 from trainmaster.pricing import usd_text
@@ -247,17 +247,17 @@ def _notice(kind: NoticeKind, change: Change, words: Words, detail: Mapping[str,
         detail={
             "state": job.state.value,
             **({"reason": reason.code} if reason else {}),
-            **({} if ended is None else _of_attempt(change, ended)),
+            **({} if ended is None else _of_attempt(ended)),
             **detail,
         },
     )
 
 
-def _of_attempt(change: Change, ended: Attempt) -> dict[str, Any]:
+def _of_attempt(ended: Attempt) -> dict[str, Any]:
     instances: dict[str, int] = {}
     for capacity, count in ended.vector.items():
         instances[capacity.instance_type] = instances.get(capacity.instance_type, 0) + count
-    lost = lost_seconds(change, ended)
+    lost = int(ended.lost.total_seconds())
     return {
         "attempt": ended.number,
         "capacity_type": ended.capacity_type.value,
