@@ -8,10 +8,9 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from trainmaster.adapters.dynamodb import layout
-from trainmaster.adapters.dynamodb.codec import decode, from_attributes, iso, to_attributes
+from trainmaster.adapters.dynamodb.calls import PAGE, Rows
+from trainmaster.adapters.dynamodb.codec import decode, iso, to_attributes
 from trainmaster.adapters.dynamodb.rows import (
     account_of,
     counts,
@@ -23,8 +22,6 @@ from trainmaster.adapters.dynamodb.rows import (
     ties_by_name,
     usage_line,
 )
-from trainmaster.adapters.dynamodb.transactions import unavailable
-from trainmaster.errors import UnavailableError
 from trainmaster.governance.violations import ViolationRecord
 from trainmaster.jobs import (
     Attempt,
@@ -52,36 +49,34 @@ from trainmaster.spot_record import SpotDay
 HISTORY_LINES = 200
 BATCH = 100
 """Keys of one BatchGetItem. Source: DynamoDB limits."""
-PAGE = 250
 
 
 class DynamoReader:
     """JobReader, SnapshotReader, QueueReader and PoolReader over one table."""
 
     def __init__(self, client: Any, *, table: str) -> None:
-        self._client = client
-        self._table = table
+        self._rows = Rows(client, table=table)
 
     # ---- single jobs
 
     def job(self, name: str) -> Job | None:
-        item = self._get(layout.job_key(name))
+        item = self._rows.get(layout.job_key(name))
         return None if item is None else decode(Job, item)
 
     def alias(self, training_job_name: str) -> Alias | None:
-        item = self._get(layout.alias_key(training_job_name))
+        item = self._rows.get(layout.alias_key(training_job_name))
         return None if item is None else decode(Alias, item)
 
     def request(self, name: str) -> dict[str, Any]:
-        item = self._get(layout.request_key(name))
+        item = self._rows.get(layout.request_key(name))
         assert item is not None, f"job {name} has no request"
         body: dict[str, Any] = json.loads(gzip.decompress(bytes(item["body"])))
         return body
 
     def story(self, job: Job) -> tuple[tuple[Attempt, ...], tuple[HistoryLine, ...]]:
         partition = layout.job_key(job.name)[0]
-        attempts = self._query(partition, prefix=f"a#{job.spec.entry_id}#")
-        lines = self._query(partition, prefix=f"h#{job.spec.entry_id}#", backwards=True)
+        attempts = self._rows.query(partition, prefix=f"a#{job.spec.entry_id}#")
+        lines = self._rows.query(partition, prefix=f"h#{job.spec.entry_id}#", backwards=True)
         history = [decode(HistoryLine, item) for item in islice(lines, HISTORY_LINES)]
         return tuple(decode(Attempt, item) for item in attempts), tuple(reversed(history))
 
@@ -89,7 +84,7 @@ class DynamoReader:
 
     def snapshot(self, pool: PoolPolicy, *, policy: Policy, paused: bool, now: datetime) -> Snapshot:
         """Read the pool; what it costs depends on teams, shapes and running jobs, not on the queue."""
-        counters = self._get(layout.counters_key(pool.name)) or {}
+        counters = self._rows.get(layout.counters_key(pool.name)) or {}
         holds = tuple(decode(Hold, content) for name, content in counters.items() if name.startswith("hold#"))
         used, warm = counts(counters, "used#"), counts(counters, "warm#")
         lanes = chosen_lanes(self._lanes(pool.name), free=minus(pool_vector(pool), used), now=now)
@@ -102,7 +97,7 @@ class DynamoReader:
             holds=holds,
             waiting=waiting,
             due=self._due(pool.name, now=now),
-            running=tuple(decode(RunningJob, item) for item in self._query(f"R#{pool.name}")),
+            running=tuple(decode(RunningJob, item) for item in self._rows.query(f"R#{pool.name}")),
             gone_preemptors=frozenset(hold.preemptor for hold in holds if not self._waits(hold.preemptor)),
             account_limits=limits(counters),
             last_end=last_ends(counters),
@@ -114,11 +109,11 @@ class DynamoReader:
         )
 
     def _heads(self, pool: str, lane: Lane) -> Iterator[WaitingJob]:
-        entries = self._query(layout.queue_partition(pool, lane.team, lane.text), page=HEADS)
+        entries = self._rows.query(layout.queue_partition(pool, lane.team, lane.text), page=HEADS)
         return (decode(WaitingJob, item) for item in islice(entries, HEADS))
 
     def _warm_pools(self, pool: str) -> tuple[WarmPool, ...]:
-        return tuple(decode(WarmPool, item) for item in self._query(f"W#{pool}"))
+        return tuple(decode(WarmPool, item) for item in self._rows.query(f"W#{pool}"))
 
     def _budgets(self, policy: Policy, teams: Iterable[str], *, now: datetime) -> dict[str, BudgetState]:
         """This month of each team that has a budget and waits."""
@@ -130,7 +125,7 @@ class DynamoReader:
         }
 
     def _budget(self, team: str, budget: Budget, month: str) -> BudgetState:
-        item = self._get(layout.month_key(team, month)) or {}
+        item = self._rows.get(layout.month_key(team, month)) or {}
         return BudgetState(
             month=month,
             account=account_of(item),
@@ -142,18 +137,18 @@ class DynamoReader:
     # ---- money
 
     def month(self, team: str, month: str) -> MonthAccount:
-        return account_of(self._get(layout.month_key(team, month)) or {})
+        return account_of(self._rows.get(layout.month_key(team, month)) or {})
 
     def usage(self, team: str, month: str) -> tuple[tuple[UsageLine, ...], tuple[PreemptionEntry, ...]]:
         partition = layout.month_key(team, month)[0]
-        lines = tuple(usage_line(item) for item in self._query(partition, prefix="j#"))
-        takings = tuple(decode(PreemptionEntry, item) for item in self._query(partition, prefix="p#"))
+        lines = tuple(usage_line(item) for item in self._rows.query(partition, prefix="j#"))
+        takings = tuple(decode(PreemptionEntry, item) for item in self._rows.query(partition, prefix="p#"))
         return lines, takings
 
     # ---- what went round the queue
 
     def violation(self, training_job_name: str, *, at: datetime) -> ViolationRecord | None:
-        item = self._get(layout.violation_key(month_of(at), iso(at), training_job_name))
+        item = self._rows.get(layout.violation_key(month_of(at), iso(at), training_job_name))
         return None if item is None else decode(ViolationRecord, item)
 
     def violations(
@@ -161,29 +156,29 @@ class DynamoReader:
     ) -> tuple[ViolationRecord, ...]:
         partition = layout.violation_key(month, "", "")[0]
         behind = None if after is None else layout.violation_key(month, *after)[1]
-        items = self._query(partition, behind=behind, page=min(limit, PAGE))
+        items = self._rows.query(partition, behind=behind, page=min(limit, PAGE))
         return tuple(decode(ViolationRecord, item) for item in islice(items, limit))
 
     def spot_days(self, instance_type: str) -> tuple[SpotDay, ...]:
         partition, prefix = layout.spot_days_prefix(instance_type)
-        return tuple(spot_day(item) for item in self._query(partition, prefix=prefix))
+        return tuple(spot_day(item) for item in self._rows.query(partition, prefix=prefix))
 
     # ---- run times
 
     def run_times(self, pool: str) -> dict[tuple[str, str], RunTimes]:
-        found = ((item["sk"].partition("#"), item) for item in self._query(f"H#{pool}"))
+        found = ((item["sk"].partition("#"), item) for item in self._rows.query(f"H#{pool}"))
         return {(team, lane): run_times_of(item) for (team, _, lane), item in found}
 
     def predicted(self, pool: str, team: str, lane: str) -> timedelta | None:
         """How long the team's next job of this lane is likely to train."""
-        item = self._get(layout.run_times_key(pool, team, layout.short_lane(lane)))
+        item = self._rows.get(layout.run_times_key(pool, team, layout.short_lane(lane)))
         return None if item is None else run_times_of(item).predicted
 
     # ---- parked
 
     def _due(self, pool: str, *, now: datetime) -> tuple[WaitingJob, ...]:
         until = f"{epoch_ms(now):015d}~"  # '~' sorts behind every name
-        items = self._query(f"B#{pool}", upto=until)
+        items = self._rows.query(f"B#{pool}", upto=until)
         return tuple(decode(WaitingJob, item) for item in islice(items, BATCH))
 
     def _waits(self, name: str) -> bool:
@@ -194,7 +189,7 @@ class DynamoReader:
         """Those in which jobs wait."""
         return [
             Lane(team=team["sk"], text=name.removeprefix("lane#"), waiting=count)
-            for team in self._query(f"T#{pool}")
+            for team in self._rows.query(f"T#{pool}")
             for name, count in team.items()
             if name.startswith("lane#") and count > 0
         ]
@@ -211,18 +206,18 @@ class DynamoReader:
 
     def _lane(self, pool: str, lane: Lane, after: tuple[int, str] | None, limit: int) -> Iterator[WaitingJob]:
         behind = None if after is None else layout.rank_text(*after)
-        items = self._query(
+        items = self._rows.query(
             layout.queue_partition(pool, lane.team, lane.text), behind=behind, page=min(limit, PAGE)
         )
         return (decode(WaitingJob, item) for item in items)
 
     def parked(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
         behind = None if after is None else f"{after[0]:015d}#{after[1]}"
-        items = self._query(f"B#{pool}", behind=behind, page=min(limit, PAGE))
+        items = self._rows.query(f"B#{pool}", behind=behind, page=min(limit, PAGE))
         return tuple(decode(WaitingJob, item) for item in islice(items, limit))
 
     def running(self, pool: str) -> tuple[RunningJob, ...]:
-        entries = (decode(RunningJob, item) for item in self._query(f"R#{pool}"))
+        entries = (decode(RunningJob, item) for item in self._rows.query(f"R#{pool}"))
         return tuple(sorted(entries, key=lambda job: (-job.priority, job.claimed_at, job.name)))
 
     def finished(
@@ -232,7 +227,7 @@ class DynamoReader:
         values: dict[str, Any] = {":team": team, ":state": state.value}
         if after is not None:
             values[":upto"] = after[0]
-        pages = self._pages(
+        pages = self._rows.pages(
             IndexName=layout.BY_TEAM,
             KeyConditionExpression=condition,
             FilterExpression="#state = :state",
@@ -248,20 +243,20 @@ class DynamoReader:
         wanted = list(dict.fromkeys(names))
         found: dict[str, Job] = {}
         for start in range(0, len(wanted), BATCH):
-            for item in self._batch(wanted[start : start + BATCH]):
+            for item in self._rows.jobs(wanted[start : start + BATCH]):
                 job = decode(Job, item)
                 found[job.name] = job
         return found
 
     def pool_state(self, pool: str) -> PoolState:
-        counters = self._get(layout.counters_key(pool)) or {}
+        counters = self._rows.get(layout.counters_key(pool)) or {}
         teams = {
             item["sk"]: TeamState(
                 used=counts(item, "used#"),
                 waiting=item.get("parked", 0)
                 + sum(n for name, n in item.items() if name.startswith("lane#")),
             )
-            for item in self._query(f"T#{pool}")
+            for item in self._rows.query(f"T#{pool}")
         }
         warm = counts(counters, "warm#")
         return PoolState(
@@ -273,66 +268,3 @@ class DynamoReader:
             last_end=last_ends(counters),
             order_key=counters.get(layout.ORDER_KEY),
         )
-
-    # ---- the calls
-
-    def _get(self, key: layout.Key) -> dict[str, Any] | None:
-        answer = self._call("get_item", Key=_key(key), ConsistentRead=True)
-        return from_attributes(answer["Item"]) if "Item" in answer else None
-
-    def _query(
-        self,
-        partition: str,
-        *,
-        prefix: str | None = None,
-        behind: str | None = None,
-        upto: str | None = None,
-        backwards: bool = False,
-        page: int = PAGE,
-    ) -> Iterator[dict[str, Any]]:
-        condition, values = "pk = :pk", {":pk": partition}
-        for clause, bound in (
-            (" AND begins_with(sk, :sk)", prefix),
-            (" AND sk > :sk", behind),
-            (" AND sk <= :sk", upto),
-        ):
-            if bound is not None:
-                condition, values = condition + clause, values | {":sk": bound}
-        return self._pages(
-            KeyConditionExpression=condition,
-            ExpressionAttributeValues=to_attributes(values),
-            ConsistentRead=True,
-            ScanIndexForward=not backwards,
-            Limit=page,
-        )
-
-    def _pages(self, **query: Any) -> Iterator[dict[str, Any]]:
-        while True:
-            answer = self._call("query", **query)
-            yield from (from_attributes(item) for item in answer["Items"])
-            if "LastEvaluatedKey" not in answer:
-                return
-            query["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-
-    def _batch(self, names: list[str]) -> Iterator[dict[str, Any]]:
-        keys = [_key(layout.job_key(name)) for name in names]
-        while keys:
-            request = {self._table: {"Keys": keys, "ConsistentRead": True}}
-            answer = self._call("batch_get_item", table=False, RequestItems=request)
-            yield from (from_attributes(item) for item in answer["Responses"].get(self._table, []))
-            keys = answer.get("UnprocessedKeys", {}).get(self._table, {}).get("Keys", [])
-
-    def _call(self, operation: str, *, table: bool = True, **arguments: Any) -> dict[str, Any]:
-        if table:
-            arguments["TableName"] = self._table
-        try:
-            answer: dict[str, Any] = getattr(self._client, operation)(**arguments)
-        except ClientError as error:
-            raise unavailable(error) from error
-        except BotoCoreError as error:
-            raise UnavailableError("the table did not answer") from error
-        return answer
-
-
-def _key(key: layout.Key) -> dict[str, Any]:
-    return {"pk": {"S": key[0]}, "sk": {"S": key[1]}}
