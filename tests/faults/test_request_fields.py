@@ -303,6 +303,41 @@ def test_F18_what_is_no_secret_is_accepted(value: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        ("Environment", "WANDB_API_KEY"),
+        ("Environment", "HF_TOKEN"),
+        ("Environment", "password"),
+        ("HyperParameters", "password"),
+        ("HyperParameters", "db-password"),
+        ("HyperParameters", "aws_secret_access_key"),
+        ("HyperParameters", "hub_auth_token"),
+    ],
+)
+def test_F18_what_is_called_a_secret_is_one_whatever_it_looks_like(place: str, name: str) -> None:
+    error = refusal(body(**{place: {name: "hunter2hunter2"}}))
+    assert (error.status, fields(error.errors)) == (400, [f"{place}.{name}"])
+    assert "hunter2" not in f"{error} {error.detail} {error.errors}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("use_auth_token", "true"),
+        ("WANDB_API_KEY", ""),
+        ("WANDB_API_KEY", "arn:aws:secretsmanager:us-east-1:111122223333:secret:wandb"),
+        ("password", "/prod/db/password"),
+        ("wandb_api_key_name", "prod/wandb"),
+        ("max_tokens", "4096"),
+        ("tokenizer", "gpt2"),
+        ("primary_key", "id"),
+    ],
+)
+def test_F18_where_a_secret_is_kept_is_no_secret(name: str, value: str) -> None:
+    assert submit(json.dumps(body(HyperParameters={name: value}, Environment={name: value}))).name == "p5"
+
+
 @pytest.mark.parametrize("name", ["DebugRuleConfigurations", "ProfilerRuleConfigurations"])
 def test_F19_a_rule_with_an_instance_of_its_own_is_a_400(name: str) -> None:
     rule = {"RuleConfigurationName": "r", "RuleEvaluatorImage": "image", "InstanceType": "ml.m5.large"}

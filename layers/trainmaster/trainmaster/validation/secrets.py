@@ -1,4 +1,4 @@
-"""Values that look like secrets: a training job shows its request to everyone who may describe it."""
+"""What looks or is called like a secret: a training job shows its request to all who may describe it."""
 
 import re
 from collections.abc import Iterator
@@ -24,19 +24,37 @@ SECRETS = re.compile(
     """,
     re.VERBOSE,
 )
+_NAMES = re.compile(
+    r"(?:.{0,200}[_.-])?(?:password|passwd|passphrase|api_?key|secret_?key|secret_access_key|private_?key"
+    r"|client_secret|access_?token|auth_?token|api_?token|hf_token|github_token)",
+    re.IGNORECASE,
+)
+"""Of hyperparameters and variables that hold a secret, whatever it looks like."""
+_NO_SECRETS = re.compile(
+    r'"?(?:|true|false|none|null|0|1|(?:arn:|ssm:|/|\$\{|\{\{).{0,2048})"?', re.IGNORECASE
+)
+"""What stands in them where there is none: nothing, a switch, or where the secret is kept."""
+_NAMED = ("HyperParameters", "Environment")
 _HINT = "keep secrets in AWS Secrets Manager and read them in the training code; pass the secret's name"
 
 
 def secret_mistakes(body: Section) -> Iterator[Mistake]:
     """The fields are named; what stands in them is never repeated."""
     for path, value in _free_texts(body):
-        if isinstance(value, str) and SECRETS.search(value):
+        if isinstance(value, str) and (SECRETS.search(value) or _is_named_so(path, value)):
             yield Mistake(path, "looks like a secret", _HINT)
+
+
+def _is_named_so(path: Path, value: str) -> bool:
+    """By the name of the hyperparameter or variable: a password has no shape."""
+    name = path[-1]
+    named = path[0] in _NAMED and isinstance(name, str) and _NAMES.fullmatch(name)
+    return bool(named) and not _NO_SECRETS.fullmatch(value)
 
 
 def _free_texts(body: Section) -> Iterator[tuple[Path, JsonValue]]:
     """Where people can write what they like; names, places and images have a form of their own."""
-    for name in ("HyperParameters", "Environment"):
+    for name in _NAMED:
         yield from _entries(body, name, ())
     for index, tag in elements(body, "Tags"):
         yield ("Tags", index, "Value"), tag.get("Value")
