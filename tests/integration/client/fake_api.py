@@ -130,6 +130,8 @@ def signature(method: str, target: str, headers: dict[str, str], body: bytes) ->
 
 def view(name: str | None = "job1", **fields: Any) -> dict[str, Any]:
     """A JobView as the API answers it, waiting unless told otherwise."""
+    waits = fields.get("state", "pending") in ("pending", "preempted", "held")
+    why = {"code": "capacity", "message": "needs 1 ml.p5.48xlarge, 0 are free"}
     return {
         "name": name,
         "team": "default",
@@ -145,7 +147,7 @@ def view(name: str | None = "job1", **fields: Any) -> dict[str, Any]:
         "started_at": None,
         "ended_at": None,
         "position": 3,
-        "waiting": {"code": "capacity", "message": "needs 1 ml.p5.48xlarge, 0 are free"},
+        "waiting": why if waits else None,
         "attempt": 0,
         "training_job_name": name,
         "training_job_arn": None,
