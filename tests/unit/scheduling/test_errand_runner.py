@@ -223,21 +223,33 @@ def test_a_hundred_jobs_that_fail_at_once_are_a_hundred_events_and_a_mail_a_look
     assert desk.left() == []
 
 
-def test_another_kind_is_another_mail() -> None:
+def test_each_of_a_few_notices_is_a_mail_of_its_own() -> None:
     desk = Desk()
     desk.leaves(notice(1), notice(2, NoticeKind.JOB_IDLE), notice(3))
     desk.runs()
     assert [subject for subject, _ in desk.mailer.mails] == [
-        "[trainmaster] Job Failed: 2 of team vision",
+        "[trainmaster] Job Failed: job-001",
+        "[trainmaster] Job Failed: job-003",
         "[trainmaster] Job Idle: job-002",
+    ]
+
+
+def test_more_than_five_of_a_kind_are_one_mail() -> None:
+    desk = Desk()
+    desk.leaves(*[notice(number) for number in range(6)], notice(6, NoticeKind.JOB_IDLE))
+    desk.runs()
+    assert [subject for subject, _ in desk.mailer.mails] == [
+        "[trainmaster] Job Failed: 6 of team vision",
+        "[trainmaster] Job Idle: job-006",
     ]
 
 
 def test_a_mail_that_is_refused_postpones_all_that_is_in_it_and_no_other() -> None:
     desk = Desk()
-    desk.leaves(notice(1), notice(2), notice(3, NoticeKind.JOB_COMPLETED))
+    failed = [notice(number) for number in range(6)]
+    desk.leaves(*failed, notice(6, NoticeKind.JOB_COMPLETED))
     desk.mailer = refuses = Refuses()  # type: ignore[assignment]
     result = desk.runs()
     assert refuses.tries == 1
-    assert [errand.id for errand, _ in result.postponed] == ["001#job-failed", "002#job-failed"]
-    assert [errand.id for errand in result.done] == ["003#job-completed"]
+    assert [errand.id for errand, _ in result.postponed] == [f"00{number}#job-failed" for number in range(6)]
+    assert [errand.id for errand in result.done] == ["006#job-completed"]

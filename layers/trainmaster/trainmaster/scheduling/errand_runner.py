@@ -18,6 +18,8 @@ AT_ONCE = 25
 """Errands that one look at a pool tries: about two seconds of calls."""
 LOOKED_AT = 100
 """Errands that it reads: those that cannot be done for now do not hide the ones behind them."""
+MOST_MAILS = 5
+"""Of one kind to one team in one look; more are one mail: a fault that hits all is no flood."""
 MAX_REFUSED = 3
 """Of one kind, then the look leaves the rest of it: without a connection each try takes seconds."""
 OVERDUE = timedelta(minutes=5)
@@ -55,8 +57,9 @@ def run_errands(now: Pass, *, until: datetime) -> ErrandsDone:
         if look.wants(errand):
             look.take(errand)
     for errands in look.mails.values():
-        if look.goes_on(ErrandKind.TELL):
-            look.attempt(errands, partial(_mail, errands, now))
+        for together in _mails(errands):
+            if look.goes_on(ErrandKind.TELL):
+                look.attempt(together, partial(_mail, together, now))
     done = {errand.id for errand in look.result.done}
     left = [errand for errand in found if errand.id not in done]
     look.result.left = len(left)
@@ -118,6 +121,10 @@ class _Look:
             self.mails[notice.team, notice.kind].append(errand)
             return False
         return True
+
+
+def _mails(errands: list[Errand]) -> list[list[Errand]]:
+    return [errands] if len(errands) > MOST_MAILS else [[errand] for errand in errands]
 
 
 def _mail(errands: Sequence[Errand], now: Pass) -> bool:

@@ -14,6 +14,6 @@ def announce(errand: Errand, now: Pass) -> None:
 
 
 def mail(errands: Sequence[Errand], now: Pass) -> None:
-    """One mail for all of one kind to one team: a hundred jobs that fail at once are not a hundred mails."""
+    """One mail, of one notice or of several of one kind to one team."""
     one = mail_of(errands, stack=now.stack)
     now.mailer.mail(one.subject, one.text, one.attributes)
