@@ -253,6 +253,15 @@ def test_C15_a_preempted_job_is_checked_again_too(preempting: World) -> None:
     preempting.check("job1", "job2", "job4")
 
 
+def test_C15_nobody_is_stopped_for_a_job_that_a_new_rule_forbids(busy: World) -> None:
+    busy.submit("urgent", Tags=tags(priority="9"))
+    new_rules(busy, required_tags=["owner"])
+    busy.schedule()
+    assert busy.states("job1", "job2", "urgent") == ["running", "running", "failed"]
+    assert [job.stops for job in busy.sagemaker.jobs.values()] == [0, 0]
+    busy.check("job1", "job2", "urgent")
+
+
 def test_C15_a_rule_that_is_only_audited_lets_the_job_start(world: World) -> None:
     world.submit("job1")
     new_rules(world, vpc_required={"mode": "audit"})

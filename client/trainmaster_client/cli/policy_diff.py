@@ -9,6 +9,7 @@ import yaml
 from trainmaster_client.printable import printable
 
 _MEANINGS = {
+    "forbidden": "would be refused when its turn comes",
     "impossible": "can never start",
     "preempted": "would be stopped for another job and come back",
     "stops-waiting": "would wait no longer",

@@ -311,6 +311,22 @@ def test_a_dry_run_answers_as_the_put_would_and_changes_nothing(api: Api) -> Non
     assert put(api, document).json.keys() == answer.json.keys() - {"changes", "truncated"}
 
 
+def test_a_dry_run_says_whom_new_rules_would_refuse(api: Api) -> None:
+    api.submit("untagged")
+    api.submit("tagged", tags={"owner": "ada"})
+    rules = {"required_tags": {"mode": "enforce", "tags": {"owner": {}}}, "vpc_required": {"mode": "audit"}}
+    ruled = {**DOCUMENT, "rules": rules}
+    assert changes(api, ruled) == [("untagged", "forbidden", "required_tags: Tags.owner is required")]
+    put(api, ruled)
+    assert changes(api, {**ruled, "prices": {P5: 60}}) == [], "what is forbidden already is no change"
+
+
+def test_a_dry_run_reads_no_request_where_no_rule_changes(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    api.submit("one")
+    monkeypatch.setattr(api.reader, "request", lambda name: pytest.fail(f"{name} was read"))
+    assert changes(api, {**DOCUMENT, "idle": {}}) == []
+
+
 def test_a_dry_run_says_who_would_start_and_who_would_never(api: Api) -> None:
     for name in ("one", "two"):
         api.submit(name)

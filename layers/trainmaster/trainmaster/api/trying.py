@@ -1,12 +1,16 @@
 """PUT /policy?dry_run=true: what a policy would do to the jobs that wait and run now."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
+from typing import Any
 
 from trainmaster.api.visit import Visit
+from trainmaster.governance import Violation, check
 from trainmaster.policy import Policy, PoolPolicy
-from trainmaster.scheduling.differences import Difference, Outlook, differences
+from trainmaster.policy.governing import Mode
+from trainmaster.scheduling.differences import Difference, Kind, Outlook, differences
 from trainmaster.scheduling.ordering import score_of
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.snapshot import Snapshot
@@ -47,7 +51,34 @@ def _try_pool(
         tried = _in_order_of(new, tried, visit)
     before = Outlook(snapshot=snapshot, pool=old, plan=plan(snapshot, old, now=now))
     after = Outlook(snapshot=tried, pool=new, plan=plan(tried, new, now=now))
-    return len(snapshot.waiting), differences(before, after)
+    forbidden = {one.job.name: one for one in _forbidden(snapshot, policy, visit)}
+    others = (one for one in differences(before, after) if one.job.name not in forbidden)
+    return len(snapshot.waiting), chain(forbidden.values(), others)
+
+
+def _forbidden(snapshot: Snapshot, policy: Policy, visit: Visit) -> Iterator[Difference]:
+    """Whom rules that change would refuse at the start: each such job has its request read."""
+    if _rules_of(policy) == _rules_of(visit.policy):
+        return
+    for job in snapshot.waiting:
+        body = visit.outside.reader.request(job.name)
+        before, after = (_enforced(body, job.team, one) for one in (visit.policy, policy))
+        new = [f"{one.rule}: {one.field} {one.message}" for one in after if one not in before]
+        if new:
+            yield Difference(job=job, kind=Kind.FORBIDDEN, message="; ".join(new))
+
+
+def _rules_of(policy: Policy) -> tuple[object, ...]:
+    """What rules, and the prices that they reckon with, are made of."""
+    return (
+        policy.rules,
+        policy.prices,
+        [(one.name, one.rules, one.roles, one.images, one.s3_prefixes) for one in policy.teams],
+    )
+
+
+def _enforced(body: Mapping[str, Any], team: str, policy: Policy) -> list[Violation]:
+    return [one for one in check(body, team=team, policy=policy) if one.mode is Mode.ENFORCE]
 
 
 def _in_order_of(pool: PoolPolicy, snapshot: Snapshot, visit: Visit) -> Snapshot:

@@ -26,6 +26,8 @@ class Kind(StrEnum):
     """Without the change it would start now."""
     IMPOSSIBLE = "impossible"
     """It would not even fit into the empty pool."""
+    FORBIDDEN = "forbidden"
+    """The rules would refuse it when its turn comes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -168,7 +168,13 @@ def _start(action: Start, now: Pass) -> bool:
 
 
 def _preempt(action: Preempt, now: Pass) -> None:
-    """Intents and the hold in one transaction; the stops follow."""
+    """Intents and the hold in one transaction; the stops follow.
+
+    Nobody is stopped for a job that the rules would not let start.
+    """
+    preemptor = _read(action.job, now)
+    if starting.forbidden(preemptor, now.reader.request(preemptor.name), now):
+        return
     victims = [_read(victim, now) for victim in action.victims]
     hold = Hold(
         preemptor=action.job.name, vector=action.shape.vector, victims=tuple(job.name for job in victims)
