@@ -127,6 +127,10 @@ class History:
             else:
                 self.dice.choice(self.moves)()
             self.world.watch.look()
+            self.look()
+
+    def look(self) -> None:
+        """What must hold besides after each step, in histories of a particular kind."""
 
     # ---- processes
 

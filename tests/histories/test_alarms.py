@@ -14,7 +14,7 @@ from trainmaster.policy import STRAYS, parse_policy
 
 from tests.builders import minutes
 from tests.histories.history import History
-from tests.histories.playing import STAGE
+from tests.histories.playing import STAGE, played
 from tests.histories.world import POOL, World
 
 GPU = "ml.g5.xlarge"
@@ -187,23 +187,6 @@ class Watching(History):
         return {name for name, one in read.items() if one is not None and one.training_job_name in stopping}
 
 
-def play(seed: int) -> Watching:
-    history = Watching(seed=seed, stage=STAGE, steps=STEPS)
-    try:
-        for _ in range(history.steps):
-            if history.processes and history.dice.random() < 0.6:
-                history.move_one()
-            else:
-                history.dice.choice(history.moves)()
-            history.world.watch.look()
-            history.look()
-        history.settle()
-    except BaseException as error:
-        error.add_note(f"seed {seed}")
-        raise
-    return history
-
-
 def test_every_attempt_in_training_has_its_alarms_and_nothing_else_has() -> None:
     _play_block(0)
 
@@ -215,6 +198,8 @@ def test_they_do_in_many_more_histories(first: int) -> None:
 
 
 def _play_block(first: int) -> None:
-    played = [play(seed) for seed in range(first, first + BLOCK)]
-    assert sum(one.idle_stops for one in played) >= 5, "the dice must come to the case"
-    assert sum(one.alarm_ends for one in played) >= 20, "the dice must come to the case"
+    histories = [
+        played(Watching(seed=seed, stage=STAGE, steps=STEPS)) for seed in range(first, first + BLOCK)
+    ]
+    assert sum(one.idle_stops for one in histories) >= 5, "the dice must come to the case"
+    assert sum(one.alarm_ends for one in histories) >= 20, "the dice must come to the case"

@@ -13,7 +13,7 @@ from trainmaster.policy import STRAYS
 from tests.bodies import body
 from tests.builders import A, minutes
 from tests.histories.history import History, document_of
-from tests.histories.playing import STAGE
+from tests.histories.playing import STAGE, played
 from tests.histories.world import World
 
 NO_POOL = "ml.c.xlarge"
@@ -150,23 +150,6 @@ class Straying(History):
         assert then == "audit" or not (breaks or in_pool), f"{name} runs on"
 
 
-def play(seed: int) -> Straying:
-    history = Straying(seed=seed, stage=STAGE, steps=STEPS)
-    try:
-        for _ in range(history.steps):
-            if history.processes and history.dice.random() < 0.6:
-                history.move_one()
-            else:
-                history.dice.choice(history.moves)()
-            history.world.watch.look()
-            history.look()
-        history.settle()
-    except BaseException as error:
-        error.add_note(f"seed {seed}")
-        raise
-    return history
-
-
 def test_strays_are_governed_and_counted_whatever_happens() -> None:
     _play_block(0)
 
@@ -178,9 +161,11 @@ def test_they_are_in_many_more_histories(first: int) -> None:
 
 
 def _play_block(first: int) -> None:
-    played = [play(seed) for seed in range(first, first + BLOCK)]
-    assert set().union(*(one.outcomes for one in played)) == set(Outcome), "the dice must come to the case"
-    adopted = [job for one in played for job in one.world.tables.jobs.values() if job.spec.adopted]
+    histories = [
+        played(Straying(seed=seed, stage=STAGE, steps=STEPS)) for seed in range(first, first + BLOCK)
+    ]
+    assert set().union(*(one.outcomes for one in histories)) == set(Outcome), "the dice must come to the case"
+    adopted = [job for one in histories for job in one.world.tables.jobs.values() if job.spec.adopted]
     assert {job.spec.pool for job in adopted} == {"main", STRAYS}
     assert sum(job.attempt > 0 for job in adopted) >= 1, "the dice must come to the case"
     assert {JobState.COMPLETED, JobState.STOPPED} <= {job.state for job in adopted}
