@@ -11,30 +11,24 @@ import gc
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any, cast
+from typing import Any
 
-from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
 from trainmaster.jobs import JobState
 from trainmaster.policy import PoolPolicy, Quota
-from trainmaster.ports import AlarmKeeper, Mailer, Notifier, TrainingApi
 from trainmaster.scheduling.actions import Start
 from trainmaster.scheduling.candidates import HEADS, MAX_LANES
 from trainmaster.scheduling.passes import Scheduler
 from trainmaster.scheduling.planner import plan
-from trainmaster.scheduling.reranking import Reranker
 from trainmaster.scheduling.snapshot import Snapshot, WaitingJob
-from trainmaster.shapes import (
-    Capacity,
-    Shape,
-)
+from trainmaster.shapes import Capacity, Shape
 
-from benchmarks.deep_queue import POOL, RETENTION_DAYS, DeepQueue, ready_made
+from benchmarks.deep_queue import POOL, DeepQueue, ready_made
+from benchmarks.full_pool import scheduler_of
 from local.clock import TwinClock
 from local.engine.calls import AwsCall
 from local.engine.client import in_process_client
@@ -123,7 +117,7 @@ class Passes:
         client = in_process_client(
             "dynamodb", region=engine.region, endpoint_url=engine.endpoint_url, serve=meter.serve
         )
-        return cls(pending=queue.pending, meter=meter, scheduler=_scheduler(client, queue.table))
+        return cls(pending=queue.pending, meter=meter, scheduler=scheduler_of(client, queue.table))
 
     def run(self) -> dict[str, Any]:
         meter = self.meter
@@ -151,35 +145,6 @@ class Passes:
             name: round(median(one[name] for one in self.records), 3) for name in ("cpu_ms", "twin_cpu_ms")
         }
         return self.records[-1] | times
-
-
-def _scheduler(client: Any, table: str) -> Scheduler:  # noqa: ANN401  boto3's clients are typed by their service
-    reader = DynamoReader(client, table=table)
-    store = DynamoJobStore(client, table=table, retention_days=RETENTION_DAYS)
-    clock = partial(datetime.now, UTC)
-    nobody = _Nobody()
-    return Scheduler(
-        policies=DynamoPolicyStore(client, table=table),
-        snapshots=reader,
-        store=store,
-        errands=store,
-        reader=reader,
-        pools=reader,
-        training=cast("TrainingApi", nobody),
-        alarms=cast("AlarmKeeper", nobody),
-        notifier=cast("Notifier", nobody),
-        mailer=cast("Mailer", nobody),
-        reranker=Reranker(store=store, queue=reader, reader=reader, clock=clock),
-        clock=clock,
-        stack="depth",
-    )
-
-
-class _Nobody:
-    """Stands for what a pass that starts nothing must not call."""
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        raise AssertionError(f"a pass over a full pool called {name}")
 
 
 def main(argv: list[str] | None = None) -> int:

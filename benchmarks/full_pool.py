@@ -1,0 +1,42 @@
+"""The scheduler over a pool that is full: a pass starts nothing, so it has nobody to call but the table."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, cast
+
+from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
+from trainmaster.ports import AlarmKeeper, Mailer, Notifier, TrainingApi
+from trainmaster.scheduling.passes import Scheduler
+from trainmaster.scheduling.reranking import Reranker
+
+from benchmarks.deep_queue import RETENTION_DAYS
+
+
+def scheduler_of(client: Any, table: str) -> Scheduler:  # noqa: ANN401  boto3's clients are typed by their service
+    reader = DynamoReader(client, table=table)
+    store = DynamoJobStore(client, table=table, retention_days=RETENTION_DAYS)
+    clock = partial(datetime.now, UTC)
+    nobody = _Nobody()
+    return Scheduler(
+        policies=DynamoPolicyStore(client, table=table),
+        snapshots=reader,
+        store=store,
+        errands=store,
+        reader=reader,
+        pools=reader,
+        training=cast("TrainingApi", nobody),
+        alarms=cast("AlarmKeeper", nobody),
+        notifier=cast("Notifier", nobody),
+        mailer=cast("Mailer", nobody),
+        reranker=Reranker(store=store, queue=reader, reader=reader, clock=clock),
+        clock=clock,
+        stack="depth",
+    )
+
+
+class _Nobody:
+    """Stands for what a pass that starts nothing must not call."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        raise AssertionError(f"a pass over a full pool called {name}")
