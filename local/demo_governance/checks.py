@@ -16,8 +16,6 @@ WARNED = ((jobs.IDLE_MINUTES - 1) * MINUTE, (jobs.IDLE_MINUTES + 3) * MINUTE)
 """From the stall to the warning; a minute that was busy for half a second only counts as idle."""
 STOPPED = (jobs.WARN_MINUTES * MINUTE, jobs.WARN_MINUTES * MINUTE + 2 * MINUTE)
 """From the warning to the stop."""
-HALF_A_DIGIT_S = 0.0005 * 3600
-"""GET /usage writes hours with three digits."""
 CENT_USD = 0.01
 
 
@@ -129,12 +127,7 @@ def _check_ledger(report: Report) -> None:
     facts = report.facts
     lines = [line for usage in facts["ledger"] for line in usage["jobs"]]
     billed, ledger = facts["twin_billed_instance_seconds"], facts["ledger_instance_seconds"]
-    report.check(
-        "ledger-time",
-        expected=billed,
-        actual=ledger,
-        ok=billed > 0 and abs(billed - ledger) <= HALF_A_DIGIT_S * (1 + len(lines)),
-    )
+    report.check("ledger-time", expected=billed, actual=ledger, ok=0 < billed == ledger)
     expected = round(sum(_usd(one, facts["prices"]) for one in facts["training_jobs"]), 2)
     actual = round(sum(line["usd"] for line in lines), 2)
     report.check(

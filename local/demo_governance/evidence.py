@@ -103,7 +103,7 @@ def ledger(api: ApiClient, views: Iterable[Mapping[str, Any]]) -> Document:
     usages = [api.usage(month=month) for month in months]
     return {
         "ledger": usages,
-        "ledger_instance_seconds": round(sum(one["total"]["instance_hours"] * 3600 for one in usages), 1),
+        "ledger_instance_seconds": sum(one["total"]["instance_seconds"] for one in usages),
     }
 
 

@@ -381,6 +381,7 @@ def test_the_view_has_the_shape_that_the_api_promises() -> None:
             {
                 "name": "a",
                 "instance_hours": 2.333,
+                "instance_seconds": 8400,
                 "usd": 70.0,
                 "saved_usd": 42.0,
                 "by": {
@@ -392,10 +393,18 @@ def test_the_view_has_the_shape_that_the_api_promises() -> None:
                     "startup": 10.0,
                 },
             },
-            {"name": "b", "instance_hours": 2.0, "usd": None, "saved_usd": 0.0, "by": nothing},
+            {
+                "name": "b",
+                "instance_hours": 2.0,
+                "instance_seconds": 7200,
+                "usd": None,
+                "saved_usd": 0.0,
+                "by": nothing,
+            },
         ],
         "total": {
             "instance_hours": 4.333,
+            "instance_seconds": 15600,
             "usd": None,
             "saved_usd": 42.0,
             "by": nothing,

@@ -265,6 +265,7 @@ def usage_view(
 def _line_view(line: UsageLine) -> dict[str, Any]:
     return {
         "instance_hours": _hours(line.instance_seconds),
+        "instance_seconds": line.instance_seconds,
         "usd": _usd(line.cents),
         "saved_usd": _usd(line.saved_cents),
         "by": {cause.value: None if line.cents is None else _usd(line.by.get(cause, 0)) for cause in Cause},
