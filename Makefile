@@ -45,7 +45,7 @@ fmt: setup ## write what `make check` wants of format and imports
 	$(BIN)/ruff check --fix .
 
 lock: ## requirements.lock from requirements.in (needs uv)
-	uv pip compile requirements.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o requirements.lock
+	uv pip compile requirements.in --override requirements.override --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o requirements.lock
 
 build: setup ## what `sam deploy` uploads: five functions and one layer for arm64
 	LAYER_PYTHON=$(CURDIR)/$(BIN)/python $(BIN)/sam build

@@ -1,54 +1,106 @@
 """What can be chosen: typed options from the strings that SageMaker passes as hyperparameters."""
 
-import difflib
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
-from enum import StrEnum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
+from training import fsdp1
+from training.choices import (
+    ActivationCheckpointing,
+    Compile,
+    DebugLevel,
+    Precision,
+    ReduceDtype,
+    Strategy,
+)
 from training.errors import ConfigError
+from training.options import described, option, paired, read
 from training.presets import PRESETS, ModelShape
 
-
-class Precision(StrEnum):
-    FP32 = "fp32"
-    BF16 = "bf16"
-
-
-def _about(text: str, *, at_least: float | None = None, env: str = "") -> dict[str, Any]:
-    """Metadata of an option: its help, its lower bound, the variable that may replace its default."""
-    return {"text": text, "at_least": at_least, "env": env}
+SYNTHETIC = "synthetic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainConfig:
-    preset: str = field(default="tiny", metadata=_about(f"model shape: {', '.join(PRESETS)}"))
-    steps: int = field(default=60, metadata=_about("steps of the whole job, over all attempts", at_least=1))
-    seed: int = field(default=0, metadata=_about("weights and data follow from it", at_least=0))
-    batch_size: int = field(default=8, metadata=_about("sequences per step, over all ranks", at_least=1))
-    lr: float = field(default=3e-3, metadata=_about("peak learning rate", at_least=0))
-    warmup_steps: int = field(default=10, metadata=_about("steps up to the peak", at_least=0))
-    weight_decay: float = field(default=0.1, metadata=_about("of matrices; norms have none", at_least=0))
-    grad_clip: float = field(default=1.0, metadata=_about("largest norm of all gradients", at_least=1e-3))
-    precision: Precision = field(default=Precision.BF16, metadata=_about("bf16 or fp32 compute"))
-    checkpoint_every: int = field(default=10, metadata=_about("steps between checkpoints", at_least=1))
-    log_every: int = field(default=1, metadata=_about("steps between loss lines", at_least=1))
-    min_step_seconds: float = field(
-        default=0.0, metadata=_about("pace a demonstration: no step is shorter", at_least=0)
+    # What is trained.
+    preset: str = option("tiny", f"model shape: {', '.join(PRESETS)}")
+    sequence_length: int = option(0, "tokens of a sequence; 0: the preset's", at_least=0)
+    init_from: str = option("", "directory or channel:NAME with safetensors weights to start from")
+    steps: int = option(60, "steps of the whole job, over all attempts", at_least=1)
+    seed: int = option(0, "weights and the order of the data follow from it", at_least=0)
+
+    # Data.
+    data: str = option(
+        SYNTHETIC, "synthetic, channel:NAME, a directory or s3://BUCKET/PREFIX of token shards"
     )
-    checkpoint_dir: Path = field(
-        default=Path("/opt/ml/checkpoints"),
-        metadata=_about("where checkpoints are kept", env="SM_CHECKPOINT_DIR"),
+    batch_size: int = option(8, "sequences per step, over all ranks", at_least=1)
+    gradient_accumulation_steps: int = option(
+        1, "parts that a rank's share of a step is cut into", at_least=1
     )
-    model_dir: Path = field(
-        default=Path("/opt/ml/model"), metadata=_about("where the result goes", env="SM_MODEL_DIR")
+    prefetch_batches: int = option(2, "batches read ahead of use; 0: none", at_least=0)
+
+    # Optimizer.
+    lr: float = option(3e-3, "peak learning rate", at_least=0)
+    warmup_steps: int = option(10, "steps up to the peak", at_least=0)
+    weight_decay: float = option(0.1, "of matrices; norms have none", at_least=0)
+    grad_clip: float = option(1.0, "largest norm of all gradients", at_least=1e-3)
+
+    # Precision, memory and parallelism.
+    precision: Precision = option(
+        Precision.BF16, "bf16 or fp32 compute; bf16_pure: weights and optimizer too"
     )
+    reduce_dtype: ReduceDtype = option(ReduceDtype.FP32, "what bf16 gradients are summed in over the ranks")
+    strategy: Strategy = option(
+        Strategy.FULL_SHARD, "what is divided among which ranks: " + ", ".join(Strategy)
+    )
+    shard_group_size: int = option(0, "ranks of a hybrid_shard group; 0: those of a host", at_least=0)
+    activation_checkpointing: ActivationCheckpointing = option(
+        ActivationCheckpointing.NONE, "what is computed again instead of kept: none, selective, full"
+    )
+    compile: Compile = option(Compile.NONE, "torch.compile of each block: none, aot_eager, inductor")
+    prefetch_blocks: int = option(1, "blocks gathered ahead of use; 0: FSDP's own choice", at_least=0)
+    cpu_offload: bool = option(False, "keep weights and optimizer in the host's memory")
+
+    # Checkpoints.
+    checkpoint_dir: str = option(
+        "/opt/ml/checkpoints", "directory or s3://BUCKET/PREFIX", env="SM_CHECKPOINT_DIR"
+    )
+    checkpoint_every: int = option(
+        0, "steps between checkpoints; 0: by time, so that saving costs at most 5 %", at_least=0
+    )
+    checkpoint_async: bool = option(True, "train on while a checkpoint is written")
+    checkpoint_keep: int = option(2, "newest checkpoints that are kept", at_least=1)
+    checkpoint_keep_every: int = option(0, "also keep those of every so many steps; 0: none", at_least=0)
+    cache_dir: str = option(
+        "",
+        "survives on a warm pool: compiled code, newest checkpoint",
+        env="SAGEMAKER_MANAGED_WARMPOOL_CACHE_DIRECTORY",
+    )
+    stop_seconds: float = option(110.0, "from SIGTERM to the exit; SageMaker kills after 120", at_least=1)
+    model_dir: Path = option(Path("/opt/ml/model"), "where the result goes", env="SM_MODEL_DIR")
+    export: bool = option(True, "leave the whole weights as safetensors in model_dir")
+
+    # What is seen.
+    log_every: int = option(1, "steps between metric lines", at_least=1)
+    metrics_file: str = option("", "also write the metric lines here, unrounded, as JSON lines")
+    debug: DebugLevel = option(DebugLevel.OFF, "what torch.distributed tells: off, info, detail")
+    profile_step: int = option(0, "write a trace of this step to the output; 0: none", at_least=0)
+    join_seconds: float = option(600.0, "how long hosts wait for each other at the start", at_least=1)
+    min_step_seconds: float = option(0.0, "pace a demonstration: no step is shorter", at_least=0)
+
+    said: tuple[str, ...] = field(default=())
+    """What became of options of FSDP1; for the log."""
 
     @property
     def shape(self) -> ModelShape:
-        return PRESETS[self.preset]
+        shape = PRESETS[self.preset]
+        return replace(shape, sequence_length=self.sequence_length) if self.sequence_length else shape
+
+    @property
+    def tokens_per_step(self) -> int:
+        """Over all ranks."""
+        return self.batch_size * self.shape.sequence_length
 
     @classmethod
     def from_arguments(cls, arguments: Sequence[str], env: Mapping[str, str]) -> Self:
@@ -57,78 +109,42 @@ class TrainConfig:
         Raises:
             ConfigError: With everything that is wrong.
         """
-        texts, problems = _pair(arguments)
-        options = {option.name: option for option in fields(cls)}
-        values: dict[str, Any] = {
-            name: Path(env[option.metadata["env"]])
-            for name, option in options.items()
-            if env.get(option.metadata["env"])
-        }
-        for name, text in texts.items():
-            if name.startswith("sagemaker_"):  # the SDK's own, for the toolkit that starts us
-                continue
-            try:
-                values[name] = _read(options, name, text)
-            except ConfigError as error:
-                problems.extend(error.problems)
+        texts, problems = paired(arguments)
+        ours, said = fsdp1.translated(texts)
+        values, unread = read(cls, _as_now(ours), env)
+        problems += unread
+        if values.get("preset", "tiny") not in PRESETS:
+            problems.append(f"preset must be one of {', '.join(PRESETS)}, not {values['preset']!r}")
         if problems:
             raise ConfigError(problems)
-        return cls(**values)
+        config = cls(**values, said=tuple(said))
+        if contradictions := _contradictions(config):
+            raise ConfigError(contradictions)
+        return config
 
 
-def _pair(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Options with their texts, and what could not be paired."""
-    texts: dict[str, str] = {}
-    problems: list[str] = []
-    rest = list(arguments)
-    while rest:
-        word = rest.pop(0)
-        if not word.startswith("-"):
-            problems.append(f"{word!r} belongs to no option")
-            continue
-        key, equals, text = word.partition("=")
-        name = key.lstrip("-").replace("-", "_")
-        if not equals and (not rest or rest[0].startswith("--")):
-            problems.append(f"{name} has no value")
-            continue
-        texts[name] = text if equals else rest.pop(0)
-    return texts, problems
+def _as_now(texts: Mapping[str, str]) -> dict[str, str]:
+    """``activation_checkpointing`` may be a yes or no."""
+    words = {"true": ActivationCheckpointing.FULL.value, "false": ActivationCheckpointing.NONE.value}
+    name = "activation_checkpointing"
+    return {**texts, name: words.get(texts[name].lower(), texts[name])} if name in texts else dict(texts)
 
 
-def _read(options: Mapping[str, Field[Any]], name: str, text: str) -> object:
-    if name not in options:
-        near = difflib.get_close_matches(name, options, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(options)}"
-        raise ConfigError([f"unknown option {name!r} ({hint})"])
-    option = options[name]
-    kind, read = _KINDS[option.type]
-    try:
-        value = read(text)
-    except ValueError as error:
-        raise ConfigError([f"{name} must be {kind}, not {text!r}"]) from error
-    _check(option, value)
-    return value
+def _contradictions(config: TrainConfig) -> list[str]:
+    """Options that cannot be meant together; what depends on the number of ranks is judged with it."""
+    found = []
+    if config.reduce_dtype is ReduceDtype.BF16 and config.precision is Precision.FP32:
+        found.append("reduce_dtype bf16 needs precision bf16 or bf16_pure")
+    if config.shard_group_size and config.strategy not in _HYBRID:
+        found.append(f"shard_group_size needs strategy {' or '.join(sorted(_HYBRID))}")
+    if config.cpu_offload and config.strategy is Strategy.NO_SHARD:
+        found.append("cpu_offload needs a strategy that shards")
+    return found
 
 
-def _check(option: Field[Any], value: object) -> None:
-    least = option.metadata["at_least"]
-    if isinstance(value, (int, float)) and not least <= value < math.inf:  # nan is neither
-        raise ConfigError([f"{option.name} must be a finite number, {least} or more, not {value}"])
-    if option.name == "preset" and value not in PRESETS:
-        raise ConfigError([f"preset must be one of {', '.join(PRESETS)}, not {value!r}"])
-
-
-_KINDS: Mapping[object, tuple[str, Callable[[str], object]]] = {
-    str: ("text", str),
-    int: ("a whole number", int),
-    float: ("a number", float),
-    Path: ("a path", Path),
-    Precision: (" or ".join(Precision), Precision),
-}
+_HYBRID = {Strategy.HYBRID_SHARD, Strategy.HYBRID_SHARD_ZERO2}
 
 
 def describe_options() -> str:
     """What `--help` prints: an option a line."""
-    return "\n".join(
-        f"--{option.name} ({option.default}): {option.metadata['text']}" for option in fields(TrainConfig)
-    )
+    return described(TrainConfig)

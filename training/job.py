@@ -1,6 +1,7 @@
 """Puts the parts of an attempt together and runs it."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import torch
 
@@ -58,7 +59,7 @@ def _prepare(config: TrainConfig, world: World) -> None:
     """Refuse what cannot work before any time is spent on it."""
     if config.batch_size % world.size:
         raise ConfigError([f"batch_size {config.batch_size} does not divide by {world.size} ranks"])
-    for directory in (config.checkpoint_dir, config.model_dir):
+    for directory in (Path(config.checkpoint_dir), config.model_dir):
         directory.mkdir(parents=True, exist_ok=True)
 
 
@@ -73,7 +74,7 @@ def _make_parts(config: TrainConfig, world: World, model: Transformer) -> tuple[
         ranks=world.size,
     )
     checkpointer = Checkpointer(
-        CheckpointDirectory(config.checkpoint_dir),
+        CheckpointDirectory(Path(config.checkpoint_dir)),
         model=model,
         optimizer=optimizer,
         # The optimizer's own options come back with its state, so a new value would be ignored.
@@ -87,7 +88,7 @@ def _loop_plan(config: TrainConfig) -> LoopPlan:
     return LoopPlan(
         steps=config.steps,
         log_every=config.log_every,
-        checkpoint_every=config.checkpoint_every,
+        checkpoint_every=config.checkpoint_every or 10,
         min_step_seconds=config.min_step_seconds,
     )
 

@@ -4,7 +4,7 @@ import torch
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 
-from training.config import Precision
+from training.choices import Precision
 from training.models.llama import Transformer
 from training.world import World
 

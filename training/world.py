@@ -14,6 +14,9 @@ from torch._C._distributed_c10d import HashStore
 class World:
     rank: int
     size: int
+    local_rank: int
+    """Among the ranks of this host; the one with 0 does what is done once a host."""
+    ranks_per_host: int
     device: torch.device
 
     @property
@@ -32,7 +35,13 @@ def joined_world(env: Mapping[str, str]) -> Iterator[World]:
         # Alone: a port of this machine is not needed.
         dist.init_process_group(backend, store=HashStore(), rank=0, world_size=1)
     try:
-        yield World(rank=dist.get_rank(), size=dist.get_world_size(), device=device)
+        yield World(
+            rank=dist.get_rank(),
+            size=dist.get_world_size(),
+            local_rank=int(env.get("LOCAL_RANK", "0")),
+            ranks_per_host=int(env.get("LOCAL_WORLD_SIZE", "1")),
+            device=device,
+        )
     finally:
         dist.destroy_process_group()
         # gloo's threads may still hold tensors, and then the interpreter aborts at exit

@@ -1,0 +1,53 @@
+"""The words an option may take. No torch here: options are read before it is loaded."""
+
+from enum import StrEnum
+
+
+class Precision(StrEnum):
+    FP32 = "fp32"
+    BF16 = "bf16"
+    """Computes in bf16; weights, gradients and optimizer are fp32."""
+    BF16_PURE = "bf16_pure"
+    """Everything is bf16; Kahan's sum keeps what small updates would lose (AnyPrecisionAdamW)."""
+
+
+class ReduceDtype(StrEnum):
+    """What gradients are summed in over the ranks, where the weights are computed in bf16."""
+
+    FP32 = "fp32"
+    BF16 = "bf16"
+
+
+class Strategy(StrEnum):
+    """FSDP's words for what is divided among which ranks."""
+
+    FULL_SHARD = "full_shard"
+    SHARD_GRAD_OP = "shard_grad_op"
+    """As full_shard, but the weights stay gathered from forward to backward."""
+    HYBRID_SHARD = "hybrid_shard"
+    """full_shard within a group of ranks, copies between the groups."""
+    HYBRID_SHARD_ZERO2 = "hybrid_shard_zero2"
+    NO_SHARD = "no_shard"
+
+
+class ActivationCheckpointing(StrEnum):
+    """What is computed again in the backward pass instead of being kept."""
+
+    NONE = "none"
+    SELECTIVE = "selective"
+    """All but the costly operations: matrices and attention are kept."""
+    FULL = "full"
+    """Each block, from its input."""
+
+
+class Compile(StrEnum):
+    NONE = "none"
+    AOT_EAGER = "aot_eager"
+    """Traced but not compiled: finds what a compiler would stumble over, needs none."""
+    INDUCTOR = "inductor"
+
+
+class DebugLevel(StrEnum):
+    OFF = "off"
+    INFO = "info"
+    DETAIL = "detail"
