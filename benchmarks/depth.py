@@ -34,8 +34,8 @@ from local.engine.calls import AwsCall
 from local.engine.client import in_process_client
 from local.engine.dynamodb.values import item_bytes
 from local.engine.moto_engine import MotoEngine
-from local.report import Report
 from local.wire import Request, Response
+from reporting.report import Report
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = (1_000, 10_000, 100_000)

@@ -27,8 +27,8 @@ from local.faults import Faults
 from local.front_door import FrontDoor
 from local.identity.identities import Identities
 from local.journal import Journal
-from local.report import Report
 from local.wire import Request
+from reporting.report import Report
 
 ROOT = Path(__file__).resolve().parents[1]
 FEW, MANY = 100, 20_000

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.replay.figures import Figures
 from benchmarks.replay.runs import NAIVE, PRODUCT, Run, Setting
 from benchmarks.replay.waits import Answer, scores
-from local.report import Report
+from reporting.report import Report
 
 TARGET_LOAD = 0.95
 """Share of the pools that the jobs would keep busy on average; the targets are for this."""

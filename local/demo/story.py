@@ -20,9 +20,9 @@ from local.demo.attempts import print_attempts
 from local.demo.checks import check
 from local.demo.jobs import CAPACITY, JOB1, JOB2, JOB3, JOB4, JOBS, POLICY, ROOT, Submitter
 from local.evidence import Bucket, transitions
-from local.report import Report
 from local.screen import Screen
 from local.twin_process import TwinProcess, running_twin
+from reporting.report import Report
 
 FINAL = {"completed", "failed", "stopped"}
 LOOK_SECONDS = 0.5

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from local.demo_governance import jobs
-from local.report import Report
+from reporting.report import Report
 
 Document = dict[str, Any]
 

@@ -15,9 +15,9 @@ from local.demo_governance import container, evidence, jobs
 from local.demo_governance.checks import check
 from local.demo_governance.stage import Document, Stage
 from local.evidence import Bucket, log_lines
-from local.report import Report
 from local.screen import Screen
 from local.twin_process import running_twin
+from reporting.report import Report
 
 STALL_MINUTE = 20
 """From then on, counted from the start of Training, the GPUs of the stalled job do nothing."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from local.demo_governance.checks import check
-from local.report import Report
+from reporting.report import Report
 
 Facts = dict[str, Any]
 LONGEST_SECONDS = 600

@@ -11,7 +11,7 @@ from trainmaster.failure_classes import Diagnosis, FailureClass
 from trainmaster.policy.governing import Recovery
 from trainmaster.recovery import diagnose
 
-from local.report import Report
+from reporting.report import Report
 from tests.failures.messages import OWN, BadMessageError, Message, read_messages
 
 LEAST_MESSAGES = 80

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from local.report import Report
+from reporting.report import Report
 from tests.faults.rows import ROWS
 from tests.faults.running import RowResult, run_rows
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from local.report import Report
+from reporting.report import Report
 from tests.scenarios import landing, preempting, sharing
 from tests.scenarios.stage import Stage, on_stage
 

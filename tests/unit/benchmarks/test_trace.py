@@ -27,7 +27,7 @@ from benchmarks.replay.targets import (
     targets_of,
 )
 from benchmarks.replay.waits import Answer
-from local.report import Report
+from reporting.report import Report
 from tests.markdown import codes, table, text_of
 
 HEADER = "job_id,submit_s,gpus,duration_s,vc"

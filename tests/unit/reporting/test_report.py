@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from local.report import Report
+from reporting.report import Report
 
 
 def report(*outcomes: bool | None) -> Report:
