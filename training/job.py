@@ -15,34 +15,41 @@ from training.models.llama import Transformer
 from training.optim import make_optimizer
 from training.parallel import shard
 from training.preempt import EXIT_PREEMPTED, StopRequest
+from training.preempt.agreement import Agreement
 from training.report import Reporter
 from training.results import gathered_weights, write_results
 from training.trainer import Trainer
 from training.world import World, joined_world
 
 
-def run(config: TrainConfig, env: Mapping[str, str]) -> int:
+def run(config: TrainConfig, env: Mapping[str, str], stop: StopRequest) -> int:
     """Train from the newest checkpoint on, and return the exit code."""
-    with StopRequest() as stop, joined_world(env) as world:
+    with joined_world(env) as world:
         _prepare(config, world)
+        agreement = Agreement(stop)
+        if agreement.now().stop:  # asked while the program was loaded
+            return _stopped(world, "before the first step")
         model = make_model(config, world)
         _tell(config, world, model)
-        trainer, checkpointer = _make_parts(config, world, model)
+        trainer, checkpointer = _make_parts(config, world, model, agreement)
         done = checkpointer.load_newest()
         reporter = Reporter(config, world=world, trainer=trainer, done=done)
         parts = LoopParts(
-            train_step=trainer.step,
-            report=reporter.report,
-            save=checkpointer.save,
-            stop_agreed=stop.agreed,
+            agree=agreement.now, train_step=trainer.step, report=reporter.report, save=checkpointer.save
         )
-        last = run_steps(_loop_plan(config), parts, done=done)
-        if last < config.steps:
-            if world.is_first:
-                print(f"stopped on SIGTERM after step={last}; its checkpoint is saved", flush=True)
-            return EXIT_PREEMPTED
+        end = run_steps(_loop_plan(config), parts, done=done)
+        if end.stopped:
+            if end.step > done:
+                checkpointer.save(end.step)
+            return _stopped(world, f"after step={end.step}; its checkpoint is saved")
         _finish(config, world=world, model=model, loss=reporter.loss)
         return 0
+
+
+def _stopped(world: World, when: str) -> int:
+    if world.is_first:
+        print(f"stopped on SIGTERM {when}", flush=True)
+    return EXIT_PREEMPTED
 
 
 def make_model(config: TrainConfig, world: World) -> Transformer:
@@ -57,13 +64,23 @@ def make_model(config: TrainConfig, world: World) -> Transformer:
 
 def _prepare(config: TrainConfig, world: World) -> None:
     """Refuse what cannot work before any time is spent on it."""
-    if config.batch_size % world.size:
-        raise ConfigError([f"batch_size {config.batch_size} does not divide by {world.size} ranks"])
+    parts = world.size * config.gradient_accumulation_steps
+    if config.batch_size % parts:
+        each = f"{world.size} ranks x {config.gradient_accumulation_steps} gradient_accumulation_steps"
+        near = ", ".join(str(one) for one in _multiples_around(config.batch_size, parts))
+        raise ConfigError([f"batch_size {config.batch_size} does not divide by {each}; take {near}"])
     for directory in (Path(config.checkpoint_dir), config.model_dir):
         directory.mkdir(parents=True, exist_ok=True)
 
 
-def _make_parts(config: TrainConfig, world: World, model: Transformer) -> tuple[Trainer, Checkpointer]:
+def _multiples_around(number: int, of: int) -> list[int]:
+    below = number // of * of
+    return [one for one in (below, below + of) if one]
+
+
+def _make_parts(
+    config: TrainConfig, world: World, model: Transformer, agreement: Agreement
+) -> tuple[Trainer, Checkpointer]:
     optimizer = make_optimizer(model, weight_decay=config.weight_decay)
     language = SyntheticLanguage(vocabulary=config.shape.vocabulary, seed=config.seed)
     batches = Batches(
@@ -81,7 +98,10 @@ def _make_parts(config: TrainConfig, world: World, model: Transformer) -> tuple[
         options={name: str(getattr(config, name)) for name in ("preset", "seed", "weight_decay")},
         total_steps=config.steps,
     )
-    return Trainer(config, world=world, model=model, optimizer=optimizer, batches=batches), checkpointer
+    trainer = Trainer(
+        config, world=world, model=model, optimizer=optimizer, batches=batches, agreement=agreement
+    )
+    return trainer, checkpointer
 
 
 def _loop_plan(config: TrainConfig) -> LoopPlan:

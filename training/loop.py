@@ -4,40 +4,61 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from training.preempt.agreement import Decision
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopPlan:
     steps: int
     log_every: int
     checkpoint_every: int
+    """0: saved when the decision of a step says so."""
     min_step_seconds: float
     """Only to pace a demonstration."""
+
+    def saves_at(self, step: int) -> bool:
+        return step == self.steps or (self.checkpoint_every > 0 and step % self.checkpoint_every == 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepEnd:
+    decision: Decision
+    trained: bool
+    """False: the stop came before the last part of the step, whose gradients were dropped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopParts:
-    """What the loop calls, each with the number of the step."""
+    """What the loop calls, with the number of the step."""
 
-    train_step: Callable[[int], None]
+    agree: Callable[[], Decision]
+    train_step: Callable[[int], StepEnd]
     report: Callable[[int], None]
     save: Callable[[int], None]
-    stop_agreed: Callable[[], bool]
 
 
-def run_steps(plan: LoopPlan, parts: LoopParts, *, done: int) -> int:
-    """Go on after step ``done``; the last step trained, which has a checkpoint.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopEnd:
+    step: int
+    """The last one trained."""
+    stopped: bool
+    """Asked to stop: the step may have no checkpoint yet."""
+    seconds_left: float
 
-    It is below ``plan.steps`` when the attempt was asked to stop.
-    """
-    for step in range(done + 1, plan.steps + 1):
+
+def run_steps(plan: LoopPlan, parts: LoopParts, *, done: int) -> LoopEnd:
+    """Go on after step ``done``, until the last one or until all ranks agree to stop."""
+    step, decision = done, parts.agree()
+    while not decision.stop and step < plan.steps:
         ends_at = time.monotonic() + plan.min_step_seconds
-        parts.train_step(step)
+        end = parts.train_step(step + 1)
+        decision = end.decision
+        if not end.trained:
+            break
+        step += 1
         time.sleep(max(0.0, ends_at - time.monotonic()))
-        last = parts.stop_agreed() or step == plan.steps
-        if last or step % plan.log_every == 0:
+        if decision.stop or step == plan.steps or step % plan.log_every == 0:
             parts.report(step)
-        if last or step % plan.checkpoint_every == 0:
+        if not decision.stop and (decision.save or plan.saves_at(step)):
             parts.save(step)
-        if last:
-            return step
-    return done
+    return LoopEnd(step=step, stopped=decision.stop, seconds_left=decision.seconds_left)

@@ -75,7 +75,7 @@ def _shown(value: object) -> str:
 def _value(options: Mapping[str, Field[Any]], name: str, text: str) -> object:
     if name not in options:
         near = difflib.get_close_matches(name, options, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(options)}"
+        hint = f"did you mean {near[0]!r}?" if near else "train.py --help lists them"
         raise ConfigError([f"unknown option {name!r} ({hint})"])
     one = options[name]
     kind, convert = _reader(one.type)

@@ -28,6 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     # Imported here: the package has its name by now, and wrong options fail before torch is loaded.
     from training.config import TrainConfig, describe_options  # noqa: PLC0415
     from training.failure import report_failure  # noqa: PLC0415
+    from training.preempt import StopRequest  # noqa: PLC0415
 
     if "--help" in arguments:
         print(describe_options())
@@ -36,9 +37,10 @@ def main(arguments: Sequence[str]) -> int:
         config = TrainConfig.from_arguments(arguments, os.environ)
         # Jobs that share a machine must not fight for its cores. Read when torch is imported.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
-        from training.job import run  # noqa: PLC0415
+        with StopRequest(seconds=config.stop_seconds) as stop:
+            from training.job import run  # noqa: PLC0415  torch takes seconds, and the signal may come in them
 
-        return run(config, os.environ)
+            return run(config, os.environ, stop)
     except Exception as error:  # noqa: BLE001  the bulkhead: whatever happened, SageMaker is told why
         report_failure(error, os.environ)
         return 1

@@ -8,8 +8,10 @@ from torch.nn.utils import clip_grad_norm_
 
 from training.config import TrainConfig
 from training.data import Batches
+from training.loop import StepEnd
 from training.models.llama import Transformer
 from training.optim import learning_rate
+from training.preempt.agreement import Agreement
 from training.seeds import seed_of
 from training.world import World
 
@@ -23,32 +25,47 @@ class Trainer:
         model: Transformer,
         optimizer: torch.optim.Optimizer,
         batches: Batches,
+        agreement: Agreement,
     ) -> None:
         self._config, self._world = config, world
         self._model, self._optimizer, self._batches = model, optimizer, batches
+        self._agreement = agreement
         self._loss = torch.zeros((), dtype=torch.float64, device=world.device)
 
     @property
     def tokens_per_step(self) -> int:
         """Over all ranks."""
-        return self._config.batch_size * self._config.shape.sequence_length
+        return self._config.tokens_per_step
 
     def lr(self, step: int) -> float:
         config = self._config
         return learning_rate(step, peak=config.lr, warmup_steps=config.warmup_steps, steps=config.steps)
 
-    def step(self, step: int) -> None:
-        """Queue the work of one step; nothing here waits for the device."""
+    def step(self, step: int, *, save: bool = False) -> StepEnd:
+        """Queue the work of one step; nothing here waits for the device.
+
+        The ranks' votes travel while a part is computed. A stop that is agreed on before the last part
+        drops the step, which the next attempt repeats. ``save``: this rank wants a checkpoint after it.
+        """
         # Whatever draws random numbers draws the same after a resume.
         torch.manual_seed(seed_of(self._config.seed, "step", step, self._world.rank))
-        loss = self._local_loss(step)
-        loss.backward()  # type: ignore[no-untyped-call]
-        clip_grad_norm_(self._model.parameters(), self._config.grad_clip)
-        for group in self._optimizer.param_groups:
-            group["lr"] = self.lr(step)
-        self._optimizer.step()
-        self._optimizer.zero_grad()
-        self._loss = loss.detach()
+        parts = self._config.gradient_accumulation_steps
+        inputs, targets = (
+            part.to(self._world.device, non_blocking=True).chunk(parts) for part in self._batches.at(step)
+        )
+        losses = []
+        for number, (some_inputs, some_targets) in enumerate(zip(inputs, targets, strict=True), 1):
+            self._agreement.begin(save=save)
+            loss = self._local_loss(some_inputs, some_targets)
+            loss.backward()  # type: ignore[no-untyped-call]
+            losses.append(loss.detach())
+            decision = self._agreement.settled()
+            if decision.stop and number < parts:
+                self._optimizer.zero_grad()
+                return StepEnd(decision=decision, trained=False)
+        self._update(step)
+        self._loss = torch.stack(losses).sum()
+        return StepEnd(decision=decision, trained=True)
 
     def loss(self) -> float:
         """Of the last step, over all ranks; waits for the device."""
@@ -56,10 +73,16 @@ class Trainer:
         dist.all_reduce(total)
         return total.item()
 
-    def _local_loss(self, step: int) -> Tensor:
+    def _local_loss(self, inputs: Tensor, targets: Tensor) -> Tensor:
         """This rank's part of the mean over the tokens of all ranks, so parts and gradients just add up."""
-        inputs, targets = (part.to(self._world.device) for part in self._batches.at(step))
         logits = self._model(inputs).float().flatten(0, 1)
         losses = F.cross_entropy(logits, targets.flatten(), reduction="none")
         # In fp64, or the sum of a batch would hide what a change of the number of ranks does.
         return losses.sum(dtype=torch.float64) / self.tokens_per_step
+
+    def _update(self, step: int) -> None:
+        clip_grad_norm_(self._model.parameters(), self._config.grad_clip)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self.lr(step)
+        self._optimizer.step()
+        self._optimizer.zero_grad()

@@ -4,6 +4,8 @@ from training.config import TrainConfig
 from training.data import Batches, SyntheticLanguage
 from training.job import make_model
 from training.optim import make_optimizer
+from training.preempt import StopRequest
+from training.preempt.agreement import Agreement
 from training.trainer import Trainer
 from training.world import World
 
@@ -23,6 +25,7 @@ def _trainer(world: World) -> Trainer:
             rank=0,
             ranks=1,
         ),
+        agreement=Agreement(StopRequest()),
     )
 
 

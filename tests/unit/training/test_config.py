@@ -51,8 +51,16 @@ def test_the_sdks_own_hyperparameters_are_ignored() -> None:
         pytest.param(["--steps", "6.5"], "steps must be a whole number, not '6.5'", id="a fraction"),
         pytest.param(["--steps", "0"], "steps must be a finite number, 1 or more, not 0", id="too small"),
         pytest.param(["--lr", "nan"], "lr must be a finite number, 0 or more, not nan", id="not finite"),
-        pytest.param(["--precision", "fp8"], "precision must be one of fp32, bf16, bf16_pure, not 'fp8'", id="precision"),
-        pytest.param(["--preset", "huge"], "preset must be one of tiny, llama-1b, llama2-7b, llama2-13b, llama2-70b, not 'huge'", id="preset"),
+        pytest.param(
+            ["--precision", "fp8"],
+            "precision must be one of fp32, bf16, bf16_pure, not 'fp8'",
+            id="precision",
+        ),
+        pytest.param(
+            ["--preset", "huge"],
+            "preset must be one of tiny, llama-1b, llama2-7b, llama2-13b, llama2-70b, not 'huge'",
+            id="preset",
+        ),
         pytest.param(["--steps"], "steps has no value", id="no value at the end"),
         pytest.param(["--seed", "--steps", "3"], "seed has no value", id="no value before another option"),
         pytest.param(["60"], "'60' belongs to no option", id="a value without an option"),
@@ -64,10 +72,10 @@ def test_what_is_wrong_is_told(arguments: list[str], problem: str) -> None:
     assert caught.value.problems == (problem,)
 
 
-def test_a_name_that_is_near_nothing_gets_the_list() -> None:
+def test_for_a_name_that_is_near_nothing_it_says_where_the_list_is() -> None:
     with pytest.raises(ConfigError) as caught:
         TrainConfig.from_arguments(["--zzzz", "9"], {})
-    assert "there are preset, steps, seed" in caught.value.problems[0]
+    assert "unknown option 'zzzz' (train.py --help lists them)" in caught.value.problems[0]
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
@@ -80,4 +88,58 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
 def test_help_names_every_option_with_its_default() -> None:
     lines = describe_options().splitlines()
     assert "--steps (60): steps of the whole job, over all attempts" in lines
-    assert len(lines) == 14
+    assert "--checkpoint_async (true): train on while a checkpoint is written" in lines
+    assert "said" not in "".join(line.partition(" ")[0] for line in lines)
+
+
+def test_every_default_can_be_written_as_text_and_read_again() -> None:
+    words = [word for line in describe_options().splitlines() for word in _default_of(line)]
+    assert TrainConfig.from_arguments(words, {}) == TrainConfig()
+
+
+def _default_of(line: str) -> list[str]:
+    """The option and its default as a command line has them; none for those without."""
+    name, _, rest = line.partition(" (")
+    default = rest.partition("): ")[0]
+    return [f"{name}={default}"] if default else []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        pytest.param(
+            ["--precision", "fp32", "--reduce_dtype", "bf16"],
+            "reduce_dtype bf16 needs precision bf16 or bf16_pure",
+            id="nothing to reduce in bf16",
+        ),
+        pytest.param(
+            ["--shard_group_size", "4"],
+            "shard_group_size needs strategy hybrid_shard or hybrid_shard_zero2",
+            id="groups without a hybrid",
+        ),
+        pytest.param(
+            ["--cpu_offload", "true", "--strategy", "no_shard"],
+            "cpu_offload needs a strategy that shards",
+            id="whole copies on hosts",
+        ),
+        pytest.param(
+            ["--cpu_offload", "maybe"], "cpu_offload must be true or false, not 'maybe'", id="truth"
+        ),
+    ],
+)
+def test_options_that_cannot_be_meant_together_are_refused(arguments: list[str], problem: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        TrainConfig.from_arguments(arguments, {})
+    assert caught.value.problems == (problem,)
+
+
+@pytest.mark.parametrize(("text", "meant"), [("true", "full"), ("False", "none"), ("selective", "selective")])
+def test_activation_checkpointing_may_be_a_yes_or_no(text: str, meant: str) -> None:
+    config = TrainConfig.from_arguments(["--activation_checkpointing", text], {})
+    assert config.activation_checkpointing == meant
+
+
+def test_the_sequence_may_be_shorter_than_the_presets() -> None:
+    config = TrainConfig(sequence_length=64, batch_size=4)
+    assert (config.shape.sequence_length, config.tokens_per_step) == (64, 256)
+    assert TrainConfig().shape.sequence_length == 128

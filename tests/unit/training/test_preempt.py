@@ -2,13 +2,38 @@ import os
 import signal
 
 from training.preempt import EXIT_PREEMPTED, StopRequest
+from training.preempt.agreement import Agreement, Decision
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.seconds = 5.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def _ask() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def test_sigterm_is_remembered_until_somebody_asks() -> None:
     with StopRequest() as stop:
-        assert not stop.agreed()
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert stop.agreed()
+        assert not stop.asked
+        _ask()
+        assert stop.asked
+
+
+def test_the_time_that_is_left_counts_from_the_first_signal() -> None:
+    clock = Clock()
+    with StopRequest(seconds=100.0, clock=clock) as stop:
+        clock.seconds += 50.0
+        assert stop.seconds_left == 100.0
+        _ask()
+        clock.seconds += 30.0
+        _ask()
+        clock.seconds += 10.0
+        assert (stop.seconds_since, stop.seconds_left) == (40.0, 60.0)
 
 
 def test_the_handler_before_it_comes_back() -> None:
@@ -20,3 +45,22 @@ def test_the_handler_before_it_comes_back() -> None:
 
 def test_a_preempted_attempt_looks_as_if_sigterm_had_ended_it() -> None:
     assert EXIT_PREEMPTED == 143
+
+
+def test_a_script_without_a_process_group_decides_alone() -> None:
+    clock = Clock()
+    with StopRequest(seconds=100.0, clock=clock) as stop:
+        agreement = Agreement(stop)
+        assert agreement.now(save=True) == Decision(stop=False, save=True, seconds_left=100.0)
+        _ask()
+        clock.seconds += 1.0
+        assert agreement.now() == Decision(stop=True, save=False, seconds_left=99.0)
+
+
+def test_what_comes_after_the_vote_counts_in_the_next_one() -> None:
+    with StopRequest() as stop:
+        agreement = Agreement(stop)
+        agreement.begin()
+        _ask()
+        assert not agreement.settled().stop
+        assert agreement.now().stop

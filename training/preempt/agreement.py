@@ -1,0 +1,56 @@
+"""All ranks agree on the step after which they stop, or save."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+
+from training.preempt import StopRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The same on every rank."""
+
+    stop: bool
+    """Some rank was asked to."""
+    save: bool
+    """Some rank wants a checkpoint now."""
+    seconds_left: float
+    """Until the first of those that were asked must have left."""
+
+
+class Agreement:
+    """A vote of all ranks that runs beside the work of a step.
+
+    A rank that stopped alone would leave the others waiting for it. The vote is a few numbers on the CPU in
+    a process group of its own, so neither the GPU nor another collective is waited for. Every rank must
+    begin and settle equally often.
+    """
+
+    def __init__(self, stop: StopRequest) -> None:
+        self._stop = stop
+        self._group = dist.new_group(backend="gloo") if dist.is_initialized() else None
+        self._votes = torch.zeros(3, dtype=torch.float64)
+        self._under_way: dist.Work | None = None
+
+    def begin(self, *, save: bool = False) -> None:
+        """Vote. ``save``: this rank wants a checkpoint; usually the first rank alone watches the clock."""
+        self._votes = torch.tensor([self._stop.asked, save, self._stop.seconds_since], dtype=torch.float64)
+        if self._group is not None:
+            self._under_way = dist.all_reduce(
+                self._votes, dist.ReduceOp.MAX, group=self._group, async_op=True
+            )
+
+    def settled(self) -> Decision:
+        """What all ranks voted for in the vote that was begun last."""
+        if self._under_way is not None:
+            self._under_way.wait()
+            self._under_way = None
+        asked, save, seconds_since = self._votes.tolist()
+        return Decision(stop=bool(asked), save=bool(save), seconds_left=self._stop.seconds - seconds_since)
+
+    def now(self, *, save: bool = False) -> Decision:
+        """Begin and settle at once, where there is no work to hide it behind."""
+        self.begin(save=save)
+        return self.settled()
