@@ -1,0 +1,76 @@
+"""Where checkpoints are: the port, the names in it, and what is never done there.
+
+    step-00000020/           a checkpoint; whole when its manifest is there and every file has its size
+        __0_0.distcp ...     the shards, written by torch.distributed.checkpoint, a file or more a rank
+        .metadata            torch's index of them
+        metadata             the same: a mirror may leave out files that begin with a dot
+        manifest.json        written last
+    status.json              how far the job is
+
+Names are relative to the store, with slashes. Checkpoints are written in place and never renamed.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
+
+STATUS = "status.json"
+_PREFIX = "step-"
+_DIGITS = 8
+
+
+class CheckpointStore(Protocol):
+    """A place for the checkpoints of one job. Called from one thread at a time, on any rank."""
+
+    @property
+    def location(self) -> str:
+        """As people write it: a path or ``s3://BUCKET/PREFIX``."""
+
+    @property
+    def is_shared(self) -> bool:
+        """True where every host sees by nature what any host wrote (S3).
+
+        False for directories: each host may have its own, with only its part of a checkpoint.
+        """
+
+    def checkpoints(self) -> list[str]:
+        """The names of all checkpoints here, whole or torn, in any order."""
+
+    def sizes(self, checkpoint: str) -> Mapping[str, int]:
+        """Bytes of each file of it, by its name within the checkpoint; empty when there is none."""
+
+    def read(self, name: str) -> bytes | None:
+        """A small file, e.g. ``step-00000020/manifest.json``; None when it is not there."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """A small file, at once and for good: a reader sees the old one or the new one."""
+
+    def remove(self, checkpoint: str) -> None:
+        """What is here of it, the manifest first, so that half of it is torn; nothing is no error."""
+
+    def writer(self, checkpoint: str) -> StorageWriter:
+        """For torch to write the shards with, from tensors that are on the CPU."""
+
+    def reader(self, checkpoint: str) -> StorageReader: ...
+
+    def explained(self, error: BaseException) -> str | None:
+        """What is wrong with the store and what to do, in words for the user.
+
+        None for an error that is not the store's. Given is what any other method or a reader or writer
+        raised, perhaps pickled on another rank: its ``__context__`` is lost by then.
+        """
+
+
+def name_of(step: int) -> str:
+    return f"{_PREFIX}{step:0{_DIGITS}d}"
+
+
+def is_checkpoint(name: str) -> bool:
+    """Whether a folder of a store is one: ``step-`` and digits."""
+    digits = name.removeprefix(_PREFIX)
+    return name.startswith(_PREFIX) and digits.isascii() and digits.isdigit()
+
+
+def step_of(name: str) -> int:
+    return int(name.removeprefix(_PREFIX))
