@@ -3,9 +3,16 @@
 * TrainingError
   + ConfigError              the hyperparameters are wrong; all that is wrong with them at once
   + CheckpointMismatchError  the newest checkpoint is of another training
+  + CheckpointReadError      there are checkpoints, and none may be used; going back would lose work
+  + CheckpointSaveError      one could not be saved; those before it are untouched
+  + WeightsError             weights cannot be read from, or written to, files of safetensors
+  + DataError                token shards are missing, damaged, out of reach or do not fit the model
 """
 
 from collections.abc import Mapping, Sequence
+
+_SHOWN = 5
+"""Differences that a message lists; it has to fit into 1,024 characters."""
 
 
 class TrainingError(Exception):
@@ -22,8 +29,30 @@ class CheckpointMismatchError(TrainingError):
     """The checkpoint was written with other values of the options that fix what is trained."""
 
     def __init__(self, *, path: str, differences: Mapping[str, tuple[str, str]]) -> None:
-        told = ", ".join(f"{key} was {was}, now {now}" for key, (was, now) in sorted(differences.items()))
+        told = [f"{key} was {was}, now {now}" for key, (was, now) in sorted(differences.items())]
+        more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
         super().__init__(
-            f"checkpoint {path} is of another training: {told}; use another checkpoint directory"
+            f"checkpoint {path} is of another training: {', '.join(told[:_SHOWN])}{more}; "
+            "use another checkpoint directory"
         )
         self.path, self.differences = path, dict(differences)
+
+
+class CheckpointReadError(TrainingError):
+    """Starting from scratch or from an older one would lose work without a word."""
+
+
+class CheckpointSaveError(TrainingError):
+    """Raised on all ranks by whatever comes next: a save, or the wait for this one."""
+
+
+class WeightsError(TrainingError):
+    """Weights to start from, or to leave behind."""
+
+
+class DataError(TrainingError):
+    """The training data cannot be used."""
+
+    def __init__(self, *, place: str, problem: str, remedy: str) -> None:
+        super().__init__(f"data {place}: {problem}; {remedy}")
+        self.place, self.problem, self.remedy = place, problem, remedy
