@@ -10,6 +10,7 @@ from training.config import TrainConfig
 from training.data import Batches, SyntheticLanguage
 from training.errors import ConfigError
 from training.loop import LoopParts, LoopPlan, run_steps
+from training.meter import Meter
 from training.models.init import initialise
 from training.models.llama import Transformer
 from training.optim import make_optimizer
@@ -33,9 +34,13 @@ def run(config: TrainConfig, env: Mapping[str, str], stop: StopRequest) -> int:
         _tell(config, world, model)
         trainer, checkpointer = _make_parts(config, world, model, agreement)
         done = checkpointer.load_newest()
-        reporter = Reporter(config, world=world, trainer=trainer, done=done)
+        meter = Meter(None, newest_step=done)
+        reporter = Reporter(config, world=world, trainer=trainer, meter=meter)
         parts = LoopParts(
-            agree=agreement.now, train_step=trainer.step, report=reporter.report, save=checkpointer.save
+            agree=agreement.now,
+            train_step=reporter.counted(trainer.step),
+            report=reporter.report,
+            save=checkpointer.save,
         )
         end = run_steps(_loop_plan(config), parts, done=done)
         if end.stopped:

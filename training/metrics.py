@@ -1,31 +1,116 @@
-"""The loss line and the definitions by which SageMaker reads it. No torch here: clients import this."""
+"""The lines of the log that machines read, and how they read them. No torch here: clients import this.
 
-from dataclasses import dataclass
+A metric line is `metric step=120 loss=2.345670000 lr=...`: plain ASCII, from the first rank alone. An event
+line is `event {"kind":"resume","step":100}`.
+"""
 
-_NUMBER = r"([0-9.eE+-]+)"
+import json
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from types import MappingProxyType
 
-METRIC_DEFINITIONS: list[dict[str, str]] = [
-    # The leading space keeps e.g. val_loss= from matching.
-    {"Name": "train:loss", "Regex": rf" loss={_NUMBER}"},
-    {"Name": "train:lr", "Regex": rf" lr={_NUMBER}"},
-    {"Name": "train:tokens_per_s", "Regex": rf" tokens_per_s={_NUMBER}"},
-]
-"""For ``metric_definitions=`` of an estimator."""
+_METRIC, _EVENT = "metric ", "event "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class StepMetrics:
+    """Speeds and times are means over the steps since the line before."""
+
     step: int
-    steps: int
     loss: float
     """Nats per token over the batch of this step, over all ranks."""
     lr: float
-    tokens_per_s: float
-    """Over all ranks, since the line before."""
+    grad_norm: float
+    """Of all gradients together, before they are clipped."""
+    tokens: int
+    """Trained on from step 1 to here, over all ranks."""
+    tok_s: float
+    """Over all ranks. Like step_ms without the time that saving held the steps up."""
+    tok_s_gpu: float
+    """Of one rank."""
+    tflops_gpu: float
+    """What the model needs, not what activation checkpointing computes twice."""
+    mfu: float | None
+    """tflops_gpu in percent of the device's dense bf16 peak; None where that is not known, as on CPUs."""
+    step_ms: float
+    data_ms: float
+    """Of step_ms: waited for data."""
+    mem_gib: float
+    """Most of the first rank's device memory that was in use since the start; on CPUs of its process."""
+    ckpt_step: int
+    """Newest checkpoint that is whole; 0: none yet."""
+    ckpt_stall_ms: float
+    """How long the newest save held the steps up; 0: none yet."""
+    goodput: float
+    """Of the time since the job's first start, the share spent in steps that lasted."""
 
     def line(self) -> str:
-        """Plain ASCII, for CloudWatch's regular expressions."""
-        return (
-            f"[step {self.step}/{self.steps}] loss={self.loss:.9f} lr={self.lr:.6e} "
-            f"tokens_per_s={self.tokens_per_s:.0f}"
+        return _METRIC + " ".join(
+            f"{name}={value:{_FORMATS[name]}}" for name, value in self._items() if value is not None
         )
+
+    def as_json(self) -> str:
+        """Unrounded; ``loss_hex`` is the loss to the last bit, as float.hex writes it."""
+        known = {name: value for name, value in self._items() if value is not None}
+        return json.dumps(known | {"loss_hex": self.loss.hex()})
+
+    def _items(self) -> list[tuple[str, float | None]]:
+        return [(one.name, getattr(self, one.name)) for one in fields(self)]
+
+
+_FORMATS = MappingProxyType(
+    {
+        "step": "d",
+        "loss": ".9f",
+        "lr": ".6e",
+        "grad_norm": ".6g",
+        "tokens": "d",
+        "tok_s": ".1f",
+        "tok_s_gpu": ".1f",
+        "tflops_gpu": ".3f",
+        "mfu": ".2f",
+        "step_ms": ".1f",
+        "data_ms": ".1f",
+        "mem_gib": ".2f",
+        "ckpt_step": "d",
+        "ckpt_stall_ms": ".1f",
+        "goodput": ".4f",
+    }
+)
+
+METRIC_DEFINITIONS: list[dict[str, str]] = [
+    # The leading space keeps e.g. val_loss= from matching; other lines have a step= too.
+    {"Name": f"train:{name}", "Regex": rf"{'metric' if name == 'step' else ''} {name}=([0-9.eE+-]+)"}
+    for name in _FORMATS
+]
+"""For ``metric_definitions=`` of an estimator. SageMaker makes a CloudWatch metric of each."""
+
+
+def metrics_in(line: str) -> dict[str, str] | None:
+    """The numbers of a metric line as they are printed, by name; None: it is another line."""
+    if not line.startswith(_METRIC):
+        return None
+    return dict(word.split("=", 1) for word in line.removeprefix(_METRIC).split())
+
+
+class Event(StrEnum):
+    """What happens once or now and then, and is worth a line."""
+
+    WORLD = "world"
+    RESUME = "resume"
+    CHECKPOINT = "checkpoint"
+    PREEMPT = "preempt"
+    PROFILE = "profile"
+    DONE = "done"
+
+
+def event_line(kind: Event, **details: float | str | None) -> str:
+    return _EVENT + json.dumps({"kind": kind, **details}, separators=(",", ":"))
+
+
+def event_in(line: str) -> dict[str, object] | None:
+    """What an event line tells; None: it is another line."""
+    if not line.startswith(_EVENT):
+        return None
+    told: dict[str, object] = json.loads(line.removeprefix(_EVENT))
+    return told

@@ -3,6 +3,7 @@
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 from torch.nn import functional as F
 from torch.nn.utils import clip_grad_norm_
 
@@ -31,6 +32,7 @@ class Trainer:
         self._model, self._optimizer, self._batches = model, optimizer, batches
         self._agreement = agreement
         self._loss = torch.zeros((), dtype=torch.float64, device=world.device)
+        self._grad_norm: Tensor = torch.zeros(())
 
     @property
     def tokens_per_step(self) -> int:
@@ -73,6 +75,11 @@ class Trainer:
         dist.all_reduce(total)
         return total.item()
 
+    def grad_norm(self) -> float:
+        """Of the last step, over all ranks, before clipping; every rank calls, and waits for the device."""
+        norm = self._grad_norm
+        return (norm.full_tensor() if isinstance(norm, DTensor) else norm).item()
+
     def _local_loss(self, inputs: Tensor, targets: Tensor) -> Tensor:
         """This rank's part of the mean over the tokens of all ranks, so parts and gradients just add up."""
         logits = self._model(inputs).float().flatten(0, 1)
@@ -81,7 +88,7 @@ class Trainer:
         return losses.sum(dtype=torch.float64) / self.tokens_per_step
 
     def _update(self, step: int) -> None:
-        clip_grad_norm_(self._model.parameters(), self._config.grad_clip)
+        self._grad_norm = clip_grad_norm_(self._model.parameters(), self._config.grad_clip)
         for group in self._optimizer.param_groups:
             group["lr"] = self.lr(step)
         self._optimizer.step()

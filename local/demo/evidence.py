@@ -7,16 +7,16 @@ from pathlib import Path
 import boto3
 
 from local.evidence import Document, log_lines
+from training.metrics import metrics_in
 
-_LOSS = re.compile(r"^\[step (\d+)/\d+\] loss=([0-9.eE+-]+) ")
 _RESUMED = re.compile(r"^resumed from step=(\d+) file=(\S+) sha256=([0-9a-f]{64})")
 
 Loss = tuple[int, float]
 
 
 def losses_of(lines: Iterable[str]) -> list[Loss]:
-    """(step, loss) of each loss line."""
-    return [(int(found[1]), float(found[2])) for line in lines if (found := _LOSS.match(line))]
+    """(step, loss) of each metric line."""
+    return [(int(found["step"]), float(found["loss"])) for line in lines if (found := metrics_in(line))]
 
 
 def attempts(

@@ -86,3 +86,16 @@ class Transformer(nn.Module):
         for block in self.blocks.values():
             x = block(x, cosines, sines)
         return self.head(self.norm(x))  # type: ignore[no-any-return]
+
+
+def flops_per_token(shape: ModelShape) -> int:
+    """Of a training step, forward and backward: 6 per weight of a matrix, and 12 per layer for attention.
+
+    As PaLM counts (arXiv 2204.02311, appendix B): no discount for the causal mask, embeddings are free, and
+    what activation checkpointing computes twice counts once.
+    """
+    attention = 2 * shape.width * shape.head_width * (shape.heads + shape.kv_heads)
+    feed_forward = 3 * shape.width * shape.hidden
+    weights = shape.layers * (attention + feed_forward) + shape.width * shape.vocabulary
+    mixing = shape.layers * shape.heads * shape.head_width * shape.sequence_length
+    return 6 * weights + 12 * mixing

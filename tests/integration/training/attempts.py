@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Self
 
 import training
+from training.metrics import metrics_in
 
-_LOSS = re.compile(r"\[step (\d+)/\d+\] loss=(\S+)")
 _RESUMED = re.compile(r"resumed from step=(\d+) file=(\S+) sha256=(\S+)")
 
 
@@ -25,7 +25,7 @@ class Attempt:
     @property
     def losses(self) -> dict[int, str]:
         """As printed: equal text is equal numbers."""
-        return {int(found[1]): found[2] for line in self.lines if (found := _LOSS.match(line))}
+        return {int(found["step"]): found["loss"] for line in self.lines if (found := metrics_in(line))}
 
     @property
     def resumed_from(self) -> tuple[int, str, str] | None:
@@ -83,7 +83,7 @@ class Job:
         lines = []
         for line in process.stdout:
             lines.append(line.rstrip())
-            if line.startswith(f"[step {step}/"):
+            if line.startswith(f"metric step={step} "):
                 process.send_signal(sent)
                 break
         rest = finished(process)
