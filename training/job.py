@@ -18,8 +18,9 @@ from training.parallel import shard
 from training.preempt import EXIT_PREEMPTED, StopRequest
 from training.preempt.agreement import Agreement
 from training.report import Reporter
-from training.results import gathered_weights, write_results
+from training.results import write_metrics
 from training.trainer import Trainer
+from training.weights import export_weights
 from training.world import World, joined_world
 
 
@@ -130,8 +131,9 @@ def _tell(config: TrainConfig, world: World, model: Transformer) -> None:
 
 
 def _finish(config: TrainConfig, *, world: World, model: Transformer, loss: float | None) -> None:
-    weights = gathered_weights(model)
+    if config.export:
+        export_weights(model, config.model_dir, config.shape)
     if world.is_first:
         metrics = {"preset": config.preset, "seed": config.seed, "steps": config.steps, "loss": loss}
-        write_results(config.model_dir, weights=weights, metrics=metrics)
+        write_metrics(config.model_dir, metrics)
         print(f"completed step={config.steps}", flush=True)

@@ -6,13 +6,13 @@ from torch.nn import functional as F
 
 from training.presets import ModelShape
 
-_ROPE_BASE = 10_000.0
-_NORM_EPSILON = 1e-5
+ROPE_BASE = 10_000.0
+NORM_EPSILON = 1e-5
 
 
 def rotary_angles(length: int, head_width: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Cosines and sines of shape (length, head_width / 2), in fp32 whatever the model's precision."""
-    rates = _ROPE_BASE ** (-torch.arange(0, head_width, 2, device=device).float() / head_width)
+    rates = ROPE_BASE ** (-torch.arange(0, head_width, 2, device=device).float() / head_width)
     angles = torch.outer(torch.arange(length, device=device).float(), rates)
     return angles.cos(), angles.sin()
 
@@ -59,9 +59,9 @@ class FeedForward(nn.Module):
 class Block(nn.Module):
     def __init__(self, shape: ModelShape) -> None:
         super().__init__()
-        self.attention_norm = nn.RMSNorm(shape.width, eps=_NORM_EPSILON)
+        self.attention_norm = nn.RMSNorm(shape.width, eps=NORM_EPSILON)
         self.attention = Attention(shape)
-        self.feed_forward_norm = nn.RMSNorm(shape.width, eps=_NORM_EPSILON)
+        self.feed_forward_norm = nn.RMSNorm(shape.width, eps=NORM_EPSILON)
         self.feed_forward = FeedForward(shape)
 
     def forward(self, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
@@ -76,7 +76,7 @@ class Transformer(nn.Module):
         self.embedding = nn.Embedding(shape.vocabulary, shape.width)
         # A dictionary, not a list: names stay when a part of the blocks is taken out.
         self.blocks = nn.ModuleDict({str(layer): Block(shape) for layer in range(shape.layers)})
-        self.norm = nn.RMSNorm(shape.width, eps=_NORM_EPSILON)
+        self.norm = nn.RMSNorm(shape.width, eps=NORM_EPSILON)
         self.head = nn.Linear(shape.width, shape.vocabulary, bias=False)
 
     def forward(self, tokens: Tensor) -> Tensor:

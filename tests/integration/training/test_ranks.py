@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from tests.integration.training.attempts import Attempt, Job
 
@@ -51,7 +52,7 @@ def test_two_ranks_agree_to_stop_and_one_rank_goes_on(tmp_path: Path) -> None:
     assert resumed.exit_code == 0, resumed.errors
     assert min(resumed.losses) == last + 1
     assert _apart(alone, resumed) <= 1e-6
-    model = torch.load(job.root / "model/model.pt")
+    model = load_file(job.root / "model/model.safetensors")
     assert all(one.dtype is torch.float32 for one in model.values())
 
 

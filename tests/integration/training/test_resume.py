@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file
 
 from tests.integration.training.attempts import Job, finished
 
@@ -50,7 +51,7 @@ def test_killed_then_stopped_then_finished_it_is_bit_for_bit_the_uninterrupted_r
 
     metrics = json.loads((job.root / "model/metrics.json").read_bytes())
     assert f"{metrics['loss']:.9f}" == whole.losses[12]
-    weights = [torch.load(one.root / "model/model.pt") for one in (job, reference)]
+    weights = [load_file(one.root / "model/model.safetensors") for one in (job, reference)]
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[1])
     assert whole.errors == resumed.errors == ""
 
