@@ -60,6 +60,13 @@ def test_the_table_agrees_with_what_ec2_says(ec2: dict[str, Any]) -> None:
         )
         said = (device["Name"], device["Count"], device["MemoryInfo"]["SizeInMiB"])
         assert (name, found.kind, found.count, found.memory_mib) == (name, *said)
+        if found.host_gib is not None:
+            assert (name, found.host_gib * 1024) == (name, described["MemoryInfo"]["SizeInMiB"])
+
+
+def test_the_memory_of_every_host_with_gpus_is_known_but_of_the_oldest_and_the_newest() -> None:
+    unknown = {name for name, found in BY_TYPE.items() if found.are_gpus and found.host_gib is None}
+    assert {name.rpartition(".")[0] for name in unknown} == {"ml.p2", "ml.p6e-gb200"}
 
 
 def test_every_priced_type_is_known() -> None:

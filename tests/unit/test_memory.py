@@ -2,8 +2,17 @@
 
 import pytest
 from trainmaster.accelerators import BY_TYPE
-from trainmaster.memory import BytesPerRank, Cluster, Estimate, cluster_of, estimate, remedy
-from trainmaster.training_runs import PRESETS, ModelShape, Precision, Run, Strategy, run_of
+from trainmaster.memory import BytesPerRank, Cluster, Estimate, cluster_of, estimate
+from trainmaster.training_runs import (
+    PRESETS,
+    ActivationCheckpointing,
+    ModelShape,
+    Precision,
+    ReduceDtype,
+    Run,
+    Strategy,
+    run_of,
+)
 
 GIB = 2**30
 SMALL = ModelShape(
@@ -11,26 +20,39 @@ SMALL = ModelShape(
 )  # 592 parameters a block, 168 in the root
 
 
-def cluster(hosts: int = 1, ranks: int = 4, memory: int = 10**9) -> Cluster:
-    return Cluster(hosts=hosts, ranks_per_host=ranks, memory_bytes=memory)
+def cluster(hosts: int = 1, ranks: int = 4, memory: int = 10**9, host_memory: int | None = None) -> Cluster:
+    return Cluster(hosts=hosts, ranks_per_host=ranks, memory_bytes=memory, host_memory_bytes=host_memory)
+
+
+STEP = 2 * 4 * 368 + 400 + 1352 * 2 + 592 * 6
+"""Bytes that a step of SMALL needs on top of the state, with one sequence a rank."""
 
 
 def test_a_small_model_by_hand() -> None:
     assert (SMALL.block_params, SMALL.root_params, SMALL.params) == (592, 168, 1352)
     found = estimate(Run(shape=SMALL, batch_size=8), cluster(hosts=2, memory=100_000))
-    # Of 8 ranks each holds 169 parameters and one sequence of 4 tokens. A block keeps of each token
-    # (5 * 8 + 2 * 4 + 4 * 16) * 2 + (2 * 17 + 2) * 4 = 368 bytes; logits are 4 * 10 * (2 + 8) bytes; gathered
-    # are the root and two blocks in bf16.
-    step = 2 * 4 * 368 + 400 + 1352 * 2
-    state = BytesPerRank(params=676, grads=676, optimizer=1352, activations=step)
+    # Of 8 ranks the first holds of each block 1 of 8 rows of query, output and down (8 + 8 + 16 numbers),
+    # 1 of 4 of key and value (8 + 8), 2 of 16 of gate and up (16 + 16), 1 of each norm: 82; of the root 2 of
+    # 10 rows of embedding and head (16 + 16) and 1 of the norm: 33. In all 197, and one sequence of 4 tokens.
+    # A block keeps of each token (5 * 8 + 2 * 4 + 4 * 16) * 2 + (2 * 17 + 2) * 4 = 368 bytes; logits are
+    # 4 * 10 * (2 + 8) bytes; gathered are the root and two blocks in bf16; gradients of a block are 2 bytes,
+    # and 4 more on their way to their shards.
+    state = BytesPerRank(params=788, grads=788, optimizer=1576, activations=STEP)
+    assert STEP == 9600
     assert found == Estimate(
         params=1352,
         world_size=8,
         bytes_per_rank=state,
+        host_bytes_per_rank=0,
         checkpoint_bytes=1352 * 12,
-        fits=True,
-        headroom_bytes=92_000 - 676 - 676 - 1352 - step,
+        headroom_bytes=92_000 - 788 - 788 - 1576 - 9600,
     )
+    assert found.fits
+
+
+def test_what_is_missing_is_a_negative_headroom() -> None:
+    found = estimate(Run(shape=SMALL, batch_size=8), cluster(hosts=2, memory=10_000))
+    assert (found.fits, found.headroom_bytes) == (False, 9_200 - 788 - 788 - 1576 - 9600)
 
 
 @pytest.mark.parametrize(
@@ -69,46 +91,78 @@ def test_a_checkpoint_is_12_bytes_a_parameter_whatever_the_ranks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "shards"),
+    ("strategy", "group", "numbers"),
     [
-        (Strategy.FULL_SHARD, 8),
-        (Strategy.SHARD_GRAD_OP, 8),
-        (Strategy.HYBRID_SHARD, 4),
-        (Strategy.HYBRID_SHARD_ZERO2, 4),
-        (Strategy.NO_SHARD, 1),
+        (Strategy.FULL_SHARD, 0, 197),
+        (Strategy.SHARD_GRAD_OP, 0, 197),
+        (Strategy.HYBRID_SHARD, 0, 346),
+        (Strategy.HYBRID_SHARD_ZERO2, 0, 346),
+        (Strategy.HYBRID_SHARD, 2, 676),
+        (Strategy.HYBRID_SHARD, 8, 197),
+        (Strategy.NO_SHARD, 0, 1352),
     ],
 )
-def test_a_strategy_says_among_how_many_ranks_the_state_is_divided(strategy: Strategy, shards: int) -> None:
-    found = estimate(Run(shape=SMALL, strategy=strategy), cluster(hosts=2)).bytes_per_rank
-    assert (found.params, found.grads, found.optimizer) == (
-        1352 // shards * 4,
-        1352 // shards * 4,
-        1352 // shards * 8,
-    )
+def test_a_strategy_says_among_how_many_ranks_the_state_is_divided(
+    strategy: Strategy, group: int, numbers: int
+) -> None:
+    run = Run(shape=SMALL, strategy=strategy, shard_group_size=group)
+    found = estimate(run, cluster(hosts=2)).bytes_per_rank
+    assert (found.params, found.grads, found.optimizer) == (numbers * 4, numbers * 4, numbers * 8)
 
 
-def test_gathered_weights_are_those_of_two_blocks_or_all_of_them() -> None:
+@pytest.mark.parametrize("strategy", [Strategy.SHARD_GRAD_OP, Strategy.HYBRID_SHARD_ZERO2, Strategy.NO_SHARD])
+def test_gathered_weights_are_those_of_two_blocks_or_all_of_them(strategy: Strategy) -> None:
     deep = ModelShape(layers=10, width=8, heads=2, kv_heads=1, hidden=16, vocabulary=10, sequence_length=4)
     few, every = (
-        estimate(Run(shape=deep, strategy=strategy), cluster()).bytes_per_rank.activations
-        for strategy in (Strategy.FULL_SHARD, Strategy.SHARD_GRAD_OP)
+        estimate(Run(shape=deep, strategy=one), cluster()).bytes_per_rank.activations
+        for one in (Strategy.FULL_SHARD, strategy)
     )
     assert every - few == 8 * 592 * 2
 
 
-def test_activation_checkpointing_keeps_the_inputs_of_blocks_and_one_block() -> None:
-    plain, lean = (
-        estimate(Run(shape=SMALL, activation_checkpointing=on), cluster(hosts=2)).bytes_per_rank.activations
-        for on in (False, True)
+def test_gradients_that_are_summed_in_bf16_are_half_as_large_on_their_way() -> None:
+    wide, lean = (
+        estimate(Run(shape=SMALL, reduce_dtype=kind), cluster()).bytes_per_rank.activations
+        for kind in (ReduceDtype.FP32, ReduceDtype.BF16)
     )
-    assert plain - lean == 2 * 4 * 368 - (2 * 4 * 8 * 2 + 4 * 368)
+    assert wide - lean == 592 * 2
+
+
+@pytest.mark.parametrize(
+    ("mode", "saved"),
+    [
+        # Of each of 2 blocks its input, 8 numbers a token; and one block whole.
+        (ActivationCheckpointing.FULL, 2 * 368 - (2 * 8 * 2 + 368)),
+        # Its input, attention with its sums, and what the seven matrices give.
+        (ActivationCheckpointing.SELECTIVE, 2 * 368 - (2 * ((8 * 5 + 4 * 2 + 16 * 2) * 2 + 2 * 4) + 368)),
+    ],
+)
+def test_activation_checkpointing_keeps_less_of_each_token(mode: ActivationCheckpointing, saved: int) -> None:
+    plain, lean = (
+        estimate(Run(shape=SMALL, activation_checkpointing=one), cluster(hosts=2)).bytes_per_rank.activations
+        for one in (ActivationCheckpointing.NONE, mode)
+    )
+    assert plain - lean == 4 * saved
+
+
+def test_offloaded_state_is_in_the_memory_of_the_host_which_its_ranks_share() -> None:
+    run = Run(shape=SMALL, batch_size=8, cpu_offload=True)
+    plenty = cluster(hosts=2, memory=20_000, host_memory=100_000)
+    found = estimate(run, plenty)
+    assert found.bytes_per_rank == BytesPerRank(params=0, grads=0, optimizer=0, activations=9600)
+    assert found.host_bytes_per_rank == 197 * 16
+    assert found.headroom_bytes == 18_400 - 9600  # the GPU is the narrower of the two
+    scarce = estimate(run, cluster(hosts=2, memory=20_000, host_memory=12_000))
+    assert scarce.headroom_bytes == 12_000 * 85 // 100 // 4 - 197 * 16
+    assert not scarce.fits
+    assert estimate(run, cluster(hosts=2, memory=20_000)).fits  # of a host nobody knows nothing is said
 
 
 @pytest.mark.parametrize(("batch", "parts", "sequences"), [(8, 1, 1), (9, 1, 2), (16, 1, 2), (16, 2, 1)])
 def test_a_rank_has_its_part_of_the_batch_rounded_up(batch: int, parts: int, sequences: int) -> None:
     run = Run(shape=SMALL, batch_size=batch, accumulation=parts)
     found = estimate(run, cluster(hosts=2)).bytes_per_rank.activations
-    assert found == sequences * (2 * 4 * 368 + 400) + 1352 * 2
+    assert found == sequences * (2 * 4 * 368 + 400) + 1352 * 2 + 592 * 6
 
 
 def test_hyperparameters_are_read_as_the_sdk_and_as_plain_boto3_write_them() -> None:
@@ -117,19 +171,49 @@ def test_hyperparameters_are_read_as_the_sdk_and_as_plain_boto3_write_them() -> 
         batch_size=64,
         accumulation=4,
         precision=Precision.BF16_PURE,
+        reduce_dtype=ReduceDtype.BF16,
         strategy=Strategy.HYBRID_SHARD,
-        activation_checkpointing=True,
+        shard_group_size=4,
+        activation_checkpointing=ActivationCheckpointing.SELECTIVE,
+        cpu_offload=True,
     )
     plain = {
         "preset": "llama2-7b",
         "batch-size": "64",
+        "sequence_length": "0",
         "gradient_accumulation_steps": "4",
         "precision": "bf16_pure",
+        "reduce_dtype": "bf16",
         "strategy": "hybrid_shard",
-        "activation_checkpointing": "true",
+        "shard_group_size": "4",
+        "activation_checkpointing": "selective",
+        "cpu_offload": "true",
     }
     assert run_of(plain) == run
     assert run_of({key: f'"{value}"' for key, value in plain.items()}) == run
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "run"),
+    [
+        pytest.param(
+            {"activation_checkpointing": "true"},
+            Run(shape=PRESETS["tiny"], activation_checkpointing=ActivationCheckpointing.FULL),
+            id="yes is full",
+        ),
+        pytest.param({"activation_checkpointing": "False"}, Run(shape=PRESETS["tiny"]), id="no is none"),
+        pytest.param(
+            {"sharding_strategy": "_HYBRID_SHARD_ZERO2"},
+            Run(shape=PRESETS["tiny"], strategy=Strategy.HYBRID_SHARD_ZERO2),
+            id="a name of FSDP1",
+        ),
+        pytest.param(
+            {"strategy": "NO_SHARD"}, Run(shape=PRESETS["tiny"], strategy=Strategy.NO_SHARD), id="in capitals"
+        ),
+    ],
+)
+def test_other_words_for_the_same_are_read(hyperparameters: dict[str, str], run: Run) -> None:
+    assert run_of({"preset": "tiny", **hyperparameters}) == run
 
 
 @pytest.mark.parametrize(
@@ -143,6 +227,9 @@ def test_hyperparameters_are_read_as_the_sdk_and_as_plain_boto3_write_them() -> 
         {"preset": "tiny", "batch_size": "9" * 5000},
         {"preset": "tiny", "precision": "fp4"},
         {"preset": "tiny", "strategy": "my_shard"},
+        {"preset": "tiny", "activation_checkpointing": "some"},
+        {"preset": "tiny", "cpu_offload": "perhaps"},
+        {"preset": "tiny", "shard_group_size": "-1"},
         {"preset": "[" * 100_000},
     ],
 )
@@ -152,46 +239,7 @@ def test_what_is_no_run_that_we_know_is_not_judged(hyperparameters: dict[str, ob
 
 def test_one_rank_a_gpu_and_the_smallest_gpu_counts() -> None:
     p5, g5 = BY_TYPE["ml.p5.48xlarge"], BY_TYPE["ml.g5.12xlarge"]
-    assert cluster_of([(p5, 2), (g5, 1)]) == Cluster(hosts=3, ranks_per_host=4, memory_bytes=22_888 * 2**20)
-
-
-@pytest.mark.parametrize(
-    ("run", "hosts", "instance_type", "text"),
-    [
-        pytest.param(
-            Run(shape=PRESETS["llama2-7b"], batch_size=32),
-            1,
-            "ml.p5.48xlarge",
-            "activation_checkpointing true",
-            id="fewer activations",
-        ),
-        pytest.param(
-            Run(shape=PRESETS["llama2-7b"], strategy=Strategy.NO_SHARD, activation_checkpointing=True),
-            1,
-            "ml.p5.48xlarge",
-            "strategy full_shard",
-            id="more shards",
-        ),
-        pytest.param(
-            Run(shape=PRESETS["llama2-7b"], batch_size=256, activation_checkpointing=True),
-            1,
-            "ml.p5.48xlarge",
-            "batch_size 8",
-            id="a smaller batch",
-        ),
-        pytest.param(
-            Run(shape=PRESETS["llama2-70b"], batch_size=16, activation_checkpointing=True),
-            2,
-            "ml.p5.48xlarge",
-            "3 instances",
-            id="more instances",
-        ),
-        pytest.param(Run(shape=PRESETS["llama2-70b"]), 1, "ml.g4dn.xlarge", None, id="nothing"),
-    ],
-)
-def test_the_smallest_change_that_would_do(
-    run: Run, hosts: int, instance_type: str, text: str | None
-) -> None:
-    small = cluster_of([(BY_TYPE[instance_type], hosts)])
-    assert not estimate(run, small).fits
-    assert remedy(run, small) == text
+    assert cluster_of([(p5, 2), (g5, 1)]) == Cluster(
+        hosts=3, ranks_per_host=4, memory_bytes=22_888 * 2**20, host_memory_bytes=192 * 2**30
+    )
+    assert cluster_of([(p5, 1), (BY_TYPE["ml.p2.xlarge"], 1)]).host_memory_bytes is None

@@ -1,12 +1,13 @@
 """The shipped table: which accelerators SageMaker's instance types have, how many, and their memory.
 
-Figures are those of EC2's DescribeInstanceTypes (``GpuInfo``, ``NeuronInfo``) for the type without ``ml.``;
-families say where theirs come from instead. Memory is that of the device: a process can use a little less.
+Figures are those of EC2's DescribeInstanceTypes (``GpuInfo``, ``NeuronInfo``, ``MemoryInfo``) for the type
+without ``ml.``; families say where theirs come from instead. Memory is that of the device: a process can use
+a little less.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 EC2 = "Amazon EC2 API, DescribeInstanceTypes"
@@ -25,6 +26,12 @@ class Accelerators:
     memory_mib: int
     """Of one accelerator."""
     are_gpus: bool
+    host_gib: int | None
+    """Memory of the instance itself; None: not in the table."""
+
+    @property
+    def host_memory_bytes(self) -> int | None:
+        return None if self.host_gib is None else self.host_gib * 2**30
 
     @property
     def memory_bytes(self) -> int:
@@ -42,6 +49,8 @@ class Family:
     """Of one accelerator."""
     counts: Mapping[str, int]
     """By what stands behind the family in the type's name."""
+    host_gib: Mapping[str, int] = field(default_factory=dict)
+    """Memory of the instance, likewise; empty where nobody asked for it yet."""
     are_gpus: bool = True
     source: str = EC2
 
@@ -56,6 +65,25 @@ _EIGHT_AT_48XLARGE = {
     "24xlarge": 4,
     "48xlarge": 8,
 }
+_HOST_16_TO_768 = {
+    "xlarge": 16,
+    "2xlarge": 32,
+    "4xlarge": 64,
+    "8xlarge": 128,
+    "12xlarge": 192,
+    "16xlarge": 256,
+    "24xlarge": 384,
+    "48xlarge": 768,
+}
+_HOST_32_TO_1536 = {size: 2 * gib for size, gib in _HOST_16_TO_768.items()}
+_HOST_64_TO_2048 = {
+    "2xlarge": 64,
+    "4xlarge": 128,
+    "8xlarge": 256,
+    "12xlarge": 512,
+    "24xlarge": 1024,
+    "48xlarge": 2048,
+}
 _ONE_TO_EIGHT = {"2xlarge": 1, "4xlarge": 1, "8xlarge": 1, "12xlarge": 2, "24xlarge": 4, "48xlarge": 8}
 
 FAMILIES = (
@@ -64,13 +92,30 @@ FAMILIES = (
         kind="T4",
         memory_mib=16_384,
         counts={"xlarge": 1, "2xlarge": 1, "4xlarge": 1, "8xlarge": 1, "12xlarge": 4, "16xlarge": 1},
+        host_gib=_HOST_16_TO_768,
     ),
-    Family(name="ml.g5", kind="A10G", memory_mib=22_888, counts=_EIGHT_AT_48XLARGE),
-    Family(name="ml.g6", kind="L4", memory_mib=22_888, counts=_EIGHT_AT_48XLARGE),
-    Family(name="ml.gr6", kind="L4", memory_mib=22_888, counts={"4xlarge": 1, "8xlarge": 1}),
-    Family(name="ml.g6e", kind="L40S", memory_mib=45_776, counts=_EIGHT_AT_48XLARGE),
-    Family(name="ml.g7", kind="RTX PRO 4500", memory_mib=32_768, counts=_ONE_TO_EIGHT),
-    Family(name="ml.g7e", kind="RTX PRO Server 6000", memory_mib=98_304, counts=_ONE_TO_EIGHT),
+    Family(name="ml.g5", kind="A10G", memory_mib=22_888, counts=_EIGHT_AT_48XLARGE, host_gib=_HOST_16_TO_768),
+    Family(name="ml.g6", kind="L4", memory_mib=22_888, counts=_EIGHT_AT_48XLARGE, host_gib=_HOST_16_TO_768),
+    Family(
+        name="ml.gr6",
+        kind="L4",
+        memory_mib=22_888,
+        counts={"4xlarge": 1, "8xlarge": 1},
+        host_gib={"4xlarge": 128, "8xlarge": 256},
+    ),
+    Family(
+        name="ml.g6e", kind="L40S", memory_mib=45_776, counts=_EIGHT_AT_48XLARGE, host_gib=_HOST_32_TO_1536
+    ),
+    Family(
+        name="ml.g7", kind="RTX PRO 4500", memory_mib=32_768, counts=_ONE_TO_EIGHT, host_gib=_HOST_16_TO_768
+    ),
+    Family(
+        name="ml.g7e",
+        kind="RTX PRO Server 6000",
+        memory_mib=98_304,
+        counts=_ONE_TO_EIGHT,
+        host_gib=_HOST_64_TO_2048,
+    ),
     Family(
         name="ml.p2",
         kind="K80",
@@ -83,16 +128,45 @@ FAMILIES = (
         kind="V100",
         memory_mib=16_384,
         counts={"2xlarge": 1, "8xlarge": 4, "16xlarge": 8},
+        host_gib={"2xlarge": 61, "8xlarge": 244, "16xlarge": 488},
         source=INSTANCE_PAGE,
     ),
-    Family(name="ml.p3dn", kind="V100", memory_mib=32_768, counts={"24xlarge": 8}),
-    Family(name="ml.p4d", kind="A100", memory_mib=40_960, counts={"24xlarge": 8}),
-    Family(name="ml.p4de", kind="A100", memory_mib=81_920, counts={"24xlarge": 8}),
-    Family(name="ml.p5", kind="H100", memory_mib=81_920, counts={"4xlarge": 1, "48xlarge": 8}),
-    Family(name="ml.p5e", kind="H200", memory_mib=144_384, counts={"48xlarge": 8}),
-    Family(name="ml.p5en", kind="H200", memory_mib=144_384, counts={"48xlarge": 8}),
-    Family(name="ml.p6-b200", kind="B200", memory_mib=183_359, counts={"48xlarge": 8}),
-    Family(name="ml.p6-b300", kind="B300", memory_mib=275_040, counts={"48xlarge": 8}),
+    Family(
+        name="ml.p3dn", kind="V100", memory_mib=32_768, counts={"24xlarge": 8}, host_gib={"24xlarge": 768}
+    ),
+    Family(
+        name="ml.p4d", kind="A100", memory_mib=40_960, counts={"24xlarge": 8}, host_gib={"24xlarge": 1152}
+    ),
+    Family(
+        name="ml.p4de", kind="A100", memory_mib=81_920, counts={"24xlarge": 8}, host_gib={"24xlarge": 1152}
+    ),
+    Family(
+        name="ml.p5",
+        kind="H100",
+        memory_mib=81_920,
+        counts={"4xlarge": 1, "48xlarge": 8},
+        host_gib={"4xlarge": 256, "48xlarge": 2048},
+    ),
+    Family(
+        name="ml.p5e", kind="H200", memory_mib=144_384, counts={"48xlarge": 8}, host_gib={"48xlarge": 2048}
+    ),
+    Family(
+        name="ml.p5en", kind="H200", memory_mib=144_384, counts={"48xlarge": 8}, host_gib={"48xlarge": 2048}
+    ),
+    Family(
+        name="ml.p6-b200",
+        kind="B200",
+        memory_mib=183_359,
+        counts={"48xlarge": 8},
+        host_gib={"48xlarge": 2048},
+    ),
+    Family(
+        name="ml.p6-b300",
+        kind="B300",
+        memory_mib=275_040,
+        counts={"48xlarge": 8},
+        host_gib={"48xlarge": 4096},
+    ),
     Family(
         name="ml.p6e-gb200",
         kind="B200",
@@ -135,7 +209,11 @@ FAMILIES = (
 BY_TYPE: Mapping[str, Accelerators] = MappingProxyType(
     {
         f"{family.name}.{size}": Accelerators(
-            kind=family.kind, count=count, memory_mib=family.memory_mib, are_gpus=family.are_gpus
+            kind=family.kind,
+            count=count,
+            memory_mib=family.memory_mib,
+            are_gpus=family.are_gpus,
+            host_gib=family.host_gib.get(size),
         )
         for family in FAMILIES
         for size, count in family.counts.items()

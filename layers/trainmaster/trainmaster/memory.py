@@ -1,25 +1,31 @@
-"""How much GPU memory the training program needs on each rank: closed arithmetic, nothing is run.
+"""How much memory the training program needs on each rank: closed arithmetic, nothing is run.
 
 State is exact: a parameter costs 4 bytes of fp32 weight, 4 of gradient and 8 of AdamW's two moments, and with
-``bf16_pure`` 2, 2 and 6 (bf16 moments and the rest of Kahan's sum); sharding divides it. What a step needs
-on top is estimated: tensors kept for the backward pass (counted from the model's code), gathered weights and
-logits. Sources: PyTorch documentation, fully_shard; Korthikanti et al., Reducing Activation Recomputation in
-Large Transformer Models, arXiv 2205.05198.
+``bf16_pure`` 2, 2 and 6 (bf16 moments and the rest of Kahan's sum); sharding divides it by rows, and the rank
+with most rows counts. What a step needs on top is estimated: tensors kept for the backward pass (counted from
+the model's code), gathered weights, gradients on their way to their shards, and logits. Sources: PyTorch
+documentation, fully_shard; Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models,
+arXiv 2205.05198.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from trainmaster.accelerators import Accelerators
-from trainmaster.training_runs import ModelShape, Precision, Run, Strategy
+from trainmaster.training_runs import (
+    ActivationCheckpointing,
+    ModelShape,
+    Precision,
+    ReduceDtype,
+    Run,
+    Strategy,
+)
 
 USABLE_PERCENT = 92
 """Of a GPU's memory; the rest goes to the CUDA context, NCCL's buffers and fragmentation. A guess."""
-MOST_HOSTS = 128
-"""As far as the search for what would do goes."""
+USABLE_HOST_PERCENT = 85
+"""Of a host's memory under cpu_offload; the rest is the system's, the processes' and the data's. A guess."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +36,8 @@ class Cluster:
     ranks_per_host: int
     memory_bytes: int
     """Of the smallest GPU."""
+    host_memory_bytes: int | None = None
+    """Of the smallest host; None: unknown, and then not judged."""
 
     @property
     def world_size(self) -> int:
@@ -38,6 +46,8 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BytesPerRank:
+    """On the GPU."""
+
     params: int
     grads: int
     optimizer: int
@@ -55,65 +65,90 @@ class Estimate:
     """Of the whole model."""
     world_size: int
     bytes_per_rank: BytesPerRank
+    host_bytes_per_rank: int
+    """What cpu_offload keeps in the host's memory instead."""
     checkpoint_bytes: int
     """Of all ranks together: weights and optimizer."""
-    fits: bool
     headroom_bytes: int
-    """What is left of the usable memory of a GPU; negative: what is missing."""
+    """What is left for a rank of the usable memory of its GPU, or of its part of the host where that is less;
+    negative: what is missing."""
+
+    @property
+    def fits(self) -> bool:
+        return self.headroom_bytes >= 0
 
 
 _STATE = {Precision.FP32: (4, 4, 8), Precision.BF16: (4, 4, 8), Precision.BF16_PURE: (2, 2, 6)}
 """Bytes of weight, gradient and optimizer of one parameter."""
-_KEEPS_GATHERED = {Strategy.SHARD_GRAD_OP, Strategy.HYBRID_SHARD_ZERO2}
+_KEEPS_GATHERED = {Strategy.SHARD_GRAD_OP, Strategy.HYBRID_SHARD_ZERO2, Strategy.NO_SHARD}
+"""From a block's forward to its backward pass; of no_shard the copies in the precision of the computation."""
 
 
 def estimate(run: Run, cluster: Cluster) -> Estimate:
     weight, gradient, optimizer = _STATE[run.precision]
     params = run.shape.params
-    own = math.ceil(params / _shards(run.strategy, cluster))
+    own = run.shape.largest_shard(shards(run, cluster))
+    on_gpu = 0 if run.cpu_offload else own
     per_rank = BytesPerRank(
-        params=own * weight,
-        grads=own * gradient,
-        optimizer=own * optimizer,
+        params=on_gpu * weight,
+        grads=on_gpu * gradient,
+        optimizer=on_gpu * optimizer,
         activations=_step_bytes(run, cluster),
     )
-    headroom = cluster.memory_bytes * USABLE_PERCENT // 100 - per_rank.total
+    on_host = (own - on_gpu) * (weight + gradient + optimizer)
     return Estimate(
         params=params,
         world_size=cluster.world_size,
         bytes_per_rank=per_rank,
+        host_bytes_per_rank=on_host,
         checkpoint_bytes=params * (weight + optimizer),
-        fits=headroom >= 0,
-        headroom_bytes=headroom,
+        headroom_bytes=_headroom(cluster, gpu=per_rank.total, host=on_host),
     )
 
 
-def _shards(strategy: Strategy, cluster: Cluster) -> int:
-    match strategy:
+def shards(run: Run, cluster: Cluster) -> int:
+    """Among how many ranks a parameter is divided."""
+    match run.strategy:
         case Strategy.FULL_SHARD | Strategy.SHARD_GRAD_OP:
             return cluster.world_size
         case Strategy.HYBRID_SHARD | Strategy.HYBRID_SHARD_ZERO2:
-            return cluster.ranks_per_host
+            return min(run.shard_group_size or cluster.ranks_per_host, cluster.world_size)
         case Strategy.NO_SHARD:
             return 1
 
 
+def _headroom(cluster: Cluster, *, gpu: int, host: int) -> int:
+    left = cluster.memory_bytes * USABLE_PERCENT // 100 - gpu
+    if host and cluster.host_memory_bytes is not None:
+        share = cluster.host_memory_bytes * USABLE_HOST_PERCENT // 100 // cluster.ranks_per_host
+        left = min(left, share - host)
+    return left
+
+
 def _step_bytes(run: Run, cluster: Cluster) -> int:
-    """Gathered weights, what the backward pass needs of the forward pass, logits and their gradients."""
+    """Gathered weights, gradients, what the backward pass needs of the forward pass, logits and theirs."""
     shape = run.shape
     width = 4 if run.precision is Precision.FP32 else 2
     sequences = math.ceil(run.batch_size / (cluster.world_size * run.accumulation))
     tokens = sequences * shape.sequence_length
-    block = tokens * _kept_per_token(shape, width)
-    if run.activation_checkpointing:
-        kept = shape.layers * tokens * shape.width * width + block
-    else:
-        kept = shape.layers * block
     logits = tokens * shape.vocabulary * (width + 8)  # as computed; in fp32; their logarithms or gradients
-    return _gathered_bytes(run, cluster, width) + kept + logits
+    return _gathered_bytes(run, width) + _gradient_bytes(run, width) + tokens * _kept(run, width) + logits
 
 
-def _kept_per_token(shape: ModelShape, width: int) -> int:
+def _kept(run: Run, width: int) -> int:
+    """Bytes of a token that the backward pass needs, and of the block that it computes again."""
+    shape = run.shape
+    block = kept_per_token(shape, width)
+    match run.activation_checkpointing:
+        case ActivationCheckpointing.NONE:
+            return shape.layers * block
+        case ActivationCheckpointing.SELECTIVE:
+            return shape.layers * kept_selectively_per_token(shape, width) + block
+        case ActivationCheckpointing.FULL:
+            return shape.layers * shape.width * width + block
+
+
+def kept_per_token(shape: ModelShape, width: int) -> int:
     """Of one block: inputs of matrices, attention and the gate; each norm two vectors and a number in fp32.
 
     Fused kernels of a GPU may keep less. Attention keeps a sum per head.
@@ -123,47 +158,32 @@ def _kept_per_token(shape: ModelShape, width: int) -> int:
     return inputs * width + (norms + shape.heads) * 4
 
 
-def _gathered_bytes(run: Run, cluster: Cluster, width: int) -> int:
+def kept_selectively_per_token(shape: ModelShape, width: int) -> int:
+    """Of one block: its input, what its seven matrices give, attention and its sum per head."""
+    matrices = 3 * shape.width + 2 * shape.kv_width + 2 * shape.hidden
+    return (2 * shape.width + matrices) * width + shape.heads * 4
+
+
+def _gathered_bytes(run: Run, width: int) -> int:
     """Whole weights beside the shards: all of them, or the root's and those of this block and the next."""
-    if _shards(run.strategy, cluster) == 1 and run.precision is not Precision.BF16:
-        return 0
     if run.strategy in _KEEPS_GATHERED:
         return run.shape.params * width
     return (run.shape.root_params + min(2, run.shape.layers) * run.shape.block_params) * width
 
 
+def _gradient_bytes(run: Run, width: int) -> int:
+    """Those of a block, as computed and as they are summed over the ranks."""
+    summed_in = 2 if run.reduce_dtype is ReduceDtype.BF16 else 4
+    return run.shape.block_params * (width + summed_in)
+
+
 def cluster_of(instances: Sequence[tuple[Accelerators, int]]) -> Cluster:
     """Of instances and their counts; where they differ the smallest speaks for all."""
+    hosts = [one.host_memory_bytes for one, _ in instances]
+    known = [memory for memory in hosts if memory is not None]
     return Cluster(
         hosts=sum(count for _, count in instances),
         ranks_per_host=min(one.count for one, _ in instances),
         memory_bytes=min(one.memory_bytes for one, _ in instances),
+        host_memory_bytes=min(known) if len(known) == len(hosts) else None,
     )
-
-
-def remedy(run: Run, cluster: Cluster) -> str | None:
-    """The smallest change after which it fits; None: nothing of that kind would do."""
-    for text, changed in _changed(run, cluster):
-        if estimate(changed, cluster).fits:
-            return text
-    for hosts in range(cluster.hosts + 1, MOST_HOSTS + 1):
-        wider = replace(cluster, hosts=hosts)
-        for text, changed in (("", run), *_changed(run, wider)):
-            if estimate(changed, wider).fits:
-                return f"{hosts} instances" + (f" with {text}" if text else "")
-    return None
-
-
-def _changed(run: Run, cluster: Cluster) -> Iterator[tuple[str, Run]]:
-    """The run with other hyperparameters, with as few of them as possible first."""
-    least_batch = cluster.world_size * run.accumulation
-    changes: dict[str, dict[str, Any]] = {
-        "activation_checkpointing true": {"activation_checkpointing": True},
-        "strategy full_shard": {"strategy": Strategy.FULL_SHARD},
-        f"batch_size {least_batch}": {"batch_size": min(run.batch_size, least_batch)},
-    }
-    useful = {text: fields for text, fields in changes.items() if replace(run, **fields) != run}
-    for size in range(1, len(useful) + 1):
-        for chosen in combinations(useful, size):
-            fields = {name: value for text in chosen for name, value in useful[text].items()}
-            yield " and ".join(chosen), replace(run, **fields)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
+from typing import NamedTuple
 
 DEFAULT_BATCH_SIZE = 8
 _LONGEST_NUMBER = 9
@@ -18,6 +19,13 @@ class Precision(StrEnum):
     BF16_PURE = "bf16_pure"
 
 
+class ReduceDtype(StrEnum):
+    """What gradients are summed in over the ranks, where the weights are computed in bf16."""
+
+    FP32 = "fp32"
+    BF16 = "bf16"
+
+
 class Strategy(StrEnum):
     """FSDP's words for what is divided among which ranks."""
 
@@ -25,9 +33,27 @@ class Strategy(StrEnum):
     SHARD_GRAD_OP = "shard_grad_op"
     """As full_shard, but the weights stay gathered from forward to backward."""
     HYBRID_SHARD = "hybrid_shard"
-    """full_shard among the ranks of one host."""
+    """full_shard within a group of ranks, those of a host unless it says otherwise."""
     HYBRID_SHARD_ZERO2 = "hybrid_shard_zero2"
     NO_SHARD = "no_shard"
+
+
+class ActivationCheckpointing(StrEnum):
+    """What is computed again in the backward pass instead of being kept."""
+
+    NONE = "none"
+    SELECTIVE = "selective"
+    """All but the costly operations: matrices and attention are kept."""
+    FULL = "full"
+    """Each block, from its input."""
+
+
+class Parameters(NamedTuple):
+    """Some parameters of one shape; a vector has one column. FSDP divides the rows."""
+
+    number: int
+    rows: int
+    columns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,19 +73,44 @@ class ModelShape:
         return self.width // self.heads * self.kv_heads
 
     @property
+    def block(self) -> tuple[Parameters, ...]:
+        """Query, key, value and output; gate, up and output of the feed-forward layer; two norms."""
+        return (
+            Parameters(2, self.width, self.width),
+            Parameters(2, self.kv_width, self.width),
+            Parameters(2, self.hidden, self.width),
+            Parameters(1, self.width, self.hidden),
+            Parameters(2, self.width, 1),
+        )
+
+    @property
+    def root(self) -> tuple[Parameters, ...]:
+        """Embedding, head and the last norm."""
+        return (Parameters(2, self.vocabulary, self.width), Parameters(1, self.width, 1))
+
+    @property
     def block_params(self) -> int:
-        """Four matrices of attention, three of the feed-forward layer, two norms."""
-        attention = 2 * self.width * self.width + 2 * self.width * self.kv_width
-        return attention + 3 * self.width * self.hidden + 2 * self.width
+        return _elements(self.block, shards=1)
 
     @property
     def root_params(self) -> int:
-        """Embedding, head and the last norm."""
-        return 2 * self.vocabulary * self.width + self.width
+        return _elements(self.root, shards=1)
 
     @property
     def params(self) -> int:
-        return self.layers * self.block_params + self.root_params
+        return self.largest_shard(1)
+
+    def largest_shard(self, shards: int) -> int:
+        """Elements on the rank that has most: of each parameter the rows are dealt out, rounded up.
+
+        Source: PyTorch documentation, torch.distributed.fsdp.fully_shard: sharded like torch.chunk on
+        dimension 0, and padded to even sizes.
+        """
+        return self.layers * _elements(self.block, shards) + _elements(self.root, shards)
+
+
+def _elements(parameters: tuple[Parameters, ...], shards: int) -> int:
+    return sum(one.number * -(-one.rows // shards) * one.columns for one in parameters)
 
 
 def _llama(layers: int, width: int, heads: int, hidden: int, *, kv_heads: int | None = None) -> ModelShape:
@@ -98,8 +149,13 @@ class Run:
     accumulation: int = 1
     """Parts that a step is cut into."""
     precision: Precision = Precision.BF16
+    reduce_dtype: ReduceDtype = ReduceDtype.FP32
     strategy: Strategy = Strategy.FULL_SHARD
-    activation_checkpointing: bool = False
+    shard_group_size: int = 0
+    """Ranks of a group of a hybrid strategy; 0: those of a host."""
+    activation_checkpointing: ActivationCheckpointing = ActivationCheckpointing.NONE
+    cpu_offload: bool = False
+    """Weights, gradients and optimizer are in the memory of the host."""
 
 
 def run_of(hyperparameters: Mapping[str, object]) -> Run | None:
@@ -109,16 +165,36 @@ def run_of(hyperparameters: Mapping[str, object]) -> Run | None:
     if shape is None:
         return None
     try:
+        length = _number(given, "sequence_length", 0, at_least=0)
         return Run(
-            shape=replace(shape, sequence_length=_number(given, "sequence_length", shape.sequence_length)),
+            shape=replace(shape, sequence_length=length or shape.sequence_length),
             batch_size=_number(given, "batch_size", DEFAULT_BATCH_SIZE),
             accumulation=_number(given, "gradient_accumulation_steps", 1),
             precision=Precision(given.get("precision", Precision.BF16)),
-            strategy=Strategy(given.get("strategy", Strategy.FULL_SHARD)),
-            activation_checkpointing=given.get("activation_checkpointing", "false").lower() == "true",
+            reduce_dtype=ReduceDtype(given.get("reduce_dtype", ReduceDtype.FP32)),
+            strategy=_strategy(given),
+            shard_group_size=_number(given, "shard_group_size", 0, at_least=0),
+            activation_checkpointing=_activation_checkpointing(given),
+            cpu_offload=_TRUTHS[given.get("cpu_offload", "false").lower()],
         )
-    except ValueError:
+    except (ValueError, KeyError):
         return None  # the training program refuses it, or knows more than we do
+
+
+_TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+def _strategy(given: Mapping[str, str]) -> Strategy:
+    """The program takes FSDP1's names too: FULL_SHARD, _HYBRID_SHARD_ZERO2, and `sharding_strategy`."""
+    text = given.get("strategy", given.get("sharding_strategy", Strategy.FULL_SHARD))
+    return Strategy(text.lower().removeprefix("_"))
+
+
+def _activation_checkpointing(given: Mapping[str, str]) -> ActivationCheckpointing:
+    """It may be a yes or no."""
+    words = {"true": ActivationCheckpointing.FULL, "false": ActivationCheckpointing.NONE}
+    text = given.get("activation_checkpointing", ActivationCheckpointing.NONE)
+    return words.get(text.lower()) or ActivationCheckpointing(text)
 
 
 def _plain(value: object) -> str:
@@ -131,10 +207,10 @@ def _plain(value: object) -> str:
     return read if isinstance(read, str) else text
 
 
-def _number(given: Mapping[str, str], key: str, default: int) -> int:
+def _number(given: Mapping[str, str], key: str, default: int, *, at_least: int = 1) -> int:
     if key not in given:
         return default
     text = given[key]
-    if not (text.isascii() and text.isdigit()) or len(text) > _LONGEST_NUMBER or int(text) < 1:
-        raise ValueError(f"{key} is no number from 1 on")
+    if not (text.isascii() and text.isdigit()) or len(text) > _LONGEST_NUMBER or int(text) < at_least:
+        raise ValueError(f"{key} is no number from {at_least} on")
     return int(text)

@@ -435,8 +435,8 @@ def test_a_model_that_is_too_large_is_told_by_how_much_and_what_would_do() -> No
     assert violation == Violation(
         rule="must_fit",
         field="ResourceConfig.InstanceType",
-        message="needs 140.6 GiB on each of 8 GPUs, 67.0 GiB more than ml.p5.48xlarge has",
-        hint="3 instances would do",
+        message="needs 145.3 GiB on each of 8 GPUs, 71.7 GiB more than ml.p5.48xlarge has",
+        hint="3 instances with batch_size 24 would do",
     )
 
 

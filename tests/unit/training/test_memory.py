@@ -44,5 +44,5 @@ def test_a_block_keeps_for_the_backward_pass_what_is_counted(kind: torch.dtype, 
         for block in model.blocks.values():
             x = block(x, *angles)
     run = training_runs.ModelShape(**dataclasses.asdict(shape))
-    counted = 2 * 3 * 128 * memory._kept_per_token(run, kind.itemsize)
+    counted = 2 * 3 * 128 * memory.kept_per_token(run, kind.itemsize)
     assert sum(storage.nbytes() for storage in kept.values()) == pytest.approx(counted, rel=0.01)

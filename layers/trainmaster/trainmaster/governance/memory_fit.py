@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from trainmaster.accelerators import BY_TYPE, Accelerators
 from trainmaster.governance.forms import Form, forms_of
 from trainmaster.governance.violations import Violation
-from trainmaster.memory import Cluster, cluster_of, estimate, remedy
+from trainmaster.memory import Cluster, cluster_of, estimate
+from trainmaster.memory_remedies import remedy
 from trainmaster.policy.rules import Rules
 from trainmaster.training_runs import Run, run_of
 from trainmaster.validation.sections import Section, section
