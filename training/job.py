@@ -90,11 +90,12 @@ def _make_parts(
     optimizer = make_optimizer(model, weight_decay=config.weight_decay)
     language = SyntheticLanguage(vocabulary=config.shape.vocabulary, seed=config.seed)
     batches = Batches(
-        language=language,
+        corpus=language,
         sequence_length=config.shape.sequence_length,
         size=config.batch_size,
         rank=world.rank,
         ranks=world.size,
+        seed=config.seed,
     )
     checkpointer = Checkpointer(
         CheckpointDirectory(Path(config.checkpoint_dir)),

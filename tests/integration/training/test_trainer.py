@@ -19,11 +19,12 @@ def _trainer(world: World) -> Trainer:
         model=model,
         optimizer=make_optimizer(model, weight_decay=0.1),
         batches=Batches(
-            language=SyntheticLanguage(vocabulary=256, seed=1),
+            corpus=SyntheticLanguage(vocabulary=256, seed=1),
             sequence_length=config.shape.sequence_length,
             size=config.batch_size,
             rank=0,
             ranks=1,
+            seed=1,
         ),
         agreement=Agreement(StopRequest()),
     )

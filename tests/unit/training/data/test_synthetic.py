@@ -5,7 +5,7 @@ from training.data import Batches, SyntheticLanguage
 
 def _batches(*, rank: int = 0, ranks: int = 1, seed: int = 1, size: int = 4) -> Batches:
     language = SyntheticLanguage(vocabulary=256, seed=seed)
-    return Batches(language=language, sequence_length=32, size=size, rank=rank, ranks=ranks)
+    return Batches(corpus=language, seed=seed, sequence_length=32, size=size, rank=rank, ranks=ranks)
 
 
 def test_a_step_sees_the_same_tokens_in_every_attempt() -> None:

@@ -1,0 +1,87 @@
+"""Ranges of shards by way of whole blocks: fetched ahead, checked, kept while they may be needed again."""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from training.data.fetchers import BlockKey, Fetchers
+from training.data.places import Place
+from training.errors import DataError
+from training.shards.index import ShardIndex, checksum
+
+CACHE_BYTES = 192 * 2**20
+"""Of one rank. A window of the order is 64 chunks of 2**19 tokens, not aligned to blocks: at most 128 blocks
+of 1 MiB for uint16 and 192 for uint32."""
+_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    shard: int
+    """Its number in the index."""
+    offset: int
+    size: int
+
+
+class BlockReader:
+    """Any place, one way of reading. For one thread."""
+
+    def __init__(self, place: Place, index: ShardIndex, *, cache_bytes: int = CACHE_BYTES) -> None:
+        self._index = index
+        self._capacity = max(1, cache_bytes // index.block_bytes)
+        self._blocks: OrderedDict[BlockKey, Future[bytes]] = OrderedDict()
+        self._fetchers = Fetchers(_Fetch(place=place, index=index), threads=_THREADS)
+
+    def expect(self, ranges: Sequence[Range]) -> None:
+        """Start to fetch what these need, as far as there is room for it."""
+        keys = dict.fromkeys(key for one in ranges for key in self._keys(one))
+        for key in list(keys)[: self._capacity]:
+            self._block(key)
+
+    def read(self, one: Range) -> bytes:
+        """Raises DataError when a block cannot be read or is not what was written."""
+        parts = []
+        for key in self._keys(one):
+            start = key[1] * self._index.block_bytes
+            block = self._block(key).result()
+            parts.append(block[max(0, one.offset - start) : one.offset + one.size - start])
+        return b"".join(parts)
+
+    def _keys(self, one: Range) -> Iterator[BlockKey]:
+        first = one.offset // self._index.block_bytes
+        last = (one.offset + one.size - 1) // self._index.block_bytes
+        return ((one.shard, block) for block in range(first, last + 1))
+
+    def _block(self, key: BlockKey) -> "Future[bytes]":
+        future = self._blocks.get(key)
+        if future is None:
+            future = self._blocks[key] = self._fetchers.order(key)
+        self._blocks.move_to_end(key)
+        while len(self._blocks) > self._capacity:
+            self._blocks.popitem(last=False)
+        return future
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fetch:
+    """Apart from the reader, so that threads do not keep it alive."""
+
+    place: Place
+    index: ShardIndex
+
+    def __call__(self, key: BlockKey) -> bytes:
+        shard, number = self.index.shards[key[0]], key[1]
+        offset = number * self.index.block_bytes
+        size = min(self.index.block_bytes, shard.bytes - offset)
+        block = self.place.read(shard.name, offset, size)
+        found = f"{checksum(block)} of {len(block)} bytes"
+        wanted = f"{shard.blocks[number]} of {size} bytes"
+        if found != wanted:
+            raise DataError(
+                place=self.place.told,
+                problem=f"{shard.name} is damaged at byte {offset}: its checksum is {found}, "
+                f"the index has {wanted}",
+                remedy="copy this shard again from where it was prepared",
+            )
+        return block
