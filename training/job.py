@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from training.checkpoint import CheckpointDirectory, Checkpointer
+from training.checkpoint import Checkpointer, LocalStore
 from training.config import TrainConfig
 from training.data import Batches, SyntheticLanguage
 from training.errors import ConfigError
@@ -34,7 +34,8 @@ def run(config: TrainConfig, env: Mapping[str, str], stop: StopRequest) -> int:
         model = make_model(config, world)
         _tell(config, world, model)
         trainer, checkpointer = _make_parts(config, world, model, agreement)
-        done = checkpointer.load_newest()
+        resumed = checkpointer.load_newest()
+        done = resumed.step if resumed else 0
         meter = Meter(None, newest_step=done)
         reporter = Reporter(config, world=world, trainer=trainer, meter=meter)
         parts = LoopParts(
@@ -98,11 +99,12 @@ def _make_parts(
         seed=config.seed,
     )
     checkpointer = Checkpointer(
-        CheckpointDirectory(Path(config.checkpoint_dir)),
+        LocalStore(Path(config.checkpoint_dir)),
         model=model,
         optimizer=optimizer,
         # The optimizer's own options come back with its state, so a new value would be ignored.
-        options={name: str(getattr(config, name)) for name in ("preset", "seed", "weight_decay")},
+        guard={name: str(getattr(config, name)) for name in ("preset", "seed", "weight_decay")},
+        asynchronous=False,
         total_steps=config.steps,
     )
     trainer = Trainer(

@@ -1,6 +1,22 @@
-"""Checkpoints that a crash, a stop or a half-finished upload cannot spoil."""
+"""Checkpoints that a crash, a stop or a half-finished upload cannot spoil; for any PyTorch script.
 
-from training.checkpoint.checkpointer import Checkpointer
-from training.checkpoint.directory import Checkpoint, CheckpointDirectory
+Of the rest of the program only its errors are needed here.
+"""
 
-__all__ = ["Checkpoint", "CheckpointDirectory", "Checkpointer"]
+from training.checkpoint.checkpointer import Checkpointer, Resumed
+from training.checkpoint.interval import SaveTimer, next_interval
+from training.checkpoint.local_store import LocalStore
+from training.checkpoint.retention import Retention
+from training.checkpoint.status import JobState
+from training.checkpoint.store import CheckpointStore
+
+__all__ = [
+    "CheckpointStore",
+    "Checkpointer",
+    "JobState",
+    "LocalStore",
+    "Resumed",
+    "Retention",
+    "SaveTimer",
+    "next_interval",
+]

@@ -1,97 +1,160 @@
-"""Saves and loads a sharded model with its optimizer; every rank calls, the first one decides."""
+"""Saves and loads a model with its optimizer, for any script. Every rank makes one and calls alike."""
 
-from collections.abc import Mapping
-from typing import Any
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 
-import torch.distributed as dist
 from torch import nn
-from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
-from torch.distributed.checkpoint.state_dict_loader import load
-from torch.distributed.checkpoint.state_dict_saver import save
 from torch.optim import Optimizer
 
-from training.checkpoint.directory import Checkpoint, CheckpointDirectory, restore_index
-from training.errors import CheckpointMismatchError
+from training.checkpoint import shards
+from training.checkpoint.background import Background
+from training.checkpoint.budget import seconds_needed
+from training.checkpoint.loader import Loader
+from training.checkpoint.manifest import Manifest
+from training.checkpoint.places import found_places
+from training.checkpoint.ranks import Ranks
+from training.checkpoint.retention import Retention
+from training.checkpoint.saver import Saver, judged
+from training.checkpoint.status import JobState, Status, StatusFile
+from training.checkpoint.store import CheckpointStore
+
+_now = partial(datetime.now, UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    step: int
+    carried: Mapping[str, float]
+    """As it was given to the save."""
 
 
 class Checkpointer:
-    """What a resumed run needs beside these weights follows from the step, so nothing else is saved."""
+    """``load_newest`` comes first: it finds what is there, and nothing else may be removed later.
 
-    def __init__(
+    What a resumed run needs beside weights and moments should follow from the step: numbers that differ
+    between ranks cannot be saved.
+    """
+
+    def __init__(  # noqa: PLR0913  all but the first three may be left out
         self,
-        directory: CheckpointDirectory,
+        store: CheckpointStore,
         *,
         model: nn.Module,
         optimizer: Optimizer,
-        options: Mapping[str, str],
-        total_steps: int,
+        guard: Mapping[str, str] | None = None,
+        keep: Retention | None = None,
+        asynchronous: bool = True,
+        total_steps: int = 0,
+        clock: Callable[[], datetime] = _now,
     ) -> None:
-        self._directory, self._model, self._optimizer = directory, model, optimizer
-        self._options, self._total_steps = options, total_steps
+        self._store, self._model, self._optimizer = store, model, optimizer
+        self._guard, self._keep = dict(guard or {}), keep or Retention()
+        self._total_steps, self._clock = total_steps, clock
+        # The thread that saves and the one that trains talk past each other.
+        judge = partial(judged, store=store)
+        self._ranks, self._ranks_of_saves = Ranks(judge), Ranks(judge)
+        if self._ranks.group is None:
+            warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+        self._places = found_places(self._ranks, store)
+        self._staging = shards.Staging() if asynchronous else None
+        self._background = Background()
+        self._saver: Saver | None = None
 
-    def load_newest(self) -> int:
-        """Load the newest whole checkpoint; its step, or 0 without one.
+    @property
+    def newest_step(self) -> int:
+        """Of the newest whole checkpoint; 0 without one."""
+        return max(self._saver.whole, default=0) if self._saver else 0
+
+    def load_newest(self) -> Resumed | None:
+        """Go on from the newest whole checkpoint, whatever the number of ranks was.
 
         Raises:
-            CheckpointMismatchError: It is of another training.
+            CheckpointMismatchError: It is of another training. Nothing was overwritten.
+            CheckpointReadError: It should be usable, and is not.
         """
-        # One rank looks, or two could see different things.
-        chosen: list[Checkpoint | None] = [self._choose() if dist.get_rank() == 0 else None]
-        dist.broadcast_object_list(chosen)
-        checkpoint = chosen[0]
-        if checkpoint is not None:
-            self._load(checkpoint)
-        if dist.get_rank() == 0:
-            _tell(checkpoint)
-        return checkpoint.step if checkpoint else 0
-
-    def save(self, step: int) -> None:
-        """Publish a checkpoint of this step."""
-        save(self._state(), checkpoint_id=self._directory.incomplete(step))
-        if dist.get_rank() == 0:
-            self._directory.publish(step, total_steps=self._total_steps, options=self._options)
-
-    def _choose(self) -> Checkpoint | None:
-        self._directory.clear_incomplete()
-        whole, torn = self._directory.survey()
-        for one in torn:
-            print(f"skipping torn checkpoint {one.name}: {one.reason}", flush=True)
-        if not whole:
-            return None
-        restore_index(whole[0])
-        return whole[0]
-
-    def _load(self, checkpoint: Checkpoint) -> None:
-        self._check(checkpoint)
-        state = self._state()
-        load(state, checkpoint_id=checkpoint.path)
-        set_state_dict(
-            self._model,
-            self._optimizer,
-            model_state_dict=state["model"],
-            optim_state_dict=state["optimizer"],
+        loader = Loader(store=self._store, places=self._places, ranks=self._ranks, guard=self._guard)
+        whole = loader.load(self._model, self._optimizer)
+        newest = whole[max(whole)] if whole else None
+        status = Status(step=newest.step if newest else 0, steps=self._total_steps, newest=newest)
+        self._saver = Saver(
+            store=self._store,
+            places=self._places,
+            ranks=self._ranks_of_saves,
+            guard=self._guard,
+            keep=self._keep,
+            status=StatusFile(self._store, status, clock=self._clock),
+            clock=self._clock,
+            whole=whole,
         )
+        return Resumed(step=newest.step, carried=dict(newest.carried)) if newest else None
 
-    def _check(self, checkpoint: Checkpoint) -> None:
-        differences = {
-            key: (checkpoint.options.get(key, "unset"), now)
-            for key, now in self._options.items()
-            if checkpoint.options.get(key, "unset") != now
-        }
-        if differences:
-            raise CheckpointMismatchError(path=checkpoint.path.name, differences=differences)
+    def save(self, step: int, *, carried: Mapping[str, float] | None = None) -> float:
+        """Save this step; the seconds for which the caller was held up.
 
-    def _state(self) -> dict[str, Any]:
-        """References to all weights and moments; an optimizer that never stepped gets its moments here.
+        Asynchronous, it returns when the state is copied and a thread writes the copy.
 
-        (Loading into an empty dictionary would load nothing, without a word.)
+        Raises:
+            CheckpointSaveError: This save failed or, asynchronous, the one before.
         """
-        model, optimizer = get_state_dict(self._model, self._optimizer)
-        return {"model": model, "optimizer": optimizer}
+        began = time.monotonic()
+        self.wait()
+        saver = self._ready()
+        if step not in saver.whole:
+            state = shards.state_of(self._model, self._optimizer)
+            if self._staging is None:
+                saver.save(step, state, carried or {})
+            else:
+                staged = self._staging.copied(state)
+                self._background.start(partial(saver.save, step, staged, dict(carried or {})))
+        return time.monotonic() - began
 
+    def save_within(self, step: int, seconds: float, *, carried: Mapping[str, float] | None = None) -> bool:
+        """Save this step if it will be published in time on all hosts; False: nothing was begun.
 
-def _tell(start: Checkpoint | None) -> None:
-    if start is None:
-        print("starting from scratch", flush=True)
-    else:
-        print(f"resumed from step={start.step} file={start.main_file} sha256={start.sha256()}", flush=True)
+        Waits for the save in flight, and for its own. The time is what this host needs for its bytes at the
+        speed of the newest save, half as much again and 5 s.
+        """
+        deadline = time.monotonic() + seconds
+        settled = self.wait(seconds)
+        saver = self._ready()
+        fits = settled and (step in saver.whole or time.monotonic() + self._seconds_needed() <= deadline)
+        if not all(self._ranks.gathered(fits)):
+            return False
+        if step not in saver.whole:
+            saver.save(step, shards.state_of(self._model, self._optimizer), carried or {})
+        return True
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Until the save in flight is published, at most so long; whether it is.
+
+        Raises:
+            CheckpointSaveError: It failed.
+        """
+        return self._background.wait(seconds)
+
+    def end(self, state: JobState | str, *, step: int, reason: str = "") -> None:
+        """Tell in ``status.json`` how the attempt ended after this step; only the first rank writes.
+
+        Waits for nobody, so a rank that fails alone may call it. Does nothing before ``load_newest`` has
+        accepted what is there.
+        """
+        if self._saver is not None and self._ranks.rank == 0:
+            self._saver.status.ended(JobState(state), step=step, reason=reason)
+
+    def _ready(self) -> Saver:
+        if self._saver is None:
+            raise RuntimeError("call load_newest() before the first save: it finds what is there")
+        return self._saver
+
+    def _seconds_needed(self) -> float:
+        newest = self._newest()
+        size = newest.size if newest else shards.bytes_of(shards.state_of(self._model, self._optimizer))
+        share = self._places.ranks_beside(self._ranks.rank) / self._ranks.size
+        return seconds_needed(size * share, bytes_per_second=newest.bytes_per_second if newest else None)
+
+    def _newest(self) -> Manifest | None:
+        return self._saver.whole[self.newest_step] if self._saver and self._saver.whole else None

@@ -70,7 +70,3 @@ def is_checkpoint(name: str) -> bool:
     """Whether a folder of a store is one: ``step-`` and digits."""
     digits = name.removeprefix(_PREFIX)
     return name.startswith(_PREFIX) and digits.isascii() and digits.isdigit()
-
-
-def step_of(name: str) -> int:
-    return int(name.removeprefix(_PREFIX))

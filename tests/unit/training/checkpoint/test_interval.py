@@ -1,0 +1,22 @@
+import pytest
+
+from training.checkpoint.interval import SaveTimer, next_interval
+
+
+@pytest.mark.parametrize(
+    ("stall", "interval"),
+    [
+        pytest.param(0.0, 60.0, id="never more often than each minute"),
+        pytest.param(3.0, 60.0, id="a short stall changes nothing"),
+        pytest.param(6.0, 120.0, id="a long one is 5 % of the interval"),
+    ],
+)
+def test_the_interval_follows_from_the_stall(stall: float, interval: float) -> None:
+    assert next_interval(stall) == interval
+
+
+def test_a_save_is_due_an_interval_after_the_one_before() -> None:
+    timer = SaveTimer(1000.0)
+    assert [timer.due(now) for now in (1059.9, 1060.0)] == [False, True]
+    timer.saved(1070.0, stall_seconds=10.0)
+    assert [timer.due(now) for now in (1130.0, 1269.9, 1270.0)] == [False, False, True]

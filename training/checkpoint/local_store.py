@@ -1,0 +1,118 @@
+"""CheckpointStore over a directory: of one host, of each of several, or one that they all mount."""
+
+import errno
+import os
+import pickle
+import shutil
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from io import IOBase
+from pathlib import Path
+from typing import Any
+
+from torch.distributed.checkpoint.filesystem import FileSystem, FileSystemReader, FileSystemWriter
+from torch.distributed.checkpoint.metadata import Metadata
+from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
+
+from training.checkpoint.manifest import INDEX_COPY, MANIFEST
+from training.checkpoint.store import is_checkpoint
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+class LocalStore:
+    is_shared = False
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    @property
+    def location(self) -> str:
+        return str(self._root)
+
+    def checkpoints(self) -> list[str]:
+        if not self._root.exists():
+            return []
+        return [path.name for path in self._root.iterdir() if is_checkpoint(path.name)]
+
+    def sizes(self, checkpoint: str) -> Mapping[str, int]:
+        place = self._root / checkpoint
+        return {path.name: path.stat().st_size for path in place.iterdir()} if place.exists() else {}
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            return (self._root / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write(self, name: str, content: bytes) -> None:
+        path = self._root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.draft")
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.rename(path)
+        _sync(path.parent)
+        _sync(self._root)
+
+    def remove(self, checkpoint: str) -> None:
+        place = self._root / checkpoint
+        (place / MANIFEST).unlink(missing_ok=True)
+        if place.exists():
+            shutil.rmtree(place)
+
+    def writer(self, checkpoint: str) -> StorageWriter:
+        # Nothing is copied ahead from a GPU: a thread that did would hold memory on the first one.
+        writer = FileSystemWriter(self._root / checkpoint, per_thread_copy_ahead=0)
+        writer.fs = _Files()
+        return writer
+
+    def reader(self, checkpoint: str) -> StorageReader:
+        return _Reader(self._root / checkpoint)
+
+    def explained(self, error: BaseException) -> str | None:
+        if not isinstance(error, OSError):
+            return None
+        if error.errno in _FULL:
+            return f"no space left in {self._root}: ask for a larger volume, or keep fewer checkpoints"
+        if error.errno in _FORBIDDEN:
+            return f"{error.filename or self._root} may not be written or read: {error.strerror}"
+        return f"{error.filename or self._root}: {error.strerror or error}"
+
+
+class _Files(FileSystem):
+    @contextmanager
+    def create_stream(self, path: str | os.PathLike[str], mode: str) -> Generator[IOBase, None, None]:
+        """As torch's, but a full disk is an OSError.
+
+        Else the writer of torch.save, which closes its half file on the way out, hides it behind an error
+        of its own about positions.
+        """
+        try:
+            with super().create_stream(path, mode) as stream:
+                yield stream
+        except RuntimeError as error:
+            if isinstance(error.__context__, OSError):
+                raise error.__context__ from error
+            raise
+
+
+class _Reader(FileSystemReader):
+    """Reads the copy of the index: a mirror may have left the original out."""
+
+    def read_metadata(self, *_: Any, **__: Any) -> Metadata:  # noqa: ANN401  torch's signature
+        with (Path(self.path) / INDEX_COPY).open("rb") as file:
+            index: Metadata = pickle.load(file)  # noqa: S301  torch's format; only from stores of our own
+        return index
+
+
+def _sync(directory: Path) -> None:
+    """Make the names in it durable."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,173 @@
+"""CheckpointStore over a prefix in S3: the shards by s3torchconnector, all else by boto3.
+
+S3 shows an object whole or not at all, and to everybody at once (Amazon S3 user guide, data consistency
+model), so every host sees what any host wrote, and a manifest that is there is whole.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
+
+from training.checkpoint.host_copy import HostCopies
+from training.checkpoint.manifest import INDEX_COPY, MANIFEST
+from training.checkpoint.s3_errors import Place, S3RequestError, explained
+from training.checkpoint.s3_shards import ConnectorClient, S3Reader, S3Writer
+from training.checkpoint.store import is_checkpoint
+
+_ATTEMPTS = 10
+"""Of each request; the waits between them double, up to 20 s."""
+_DELETED_AT_ONCE = 1000
+"""S3 API reference, DeleteObjects."""
+_MISSING = frozenset({"NoSuchKey", "404"})
+_ACTIONS = {
+    "ListObjectsV2": "s3:ListBucket",
+    "HeadBucket": "s3:ListBucket",
+    "HeadObject": "s3:GetObject",
+    "DeleteObjects": "s3:DeleteObject",
+}
+"""By operation, where they differ (Amazon S3 user guide, required permissions for API operations)."""
+
+
+class S3Store:
+    is_shared = True
+
+    def __init__(
+        self,
+        place: Place,
+        *,
+        endpoint: str | None = None,
+        attempts: int = _ATTEMPTS,
+        copies: HostCopies | None = None,
+    ) -> None:
+        """``endpoint``: in place of AWS's own. ``copies``: of the newest checkpoint on this host's disk."""
+        self._place, self._endpoint, self._attempts, self._copies = place, endpoint, attempts, copies
+
+    @classmethod
+    def at(cls, uri: str, env: Mapping[str, str], *, cache_dir: str = "") -> Self:
+        """``s3://BUCKET/PREFIX``, at the endpoint that AWS's own variables name."""
+        parts = urlsplit(uri)
+        endpoint = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL")
+        copies = HostCopies(Path(cache_dir), of=uri.rstrip("/")) if cache_dir else None
+        return cls(Place(parts.netloc, parts.path.strip("/")), endpoint=endpoint, copies=copies)
+
+    @property
+    def location(self) -> str:
+        return self._place.uri
+
+    def checkpoints(self) -> list[str]:
+        start = len(self._place.key(""))
+        pages = self._pages("", delimiter="/")
+        folders = [found["Prefix"][start:-1] for page in pages for found in page.get("CommonPrefixes", ())]
+        return [name for name in folders if is_checkpoint(name)]
+
+    def sizes(self, checkpoint: str) -> Mapping[str, int]:
+        start = len(self._place.key(f"{checkpoint}/"))
+        pages = self._pages(f"{checkpoint}/")
+        return {one["Key"][start:]: one["Size"] for page in pages for one in page.get("Contents", ())}
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            answer = self._call(self._client.get_object, key=self._place.key(name))
+            content: bytes = answer["Body"].read()
+        except S3RequestError as error:
+            if error.code in _MISSING:
+                return None
+            raise
+        return content
+
+    def write(self, name: str, content: bytes) -> None:
+        self._call(self._client.put_object, key=self._place.key(name), Body=content)
+
+    def remove(self, checkpoint: str) -> None:
+        files = self.sizes(checkpoint)
+        if MANIFEST in files:
+            self._delete([self._place.key(f"{checkpoint}/{MANIFEST}")])
+        keys = [self._place.key(f"{checkpoint}/{name}") for name in files if name != MANIFEST]
+        for first in range(0, len(keys), _DELETED_AT_ONCE):
+            self._delete(keys[first : first + _DELETED_AT_ONCE])
+
+    def writer(self, checkpoint: str) -> StorageWriter:
+        return S3Writer(self._connector, f"{self.location}/{checkpoint}", self._copies)
+
+    def reader(self, checkpoint: str) -> StorageReader:
+        path = f"{self.location}/{checkpoint}"
+        index = self.read(f"{checkpoint}/{INDEX_COPY}")
+        return S3Reader(self._connector, path, index=index, copies=self._copies)
+
+    def explained(self, error: BaseException) -> str | None:
+        if isinstance(error, S3RequestError):
+            return explained(error)
+        if isinstance(error, BotoCoreError):
+            return (
+                f"{self.location} cannot be reached: {error}; the job needs credentials and, in a VPC, "
+                "a gateway endpoint for S3"
+            )
+        return None
+
+    @cached_property
+    def _client(self) -> Any:  # noqa: ANN401  boto3 makes its clients at run time
+        style = {"addressing_style": "path"} if self._endpoint else {}
+        retries = {"mode": "standard", "total_max_attempts": self._attempts}
+        return boto3.client("s3", endpoint_url=self._endpoint, config=Config(s3=style, retries=retries))
+
+    @cached_property
+    def _connector(self) -> ConnectorClient:
+        # The bucket's region, not the job's: the connector does not follow S3 elsewhere as boto3 does.
+        region = self._call(self._client.head_bucket)["BucketRegion"]
+        return ConnectorClient(
+            self._place, region, endpoint=self._endpoint, attempts=self._attempts, asked=self._code_of
+        )
+
+    def _pages(self, name: str, *, delimiter: str = "") -> Iterator[dict[str, Any]]:
+        more: dict[str, Any] = {"Delimiter": delimiter} if delimiter else {}
+        prefix = self._place.key(name)
+        while True:
+            page = self._call(self._client.list_objects_v2, about=prefix, Prefix=prefix, **more)
+            yield page
+            if not page["IsTruncated"]:
+                return
+            more["ContinuationToken"] = page["NextContinuationToken"]
+
+    def _delete(self, keys: list[str]) -> None:
+        objects = [{"Key": key} for key in keys]
+        answer = self._call(
+            self._client.delete_objects, about=keys[0], Delete={"Objects": objects, "Quiet": True}
+        )
+        for error in answer.get("Errors", ()):
+            raise S3RequestError(self._place, "s3:DeleteObject", error["Key"], error["Code"], "")
+
+    def _code_of(self, *, key: str, is_write: bool) -> str:
+        """The code with which S3 refuses such a request now; empty when it does not.
+
+        The connector has only a sentence. A write leaves an empty object, of a checkpoint that failed.
+        """
+        try:
+            if is_write:
+                self._call(self._client.put_object, key=key, Body=b"")
+            else:
+                self._call(self._client.head_object, key=key)
+        except S3RequestError as error:
+            return error.code
+        return ""
+
+    def _call(
+        self, operation: Callable[..., Any], *, key: str = "", about: str = "", **parameters: object
+    ) -> Any:  # noqa: ANN401  as boto3 answers
+        """Raises S3RequestError."""
+        more = {"Key": key, **parameters} if key else parameters
+        try:
+            return operation(Bucket=self._place.bucket, **more)
+        except ClientError as error:
+            name = error.operation_name
+            action = _ACTIONS.get(name, f"s3:{name}")
+            found = error.response["Error"]
+            raise S3RequestError(
+                self._place, action, key or about, found["Code"], found.get("Message", "")
+            ) from error

@@ -1,0 +1,124 @@
+"""Writes one checkpoint, from the first file to what is removed after it. Every rank calls.
+
+A crash at any point leaves whole checkpoints and at most one without a manifest, which nobody loads.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from torch.distributed.checkpoint.api import CheckpointException
+
+from training.checkpoint import shards
+from training.checkpoint.manifest import INDEX, INDEX_COPY, MANIFEST, Manifest, sizes_of
+from training.checkpoint.places import Places
+from training.checkpoint.ranks import Failure, Ranks, RanksFailedError
+from training.checkpoint.retention import Retention, kept
+from training.checkpoint.status import StatusFile, instant
+from training.checkpoint.store import CheckpointStore, name_of
+from training.errors import CheckpointSaveError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saver:
+    store: CheckpointStore
+    places: Places
+    ranks: Ranks
+    """For the thread that saves, whichever it is."""
+    guard: Mapping[str, str]
+    keep: Retention
+    status: StatusFile
+    clock: Callable[[], datetime]
+    whole: dict[int, Manifest] = field(default_factory=dict)
+    """By step, what may be loaded; all else in the store is remains. Grows and shrinks with each save."""
+
+    def save(self, step: int, state: shards.State, carried: Mapping[str, float]) -> None:
+        """Raises CheckpointSaveError on all ranks; what was there before is then still there."""
+        name = name_of(step)
+        try:
+            self._write(step, state, carried)
+        except (CheckpointException, RanksFailedError) as error:
+            self._clear_after_failure(name)
+            raise CheckpointSaveError(self._told(name, failures_of(error, self.store))) from error
+
+    def _write(self, step: int, state: shards.State, carried: Mapping[str, float]) -> None:
+        name, began = name_of(step), time.monotonic()
+        self.ranks.agreed(self._clear_remains)
+        shard_places = shards.write(state, self.store.writer(name), self.ranks.group)
+        # The manifest comes when the files of all ranks are durable, and the clean-up after the manifest.
+        (manifest, *_) = self.ranks.agreed(
+            lambda: self._publish(step, shard_places, carried, began) if self.ranks.rank == 0 else None
+        )
+        assert manifest is not None
+        self.whole[step] = manifest
+        stay = kept(self.whole, self.keep)
+        for old in self.whole.keys() - stay:
+            del self.whole[old]
+        self.ranks.agreed(self._clear_remains)
+
+    def _publish(
+        self, step: int, shard_places: Mapping[Any, Any], carried: Mapping[str, float], began: float
+    ) -> Manifest:
+        name = name_of(step)
+        index = self.store.read(f"{name}/{INDEX}")
+        assert index is not None
+        self.store.write(f"{name}/{INDEX_COPY}", index)
+        manifest = Manifest(
+            step=step,
+            world_size=self.ranks.size,
+            hosts=len(self.places.machines),
+            guard=dict(self.guard),
+            carried=dict(carried),
+            files=sizes_of(shard_places) | {INDEX_COPY: len(index)},
+            seconds=round(time.monotonic() - began, 3),
+            saved_at=instant(self.clock()),
+        )
+        self.store.write(f"{name}/{MANIFEST}", manifest.text())
+        self.status.published(manifest)
+        return manifest
+
+    def _clear_remains(self) -> None:
+        """Of the checkpoints on this host, those that are not to be kept, torn ones included."""
+        if self.ranks.rank not in self.places.lookouts:
+            return
+        stay = {name_of(step) for step in self.whole}
+        for name in sorted(set(self.store.checkpoints()) - stay):
+            self.store.remove(name)
+
+    def _clear_after_failure(self, name: str) -> None:
+        """Half a checkpoint on a full disk would leave no room to say why the job failed."""
+        if self.ranks.rank not in self.places.lookouts:
+            return
+        try:
+            self.store.remove(name)
+        except Exception as error:  # noqa: BLE001  the failure of the save is what is raised
+            print(f"the half of checkpoint {name} stays: {error}", flush=True)
+
+    def _told(self, name: str, failures: Mapping[int, Failure]) -> str:
+        newest = f"; the newest whole one is {name_of(max(self.whole))}" if self.whole else ""
+        return f"checkpoint {name} could not be saved: {described(failures)}{newest}"
+
+
+def failures_of(error: CheckpointException | RanksFailedError, store: CheckpointStore) -> dict[int, Failure]:
+    """By rank, in words."""
+    if isinstance(error, RanksFailedError):
+        return error.failures
+    return {rank: judged(cause, store) for rank, (cause, _) in error.failures.items()}
+
+
+def judged(error: BaseException, store: CheckpointStore) -> Failure:
+    explained = store.explained(error)
+    return Failure(message=explained or f"{type(error).__name__}: {error}", is_of_store=explained is not None)
+
+
+def described(failures: Mapping[int, Failure]) -> str:
+    """Ranks that say the same are named together."""
+    by_message: dict[str, list[str]] = {}
+    for rank, failure in sorted(failures.items()):
+        by_message.setdefault(failure.message, []).append(str(rank))
+    return "; ".join(
+        f"rank{'s' if len(ranks) > 1 else ''} {', '.join(ranks)}: {message}"
+        for message, ranks in by_message.items()
+    )

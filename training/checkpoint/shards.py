@@ -1,0 +1,139 @@
+"""The bulk of a checkpoint: weights and optimizer state, through torch.distributed.checkpoint.
+
+Every rank calls, and each writes and reads only its own part, whatever the number of ranks was before.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.default_planner import DefaultLoadPlanner
+from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+from torch.distributed.checkpoint.planner import LoadPlan
+from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.distributed.checkpoint.state_dict_loader import load
+from torch.distributed.checkpoint.state_dict_saver import save
+from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
+from torch.optim import Optimizer
+from torch.utils._pytree import tree_leaves
+
+State = dict[str, Any]
+Differences = Mapping[str, tuple[str, str]]
+"""(was, now) by the name of the tensor."""
+
+
+class OtherTensorsError(Exception):
+    """The checkpoint holds other tensors than the model and its optimizer."""
+
+    def __init__(self, differences: Differences) -> None:
+        super().__init__(differences)  # positional, so that it can be pickled for the other ranks
+        self.differences = differences
+
+
+def state_of(model: nn.Module, optimizer: Optimizer) -> State:
+    """References to all weights and moments; an optimizer that never stepped gets its moments here.
+
+    (Loading into an empty dictionary would load nothing, without a word.)
+    """
+    weights, moments = get_state_dict(model, optimizer)
+    return {"model": weights, "optimizer": moments}
+
+
+def bytes_of(state: State) -> int:
+    """Of all ranks, each tensor once."""
+    tensors = (one for one in tree_leaves(state) if isinstance(one, torch.Tensor))
+    return sum(one.numel() * one.element_size() for one in tensors)
+
+
+def write(state: State, writer: StorageWriter, group: dist.ProcessGroup | None) -> Mapping[Any, Any]:
+    """The places of all tensors in the files. Raises CheckpointException on all ranks."""
+    index = save(state, storage_writer=writer, process_group=group, no_dist=group is None)
+    places: Mapping[Any, Any] = index.storage_data
+    return places
+
+
+def read(
+    model: nn.Module, optimizer: Optimizer, reader: StorageReader, group: dist.ProcessGroup | None
+) -> None:
+    """Fill model and optimizer.
+
+    Raises:
+        CheckpointException: On all ranks; model and optimizer may be half filled.
+        OtherTensorsError: On all ranks; they are untouched.
+    """
+    state = state_of(model, optimizer)
+    try:
+        load(
+            state,
+            storage_reader=reader,
+            planner=_ExactPlanner(),
+            process_group=group,
+            no_dist=group is None,
+        )
+    except CheckpointException as error:
+        for cause, _ in error.failures.values():
+            if isinstance(cause, OtherTensorsError):
+                raise cause from error
+        raise
+    set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
+
+
+class Staging:
+    """Copies a state to the CPU, into buffers that are kept: pinned ones where there are GPUs.
+
+    The copy is done when the call returns, so whatever changes later is not in it.
+    """
+
+    def __init__(self) -> None:
+        gpus = torch.cuda.is_available()
+        self._stager = DefaultStager(
+            StagingOptions(
+                use_pinned_memory=gpus,
+                use_shared_memory=False,
+                use_async_staging=False,
+                use_non_blocking_copy=gpus,
+            )
+        )
+
+    def copied(self, state: State) -> State:
+        """Overwrites the copy before."""
+        staged = self._stager.stage(state)
+        assert isinstance(staged, dict)
+        return staged
+
+
+class _ExactPlanner(DefaultLoadPlanner):
+    """Wants every tensor of the checkpoint and of the state to be in both, in the same shape and type.
+
+    Options of the optimizer that the checkpoint does not know yet keep the values they have.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(allow_partial_load=True)
+
+    def create_local_plan(self) -> LoadPlan:
+        assert self.metadata is not None
+        were = {
+            name: _described(one.size, one.properties.dtype)
+            for name, one in self.metadata.state_dict_metadata.items()
+            if isinstance(one, TensorStorageMetadata)
+        }
+        now = {
+            name: _described(one.size(), one.dtype)
+            for name, one in self.state_dict.items()
+            if isinstance(one, torch.Tensor)
+        }
+        names = were.keys() | now.keys()
+        pairs = {name: (were.get(name, "absent"), now.get(name, "absent")) for name in names}
+        differences = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+        if differences:
+            raise OtherTensorsError(differences)
+        return super().create_local_plan()
+
+
+def _described(size: torch.Size, dtype: torch.dtype) -> str:
+    return f"{'x'.join(str(one) for one in size) or 'a number'} {str(dtype).removeprefix('torch.')}"
