@@ -1,0 +1,104 @@
+"""Each check holds of what a good run leaves, and fails of the one thing that it is about."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from reporting.report import Report
+from tests.unit.training.proof.facts import REFERENCE, Facts, facts, interrupted, uninterrupted
+from training.proof.checks import check
+
+
+def outcomes(*runs: Facts) -> dict[str, bool | None]:
+    report = Report("training", facts=facts(*runs))
+    check(report)
+    return {one.id: one.ok for one in report.checks}
+
+
+def failed(*runs: Facts) -> set[str]:
+    return {name for name, ok in outcomes(*runs).items() if not ok}
+
+
+def with_loss(run: Facts, step: int, loss: float) -> Facts:
+    """Of the last time the step was trained."""
+    last = max(place for place, (one, _) in enumerate(run["losses"]) if one == step)
+    run["losses"][last] = [step, loss.hex()]
+    return run
+
+
+def test_a_run_that_went_on_as_if_nothing_had_happened_passes() -> None:
+    assert outcomes(uninterrupted(), interrupted()) == {
+        "fp32-uninterrupted-exit-codes": True,
+        "fp32-uninterrupted-steps-missing": True,
+        "fp32-interrupted-exit-codes": True,
+        "fp32-interrupted-steps-missing": True,
+        "fp32-interrupted-steps-lost-when-asked": True,
+        "fp32-interrupted-same-bits": True,
+        "fp32-interrupted-final-hashes": True,
+    }
+
+
+def test_steps_that_a_kill_cost_are_trained_again_and_no_more_than_two_intervals() -> None:
+    name = "fp32-interrupted-steps-lost-when-killed"
+    assert outcomes(uninterrupted(), interrupted(signal="5:KILL", resumed=1))[name] is True
+    assert failed(uninterrupted(), interrupted(signal="5:KILL", resumed=0)) == {name}
+
+
+def test_on_other_ranks_losses_may_differ_by_a_millionth_and_hashes_are_not_compared() -> None:
+    run = with_loss(interrupted(worlds=(2, 4)), 7, REFERENCE[7] + 9e-7)
+    run["final_hashes"] = {"params": "cc", "optimizer": "dd"}
+    found = outcomes(uninterrupted(), run)
+    assert found["fp32-interrupted-close"] is True
+    assert "fp32-interrupted-final-hashes" not in found
+    assert False not in found.values()
+
+
+def spoiled(run: Facts, **changes: object) -> Facts:
+    return {**run, **changes}
+
+
+@pytest.mark.parametrize(
+    ("run", "check_id"),
+    [
+        pytest.param(
+            lambda: spoiled(interrupted(), exit_codes=[0, 0]), "exit-codes", id="it ended before the signal"
+        ),
+        pytest.param(lambda: spoiled(interrupted(), exit_codes=[143]), "exit-codes", id="an attempt is gone"),
+        pytest.param(lambda: interrupted(resumed=6), "steps-missing", id="a step was left out"),
+        pytest.param(lambda: interrupted(resumed=4), "steps-lost-when-asked", id="a step was lost"),
+        pytest.param(
+            lambda: with_loss(interrupted(), 7, math.nextafter(REFERENCE[7], 9)),
+            "same-bits",
+            id="one bit of one loss is another",
+        ),
+        pytest.param(
+            lambda: with_loss(interrupted(worlds=(2, 4)), 7, REFERENCE[7] + 1.1e-6),
+            "close",
+            id="on other ranks a loss is too far off",
+        ),
+        pytest.param(
+            lambda: with_loss(interrupted(worlds=(2, 4)), 7, math.nan), "close", id="a loss is no number"
+        ),
+        pytest.param(
+            lambda: with_loss(interrupted(worlds=(2, 4)), 3, math.nextafter(REFERENCE[3], 9)),
+            "same-bits",
+            id="a bit is another before the ranks changed",
+        ),
+        pytest.param(
+            lambda: spoiled(interrupted(), final_hashes={"params": "aa" * 32, "optimizer": "cc"}),
+            "final-hashes",
+            id="the optimizer ends differently",
+        ),
+        pytest.param(
+            lambda: spoiled(interrupted(), final_hashes=None), "final-hashes", id="no final checkpoint"
+        ),
+    ],
+)
+def test_what_differs_is_found(run: Callable[[], Facts], check_id: str) -> None:
+    assert failed(uninterrupted(), run()) == {f"fp32-interrupted-{check_id}"}
+
+
+def test_two_runs_without_a_final_checkpoint_are_not_equal() -> None:
+    nothing = spoiled(uninterrupted(), final_hashes=None)
+    assert failed(nothing, spoiled(interrupted(), final_hashes=None)) == {"fp32-interrupted-final-hashes"}

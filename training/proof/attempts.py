@@ -1,0 +1,152 @@
+"""The attempts of one training: the real program, killed as a schedule says, going on from checkpoints."""
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from training.metrics import metrics_in
+from training.proof.processes import kill_tree, started
+from training.proof.schedule import Kill, Schedule
+
+LAUNCHER = Path(__file__).parents[1] / "launch.py"
+PROGRAM = Path(__file__).parents[1] / "train.py"
+PACE_SECONDS = 0.1
+"""Shortest step of an attempt that is killed, so that the signal comes close to its step."""
+LONGEST_SECONDS = 180.0
+_PREEMPTED = 128 + signal.SIGTERM
+_SAGEMAKERS = "SM_"
+"""Begins what the job's environment may say about folders; ours are below ``place``."""
+_LINES_KEPT = 40
+_CHARACTERS_KEPT = 1000
+
+Loss = tuple[int, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    world: int
+    kill: Kill | None
+    exit_code: int
+    """Negative: the signal that ended it."""
+    losses: tuple[Loss, ...]
+    """(step, nats per token), to the last bit, in the order in which they were trained."""
+    said: tuple[str, ...]
+    """What it printed beside the metric lines."""
+    error: str
+    """The failure file, else the end of stderr; empty where the exit code is the expected one."""
+    seconds: float
+
+
+def expected_exit(kill: Kill | None) -> int:
+    """Of an attempt that is asked to stop by a signal, struck down by one, or left alone."""
+    if kill is None:
+        return 0
+    return -signal.SIGKILL if kill.signal is signal.SIGKILL else _PREEMPTED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One training in a container of its own: ``place`` is its /opt/ml, the same for each attempt."""
+
+    place: Path
+    schedule: Schedule
+    hyperparameters: Mapping[str, str]
+    program: Path = PROGRAM
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.place / "checkpoints"
+
+    def attempts(self, told: Callable[[Attempt], None]) -> list[Attempt]:
+        """Run them all; one that ends as it should not is the last."""
+        made: list[Attempt] = []
+        for number, world in enumerate(self.schedule.worlds):
+            kill = self.schedule.kills[number] if number < len(self.schedule.kills) else None
+            made.append(self._attempt(number, world, kill))
+            told(made[-1])
+            if made[-1].error:
+                break
+        return made
+
+    def _attempt(self, number: int, world: int, kill: Kill | None) -> Attempt:
+        metrics, errors = self.place / f"metrics-{number}.jsonl", self.place / f"errors-{number}.txt"
+        self._write_config(metrics, kill)
+        since = time.monotonic()
+        exit_code, said = self._run(world, kill, errors)
+        return Attempt(
+            world=world,
+            kill=kill,
+            exit_code=exit_code,
+            losses=_losses_in(metrics),
+            said=tuple(said[:_LINES_KEPT]),
+            error="" if exit_code == expected_exit(kill) else self._error(errors),
+            seconds=time.monotonic() - since,
+        )
+
+    def _write_config(self, metrics: Path, kill: Kill | None) -> None:
+        """What SageMaker writes for a job of one host; all hyperparameters are texts there."""
+        own = {
+            "sagemaker_program": str(self.program),
+            "steps": str(self.schedule.steps),
+            "log_every": "1",
+            "metrics_file": str(metrics),
+            "min_step_seconds": str(PACE_SECONDS if kill else 0),
+        }
+        hosts = {"current_host": "algo-1", "hosts": ["algo-1"], "network_interface_name": "lo"}
+        config = self.place / "input" / "config"
+        for folder in (config, self.place / "output"):
+            folder.mkdir(parents=True, exist_ok=True)
+        (config / "hyperparameters.json").write_text(json.dumps({**self.hyperparameters, **own}))
+        (config / "resourceconfig.json").write_text(json.dumps(hosts))
+
+    def _run(self, world: int, kill: Kill | None, errors: Path) -> tuple[int, list[str]]:
+        """Exit code, and the lines that are no metric lines."""
+        command = [sys.executable, str(LAUNCHER)]
+        env = {name: text for name, text in os.environ.items() if not name.startswith(_SAGEMAKERS)} | {
+            "SAGEMAKER_BASE_DIR": str(self.place),
+            "NPROC_PER_NODE": str(world),
+            "MASTER_PORT": str(_free_port()),
+        }
+        said: list[str] = []
+        with started(command, env=env, errors=errors, seconds=LONGEST_SECONDS) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                metrics = metrics_in(line)
+                if metrics is None:
+                    said.append(line.rstrip())
+                elif kill is not None and int(metrics["step"]) >= kill.step:
+                    _send(process.pid, kill.signal)
+                    kill = None
+            return process.wait(), said
+
+    def _error(self, errors: Path) -> str:
+        failure = self.place / "output" / "failure"
+        told = failure.read_text() if failure.exists() else errors.read_text(errors="replace")
+        return told[-_CHARACTERS_KEPT:].strip() or "it said nothing"
+
+
+def _send(pid: int, sent: signal.Signals) -> None:
+    if sent is signal.SIGKILL:
+        kill_tree(pid)
+    else:
+        os.kill(pid, sent)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _losses_in(metrics: Path) -> tuple[Loss, ...]:
+    if not metrics.exists():
+        return ()
+    records = [json.loads(line) for line in metrics.read_text().splitlines()]
+    return tuple((record["step"], float.fromhex(record["loss_hex"])) for record in records)

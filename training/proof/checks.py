@@ -1,0 +1,94 @@
+"""What must hold of the runs, computed from their facts alone."""
+
+from itertools import pairwise, takewhile
+from math import inf
+from typing import Any
+
+from reporting.report import Report
+
+TOLERANCE = 1e-6
+"""Largest difference of a loss (nats per token, fp32) once the number of ranks has changed: the order in
+which sums are rounded is another one then."""
+_PREEMPTED, _KILLED = 143, -9
+
+Facts = dict[str, Any]
+Loss = tuple[int, float]
+
+
+def check(report: Report) -> None:
+    """Hold every run to the schedule, and to the run that nobody interrupted."""
+    facts = report.facts
+    runs: dict[str, Facts] = {run["id"]: run for run in facts["runs"]}
+    for run in runs.values():
+        _check_course(report, run, steps=facts["steps"])
+        if run["reference"] is not None:
+            _check_replays(report, run, most=2 * facts["checkpoint_every"])
+            _check_losses(report, run, runs[run["reference"]])
+        if run["reference"] is not None and len(set(run["worlds"])) == 1:
+            _check_hashes(report, run, runs[run["reference"]])
+
+
+def _check_hashes(report: Report, run: Facts, reference: Facts) -> None:
+    """Weights and optimizer end byte for byte as they do without a kill."""
+    found, wanted = run["final_hashes"], reference["final_hashes"]
+    report.check(
+        f"{run['id']}-final-hashes",
+        expected=wanted,
+        actual=found,
+        ok=found is not None and found == wanted,
+    )
+
+
+def _check_course(report: Report, run: Facts, *, steps: int) -> None:
+    """It was killed as the schedule says, and trained every step."""
+    codes = [_KILLED if one.endswith("KILL") else _PREEMPTED for one in run["signals"]]
+    report.check(f"{run['id']}-exit-codes", expected=[*codes, 0], actual=run["exit_codes"])
+    trained = {step for step, _ in run["losses"]}
+    missing = sorted(set(range(1, steps + 1)) - trained)
+    report.check(f"{run['id']}-steps-missing", expected=[], actual=missing)
+
+
+def _check_replays(report: Report, run: Facts, *, most: int) -> None:
+    """A stop that was announced costs no step; one that was not costs what no checkpoint held."""
+    lost = {"announced": 0, "unannounced": 0}
+    for before, after in pairwise(run["attempts"]):
+        if before["last_step"] is not None and after["first_step"] is not None:
+            kind = "unannounced" if before["exit_code"] == _KILLED else "announced"
+            lost[kind] = max(lost[kind], before["last_step"] + 1 - after["first_step"])
+    report.check(f"{run['id']}-steps-lost-when-asked", expected=0, actual=lost["announced"])
+    if any(one.endswith("KILL") for one in run["signals"]):
+        report.check(
+            f"{run['id']}-steps-lost-when-killed",
+            expected=f"at most {most}, two intervals of checkpoints",
+            actual=lost["unannounced"],
+            ok=lost["unannounced"] <= most,
+        )
+
+
+def _check_losses(report: Report, run: Facts, reference: Facts) -> None:
+    """To the last bit while the number of ranks was that of the reference, within rounding from then on."""
+    wanted = {step: float.fromhex(loss) for step, loss in reference["losses"]}
+    same, other = _divided(run, reference["worlds"][0])
+    differing = [step for step, loss in same if loss != wanted.get(step)]
+    report.check(
+        f"{run['id']}-same-bits",
+        expected="every loss equal to the last bit",
+        actual=f"{len(same)} losses" + (f", steps {differing[:5]} differ" if differing else ", all equal"),
+        ok=bool(same) and not differing,
+    )
+    if other:
+        apart = [abs(loss - wanted.get(step, inf)) for step, loss in other]
+        report.check(
+            f"{run['id']}-close",
+            expected=f"every loss within {TOLERANCE} once the number of ranks has changed",
+            actual=f"{len(other)} losses, largest difference {max(apart):.1e}",
+            ok=all(one <= TOLERANCE for one in apart),  # nan is not
+        )
+
+
+def _divided(run: Facts, world: int) -> tuple[list[Loss], list[Loss]]:
+    """The losses before and after the number of ranks changed for the first time."""
+    unchanged = takewhile(lambda attempt: attempt["world"] == world, run["attempts"])
+    same = sum(attempt["steps_trained"] for attempt in unchanged)
+    losses = [(step, float.fromhex(loss)) for step, loss in run["losses"]]
+    return losses[:same], losses[same:]

@@ -1,0 +1,109 @@
+"""Draws the losses of the interrupted runs over the uninterrupted one, and how far they are apart."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from training.proof.checks import TOLERANCE
+from training.proof.table import differences
+
+Facts = dict[str, Any]
+
+_INCHES = (11.0, 7.5)
+_DOTS_PER_INCH = 110
+_REFERENCE: dict[str, Any] = {"color": "#c9ced6", "linewidth": 7, "solid_capstyle": "round", "zorder": 1}
+_COLORS = ("#1f6fb2", "#d1731f", "#2e8b57", "#8a4fb0", "#b03060", "#5b6b1f")
+_TRAINED_AGAIN: dict[str, Any] = {
+    "color": "#b03060",
+    "marker": "o",
+    "markersize": 9,
+    "fillstyle": "none",
+    "linestyle": "none",
+}
+_NO_DIFFERENCE = 1e-12
+"""Where zero is drawn on the logarithmic scale."""
+
+
+def draw(facts: Facts, path: Path) -> None:
+    """As PNG, without a display; there must be a run that was interrupted."""
+    runs = {run["id"]: run for run in facts["runs"]}
+    interrupted = [run for run in runs.values() if run["reference"]]
+    with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+        figure = Figure(figsize=_INCHES, dpi=_DOTS_PER_INCH, layout="constrained")
+        axes = figure.subplots(
+            2, len(interrupted), sharex=True, sharey="row", squeeze=False, height_ratios=[3, 1]
+        )
+        for column, run in enumerate(interrupted):
+            _draw_losses(axes[0][column], run, runs[run["reference"]])
+            _draw_differences(axes[1][column], run, runs[run["reference"]])
+        axes[0][0].set_ylabel("loss, nats per token")
+        axes[1][0].set_ylabel("difference of the losses")
+        figure.suptitle(f"Killed and resumed, over the run that nobody interrupted (seed {facts['seed']})")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
+
+
+def _draw_losses(axes: Axes, run: Facts, reference: Facts) -> None:
+    axes.set_title(run["id"], fontsize=10)
+    axes.plot(*_curve(reference["losses"]), **_REFERENCE, label="uninterrupted")
+    again: list[Any] = []
+    seen: set[int] = set()
+    for number, (attempt, losses) in enumerate(_by_attempt(run)):
+        label = f"attempt {number}, ranks: {attempt['world']}"
+        color = _COLORS[number % len(_COLORS)]
+        axes.plot(*_curve(losses), color=color, marker=".", markersize=5, linewidth=1.3, label=label)
+        _mark_kill(axes, attempt, color)
+        again += [row for row in losses if row[0] in seen]
+        seen |= {step for step, _ in losses}
+    if again:
+        axes.plot(*_curve(again), **_TRAINED_AGAIN, label="trained again")
+    axes.grid(axis="y", alpha=0.25)
+    axes.legend(fontsize=8, loc="lower left", framealpha=1, edgecolor="white")
+
+
+def _mark_kill(axes: Axes, attempt: Facts, color: str) -> None:
+    if attempt["signal"] is None or attempt["last_step"] is None:
+        return
+    axes.axvline(attempt["last_step"] + 0.5, color=color, linestyle=":", linewidth=1)
+    name = "SIG" + attempt["signal"].partition(":")[2]
+    axes.annotate(
+        name,
+        (attempt["last_step"] + 0.5, 1.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(3, 0),
+        textcoords="offset points",
+        rotation=90,
+        ha="left",
+        va="top",
+        fontsize=8,
+        color=color,
+    )
+
+
+def _draw_differences(axes: Axes, run: Facts, reference: Facts) -> None:
+    rows = differences(run, reference)
+    equal = [step for step, apart in rows if not apart]
+    apart = [(step, apart) for step, apart in rows if apart]
+    axes.set_ylim(_NO_DIFFERENCE / 5, max([TOLERANCE, *(value for _, value in apart)]) * 10)
+    axes.set_yscale("log")
+    axes.plot(equal, [_NO_DIFFERENCE] * len(equal), "|", color="#2e8b57")
+    axes.plot([step for step, _ in apart], [value for _, value in apart], ".", color="#b03060")
+    axes.axhline(TOLERANCE, color="#666666", linestyle="--", linewidth=1)
+    axes.set_yticks([_NO_DIFFERENCE, 1e-9, TOLERANCE], ["same bits", "1e-9", "limit 1e-6"])
+    axes.minorticks_off()
+    axes.set_xlabel("step")
+
+
+def _by_attempt(run: Facts) -> Iterator[tuple[Facts, list[Any]]]:
+    rest = list(run["losses"])
+    for attempt in run["attempts"]:
+        yield attempt, rest[: attempt["steps_trained"]]
+        rest = rest[attempt["steps_trained"] :]
+
+
+def _curve(losses: list[Any]) -> tuple[list[int], list[float]]:
+    return [step for step, _ in losses], [float.fromhex(loss) for _, loss in losses]
