@@ -14,7 +14,7 @@ from training.meter import Meter
 from training.models.init import initialise
 from training.models.llama import Transformer
 from training.optim import make_optimizer
-from training.parallel import shard
+from training.parallel import shard, weights_device
 from training.preempt import EXIT_PREEMPTED, StopRequest
 from training.preempt.agreement import Agreement
 from training.report import Reporter
@@ -63,8 +63,8 @@ def make_model(config: TrainConfig, world: World) -> Transformer:
     """Sharded and initialised; the whole model is never on one rank."""
     with torch.device("meta"):
         model = Transformer(config.shape)
-    shard(model, world=world, precision=config.precision)
-    model.to_empty(device=world.device)
+    shard(model, world=world, config=config)
+    model.to_empty(device=weights_device(config, world))
     initialise(model, seed=config.seed, layers=config.shape.layers)
     return model
 
@@ -88,7 +88,7 @@ def _multiples_around(number: int, of: int) -> list[int]:
 def _make_parts(
     config: TrainConfig, world: World, model: Transformer, agreement: Agreement
 ) -> tuple[Trainer, Checkpointer]:
-    optimizer = make_optimizer(model, weight_decay=config.weight_decay)
+    optimizer = make_optimizer(model, config)
     language = SyntheticLanguage(vocabulary=config.shape.vocabulary, seed=config.seed)
     batches = Batches(
         corpus=language,

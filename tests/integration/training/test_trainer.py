@@ -17,7 +17,7 @@ def _trainer(world: World) -> Trainer:
         config,
         world=world,
         model=model,
-        optimizer=make_optimizer(model, weight_decay=0.1),
+        optimizer=make_optimizer(model, config),
         batches=Batches(
             corpus=SyntheticLanguage(vocabulary=256, seed=1),
             sequence_length=config.shape.sequence_length,

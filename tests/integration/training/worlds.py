@@ -19,6 +19,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import FileStore
 
 from training.world import World
 
@@ -93,7 +94,7 @@ def _rank(rank: int, ranks: int, name: str) -> None:
     try:
         function, arguments, keywords = pickle.loads((place / "call").read_bytes())
         dist.init_process_group(
-            "gloo", store=dist.FileStore(str(place / "store"), ranks), rank=rank, world_size=ranks
+            "gloo", store=FileStore(str(place / "store"), ranks), rank=rank, world_size=ranks
         )
         world = World(
             rank=rank, size=ranks, local_rank=rank, ranks_per_host=ranks, device=torch.device("cpu")

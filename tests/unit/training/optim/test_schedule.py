@@ -1,7 +1,6 @@
 import pytest
-from torch import nn
 
-from training.optim import learning_rate, make_optimizer
+from training.optim import learning_rate
 
 
 @pytest.mark.parametrize(
@@ -24,12 +23,3 @@ def test_a_job_shorter_than_its_warm_up_never_reaches_the_peak() -> None:
 
 def test_without_warm_up_the_first_step_is_near_the_peak() -> None:
     assert learning_rate(1, peak=1.0, warmup_steps=0, steps=100) == pytest.approx(1.0, abs=1e-3)
-
-
-def test_only_matrices_decay() -> None:
-    model = nn.Sequential(nn.Linear(4, 4, bias=False), nn.RMSNorm(4))
-    decaying, free = make_optimizer(model, weight_decay=0.1).param_groups
-    assert [one.ndim for one in decaying["params"]] == [2]
-    assert decaying["weight_decay"] == 0.1
-    assert [one.ndim for one in free["params"]] == [1]
-    assert free["weight_decay"] == 0.0

@@ -1,0 +1,87 @@
+"""A few steps of a small model, by the parts of the training program alone: what its loss becomes."""
+
+import hashlib
+from collections.abc import Sequence
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from torch.optim import Optimizer
+
+from training.config import TrainConfig
+from training.models.init import initialise
+from training.models.llama import Transformer
+from training.optim import clip, learning_rate, make_optimizer, step_if_finite
+from training.parallel import begin_part, shard, weights_device
+from training.presets import ModelShape
+from training.world import World
+
+SHAPE = ModelShape(layers=2, width=64, heads=4, kv_heads=2, hidden=176, vocabulary=128, sequence_length=32)
+BATCH = 8
+_SUCCESSOR = torch.arange(128) * 37 + 11
+
+
+def sharded(config: TrainConfig, world: World, shape: ModelShape = SHAPE) -> Transformer:
+    with torch.device("meta"):
+        model = Transformer(shape)
+    shard(model, world=world, config=config)
+    model.to_empty(device=weights_device(config, world))
+    initialise(model, seed=config.seed, layers=shape.layers)
+    return model
+
+
+def tokens_of(step: int) -> Tensor:
+    """Of all ranks; each token but a few follows from the one before it."""
+    source = torch.Generator().manual_seed(step)
+    token = torch.randint(128, (BATCH,), generator=source)
+    tokens = [token]
+    for _ in range(SHAPE.sequence_length):
+        chance = torch.rand(BATCH, generator=source) < 0.1
+        token = torch.where(chance, torch.randint(128, (BATCH,), generator=source), _SUCCESSOR[token] % 128)
+        tokens.append(token)
+    return torch.stack(tokens, dim=1)
+
+
+def loss_of(model: Transformer, tokens: Tensor) -> Tensor:
+    """The part of these sequences in the mean over all of the batch, in fp64."""
+    logits = model(tokens[:, :-1]).float().flatten(0, 1)
+    losses = cross_entropy(logits, tokens[:, 1:].flatten(), reduction="none")
+    return losses.sum(dtype=torch.float64) / (BATCH * SHAPE.sequence_length)
+
+
+def trained(
+    config: TrainConfig, world: World, *, steps: int, model: Transformer | None = None
+) -> tuple[Transformer, Optimizer, list[float]]:
+    """The loss of each step, over all ranks."""
+    model = model or sharded(config, world)
+    optimizer = make_optimizer(model, config)
+    losses = []
+    for step in range(1, steps + 1):
+        mine = tokens_of(step).chunk(world.size)[world.rank]
+        loss = _accumulated(model, mine.chunk(config.gradient_accumulation_steps), config)
+        norm = clip(model, config.grad_clip)
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(step, peak=config.lr, warmup_steps=5, steps=steps)
+        step_if_finite(optimizer, norm)
+        optimizer.zero_grad()
+        dist.all_reduce(loss)
+        losses.append(loss.item())
+    return model, optimizer, losses
+
+
+def _accumulated(model: Transformer, parts: Sequence[Tensor], config: TrainConfig) -> Tensor:
+    total = torch.zeros((), dtype=torch.float64)
+    for number, part in enumerate(parts, 1):
+        begin_part(model, is_last=number == len(parts), strategy=config.strategy)
+        loss = loss_of(model, part)
+        loss.backward()
+        total += loss.detach()
+    return total
+
+
+def sha256(tensors: Sequence[Tensor]) -> str:
+    digest = hashlib.sha256()
+    for one in tensors:
+        digest.update(one.detach().contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
