@@ -3,12 +3,11 @@
 Added to them: errors that say what was asked for, and a copy on this host's disk.
 """
 
-import os
 import pickle
-from collections.abc import Generator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from io import IOBase
+from dataclasses import dataclass, replace
+from os import PathLike, fspath
 from typing import Any, Protocol
 
 from s3torchconnector import S3ClientConfig, S3ReaderConstructor
@@ -18,10 +17,138 @@ from s3torchconnector.dcp.s3_file_system import S3FileSystem, StorageMetadata
 from s3torchconnectorclient import S3Exception
 from torch.distributed.checkpoint.metadata import Metadata
 from torch.distributed.checkpoint.planner import SavePlan, SavePlanner
+from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
 from training.checkpoint.host_copy import HostCopies, HostCopy
+from training.checkpoint.manifest import sizes_of
 from training.checkpoint.s3_errors import Place, S3RequestError
 
 _PART_BYTES = 32 * 2**20
 """An upload has 10,000 parts at most (Amazon S3 user guide), so a rank's file may have 312 GiB."""
+
+
+class CodeOf(Protocol):
+    def __call__(self, *, key: str, is_write: bool) -> str:
+        """The code with which S3 refuses such a request now; empty when it does not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    place: Place
+    region: str
+    """The bucket's; the connector follows no redirection."""
+    client: S3Client
+    code_of: CodeOf
+
+
+def connected(
+    place: Place, *, region: str, endpoint: str | None, attempts: int, code_of: CodeOf
+) -> Connection:
+    config = S3ClientConfig(
+        part_size=_PART_BYTES, max_attempts=attempts, force_path_style=endpoint is not None
+    )
+    client = S3Client(region, endpoint=endpoint, s3client_config=config)
+    return Connection(place=place, region=region, client=client, code_of=code_of)
+
+
+class S3Writer(S3StorageWriter):
+    def __init__(self, connection: Connection, checkpoint: str, copies: HostCopies | None) -> None:
+        # Nothing is copied ahead: the tensors are on the CPU.
+        super().__init__(connection.region, f"{connection.place.uri}/{checkpoint}", per_thread_copy_ahead=0)
+        self._objects = _Objects(connection, S3ReaderConstructor.default())
+        self.fs = self._objects  # type: ignore[assignment]  # as the connector itself does
+        self._checkpoint, self._copies = checkpoint, copies
+
+    def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
+        """Runs on the first rank; so the others learn what the index will call this save."""
+        return [
+            replace(plan, storage_data=_Share(prefix=plan.storage_data.prefix, save=self.save_id))
+            for plan in super().prepare_global_plan(plans)
+        ]
+
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
+        share: _Share = plan.storage_data
+        if self._copies is not None:
+            self._objects.copy = self._copies.begun(self._checkpoint, share.save)
+        return super().write_data(plan, planner)
+
+    def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
+        self._objects.copy = None  # the index is always read from S3: it says which copy is the right one
+        super().finish(metadata, results)
+
+
+@dataclass
+class _Share(StorageMetadata):
+    """What a rank is told about its part of a save."""
+
+    save: str
+
+
+class S3Reader(S3StorageReader):
+    def __init__(
+        self,
+        connection: Connection,
+        checkpoint: str,
+        *,
+        index: Callable[[], bytes],
+        copies: HostCopies | None,
+    ) -> None:
+        constructor = S3ReaderConstructor.dcp_optimized()
+        path = f"{connection.place.uri}/{checkpoint}"
+        super().__init__(connection.region, path, reader_constructor=constructor)
+        self._objects = _Objects(connection, constructor)
+        self.fs = self._objects
+        self._checkpoint, self._index, self._copies = checkpoint, index, copies
+
+    def read_metadata(self, *_: Any, **__: Any) -> Metadata:  # noqa: ANN401  torch's signature
+        metadata: Metadata = pickle.loads(self._index())  # noqa: S301  torch's format; from our own store
+        if self._copies is not None and metadata.storage_meta is not None:
+            save, sizes = metadata.storage_meta.save_id, sizes_of(metadata.storage_data)
+            self._objects.copy = self._copies.found(self._checkpoint, str(save), sizes)
+        return metadata
+
+
+class _Objects(S3FileSystem):
+    def __init__(self, connection: Connection, constructor: Any) -> None:  # noqa: ANN401  a union of protocols
+        super().__init__(connection.region, s3_client=connection.client, reader_constructor=constructor)
+        self._connection = connection
+        self.copy: HostCopy | None = None
+
+    @contextmanager
+    def create_stream(self, path: str | PathLike[str], mode: str) -> Iterator[Any]:
+        name = fspath(path).rpartition("/")[2]
+        if self.copy is not None and mode == "rb" and (file := self.copy.file(name)):
+            with file.open("rb") as local:
+                yield local
+            return
+        action = "s3:PutObject" if mode == "wb" else "s3:GetObject"
+        with self._named(action, path), super().create_stream(path, mode) as stream:
+            if self.copy is not None and mode == "wb":
+                with self.copy.beside(name, stream) as both:
+                    yield both
+            else:
+                yield stream
+
+    def exists(self, path: str | PathLike[str]) -> bool:
+        with self._named("s3:GetObject", path):
+            return bool(super().exists(path))
+
+    def rename(self, old_path: str | PathLike[str], new_path: str | PathLike[str]) -> None:
+        with self._named("s3:PutObject", new_path):
+            super().rename(old_path, new_path)
+
+    @contextmanager
+    def _named(self, action: str, path: str | PathLike[str]) -> Iterator[None]:
+        """An error of the connector is a sentence and nothing more; S3 is asked for the code of it."""
+        try:
+            yield
+        except (S3Exception, RuntimeError) as error:
+            # A writer of torch.save that is interrupted raises a RuntimeError of its own over it.
+            found = error if isinstance(error, S3Exception) else error.__context__
+            if not isinstance(found, S3Exception):
+                raise
+            place = self._connection.place
+            key = fspath(path).removeprefix(f"s3://{place.bucket}/")
+            code = self._connection.code_of(key=key, is_write=action == "s3:PutObject")
+            raise S3RequestError(place, action, key, code, str(found)) from error

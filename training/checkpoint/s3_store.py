@@ -5,7 +5,7 @@ model), so every host sees what any host wrote, and a manifest that is there is 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -18,7 +18,7 @@ from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
 from training.checkpoint.host_copy import HostCopies
 from training.checkpoint.manifest import INDEX_COPY, MANIFEST
 from training.checkpoint.s3_errors import Place, S3RequestError, explained
-from training.checkpoint.s3_shards import ConnectorClient, S3Reader, S3Writer
+from training.checkpoint.s3_shards import Connection, S3Reader, S3Writer, connected
 from training.checkpoint.store import is_checkpoint
 
 _ATTEMPTS = 10
@@ -74,13 +74,11 @@ class S3Store:
 
     def read(self, name: str) -> bytes | None:
         try:
-            answer = self._call(self._client.get_object, key=self._place.key(name))
-            content: bytes = answer["Body"].read()
+            return self._content(name)
         except S3RequestError as error:
             if error.code in _MISSING:
                 return None
             raise
-        return content
 
     def write(self, name: str, content: bytes) -> None:
         self._call(self._client.put_object, key=self._place.key(name), Body=content)
@@ -94,12 +92,11 @@ class S3Store:
             self._delete(keys[first : first + _DELETED_AT_ONCE])
 
     def writer(self, checkpoint: str) -> StorageWriter:
-        return S3Writer(self._connector, f"{self.location}/{checkpoint}", self._copies)
+        return S3Writer(self._connection, checkpoint, self._copies)
 
     def reader(self, checkpoint: str) -> StorageReader:
-        path = f"{self.location}/{checkpoint}"
-        index = self.read(f"{checkpoint}/{INDEX_COPY}")
-        return S3Reader(self._connector, path, index=index, copies=self._copies)
+        index = partial(self._content, f"{checkpoint}/{INDEX_COPY}")
+        return S3Reader(self._connection, checkpoint, index=index, copies=self._copies)
 
     def explained(self, error: BaseException) -> str | None:
         if isinstance(error, S3RequestError):
@@ -109,21 +106,32 @@ class S3Store:
                 f"{self.location} cannot be reached: {error}; the job needs credentials and, in a VPC, "
                 "a gateway endpoint for S3"
             )
+        if isinstance(error, OSError):
+            return f"the copy of a checkpoint on this host cannot be read: {error}; run without cache_dir"
         return None
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401  boto3 makes its clients at run time
-        style = {"addressing_style": "path"} if self._endpoint else {}
-        retries = {"mode": "standard", "total_max_attempts": self._attempts}
-        return boto3.client("s3", endpoint_url=self._endpoint, config=Config(s3=style, retries=retries))
+        config = Config(
+            s3={"addressing_style": "path"} if self._endpoint else None,
+            retries={"mode": "standard", "total_max_attempts": self._attempts},
+        )
+        return boto3.client("s3", endpoint_url=self._endpoint, config=config)
 
     @cached_property
-    def _connector(self) -> ConnectorClient:
-        # The bucket's region, not the job's: the connector does not follow S3 elsewhere as boto3 does.
-        region = self._call(self._client.head_bucket)["BucketRegion"]
-        return ConnectorClient(
-            self._place, region, endpoint=self._endpoint, attempts=self._attempts, asked=self._code_of
+    def _connection(self) -> Connection:
+        return connected(
+            self._place,
+            region=self._call(self._client.head_bucket)["BucketRegion"],
+            endpoint=self._endpoint,
+            attempts=self._attempts,
+            code_of=self._code_of,
         )
+
+    def _content(self, name: str) -> bytes:
+        answer = self._call(self._client.get_object, key=self._place.key(name))
+        content: bytes = answer["Body"].read()
+        return content
 
     def _pages(self, name: str, *, delimiter: str = "") -> Iterator[dict[str, Any]]:
         more: dict[str, Any] = {"Delimiter": delimiter} if delimiter else {}
