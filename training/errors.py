@@ -7,6 +7,9 @@
   + CheckpointSaveError      one could not be saved; those before it are untouched
   + WeightsError             weights cannot be read from, or written to, files of safetensors
   + DataError                token shards are missing, damaged, out of reach or do not fit the model
+  + MissingRanksError        ranks did not come to the start
+  + LostRanksError           ranks came, and cannot reach each other
+  + MeetingError             the first rank cannot serve the place where ranks meet
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,3 +59,29 @@ class DataError(TrainingError):
     def __init__(self, *, place: str, problem: str, remedy: str) -> None:
         super().__init__(f"data {place}: {problem}; {remedy}")
         self.place, self.problem, self.remedy = place, problem, remedy
+
+
+class MissingRanksError(TrainingError):
+    def __init__(self, *, who: str, seconds: float) -> None:
+        super().__init__(
+            f"{who} did not join within {seconds:g} s; see what its log says, "
+            "or raise join_seconds if it only starts late"
+        )
+
+
+class LostRanksError(TrainingError):
+    def __init__(self, *, who: str, reason: str) -> None:
+        """``who`` no longer answers; empty: all do, but not to each other."""
+        gone = f"{who} joined and does not answer any more; see what its log says"
+        deaf = (
+            "the ranks cannot reach each other; hosts need all ports open between them (security group), and "
+            "NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME must name their network"
+        )
+        super().__init__(f"{gone if who else deaf}: {reason}")
+
+
+class MeetingError(TrainingError):
+    def __init__(self, *, where: str, reason: str) -> None:
+        super().__init__(
+            f"rank 0 cannot listen at {where} for the others: {reason}; choose another MASTER_PORT"
+        )

@@ -17,6 +17,7 @@ from training.optim import make_optimizer
 from training.parallel import shard, weights_device
 from training.preempt import EXIT_PREEMPTED, StopRequest
 from training.preempt.agreement import Agreement
+from training.profiling import traced
 from training.report import Reporter
 from training.results import write_metrics
 from training.trainer import Trainer
@@ -26,7 +27,7 @@ from training.world import World, joined_world
 
 def run(config: TrainConfig, env: Mapping[str, str], stop: StopRequest) -> int:
     """Train from the newest checkpoint on, and return the exit code."""
-    with joined_world(env) as world:
+    with joined_world(env, join_seconds=config.join_seconds) as world:
         _prepare(config, world)
         agreement = Agreement(stop)
         if agreement.now().stop:  # asked while the program was loaded
@@ -40,7 +41,7 @@ def run(config: TrainConfig, env: Mapping[str, str], stop: StopRequest) -> int:
         reporter = Reporter(config, world=world, trainer=trainer, meter=meter)
         parts = LoopParts(
             agree=agreement.now,
-            train_step=reporter.counted(trainer.step),
+            train_step=traced(reporter.counted(trainer.step), at=config.profile_step, world=world, env=env),
             report=reporter.report,
             save=checkpointer.save,
         )

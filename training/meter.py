@@ -1,4 +1,4 @@
-"""What the host's clock says between two metric lines: steps, waits for data, checkpoints that held them up."""
+"""What the host's clock says between two metric lines: steps, waits for data, saves that held them up."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -61,9 +61,7 @@ class Meter:
         waited = self._since_mark()
         self._goodput = self._goodput.longer(waited)
         steps = max(1, self._steps)
-        lap = Lap(
-            step_seconds=(self._seconds + waited) / steps, data_seconds=self._data_seconds / steps
-        )
+        lap = Lap(step_seconds=(self._seconds + waited) / steps, data_seconds=self._data_seconds / steps)
         self._steps, self._seconds, self._data_seconds = 0, 0.0, 0.0
         return lap
 

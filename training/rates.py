@@ -1,4 +1,4 @@
-"""How fast it is: tokens and floating-point operations per second, and the share of what the device could do."""
+"""How fast it is: tokens and floating-point operations a second, and their share of the device's peak."""
 
 import re
 from collections.abc import Sequence

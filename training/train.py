@@ -27,6 +27,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run one attempt; the exit code."""
     # Imported here: the package has its name by now, and wrong options fail before torch is loaded.
     from training.config import TrainConfig, describe_options  # noqa: PLC0415
+    from training.debugging import debug_variables  # noqa: PLC0415
     from training.failure import report_failure  # noqa: PLC0415
     from training.preempt import StopRequest  # noqa: PLC0415
 
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         config = TrainConfig.from_arguments(arguments, os.environ)
         # Jobs that share a machine must not fight for its cores. Read when torch is imported.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
+        os.environ.update(debug_variables(config.debug, os.environ))
         with StopRequest(seconds=config.stop_seconds) as stop:
             from training.job import run  # noqa: PLC0415  torch takes seconds, and the signal may come in them
 

@@ -1,13 +1,24 @@
-"""The processes that train together: one alone, or those that torchrun started."""
+"""The processes that train together: one alone, or those that a launcher started."""
 
 import gc
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore
+
+from training.errors import LostRanksError, MeetingError, MissingRanksError
+from training.roll_call import RollCall, Seat
+
+FIRST_STEP = timedelta(minutes=30)
+"""How long a collective may take until the first step is done: weights are loaded, blocks compiled."""
+STEADY = timedelta(minutes=10)
+"""And after it. A checkpoint of a slow host must fit in."""
+_GATHERING_SECONDS = 15.0
+"""For all ranks to notice that they cannot reach each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,15 +36,23 @@ class World:
 
 
 @contextmanager
-def joined_world(env: Mapping[str, str]) -> Iterator[World]:
-    """Join the process group and leave it in order."""
+def joined_world(env: Mapping[str, str], *, join_seconds: float = 600.0) -> Iterator[World]:
+    """Join the process group and leave it in order.
+
+    Args:
+        env: As torchrun and our launcher set it; without WORLD_SIZE the process is alone.
+        join_seconds: How long to wait for ranks that have not come.
+
+    Raises:
+        MissingRanksError: Some did not come.
+        LostRanksError: They came, and cannot reach each other.
+        MeetingError: There is no place to meet.
+    """
     device = _device(int(env.get("LOCAL_RANK", "0")))
-    backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     if "WORLD_SIZE" in env:
-        dist.init_process_group(backend)
+        _join(env, device, join_seconds)
     else:
-        # Alone: a port of this machine is not needed.
-        dist.init_process_group(backend, store=HashStore(), rank=0, world_size=1)
+        dist.init_process_group(_backend(device), store=HashStore(), rank=0, world_size=1)
     try:
         yield World(
             rank=dist.get_rank(),
@@ -42,11 +61,93 @@ def joined_world(env: Mapping[str, str]) -> Iterator[World]:
             ranks_per_host=int(env.get("LOCAL_WORLD_SIZE", "1")),
             device=device,
         )
+    except BaseException:
+        if device.type == "cuda":
+            _abandon_collectives()
+        raise
     finally:
+        _leave()
+
+
+def expect_steady_steps() -> None:
+    """From now on collectives take no longer than a step: a rank that hangs is noticed soon.
+
+    Every rank calls, after its first step.
+    """
+    dist.barrier()  # or a rank would give up on one that is still in its first step
+    for group in list(dist.distributed_c10d._world.pg_map):  # noqa: SLF001  no public way to all groups
+        dist.distributed_c10d._set_pg_timeout(STEADY, group)  # noqa: SLF001  torchtitan's way, too
+
+
+def _join(env: Mapping[str, str], device: torch.device, join_seconds: float) -> None:
+    seat = Seat.from_env(env)
+    store = _meeting_place(env, seat, join_seconds)
+    calls = RollCall(dist.PrefixStore("roll_call", store), seat)
+    if who := calls.missing("join", seconds=join_seconds):
+        raise MissingRanksError(who=who, seconds=join_seconds)
+    store.set_timeout(FIRST_STEP)
+    try:
+        _connect(dist.PrefixStore("group", store), seat, device, timedelta(seconds=join_seconds))
+    except RuntimeError as error:
+        _leave()
+        who = calls.missing("failure", seconds=min(join_seconds, _GATHERING_SECONDS))
+        raise LostRanksError(who=who, reason=_first_line(error)) from error
+
+
+def _meeting_place(env: Mapping[str, str], seat: Seat, join_seconds: float) -> dist.Store:
+    """The store that all ranks can reach; the first rank serves it, or torchrun does."""
+    address, port = env["MASTER_ADDR"], int(env["MASTER_PORT"])
+    serves = seat.rank == 0 and env.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+    try:
+        return dist.TCPStore(
+            address,
+            port,
+            seat.size,
+            is_master=serves,
+            timeout=timedelta(seconds=join_seconds),
+            wait_for_workers=False,  # we wait ourselves, and say for whom
+            multi_tenant=True,
+        )
+    except dist.DistError as error:
+        where = f"{address}:{port}"
+        if serves:
+            raise MeetingError(where=where, reason=_first_line(error)) from error
+        raise MissingRanksError(who=f"rank 0, to be met at {where},", seconds=join_seconds) from error
+
+
+def _connect(store: dist.Store, seat: Seat, device: torch.device, timeout: timedelta) -> None:
+    """Raises RuntimeError when a rank cannot be reached; afterwards the groups are of no use."""
+    dist.init_process_group(
+        _backend(device), store=store, rank=seat.rank, world_size=seat.size, timeout=timeout
+    )
+    group = None if device.type == "cpu" else dist.new_group(backend="gloo", timeout=timeout)
+    dist.monitored_barrier(group, timeout=timeout, wait_all_ranks=True)
+    if group is not None:
+        dist.destroy_process_group(group)
+    dist.distributed_c10d._set_pg_timeout(FIRST_STEP)  # noqa: SLF001  torchtitan's way, too
+
+
+def _abandon_collectives() -> None:
+    """This rank failed, so the others cannot finish what is under way; leaving in order would wait for it."""
+    with suppress(RuntimeError):
+        dist.distributed_c10d._abort_process_group()  # noqa: SLF001  no public way
+
+
+def _first_line(error: Exception) -> str:
+    """Without the C++ stack trace."""
+    return str(error).partition("\n")[0]
+
+
+def _leave() -> None:
+    if dist.is_initialized():
         dist.destroy_process_group()
-        # gloo's threads may still hold tensors, and then the interpreter aborts at exit
-        # (pytorch/pytorch#179291): collect while they can still end.
-        gc.collect()
+    # gloo's threads may still hold tensors, and then the interpreter aborts at exit
+    # (pytorch/pytorch#179291): collect while they can still end.
+    gc.collect()
+
+
+def _backend(device: torch.device) -> str:
+    return "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
 
 
 def _device(local_rank: int) -> torch.device:
