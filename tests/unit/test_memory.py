@@ -24,7 +24,7 @@ def cluster(hosts: int = 1, ranks: int = 4, memory: int = 10**9, host_memory: in
     return Cluster(hosts=hosts, ranks_per_host=ranks, memory_bytes=memory, host_memory_bytes=host_memory)
 
 
-STEP = 2 * 4 * 368 + 400 + 1352 * 2 + 592 * 6
+STEP = 2 * 4 * 368 + 400 + (88 + 2 * 592) * 2 + 592 * 6
 """Bytes that a step of SMALL needs on top of the state, with one sequence a rank."""
 
 
@@ -35,24 +35,24 @@ def test_a_small_model_by_hand() -> None:
     # 1 of 4 of key and value (8 + 8), 2 of 16 of gate and up (16 + 16), 1 of each norm: 82; of the root 2 of
     # 10 rows of embedding and head (16 + 16) and 1 of the norm: 33. In all 197, and one sequence of 4 tokens.
     # A block keeps of each token (5 * 8 + 2 * 4 + 4 * 16) * 2 + (2 * 17 + 2) * 4 = 368 bytes; logits are
-    # 4 * 10 * (2 + 8) bytes; gathered are the root and two blocks in bf16; gradients of a block are 2 bytes,
-    # and 4 more on their way to their shards.
+    # 4 * 10 * (2 + 8) bytes; gathered are head, norm and two blocks in bf16; gradients of a block are 2
+    # bytes, and 4 more on their way to their shards.
     state = BytesPerRank(params=788, grads=788, optimizer=1576, activations=STEP)
-    assert STEP == 9600
+    assert STEP == 9440
     assert found == Estimate(
         params=1352,
         world_size=8,
         bytes_per_rank=state,
         host_bytes_per_rank=0,
         checkpoint_bytes=1352 * 12,
-        headroom_bytes=92_000 - 788 - 788 - 1576 - 9600,
+        headroom_bytes=92_000 - 788 - 788 - 1576 - 9440,
     )
     assert found.fits
 
 
 def test_what_is_missing_is_a_negative_headroom() -> None:
     found = estimate(Run(shape=SMALL, batch_size=8), cluster(hosts=2, memory=10_000))
-    assert (found.fits, found.headroom_bytes) == (False, 9_200 - 788 - 788 - 1576 - 9600)
+    assert (found.fits, found.headroom_bytes) == (False, 9_200 - 788 - 788 - 1576 - 9440)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,44 @@ def test_gathered_weights_are_those_of_two_blocks_or_all_of_them(strategy: Strat
         estimate(Run(shape=deep, strategy=one), cluster()).bytes_per_rank.activations
         for one in (Strategy.FULL_SHARD, strategy)
     )
-    assert every - few == 8 * 592 * 2
+    assert every - few == (8 * 592 + 80) * 2  # the embedding too
+
+
+def test_blocks_that_are_gathered_ahead_take_room() -> None:
+    deep = ModelShape(layers=10, width=8, heads=2, kv_heads=1, hidden=16, vocabulary=10, sequence_length=4)
+    none, one, three, all_of_them = (
+        estimate(Run(shape=deep, prefetch_blocks=count), cluster()).bytes_per_rank.activations
+        for count in (0, 1, 3, 99)
+    )
+    assert none == one
+    assert (three - one, all_of_them - one) == (2 * 592 * 2, 8 * 592 * 2)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "held"),
+    [
+        pytest.param(Strategy.FULL_SHARD, 0, id="sharded after each part"),
+        pytest.param(Strategy.NO_SHARD, 1352 * 2, id="copies"),
+        pytest.param(Strategy.HYBRID_SHARD, 346 * 2, id="groups"),
+    ],
+)
+def test_sums_that_wait_for_the_last_part_are_wider_than_bf16_gradients(
+    strategy: Strategy, held: int
+) -> None:
+    whole, parts = (
+        estimate(
+            Run(
+                shape=SMALL,
+                batch_size=count * 8,
+                accumulation=count,
+                precision=Precision.BF16_PURE,
+                strategy=strategy,
+            ),
+            cluster(hosts=2),
+        ).bytes_per_rank.activations
+        for count in (1, 2)
+    )
+    assert parts - whole == held
 
 
 def test_gradients_that_are_summed_in_bf16_are_half_as_large_on_their_way() -> None:
@@ -149,9 +186,9 @@ def test_offloaded_state_is_in_the_memory_of_the_host_which_its_ranks_share() ->
     run = Run(shape=SMALL, batch_size=8, cpu_offload=True)
     plenty = cluster(hosts=2, memory=20_000, host_memory=100_000)
     found = estimate(run, plenty)
-    assert found.bytes_per_rank == BytesPerRank(params=0, grads=0, optimizer=0, activations=9600)
+    assert found.bytes_per_rank == BytesPerRank(params=0, grads=0, optimizer=0, activations=9440)
     assert found.host_bytes_per_rank == 197 * 16
-    assert found.headroom_bytes == 18_400 - 9600  # the GPU is the narrower of the two
+    assert found.headroom_bytes == 18_400 - 9440  # the GPU is the narrower of the two
     scarce = estimate(run, cluster(hosts=2, memory=20_000, host_memory=12_000))
     assert scarce.headroom_bytes == 12_000 * 85 // 100 // 4 - 197 * 16
     assert not scarce.fits
@@ -162,7 +199,7 @@ def test_offloaded_state_is_in_the_memory_of_the_host_which_its_ranks_share() ->
 def test_a_rank_has_its_part_of_the_batch_rounded_up(batch: int, parts: int, sequences: int) -> None:
     run = Run(shape=SMALL, batch_size=batch, accumulation=parts)
     found = estimate(run, cluster(hosts=2)).bytes_per_rank.activations
-    assert found == sequences * (2 * 4 * 368 + 400) + 1352 * 2 + 592 * 6
+    assert found == sequences * (2 * 4 * 368 + 400) + (88 + 2 * 592) * 2 + 592 * 6
 
 
 def test_hyperparameters_are_read_as_the_sdk_and_as_plain_boto3_write_them() -> None:
@@ -175,6 +212,7 @@ def test_hyperparameters_are_read_as_the_sdk_and_as_plain_boto3_write_them() -> 
         strategy=Strategy.HYBRID_SHARD,
         shard_group_size=4,
         activation_checkpointing=ActivationCheckpointing.SELECTIVE,
+        prefetch_blocks=0,
         cpu_offload=True,
     )
     plain = {
@@ -187,6 +225,7 @@ def test_hyperparameters_are_read_as_the_sdk_and_as_plain_boto3_write_them() -> 
         "strategy": "hybrid_shard",
         "shard_group_size": "4",
         "activation_checkpointing": "selective",
+        "prefetch_blocks": "0",
         "cpu_offload": "true",
     }
     assert run_of(plain) == run

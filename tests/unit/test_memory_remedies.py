@@ -101,6 +101,13 @@ def test_what_is_chosen_already_is_not_advised() -> None:
 
 
 def test_state_of_copies_cannot_be_offloaded_without_being_sharded() -> None:
-    run = Run(shape=SEVEN, strategy=Strategy.NO_SHARD, activation_checkpointing=FULL)
-    offloaded = remedies(run, cluster("ml.g5.48xlarge", 1))[-1]
-    assert offloaded.startswith("cpu_offload true and strategy full_shard")
+    run = Run(shape=SEVENTY, strategy=Strategy.NO_SHARD, activation_checkpointing=FULL)
+    assert "cpu_offload true and strategy full_shard" in remedies(run, cluster("ml.p5.48xlarge", 1))
+
+
+def test_what_contains_a_milder_change_that_does_alone_is_not_advised() -> None:
+    run = Run(shape=SEVENTY, batch_size=128)
+    assert remedies(run, cluster("ml.p5.48xlarge", 16)) == (
+        "activation_checkpointing full",
+        "cpu_offload true and activation_checkpointing selective",
+    )

@@ -132,7 +132,8 @@ def _step_bytes(run: Run, cluster: Cluster) -> int:
     sequences = math.ceil(run.batch_size / (cluster.world_size * run.accumulation))
     tokens = sequences * shape.sequence_length
     logits = tokens * shape.vocabulary * (width + 8)  # as computed; in fp32; their logarithms or gradients
-    return _gathered_bytes(run, width) + _gradient_bytes(run, width) + tokens * _kept(run, width) + logits
+    weights = _gathered_bytes(run, width) + _gradient_bytes(run, cluster, width)
+    return weights + tokens * _kept(run, width) + logits
 
 
 def _kept(run: Run, width: int) -> int:
@@ -165,16 +166,25 @@ def kept_selectively_per_token(shape: ModelShape, width: int) -> int:
 
 
 def _gathered_bytes(run: Run, width: int) -> int:
-    """Whole weights beside the shards: all of them, or the root's and those of this block and the next."""
+    """Whole weights beside the shards: all of them, or those of the head, this block and the next."""
     if run.strategy in _KEEPS_GATHERED:
         return run.shape.params * width
-    return (run.shape.root_params + min(2, run.shape.layers) * run.shape.block_params) * width
+    blocks = min(1 + max(run.prefetch_blocks, 1), run.shape.layers)
+    return (run.shape.head_params + blocks * run.shape.block_params) * width
 
 
-def _gradient_bytes(run: Run, width: int) -> int:
-    """Those of a block, as computed and as they are summed over the ranks."""
-    summed_in = 2 if run.reduce_dtype is ReduceDtype.BF16 else 4
-    return run.shape.block_params * (width + summed_in)
+def _gradient_bytes(run: Run, cluster: Cluster, width: int) -> int:
+    """Those of a block, as computed and as they are summed over the ranks; and what waits for the last part.
+
+    Copies and groups of ranks add up the parts of a step where they are, in the precision of the sum, which
+    may be wider than that of the gradients.
+    """
+    summed_in = 4 if run.precision is Precision.FP32 or run.reduce_dtype is ReduceDtype.FP32 else 2
+    on_its_way = run.shape.block_params * (width + summed_in)
+    if run.accumulation == 1 or run.strategy in {Strategy.FULL_SHARD, Strategy.SHARD_GRAD_OP}:
+        return on_its_way
+    _, gradient, _ = _STATE[run.precision]
+    return on_its_way + run.shape.largest_shard(shards(run, cluster)) * max(0, summed_in - gradient)
 
 
 def cluster_of(instances: Sequence[tuple[Accelerators, int]]) -> Cluster:

@@ -119,18 +119,26 @@ def _row(name: str, size: int, remark: str = "") -> str:
 
 
 def _verdict(found: Plan) -> Iterator[str]:
-    run, told = found.run, found.estimate
-    parts = told.world_size * run.accumulation
-    if run.batch_size % parts:
-        near = -(-run.batch_size // parts) * parts
-        yield f"batch_size {run.batch_size} does not divide by {parts} ranks and parts: take {near}"
+    told = found.estimate
+    yield from _refused(found.run, told.world_size, shards(found.run, found.cluster))
     if told.fits:
         yield f"Fits, {told.headroom_bytes / _GIB:.1f} GiB to spare."
         return
     yield f"Does not fit: {-told.headroom_bytes / _GIB:.1f} GiB are missing on each rank."
-    would_do = remedies(run, found.cluster)
+    would_do = remedies(found.run, found.cluster)
     yield "What would do:" if would_do else "Nothing known would do: take larger GPUs or a smaller model."
     yield from (f"  {text}" for text in would_do)
+
+
+def _refused(run: Run, ranks: int, group: int) -> Iterator[str]:
+    """What the program would not start with, whatever the memory."""
+    parts = ranks * run.accumulation
+    if run.batch_size % parts:
+        by = f"{ranks} ranks" + (f" and {run.accumulation} parts" if run.accumulation > 1 else "")
+        near = -(-run.batch_size // parts) * parts
+        yield f"The program refuses batch_size {run.batch_size}: it does not divide by {by}; {near} does."
+    if ranks % group:
+        yield f"The program refuses shard_group_size {group}: it does not divide {ranks} ranks."
 
 
 def _smallest(instances: Instances) -> Accelerators:

@@ -1,6 +1,6 @@
 """What would let a run of the training program fit that does not: the smallest changes, of several kinds."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -13,6 +13,8 @@ MOST_HOSTS = 128
 
 Fields = dict[str, Any]
 """Of a Run, with new values."""
+Change = tuple[str, ...]
+"""In words, one for each option."""
 
 
 def remedy(run: Run, cluster: Cluster) -> str | None:
@@ -35,47 +37,60 @@ def remedies(run: Run, cluster: Cluster) -> tuple[str, ...]:
         _more_instances(run, cluster),
         *(_first_that_fits(_with(text, fields, run, cluster), cluster) for text, fields in dear),
     )
-    return tuple(text for text in found if text is not None)
+    return tuple(_in_words(change) for change in _without_idle_additions(found))
 
 
-def _first_that_fits(candidates: Iterator[tuple[str, Run]], cluster: Cluster) -> str | None:
-    return next((text for text, run in candidates if estimate(run, cluster).fits), None)
+def _without_idle_additions(found: Iterable[Change | None]) -> list[Change]:
+    """None that contains a milder one, which does alone."""
+    kept: list[Change] = []
+    for change in found:
+        if change is not None and not any(set(milder) <= set(change) for milder in kept):
+            kept.append(change)
+    return kept
 
 
-def _with(text: str, fields: Fields, run: Run, cluster: Cluster) -> Iterator[tuple[str, Run]]:
+def _in_words(change: Change) -> str:
+    first, *others = change
+    between = " with " if first.endswith("instances") else " and "
+    return first + (between + " and ".join(others) if others else "")
+
+
+def _first_that_fits(candidates: Iterator[tuple[Change, Run]], cluster: Cluster) -> Change | None:
+    return next((change for change, run in candidates if estimate(run, cluster).fits), None)
+
+
+def _with(text: str, fields: Fields, run: Run, cluster: Cluster) -> Iterator[tuple[Change, Run]]:
     """This change alone, then with others beside it."""
-    yield text, replace(run, **fields)
-    for more, changed in _changed(run, cluster):
-        yield f"{text} and {more}", replace(changed, **fields)
+    for more, changed in (((), run), *_changed(run, cluster)):
+        dearer = replace(changed, **fields)
+        if not (dearer.cpu_offload and dearer.strategy is Strategy.NO_SHARD):  # the program refuses that
+            yield (text, *more), dearer
 
 
-def _more_instances(run: Run, cluster: Cluster) -> str | None:
+def _more_instances(run: Run, cluster: Cluster) -> Change | None:
     for hosts in range(cluster.hosts + 1, MOST_HOSTS + 1):
         wider = replace(cluster, hosts=hosts)
         shared, batch = _shared_by_all(run, wider)
-        for text, changed in (("", shared), *_changed(shared, wider)):
+        for change, changed in (((), shared), *_changed(shared, wider)):
             if estimate(changed, wider).fits:
-                also = [one for one in (batch, text) if one]
-                return f"{hosts} instances" + (f" with {' and '.join(also)}" if also else "")
+                return (f"{hosts} instances", *batch, *change)
     return None
 
 
-def _shared_by_all(run: Run, cluster: Cluster) -> tuple[Run, str]:
+def _shared_by_all(run: Run, cluster: Cluster) -> tuple[Run, Change]:
     """With a batch that the ranks can share, which the program asks for."""
     parts = cluster.world_size * run.accumulation
     size = -(-run.batch_size // parts) * parts
-    return replace(run, batch_size=size), f"batch_size {size}" if size != run.batch_size else ""
+    return replace(run, batch_size=size), (f"batch_size {size}",) if size != run.batch_size else ()
 
 
-def _changed(run: Run, cluster: Cluster) -> Iterator[tuple[str, Run]]:
+def _changed(run: Run, cluster: Cluster) -> Iterator[tuple[Change, Run]]:
     """The run with other hyperparameters, with as few of them as possible first."""
     useful = [(text, fields) for text, fields in _changes(run, cluster) if replace(run, **fields) != run]
     for size in range(1, len(useful) + 1):
         for chosen in combinations(useful, size):
-            fields = [name for _, changes in chosen for name in changes]
-            if len(fields) == len(set(fields)):
-                changed = replace(run, **{name: value for _, one in chosen for name, value in one.items()})
-                yield " and ".join(text for text, _ in chosen), changed
+            fields = {name: value for _, changes in chosen for name, value in changes.items()}
+            yield tuple(text for text, _ in chosen), replace(run, **fields)
 
 
 def _changes(run: Run, cluster: Cluster) -> Iterator[tuple[str, Fields]]:

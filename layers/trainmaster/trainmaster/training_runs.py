@@ -97,6 +97,11 @@ class ModelShape:
         return _elements(self.root, shards=1)
 
     @property
+    def head_params(self) -> int:
+        """With the last norm: a unit that stays gathered, as the backward pass begins with it."""
+        return self.root_params - self.vocabulary * self.width
+
+    @property
     def params(self) -> int:
         return self.largest_shard(1)
 
@@ -154,6 +159,8 @@ class Run:
     shard_group_size: int = 0
     """Ranks of a group of a hybrid strategy; 0: those of a host."""
     activation_checkpointing: ActivationCheckpointing = ActivationCheckpointing.NONE
+    prefetch_blocks: int = 1
+    """Gathered before they are needed; FSDP itself gathers one."""
     cpu_offload: bool = False
     """Weights, gradients and optimizer are in the memory of the host."""
 
@@ -175,6 +182,7 @@ def run_of(hyperparameters: Mapping[str, object]) -> Run | None:
             strategy=_strategy(given),
             shard_group_size=_number(given, "shard_group_size", 0, at_least=0),
             activation_checkpointing=_activation_checkpointing(given),
+            prefetch_blocks=_number(given, "prefetch_blocks", 1, at_least=0),
             cpu_offload=_TRUTHS[given.get("cpu_offload", "false").lower()],
         )
     except (ValueError, KeyError):

@@ -435,7 +435,7 @@ def test_a_model_that_is_too_large_is_told_by_how_much_and_what_would_do() -> No
     assert violation == Violation(
         rule="must_fit",
         field="ResourceConfig.InstanceType",
-        message="needs 145.3 GiB on each of 8 GPUs, 71.7 GiB more than ml.p5.48xlarge has",
+        message="needs 144.9 GiB on each of 8 GPUs, 71.3 GiB more than ml.p5.48xlarge has",
         hint="3 instances with batch_size 24 would do",
     )
 

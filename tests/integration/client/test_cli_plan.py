@@ -1,0 +1,41 @@
+"""``trainmaster plan``: no API is asked."""
+
+import json
+
+from tests.integration.client.command import Trainmaster
+from tests.integration.client.fake_api import FakeApi
+from training import plan
+
+LINE = (
+    "--preset llama2-13b --instances ml.p5.48xlarge=2 --batch-size 64 --gradient-accumulation-steps 2"
+    " --precision bf16_pure --reduce-dtype bf16 --strategy hybrid_shard --shard-group-size 4"
+    " --activation-checkpointing selective --prefetch-blocks 2 --cpu-offload true --sequence-length 2048"
+)
+OPTIONS = LINE.split()
+
+
+def test_it_says_what_the_training_program_says(trainmaster: Trainmaster, api: FakeApi) -> None:
+    ran = trainmaster("plan", *OPTIONS)
+    assert "bf16_pure, hybrid_shard over 4 of 16 ranks" in ran.out
+    assert "\n\non each GPU" in ran.out
+    found = json.loads(trainmaster("plan", *OPTIONS, "--json").out)
+    assert found["host_bytes_per_rank"] == 10 * 3_253_966_080
+    assert api.received == []
+    assert plan.main([*OPTIONS, "--json"]) == ran.code
+
+
+def test_what_does_not_fit_is_exit_code_1(trainmaster: Trainmaster) -> None:
+    ran = trainmaster("plan", "--preset", "llama2-70b", "--instances", "ml.g5.xlarge=1")
+    assert ran.code == 1
+    assert "Does not fit" in ran.out
+
+
+def test_wrong_usage_is_exit_code_2(trainmaster: Trainmaster) -> None:
+    unknown = trainmaster("plan", "--preset", "llama9", "--instances", "ml.g5.xlarge=1")
+    assert (unknown.code, unknown.out) == (2, "")
+    assert "There is no preset 'llama9'." in unknown.err
+    assert trainmaster("plan", "--preset", "tiny", "--instances", "3").code == 2
+    assert (
+        trainmaster("plan", "--preset", "tiny", "--instances", "ml.g5.xlarge=1", "--batch-size", "0").code
+        == 2
+    )

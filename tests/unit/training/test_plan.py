@@ -1,0 +1,50 @@
+"""`python -m training.plan`: the plane's arithmetic with the program's own options."""
+
+import json
+
+import pytest
+
+from training import plan
+
+
+def test_it_fits_and_the_numbers_are_json(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = "--preset llama2-70b --instances ml.p5.48xlarge=16 --batch-size=128 --json"
+    assert plan.main([*arguments.split(), "--activation_checkpointing", "true"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["world_size"], found["fits"]) == (128, True)
+    assert found["bytes_per_rank"]["params"] == 2_155_520_256
+
+
+def test_it_does_not_fit_and_people_read_why(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = "--preset llama2-70b --instances=ml.p5.48xlarge=16 --batch_size 128"
+    assert plan.main(arguments.split()) == 1
+    assert "Does not fit: 80.4 GiB are missing on each rank." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--preset tiny", "error: instances: name at least one, as in ml.p5.48xlarge=16\n"),
+        (
+            "--presett tiny --instances ml.g5.xlarge=1",
+            "error: hyperparameters: unknown option 'presett' (did you mean 'preset'?)\n",
+        ),
+        ("--preset tiny --instances", "error: instances: name at least one, as in ml.p5.48xlarge=16\n"),
+    ],
+)
+def test_wrong_usage_is_one_message(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert plan.main(arguments.split()) == 2
+    assert capsys.readouterr().err == message
+
+
+def test_options_that_say_nothing_of_memory_are_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = (
+        "--instances ml.g5.xlarge=1 --preset tiny --lr 0.1 --sharding_strategy NO_SHARD --sequence_length 64"
+    )
+    assert plan.main(arguments.split()) == 0
+    assert "no_shard over 1 of 1 ranks" in capsys.readouterr().out
+
+
+def test_help_names_the_options_that_matter(capsys: pytest.CaptureFixture[str]) -> None:
+    assert plan.main(["--help"]) == 0
+    assert "--activation_checkpointing" in capsys.readouterr().out
