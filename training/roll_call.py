@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Self
 
 import torch.distributed as dist
+from torch._C._distributed_c10d import Store
 
 _TELLING_SECONDS = 10.0
 """For a message to reach the ranks that are there."""
@@ -72,7 +73,7 @@ def _runs(numbers: Sequence[int]) -> list[str]:
 class RollCall:
     """Each ``occasion`` serves once."""
 
-    def __init__(self, store: dist.Store, seat: Seat) -> None:
+    def __init__(self, store: Store, seat: Seat) -> None:
         self._store, self._seat = store, seat
 
     def missing(self, occasion: str, *, seconds: float) -> str:
@@ -83,7 +84,7 @@ class RollCall:
         if self._seat.rank == 0:
             return self._found(calls, verdict, seconds)
         if self._came(calls[:1], seconds) and self._came([verdict], seconds + _TELLING_SECONDS):
-            who = self._store.get(verdict).decode()
+            who: str = self._store.get(verdict).decode()
             self._store.set(f"{calls[self._seat.rank]}/told", "yes")
             return who
         return "rank 0"

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import HashStore
+from torch._C._distributed_c10d import HashStore, PrefixStore, Store, TCPStore
 
 from training.errors import LostRanksError, MeetingError, MissingRanksError
 from training.roll_call import RollCall, Seat
@@ -82,24 +82,24 @@ def expect_steady_steps() -> None:
 def _join(env: Mapping[str, str], device: torch.device, join_seconds: float) -> None:
     seat = Seat.from_env(env)
     store = _meeting_place(env, seat, join_seconds)
-    calls = RollCall(dist.PrefixStore("roll_call", store), seat)
+    calls = RollCall(PrefixStore("roll_call", store), seat)
     if who := calls.missing("join", seconds=join_seconds):
         raise MissingRanksError(who=who, seconds=join_seconds)
     store.set_timeout(FIRST_STEP)
     try:
-        _connect(dist.PrefixStore("group", store), seat, device, timedelta(seconds=join_seconds))
+        _connect(PrefixStore("group", store), seat, device, timedelta(seconds=join_seconds))
     except RuntimeError as error:
         _leave()
         who = calls.missing("failure", seconds=min(join_seconds, _GATHERING_SECONDS))
         raise LostRanksError(who=who, reason=_first_line(error)) from error
 
 
-def _meeting_place(env: Mapping[str, str], seat: Seat, join_seconds: float) -> dist.Store:
+def _meeting_place(env: Mapping[str, str], seat: Seat, join_seconds: float) -> Store:
     """The store that all ranks can reach; the first rank serves it, or torchrun does."""
     address, port = env["MASTER_ADDR"], int(env["MASTER_PORT"])
     serves = seat.rank == 0 and env.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
     try:
-        return dist.TCPStore(
+        return TCPStore(
             address,
             port,
             seat.size,
@@ -115,7 +115,7 @@ def _meeting_place(env: Mapping[str, str], seat: Seat, join_seconds: float) -> d
         raise MissingRanksError(who=f"rank 0, to be met at {where},", seconds=join_seconds) from error
 
 
-def _connect(store: dist.Store, seat: Seat, device: torch.device, timeout: timedelta) -> None:
+def _connect(store: Store, seat: Seat, device: torch.device, timeout: timedelta) -> None:
     """Raises RuntimeError when a rank cannot be reached; afterwards the groups are of no use."""
     dist.init_process_group(
         _backend(device), store=store, rank=seat.rank, world_size=seat.size, timeout=timeout

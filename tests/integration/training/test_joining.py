@@ -8,8 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-import torch.distributed as dist
-from torch._C._distributed_c10d import HashStore
+from torch._C._distributed_c10d import HashStore, PrefixStore, Store, TCPStore
 
 from training.errors import MeetingError, MissingRanksError
 from training.roll_call import RollCall, Seat
@@ -65,9 +64,9 @@ def test_a_host_that_comes_and_dies_while_ranks_connect_is_named(tmp_path: Path)
     port = _free_port()
 
     def come() -> None:
-        store = dist.TCPStore("127.0.0.1", port, 2, is_master=False, wait_for_workers=False)
+        store = TCPStore("127.0.0.1", port, 2, is_master=False, wait_for_workers=False)
         seat = Seat.from_env(_env(1, port))
-        RollCall(dist.PrefixStore("roll_call", store), seat).missing("join", seconds=30)
+        RollCall(PrefixStore("roll_call", store), seat).missing("join", seconds=30)
 
     other = threading.Thread(target=come)
     other.start()
@@ -100,7 +99,7 @@ def test_a_port_that_another_program_has_is_named() -> None:
             pass
 
 
-def _calls(store: dist.Store, ranks: dict[int, str], *, size: int, hosts: tuple[str, ...]) -> dict[int, str]:
+def _calls(store: Store, ranks: dict[int, str], *, size: int, hosts: tuple[str, ...]) -> dict[int, str]:
     """What each of these ranks hears; ``ranks``: their hosts."""
     heard: dict[int, str] = {}
 
