@@ -11,7 +11,7 @@ from torch.optim import Optimizer
 from training.checkpoint import shards
 from training.checkpoint.manifest import MANIFEST, Manifest
 from training.checkpoint.places import Places
-from training.checkpoint.ranks import Ranks
+from training.checkpoint.ranks import Ranks, RanksFailedError
 from training.checkpoint.saver import described, failures_of
 from training.checkpoint.store import CheckpointStore
 from training.checkpoint.survey import Finding, Refused, Sight, Torn, View, Whole, findings
@@ -44,9 +44,7 @@ class Loader:
                 case Torn():
                     self._tell(f"skipping torn checkpoint {one.name}: {one.reason}")
                 case Refused():
-                    raise CheckpointReadError(
-                        f"checkpoint {one.name} in {self.store.location} cannot be used: {one.reason}"
-                    )
+                    raise CheckpointReadError(f"checkpoint {one.name} cannot be used: {one.reason}")
                 case Whole():
                     broken = self._load_one(one, model, optimizer)
                     if broken is None:
@@ -58,16 +56,21 @@ class Loader:
             # Weights may be half loaded by now, and the work of days is not thrown away by itself.
             told = "; ".join(f"{one.name}: {one.reason}" for one in damaged)
             raise CheckpointReadError(
-                f"no checkpoint in {self.store.location} can be read: {told}; "
+                f"no checkpoint can be read: {told}; "
                 "bring one back, or start anew with another checkpoint directory"
             )
         self._tell("starting from scratch")
         return {}
 
     def _survey(self) -> list[Finding]:
-        """The same on every rank: what the first rank of each host saw."""
+        """The same on every rank: what the first rank of each host saw. Raises CheckpointReadError."""
         is_lookout = self.ranks.rank in self.places.lookouts
-        seen = self.ranks.agreed(lambda: self._seen() if is_lookout else {})
+        try:
+            seen = self.ranks.agreed(lambda: self._seen() if is_lookout else {})
+        except RanksFailedError as error:
+            raise CheckpointReadError(
+                f"the checkpoints cannot be listed: {described(error.failures)}"
+            ) from error
         return findings({self.places.lookouts[rank]: seen[rank] for rank in self.places.lookouts})
 
     def _seen(self) -> View:

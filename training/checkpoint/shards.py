@@ -39,8 +39,24 @@ def state_of(model: nn.Module, optimizer: Optimizer) -> State:
 
     (Loading into an empty dictionary would load nothing, without a word.)
     """
+    if not optimizer.state:
+        _make_moments(model, optimizer)
     weights, moments = get_state_dict(model, optimizer)
     return {"model": weights, "optimizer": moments}
+
+
+def _make_moments(model: nn.Module, optimizer: Optimizer) -> None:
+    """Torch makes them by a step with zeros for gradients; that step must not count.
+
+    Bias corrections depend on the count, so a save before the first step would change the training.
+    """
+    get_state_dict(model, optimizer)
+    for moments in optimizer.state.values():
+        count = moments.get("step")
+        if isinstance(count, torch.Tensor):
+            count.zero_()
+        elif count is not None:
+            moments["step"] = 0
 
 
 def bytes_of(state: State) -> int:

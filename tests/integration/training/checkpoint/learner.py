@@ -62,8 +62,10 @@ class Learner:
         self.checkpointer.save(self.step, carried=carried)
 
     def sha256(self) -> str:
-        """Of all weights and moments, whole, by their names."""
-        leaves, _ = tree_flatten_with_path(get_state_dict(self.model, self.optimizer))
+        """Of all weights and moments, whole, by their names; torch would count its making of moments."""
+        stepped = bool(self.optimizer.state)
+        state = get_state_dict(self.model, self.optimizer) if stepped else self.model.state_dict()
+        leaves, _ = tree_flatten_with_path(state)
         digest = hashlib.sha256()
         for path, one in leaves:
             value = one.full_tensor() if isinstance(one, DTensor) else one

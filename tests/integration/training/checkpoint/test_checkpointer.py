@@ -39,6 +39,15 @@ def test_weights_and_moments_come_back_into_a_fresh_model(tmp_path: Path) -> Non
     assert fresh.learn(3) == saved.learn(3)
 
 
+def test_a_save_before_the_first_step_changes_nothing(tmp_path: Path) -> None:
+    expected = Learner(tmp_path / "other").learn(4)
+    saved = _saved(tmp_path / "job", 0)
+    assert saved.learn(4) == expected
+    fresh = Learner(tmp_path / "job")
+    fresh.load()
+    assert fresh.learn(4) == expected
+
+
 def test_what_is_carried_comes_back(tmp_path: Path) -> None:
     learner = Learner(tmp_path)
     learner.load()
@@ -193,9 +202,7 @@ def test_when_none_can_be_read_the_job_does_not_start_over(tmp_path: Path) -> No
     _saved(tmp_path, 5)
     _spoil(tmp_path / "step-00000005")
     learner = Learner(tmp_path)
-    with pytest.raises(
-        CheckpointReadError, match=r"no checkpoint in .* can be read: step-00000005: rank 0: "
-    ):
+    with pytest.raises(CheckpointReadError, match="no checkpoint can be read: step-00000005: rank 0: "):
         learner.load()
     with pytest.raises(RuntimeError, match=r"call load_newest\(\)"):
         learner.save()

@@ -1,0 +1,208 @@
+"""Two and more ranks with FSDP, one host and two, killed and changed in number."""
+
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch.distributed as dist
+
+from tests.integration.training.checkpoint.learner import Learner
+from tests.integration.training.worlds import RankFailedError, in_world
+from training.checkpoint import LocalStore
+from training.errors import CheckpointMismatchError, CheckpointReadError, CheckpointSaveError
+from training.world import World
+
+
+def _learn(world: World, root: Path, *, until: int, save_at: tuple[int, ...] = ()) -> dict[str, Any]:
+    """One attempt: from the newest checkpoint to a step; what it did, told by one rank."""
+    learner = Learner(root)
+    began_at = learner.load()
+    sha256, losses = learner.sha256(), {}
+    while learner.step < until:
+        (loss,) = learner.learn(1)
+        losses[learner.step] = loss
+        if learner.step in save_at:
+            learner.save()
+    learner.checkpointer.wait()
+    return {"began_at": began_at, "sha256": sha256, "losses": losses, "sha256_at_end": learner.sha256()}
+
+
+def _learn_each(world: World, roots: list[Path], *, until: int) -> list[dict[str, Any]]:
+    return [_learn(world, root, until=until) for root in roots]
+
+
+def _die_while_writing(world: World, root: Path) -> None:
+    """Saves at 4; then the second rank is killed when its file of step 8 is half written."""
+    learner = Learner(root, asynchronous=True)
+    learner.load()
+    learner.learn(4)
+    learner.save()
+    learner.learn(4)
+    learner.checkpointer.wait()
+    if world.rank == 1:
+        _kill_in_half_a_file(learner.checkpointer._store)
+    learner.save()
+    learner.checkpointer.wait()
+
+
+def _kill_in_half_a_file(store: Any) -> None:
+    made = store.writer
+
+    def writer(name: str) -> Any:
+        found = made(name)
+        create = found.fs.create_stream
+
+        def create_stream(path: Path, mode: str) -> Any:
+            (Path(path)).write_bytes(b"PK")
+            os.kill(os.getpid(), signal.SIGKILL)
+            return create(path, mode)
+
+        found.fs.create_stream = create_stream
+        return found
+
+    store.writer = writer
+
+
+def test_T05_killed_or_torn_it_goes_on_from_the_checkpoint_before_with_the_same_losses(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    whole = in_world(2, _learn, tmp_path / "whole", until=12)[0]
+    killed = tmp_path / "killed"
+    with pytest.raises(RankFailedError, match="exit code -9"):
+        in_world(2, _die_while_writing, killed)
+    assert (killed / "step-00000008/__1_0.distcp").read_bytes() == b"PK"
+    capfd.readouterr()
+    resumed = in_world(2, _learn, killed, until=12, save_at=(8,))[0]
+    assert "skipping torn checkpoint step-00000008: manifest.json is missing" in capfd.readouterr().out
+    assert resumed["began_at"] == 4
+    assert resumed["losses"].items() <= whole["losses"].items()
+    assert resumed["sha256_at_end"] == whole["sha256_at_end"]
+
+    torn = {
+        "a shard is cut": lambda place: os.truncate(place / "__1_0.distcp", 100),
+        "a shard is gone": lambda place: (place / "__0_0.distcp").unlink(),
+        "the manifest is gone": lambda place: (place / "manifest.json").unlink(),
+    }
+    for name, tear in torn.items():
+        shutil.copytree(killed, tmp_path / name)
+        assert (tmp_path / name / "step-00000008/manifest.json").exists()
+        tear(tmp_path / name / "step-00000008")
+    for again in in_world(2, _learn_each, [tmp_path / name for name in torn], until=12)[0]:
+        assert again["began_at"] == 4
+        assert again["losses"].items() <= whole["losses"].items()
+
+
+def test_T06_any_number_of_ranks_goes_on_from_any_other(tmp_path: Path) -> None:
+    plain = Learner(tmp_path / "plain").learn(30)
+    two = in_world(2, _learn, tmp_path / "job", until=10, save_at=(10,))[0]
+    one = in_world(1, _learn, tmp_path / "job", until=20, save_at=(20,))[0]
+    four = in_world(4, _learn, tmp_path / "job", until=30)[0]
+    assert (one["began_at"], one["sha256"]) == (10, two["sha256_at_end"])
+    assert (four["began_at"], four["sha256"]) == (20, one["sha256_at_end"])
+    losses = {**two["losses"], **one["losses"], **four["losses"]}
+    assert list(losses) == list(range(1, 31))
+    assert max(abs(one - other) for one, other in zip(losses.values(), plain, strict=True)) < 2e-6
+
+
+def _host(world: World, root: Path) -> Path:
+    """The upper half of the ranks has a directory of its own."""
+    return root / ("a" if world.rank < world.size / 2 else "b")
+
+
+def _refusal(world: World, root: Path) -> str:
+    dist.barrier()
+    try:
+        Learner(_host(world, root)).load()
+    except CheckpointReadError as error:
+        return str(error)
+    return "taken"
+
+
+def _save_then_look(world: World, root: Path) -> tuple[dict[str, Any], str]:
+    saved = _learn(world, _host(world, root), until=6, save_at=(2, 4, 6))
+    return saved, _refusal(world, root)
+
+
+def _go_on_then_lose_the_manifest(world: World, root: Path) -> tuple[dict[str, Any], str]:
+    resumed = _learn(world, _host(world, root), until=8, save_at=(8,))
+    if world.rank == 0:
+        _mirror(root)
+        (root / "a/step-00000008/manifest.json").unlink()
+    return resumed, _refusal(world, root)
+
+
+def _mirror(root: Path) -> None:
+    """As SageMaker's mirror at the start of a job: each host gets all objects."""
+    for source, target in (("a", "b"), ("b", "a")):
+        shutil.copytree(root / source, root / target, dirs_exist_ok=True)
+
+
+def _files(place: Path) -> list[str]:
+    return sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
+
+
+def test_T16_hosts_with_directories_of_their_own_go_on_from_the_union_of_their_files(tmp_path: Path) -> None:
+    a, b = tmp_path / "a", tmp_path / "b"
+    told = in_world(4, _save_then_look, tmp_path)
+    ends = ("step-00000004", "step-00000006")
+    of_first = (".metadata", "__0_0.distcp", "__1_0.distcp", "manifest.json", "metadata")
+    assert _files(a) == ["status.json", *(f"{end}/{name}" for end in ends for name in of_first)]
+    assert _files(b) == [f"{end}/__{rank}_0.distcp" for end in ends for rank in (2, 3)]
+    # Each host lacks the files of the other: all ranks say so, and none waits for another.
+    (refusal,) = {one for _, one in told}
+    assert refusal.startswith("checkpoint step-00000006 cannot be used: on ")
+    assert f"{a} __2_0.distcp is missing" in refusal
+    assert f"{b} manifest.json is missing" in refusal
+
+    _mirror(tmp_path)
+    told_again = in_world(2, _go_on_then_lose_the_manifest, tmp_path)
+    (resumed, _), (saved, _) = told_again[0], told[0]
+    assert (resumed["began_at"], resumed["sha256"]) == (6, saved["sha256_at_end"])
+    # Each removed its copy of the oldest, also of files that the other host wrote.
+    assert sorted(path.name for path in b.iterdir()) == ["status.json", "step-00000006", "step-00000008"]
+    # By its own files the first host would go back to step 6.
+    assert {one.rpartition(":")[2] for _, one in told_again} == {f"{a} manifest.json is missing"}
+
+
+def _one_rank_cannot_write(world: World, root: Path) -> tuple[str, int]:
+    learner = Learner(root)
+    learner.load()
+    learner.save()
+    learner.checkpointer.wait()
+    if world.rank == 1:
+
+        def writer(name: str) -> Any:
+            found = LocalStore(root).writer(name)
+            found.path = Path("/proc/nowhere")  # type: ignore[attr-defined]
+            return found
+
+        learner.checkpointer._store.writer = writer  # type: ignore[method-assign]
+    learner.step = 7
+    try:
+        learner.save()
+        learner.checkpointer.save(8)
+    except CheckpointSaveError as error:
+        return str(error), learner.checkpointer.newest_step
+    return "saved", learner.checkpointer.newest_step
+
+
+def _another_seed(world: World, root: Path) -> str:
+    learner = Learner(root, guard={"seed": "2"})
+    try:
+        learner.load()
+    except CheckpointMismatchError as error:
+        return str(error)
+    return "taken"
+
+
+def test_what_one_rank_runs_into_is_raised_on_all(tmp_path: Path) -> None:
+    told = in_world(2, _one_rank_cannot_write, tmp_path)
+    assert told[0] == told[1]
+    assert told[0][0].startswith("checkpoint step-00000007 could not be saved: rank 1: ")
+    assert told[0][0].endswith("; the newest whole one is step-00000000")
+    assert not (tmp_path / "step-00000007").exists()
+    (refused,) = set(in_world(2, _another_seed, tmp_path))
+    assert "seed was unset, now 2" in refused

@@ -1,0 +1,223 @@
+"""Checkpoints straight to S3, and what goes wrong there."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.training.buckets import CREDENTIALS, Fault, S3Server, s3_server
+from tests.integration.training.checkpoint.learner import Learner
+from tests.integration.training.worlds import in_world
+from training.checkpoint import open_store
+from training.checkpoint.s3_errors import Place
+from training.checkpoint.s3_store import S3Store
+from training.errors import CheckpointReadError, CheckpointSaveError
+from training.world import World
+
+
+@pytest.fixture(scope="module")
+def shared_server() -> Iterator[S3Server]:
+    with s3_server() as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    shared_server.faults.clear()
+    shared_server.served.clear()
+    return shared_server
+
+
+@pytest.fixture
+def bucket(server: S3Server) -> str:
+    return server.new_bucket()
+
+
+def _store(server: S3Server, bucket: str, *, attempts: int = 3) -> S3Store:
+    return S3Store(Place(bucket, "team/job"), endpoint=server.url, attempts=attempts)
+
+
+def _learner(store: S3Store, **options: object) -> Learner:
+    learner = Learner(store, **options)
+    learner.load()
+    return learner
+
+
+def _saved(store: S3Store, *steps: int) -> Learner:
+    learner = _learner(store)
+    for step in steps:
+        learner.learn(step - learner.step)
+        learner.save()
+    learner.checkpointer.wait()
+    return learner
+
+
+def _rank_saves(world: World, location: str, env: dict[str, str]) -> str:
+    os.environ.update(env)
+    learner = Learner(open_store(location, env))
+    learner.load()
+    learner.learn(3)
+    learner.save()
+    learner.checkpointer.wait()
+    return learner.sha256()
+
+
+def test_T15_two_ranks_save_to_s3_and_one_goes_on(server: S3Server, bucket: str) -> None:
+    location = f"s3://{bucket}/team/job/"
+    saved, _ = in_world(2, _rank_saves, location, server.env)
+    fresh = Learner(open_store(location, server.env))
+    assert fresh.load() == 3
+    assert fresh.sha256() == saved
+    assert server.keys(bucket) == [
+        "team/job/status.json",
+        "team/job/step-00000003/.metadata",
+        "team/job/step-00000003/__0_0.distcp",
+        "team/job/step-00000003/__1_0.distcp",
+        "team/job/step-00000003/manifest.json",
+        "team/job/step-00000003/metadata",
+    ]
+
+
+def test_the_manifest_is_written_after_all_else_and_removed_before_it(
+    server: S3Server, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _saved(_store(server, bucket), 1)
+    written = [path for method, path in server.served if method in {"PUT", "POST"}]
+    of_checkpoint = [path for path in written if "step-00000001/" in path]
+    assert of_checkpoint[-1] == f"/{bucket}/team/job/step-00000001/manifest.json"
+    store = _store(server, bucket)
+    removed: list[list[str]] = []
+    monkeypatch.setattr(store, "_delete", removed.append)
+    store.remove("step-00000001")
+    folder = "team/job/step-00000001"
+    assert removed == [
+        [f"{folder}/manifest.json"],
+        [f"{folder}/.metadata", f"{folder}/__0_0.distcp", f"{folder}/metadata"],
+    ]
+
+
+def test_T15_errors_of_s3_that_pass_are_not_noticed(server: S3Server, bucket: str) -> None:
+    server.faults += [
+        Fault(method="PUT", key_has="__0_0.distcp", code="SlowDown", status=503, times=2),
+        Fault(method="PUT", key_has="manifest.json", code="InternalError", status=500, times=1),
+        Fault(method="GET", key_has="__0_0.distcp", code="SlowDown", status=503, times=2),
+        Fault(method="GET", key_has="metadata", code="InternalError", status=500, times=1),
+    ]
+    saved = _saved(_store(server, bucket), 2)
+    fresh = Learner(_store(server, bucket))
+    assert fresh.load() == 2
+    assert fresh.sha256() == saved.sha256()
+    assert [one.times for one in server.faults] == [0, 0, 0, 0]
+
+
+def test_T15_a_save_that_fails_for_good_says_so_and_the_one_before_is_loaded(
+    server: S3Server, bucket: str
+) -> None:
+    learner = _saved(_store(server, bucket, attempts=1), 2)
+    before = learner.sha256()
+    server.faults.append(Fault(method="PUT", key_has="__0_0.distcp", code="InternalError", status=500))
+    learner.learn(1)
+    learner.save()
+    with pytest.raises(CheckpointSaveError) as failed:
+        learner.checkpointer.wait()
+    assert str(failed.value) == (
+        "checkpoint step-00000003 could not be saved: rank 0: s3:PutObject on "
+        f"s3://{bucket}/team/job/step-00000003/__0_0.distcp failed again and again (InternalError): that is "
+        "S3 or the way to it; start the job again, it goes on from the newest checkpoint; "
+        "the newest whole one is step-00000002"
+    )
+    server.faults.clear()
+    assert _store(server, bucket).checkpoints() == ["step-00000002"]
+    resumed = Learner(_store(server, bucket))
+    assert resumed.load() == 2
+    assert resumed.sha256() == before
+
+
+def test_a_checkpoint_that_cannot_be_read_now_is_not_passed_over(server: S3Server, bucket: str) -> None:
+    _saved(_store(server, bucket), 1, 2)
+    server.faults.append(Fault(method="GET", key_has="__0_0.distcp", code="SlowDown", status=503))
+    server.faults.append(Fault(method="HEAD", key_has="__0_0.distcp", code="SlowDown", status=503))
+    with pytest.raises(CheckpointReadError, match="step-00000002 could not be read: rank 0: s3:GetObject on"):
+        Learner(_store(server, bucket, attempts=1)).load()
+
+
+@pytest.mark.parametrize(
+    "what",
+    [pytest.param("__0_0.distcp", id="a shard"), pytest.param("manifest.json", id="the manifest")],
+)
+def test_T15_a_denied_write_names_action_bucket_and_prefix(server: S3Server, bucket: str, what: str) -> None:
+    server.faults.append(Fault(method="PUT", key_has=what, code="AccessDenied", status=403))
+    learner = _learner(_store(server, bucket), asynchronous=False)
+    with pytest.raises(CheckpointSaveError) as failed:
+        learner.save()
+    assert str(failed.value) == (
+        "checkpoint step-00000000 could not be saved: rank 0: s3:PutObject on "
+        f"s3://{bucket}/team/job/step-00000000/{what} was denied: the job's role needs s3:ListBucket on "
+        f"arn:aws:s3:::{bucket} and s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload on "
+        f"arn:aws:s3:::{bucket}/team/job/*; also on the bucket's KMS key, if it has one"
+    )
+    assert len(str(failed.value)) < 1024
+
+
+def test_a_denied_list_is_told_before_anything_is_trained(server: S3Server, bucket: str) -> None:
+    server.faults.append(Fault(method="GET", key_has=f"/{bucket}", code="AccessDenied", status=403))
+    with pytest.raises(CheckpointReadError, match=rf"s3:ListBucket on s3://{bucket}/team/job was denied"):
+        Learner(_store(server, bucket)).load()
+
+
+def test_a_denied_delete_of_one_of_many_is_an_error(server: S3Server, bucket: str, monkeypatch) -> None:
+    store = _store(server, bucket)
+    store.write("step-00000001/part", b"1")
+    answer = {"Errors": [{"Key": "team/job/step-00000001/part", "Code": "AccessDenied"}]}
+    monkeypatch.setattr(store._client, "delete_objects", lambda **_: answer)
+    with pytest.raises(Exception) as failed:  # noqa: PT011  its words are what counts
+        store.remove("step-00000001")
+    assert (store.explained(failed.value) or "").startswith(
+        f"s3:DeleteObject on s3://{bucket}/team/job/step-00000001/part was denied: "
+    )
+
+
+def test_a_bucket_that_does_not_exist_is_named(server: S3Server) -> None:
+    with pytest.raises(CheckpointReadError) as failed:
+        Learner(_store(server, "no-such-bucket")).load()
+    assert "bucket no-such-bucket of s3://no-such-bucket/team/job does not exist: correct the name" in str(
+        failed.value
+    )
+
+
+def test_a_place_that_nobody_serves_is_told(server: S3Server, bucket: str) -> None:
+    store = S3Store(Place(bucket, "job"), endpoint="http://127.0.0.1:1", attempts=1)
+    with pytest.raises(CheckpointReadError, match=rf"s3://{bucket}/job cannot be reached: Could not connect"):
+        Learner(store).load()
+
+
+def test_a_checkpoint_of_more_files_than_a_page_lists_is_seen_and_removed_whole(
+    server: S3Server, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "2")
+    monkeypatch.setattr("training.checkpoint.s3_store._DELETED_AT_ONCE", 2)
+    store = _store(server, bucket)
+    for name in ("a", "b", "c", "d", "manifest.json"):
+        store.write(f"step-00000001/{name}", b"1")
+    store.write("step-00000002/a", b"1")
+    store.write("step-00000003/a", b"1")
+    assert sorted(store.sizes("step-00000001")) == ["a", "b", "c", "d", "manifest.json"]
+    assert sorted(store.checkpoints()) == ["step-00000001", "step-00000002", "step-00000003"]
+    store.remove("step-00000001")
+    assert sorted(store.checkpoints()) == ["step-00000002", "step-00000003"]
+
+
+def test_a_bucket_without_a_prefix_is_a_store_too(server: S3Server, bucket: str) -> None:
+    store = open_store(f"s3://{bucket}", server.env)
+    store.write("step-00000001/part", b"1")
+    assert store.location == f"s3://{bucket}"
+    assert store.checkpoints() == ["step-00000001"]
+    assert store.sizes("step-00000001") == {"part": 1}
+    assert server.keys(bucket) == ["step-00000001/part"]
+
+
+def test_directories_stay_directories(tmp_path: Path) -> None:
+    assert open_store(str(tmp_path), {}).is_shared is False
