@@ -2,11 +2,14 @@
 
 * TrainingError
   + ConfigError              the hyperparameters are wrong; all that is wrong with them at once
+  + DoesNotFitError          the model's state is larger than the memory there is
+  + MissingPackageError      an option needs a package that is not installed
   + CheckpointMismatchError  the newest checkpoint is of another training
   + CheckpointReadError      there are checkpoints, and none may be used; going back would lose work
   + CheckpointSaveError      one could not be saved; those before it are untouched
   + WeightsError             weights cannot be read from, or written to, files of safetensors
   + DataError                token shards are missing, damaged, out of reach or do not fit the model
+  + NotFiniteError           a step would have made the weights infinite or not numbers
   + MissingRanksError        ranks did not come to the start
   + LostRanksError           ranks came, and cannot reach each other
   + MeetingError             the first rank cannot serve the place where ranks meet
@@ -16,6 +19,7 @@ from collections.abc import Mapping, Sequence
 
 _SHOWN = 5
 """Differences that a message lists; it has to fit into 1,024 characters."""
+_GIB = 2**30
 
 
 class TrainingError(Exception):
@@ -26,6 +30,27 @@ class ConfigError(TrainingError):
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("hyperparameters: " + "; ".join(problems))
         self.problems = tuple(problems)
+
+
+class DoesNotFitError(TrainingError):
+    """In bytes, on the rank that is worst off."""
+
+    def __init__(self, *, need: int, room: int, where: str, would_fit: Sequence[str]) -> None:
+        advice = "would fit: " + "; ".join(would_fit) if would_fit else "take more, or larger, instances"
+        super().__init__(
+            f"weights, gradients and optimizer need {need / _GIB:.1f} GiB on each rank, which has "
+            f"{room / _GIB:.1f} GiB ({where}): {(need - room) / _GIB:.1f} GiB too much; {advice}"
+        )
+        self.need, self.room, self.would_fit = need, room, tuple(would_fit)
+
+
+class MissingPackageError(TrainingError):
+    def __init__(self, *, what: str, packages: Sequence[str]) -> None:
+        super().__init__(
+            f"{what} need the package {', '.join(packages)}, which is not installed: add it as a line to "
+            "requirements.txt beside train.py"
+        )
+        self.packages = tuple(packages)
 
 
 class CheckpointMismatchError(TrainingError):
@@ -59,6 +84,17 @@ class DataError(TrainingError):
     def __init__(self, *, place: str, problem: str, remedy: str) -> None:
         super().__init__(f"data {place}: {problem}; {remedy}")
         self.place, self.problem, self.remedy = place, problem, remedy
+
+
+class NotFiniteError(TrainingError):
+    """Found after ``step``, which changed nothing, and before anything later was saved."""
+
+    def __init__(self, *, step: int, loss: float, lr: float) -> None:
+        super().__init__(
+            f"the gradients of step {step} are not finite (newest loss {loss}, lr {lr:g}); the step was not "
+            "made and nothing after it is saved: lower lr, lengthen warmup_steps, or look at that step's data"
+        )
+        self.step = step
 
 
 class MissingRanksError(TrainingError):

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ def _store(server: S3Server, bucket: str, *, attempts: int = 3) -> S3Store:
     return S3Store(Place(bucket, "team/job"), endpoint=server.url, attempts=attempts)
 
 
-def _learner(store: S3Store, **options: object) -> Learner:
+def _learner(store: S3Store, **options: Any) -> Learner:
     learner = Learner(store, **options)
     learner.load()
     return learner
