@@ -8,9 +8,11 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 from training.metrics import metrics_in
+from training.proof.exits import allowed_exits
 from training.proof.processes import kill_tree, started
 from training.proof.schedule import Kill, Schedule
 
@@ -19,7 +21,6 @@ PROGRAM = Path(__file__).parents[1] / "train.py"
 PACE_SECONDS = 0.1
 """Shortest step of an attempt that is killed, so that the signal comes close to its step."""
 LONGEST_SECONDS = 180.0
-_PREEMPTED = 128 + signal.SIGTERM
 _SAGEMAKERS = "SM_"
 """Begins what the job's environment may say about folders; ours are below ``place``."""
 _LINES_KEPT = 40
@@ -32,6 +33,8 @@ Loss = tuple[int, float]
 class Attempt:
     world: int
     kill: Kill | None
+    sent_at: int | None
+    """The step that was seen to be done when the signal was sent; None: it was not."""
     exit_code: int
     """Negative: the signal that ended it."""
     losses: tuple[Loss, ...]
@@ -39,15 +42,15 @@ class Attempt:
     said: tuple[str, ...]
     """What it printed beside the metric lines."""
     error: str
-    """The failure file, else the end of stderr; empty where the exit code is the expected one."""
+    """The failure file, else the end of stderr; empty where the exit code is an expected one."""
     seconds: float
 
 
-def expected_exit(kill: Kill | None) -> int:
-    """Of an attempt that is asked to stop by a signal, struck down by one, or left alone."""
-    if kill is None:
-        return 0
-    return -signal.SIGKILL if kill.signal is signal.SIGKILL else _PREEMPTED
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Watched:
+    exit_code: int
+    sent_at: int | None
+    said: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,26 +69,31 @@ class Job:
     def attempts(self, told: Callable[[Attempt], None]) -> list[Attempt]:
         """Run them all; one that ends as it should not is the last."""
         made: list[Attempt] = []
-        for number, world in enumerate(self.schedule.worlds):
-            kill = self.schedule.kills[number] if number < len(self.schedule.kills) else None
-            made.append(self._attempt(number, world, kill))
+        done = 0
+        for number, (world, kill) in enumerate(zip_longest(self.schedule.worlds, self.schedule.kills)):
+            made.append(self._attempt(number, world, kill, done))
+            done = max([done, *(step for step, _ in made[-1].losses)])
             told(made[-1])
             if made[-1].error:
                 break
         return made
 
-    def _attempt(self, number: int, world: int, kill: Kill | None) -> Attempt:
+    def _attempt(self, number: int, world: int, kill: Kill | None, done: int) -> Attempt:
         metrics, errors = self.place / f"metrics-{number}.jsonl", self.place / f"errors-{number}.txt"
         self._write_config(metrics, kill)
         since = time.monotonic()
-        exit_code, said = self._run(world, kill, errors)
+        watched = self._watch(world, kill, errors)
+        allowed = allowed_exits(
+            str(kill) if kill else None, sent_at=watched.sent_at, done=done, steps=self.schedule.steps
+        )
         return Attempt(
             world=world,
             kill=kill,
-            exit_code=exit_code,
+            sent_at=watched.sent_at,
+            exit_code=watched.exit_code,
             losses=_losses_in(metrics),
-            said=tuple(said[:_LINES_KEPT]),
-            error="" if exit_code == expected_exit(kill) else self._error(errors),
+            said=tuple(watched.said[:_LINES_KEPT]),
+            error="" if watched.exit_code in allowed else self._error(errors),
             seconds=time.monotonic() - since,
         )
 
@@ -105,8 +113,8 @@ class Job:
         (config / "hyperparameters.json").write_text(json.dumps({**self.hyperparameters, **own}))
         (config / "resourceconfig.json").write_text(json.dumps(hosts))
 
-    def _run(self, world: int, kill: Kill | None, errors: Path) -> tuple[int, list[str]]:
-        """Exit code, and the lines that are no metric lines."""
+    def _watch(self, world: int, kill: Kill | None, errors: Path) -> _Watched:
+        """Start it, read its lines, and send the signal when it is time."""
         command = [sys.executable, str(LAUNCHER)]
         env = {name: text for name, text in os.environ.items() if not name.startswith(_SAGEMAKERS)} | {
             "SAGEMAKER_BASE_DIR": str(self.place),
@@ -114,16 +122,17 @@ class Job:
             "MASTER_PORT": str(_free_port()),
         }
         said: list[str] = []
+        sent_at = None
         with started(command, env=env, errors=errors, seconds=LONGEST_SECONDS) as process:
             assert process.stdout is not None
             for line in process.stdout:
                 metrics = metrics_in(line)
                 if metrics is None:
                     said.append(line.rstrip())
-                elif kill is not None and int(metrics["step"]) >= kill.step:
+                elif kill is not None and sent_at is None and int(metrics["step"]) >= kill.step:
+                    sent_at = int(metrics["step"])
                     _send(process.pid, kill.signal)
-                    kill = None
-            return process.wait(), said
+            return _Watched(exit_code=process.wait(), sent_at=sent_at, said=said)
 
     def _error(self, errors: Path) -> str:
         failure = self.place / "output" / "failure"

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Timer
 
@@ -34,26 +34,24 @@ def started(
         process.communicate()
 
 
-def kill_tree(pid: int) -> None:
-    """SIGKILL to a process and to all below it, whatever sessions they made for themselves."""
-    for one in (pid, *_below(pid)):
-        try:
+def kill_tree(leader: int) -> None:
+    """SIGKILL to all of a session and all below them, whatever sessions and groups those made."""
+    for one in _family(leader):
+        with suppress(ProcessLookupError):
             os.kill(one, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
 
 
-def _below(pid: int) -> list[int]:
-    """Children, their children and so on; without /proc (not Linux) nobody is found."""
-    parents: dict[int, list[int]] = {}
+def _family(leader: int) -> list[int]:
+    """Read off /proc, so on Linux alone. Empty when all have ended, though another may have the number."""
+    found: list[int] = []
+    children: dict[int, list[int]] = {}
     for path in _PROC.glob("[0-9]*/stat"):
-        try:
-            # The name in parentheses may hold anything; state and parent follow it.
-            parent = int(path.read_text().rpartition(")")[2].split()[1])
-        except (OSError, IndexError):
-            continue  # it ended meanwhile
-        parents.setdefault(parent, []).append(int(path.parent.name))
-    found = list(parents.get(pid, []))
+        with suppress(OSError):  # it ended meanwhile
+            # The name in parentheses may hold anything; state, parent, group and session follow it.
+            _, parent, _, session, *_ = path.read_text().rpartition(")")[2].split()
+            children.setdefault(int(parent), []).append(int(path.parent.name))
+            if int(session) == leader:
+                found.append(int(path.parent.name))
     for one in found:  # grows while it is walked
-        found += parents.get(one, [])
+        found += [child for child in children.get(one, []) if child not in found]
     return found

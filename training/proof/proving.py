@@ -1,7 +1,7 @@
 """Runs every training of a proof, says what happens, and draws and checks what happened."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -55,19 +55,23 @@ class Proof:
         check(report)
         return report
 
+    def hyperparameters(self, run: Run) -> Mapping[str, str]:
+        """What is the same for every attempt of a run."""
+        return {
+            "preset": "tiny",
+            "precision": run.precision,
+            "seed": str(self.seed),
+            "batch_size": str(self.schedule.batch_size),
+            "checkpoint_every": str(self.checkpoint_every),
+        }
+
     def _run(self, run: Run) -> Facts:
         _say(f"{run.id}: {run.schedule.steps} steps on {_ranks(run.schedule)}")
         with TemporaryDirectory(prefix="trainmaster-proof-") as place:
             job = Job(
                 place=Path(place),
                 schedule=run.schedule,
-                hyperparameters={
-                    "preset": "tiny",
-                    "precision": run.precision,
-                    "seed": str(self.seed),
-                    "batch_size": str(self.schedule.batch_size),
-                    "checkpoint_every": str(self.checkpoint_every),
-                },
+                hyperparameters=self.hyperparameters(run),
                 program=self.program,
             )
             attempts = job.attempts(_tell)

@@ -76,6 +76,7 @@ def _attempt_facts(attempt: Attempt) -> Facts:
     return {
         "world": attempt.world,
         "signal": str(attempt.kill) if attempt.kill else None,
+        "sent_at": attempt.sent_at,
         "exit_code": attempt.exit_code,
         "first_step": steps[0] if steps else None,
         "last_step": steps[-1] if steps else None,

@@ -12,6 +12,7 @@ def attempt(world: int, steps: range, *, signal: str | None, exit_code: int) -> 
     return {
         "world": world,
         "signal": signal,
+        "sent_at": steps[-1] if signal else None,
         "exit_code": exit_code,
         "first_step": steps[0],
         "last_step": steps[-1],

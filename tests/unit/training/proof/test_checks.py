@@ -61,9 +61,7 @@ def spoiled(run: Facts, **changes: object) -> Facts:
 @pytest.mark.parametrize(
     ("run", "check_id"),
     [
-        pytest.param(
-            lambda: spoiled(interrupted(), exit_codes=[0, 0]), "exit-codes", id="it ended before the signal"
-        ),
+        pytest.param(lambda: spoiled(interrupted(), exit_codes=[0, 0]), "exit-codes", id="it did not stop"),
         pytest.param(lambda: spoiled(interrupted(), exit_codes=[143]), "exit-codes", id="an attempt is gone"),
         pytest.param(lambda: interrupted(resumed=6), "steps-missing", id="a step was left out"),
         pytest.param(lambda: interrupted(resumed=4), "steps-lost-when-asked", id="a step was lost"),
@@ -97,6 +95,18 @@ def spoiled(run: Facts, **changes: object) -> Facts:
 )
 def test_what_differs_is_found(run: Callable[[], Facts], check_id: str) -> None:
     assert failed(uninterrupted(), run()) == {f"fp32-interrupted-{check_id}"}
+
+
+def test_a_run_that_was_done_before_it_could_stop_is_none_that_ignored_the_signal() -> None:
+    done = interrupted(signal="6:TERM")
+    done["attempts"] = [
+        {**done["attempts"][0], "sent_at": 6, "last_step": 8, "steps_trained": 8, "exit_code": 0},
+        {**done["attempts"][1], "first_step": None, "last_step": None, "steps_trained": 0},
+    ]
+    done["exit_codes"] = [0, 0]
+    assert failed(uninterrupted(), done) == set()
+    done["attempts"][0]["sent_at"] = 5
+    assert failed(uninterrupted(), done) == {"fp32-interrupted-exit-codes"}
 
 
 def test_two_runs_without_a_final_checkpoint_are_not_equal() -> None:

@@ -40,6 +40,7 @@ def test_the_facts_of_a_run_say_what_was_trained_in_order_and_how_often() -> Non
         Attempt(
             world=2,
             kill=KILL,
+            sent_at=3,
             exit_code=-9,
             losses=((1, 5.5), (2, 5.25), (3, 5.125)),
             said=("starting from scratch",),
@@ -49,6 +50,7 @@ def test_the_facts_of_a_run_say_what_was_trained_in_order_and_how_often() -> Non
         Attempt(
             world=1,
             kill=None,
+            sent_at=None,
             exit_code=0,
             losses=((3, 5.125), (4, 5.0)),
             said=(),
@@ -78,6 +80,7 @@ def test_the_facts_of_a_run_say_what_was_trained_in_order_and_how_often() -> Non
     assert described[0] == {
         "world": 2,
         "signal": "3:KILL",
+        "sent_at": 3,
         "exit_code": -9,
         "first_step": 1,
         "last_step": 3,

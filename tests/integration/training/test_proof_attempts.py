@@ -1,0 +1,58 @@
+"""Starting, watching and killing, with a stand-in that trains nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from training.proof.attempts import Attempt, Job
+from training.proof.schedule import Schedule
+
+_COUNTING = Path(__file__).parent / "programs/counting.py"
+
+
+def _job(place: Path, *, kill_at: str, worlds: str, fails: str = "false") -> Job:
+    schedule = Schedule.read(steps=40, kill_at=kill_at, worlds=worlds)
+    return Job(place=place, schedule=schedule, hyperparameters={"fails": fails}, program=_COUNTING)
+
+
+def _is_running(pid: int) -> bool:
+    """A zombie is not: it only waits for whoever inherited it."""
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_each_attempt_is_ended_as_the_schedule_says_and_the_next_goes_on(tmp_path: Path) -> None:
+    told: list[Attempt] = []
+    job = _job(tmp_path, kill_at="3:TERM,12:KILL,20:INT", worlds="2,1,2,1")
+    attempts = job.attempts(told.append)
+    assert told == attempts
+    assert [one.exit_code for one in attempts] == [143, -9, 143, 0]
+    assert [one.world for one in attempts] == [2, 1, 2, 1]
+    assert [one.error for one in attempts] == [""] * 4
+    assert attempts[0].sent_at == 3
+    stopped, killed = attempts[0].losses[-1][0], attempts[1].losses[-1][0]
+    assert 3 <= stopped <= 5
+    assert attempts[1].losses[0][0] == stopped + 1
+    assert 12 <= killed < 15
+    assert attempts[2].losses[0][0] == 11, "only every fifth step was kept"
+    assert attempts[3].losses[-1] == (40, 5 - 40 / 3)
+
+
+def test_nothing_of_a_killed_attempt_is_left(tmp_path: Path) -> None:
+    _job(tmp_path, kill_at="3:KILL", worlds="3,1").attempts(lambda _: None)
+    pids = [int(line) for line in (tmp_path / "checkpoints/pids").read_text().split()]
+    assert len(pids) == 4
+    assert not [pid for pid in pids if _is_running(pid)]
+
+
+def test_an_attempt_that_fails_is_the_last_and_says_why(tmp_path: Path) -> None:
+    attempts = _job(tmp_path, kill_at="3:TERM", worlds="1,1", fails="true").attempts(lambda _: None)
+    assert [one.exit_code for one in attempts] == [1]
+    assert "no such data" in attempts[0].error
+
+
+def test_a_program_that_hangs_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("training.proof.attempts.LONGEST_SECONDS", 0.2)
+    attempts = _job(tmp_path, kill_at="", worlds="1").attempts(lambda _: None)
+    assert [one.exit_code for one in attempts] == [-9]
+    assert attempts[0].error
