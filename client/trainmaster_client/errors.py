@@ -5,6 +5,7 @@
   + InvalidApiUrlError          what is named is not a URL to send signed requests to
   + CredentialsError            no AWS credentials or region to sign with
   + InvalidArgumentError        refused here, before anything was sent
+  + UnsupportedTrainerError     a ModelTrainer that cannot start its jobs with the launcher
   + ApiUnreachableError         no answer at all: DNS, connection, time-out
   + UnexpectedAnswerError       an answer, but not one of trainmaster's API
   + MalformedViewError          a job described as this client does not know
@@ -52,6 +53,11 @@ class CredentialsError(TrainmasterClientError):
 class InvalidArgumentError(TrainmasterClientError):
     def __init__(self, what: str, *, hint: str) -> None:
         super().__init__(f"{what} {hint}")
+
+
+class UnsupportedTrainerError(TrainmasterClientError):
+    def __init__(self, why: str) -> None:
+        super().__init__(f"This ModelTrainer cannot use the launcher: {why}.")
 
 
 class ApiUnreachableError(TrainmasterClientError):

@@ -1,0 +1,105 @@
+"""One line that makes a job hear SIGTERM: ``container_entry_point=LAUNCHER``, or ``use_launcher(trainer)``.
+
+SageMaker's images start a script below programs that keep the signal to themselves. A ContainerEntrypoint in
+exec form gets it. It fetches the job's source code, as an entrypoint has to do that itself, and then becomes
+``launch.py`` out of it, which belongs into every source directory.
+"""
+
+from functools import wraps
+from typing import Any
+
+from trainmaster_client.errors import UnsupportedTrainerError
+
+_PROGRAM = """\
+import json, os, signal, sys, tarfile
+signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
+base = os.environ.get('SAGEMAKER_BASE_DIR', '/opt/ml')
+def fail(why):
+    print('error: ' + why, file=sys.stderr, flush=True)
+    os.makedirs(base + '/output', exist_ok=True)
+    with open(base + '/output/failure', 'w') as file:
+        file.write(why[:1024])
+    sys.exit(1)
+def download(uri, region):
+    import boto3
+    bucket, _, key = uri[len('s3://'):].partition('/')
+    boto3.client('s3', region_name=region).download_file(bucket, key, base + '/code.tar.gz')
+    return base + '/code.tar.gz'
+def unpack(archive):
+    safely = {'filter': 'data'} if hasattr(tarfile, 'data_filter') else {}
+    with tarfile.open(archive) as tar:
+        tar.extractall(base + '/code', **safely)
+    return base + '/code'
+def archive_in(folder):
+    found = os.listdir(folder)
+    packed = [one for one in found if one.endswith('.tar.gz')]
+    return folder + '/' + packed[0] if len(packed) == 1 and 'launch.py' not in found else None
+def fetch(hyperparameters):
+    text = lambda name, default: hyperparameters.get('sagemaker_' + name, default).strip('"')
+    source = text('submit_directory', base + '/input/data/code')
+    if source.startswith('s3://'):
+        return unpack(download(source, text('region', '') or None))
+    if os.path.isdir(source):
+        return unpack(archive_in(source)) if archive_in(source) else source
+    return unpack(source)
+try:
+    with open(base + '/input/config/hyperparameters.json') as file:
+        source = fetch(json.load(file))
+except Exception as error:
+    fail('the source code cannot be fetched: ' + type(error).__name__ + ': ' + str(error))
+if not os.path.isfile(source + '/launch.py'):
+    fail('launch.py is not in the source directory: copy it there from the folder training of trainmaster')
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+os.execv(sys.executable, [sys.executable, source + '/launch.py'] + sys.argv[LINES + 1:])
+"""
+_LINES = _PROGRAM.splitlines()
+
+LAUNCHER: list[str] = [
+    "python3",
+    "-c",
+    # What comes after the program, ContainerArguments, is the script's.
+    f"import sys; LINES = {len(_LINES)}; exec('\\n'.join(sys.argv[1:LINES + 1]))",
+    *_LINES,
+]
+"""For ``container_entry_point=`` of an estimator of the SDK v2, or ContainerEntrypoint of a request."""
+
+
+def use_launcher(trainer: Any) -> None:  # noqa: ANN401  ModelTrainer of the SDK v3, which is not installed here
+    """Make a ModelTrainer of the SDK v3 (sagemaker-train) start its jobs with the launcher.
+
+    A ModelTrainer with ``source_code`` always asks for the SDK's own shell script, so its request is changed
+    after it is made: code and script stay where the SDK puts them.
+
+    Raises:
+        UnsupportedTrainerError: It has no ``source_code`` with an ``entry_script``, or a ``distributed``
+            (the launcher starts the ranks), or the SDK makes requests in another way.
+    """
+    source = getattr(trainer, "source_code", None)
+    if getattr(source, "entry_script", None) is None or getattr(source, "command", None):
+        raise UnsupportedTrainerError("it needs source_code with an entry_script and without a command")
+    if getattr(trainer, "distributed", None) is not None:
+        raise UnsupportedTrainerError("leave distributed out: the launcher starts one rank per GPU itself")
+    make = getattr(trainer, "_create_training_job_args", None)
+    if make is None:
+        raise UnsupportedTrainerError("it has no _create_training_job_args, as that of sagemaker-train 1.27")
+
+    @wraps(make)
+    def with_launcher(*args: Any, **options: Any) -> Any:  # noqa: ANN401  the SDK's
+        request = make(*args, **options)
+        _set_entrypoint(request)
+        return request
+
+    # A pydantic model takes no new attributes, but what is in its dictionary comes before its class.
+    trainer.__dict__["_create_training_job_args"] = with_launcher
+
+
+def _set_entrypoint(request: dict[str, Any]) -> None:
+    """In the SDK's own form, or in boto3's, which pipelines take."""
+    if "algorithm_specification" in request:
+        algorithm = request["algorithm_specification"]
+        algorithm.container_entrypoint, algorithm.container_arguments = list(LAUNCHER), None
+    elif "AlgorithmSpecification" in request:
+        request["AlgorithmSpecification"]["ContainerEntrypoint"] = list(LAUNCHER)
+        request["AlgorithmSpecification"].pop("ContainerArguments", None)
+    else:
+        raise UnsupportedTrainerError("its requests have no algorithm specification")

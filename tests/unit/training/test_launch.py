@@ -1,0 +1,236 @@
+"""What the launcher makes of the files that SageMaker puts beside a job."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from training.launch import (
+    End,
+    LaunchError,
+    Outcome,
+    command,
+    environment,
+    hyperparameters,
+    settle,
+    status,
+    training_hosts,
+    write_failure,
+)
+
+HOSTS = ["algo-1", "algo-10", "algo-2"]
+GROUPS = [
+    {"instance_group_name": "decode", "instance_type": "ml.c6i.8xlarge", "hosts": ["algo-3"]},
+    {"instance_group_name": "train", "instance_type": "ml.p5.48xlarge", "hosts": ["algo-2", "algo-1"]},
+]
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    (tmp_path / "input/config").mkdir(parents=True)
+    return tmp_path
+
+
+def told(base: Path, name: str, content: object) -> None:
+    (base / f"input/config/{name}.json").write_text(json.dumps(content))
+
+
+def env_of(base: Path, **more: str) -> dict[str, str]:
+    return environment({"SAGEMAKER_BASE_DIR": str(base), "NPROC_PER_NODE": "8", **more})
+
+
+@pytest.mark.parametrize(
+    ("resources", "wanted", "expected"),
+    [
+        pytest.param({}, "", ["localhost"], id="outside SageMaker this machine trains"),
+        pytest.param({"hosts": HOSTS}, "", ["algo-1", "algo-2", "algo-10"], id="algo-2 comes before algo-10"),
+        pytest.param({"instance_groups": GROUPS}, "", ["algo-1", "algo-2"], id="the group with accelerators"),
+        pytest.param({"instance_groups": GROUPS}, "decode", ["algo-3"], id="the group that the job names"),
+        pytest.param({"instance_groups": GROUPS[:1]}, "", ["algo-3"], id="the only group"),
+    ],
+)
+def test_the_hosts_that_train(resources: dict[str, Any], wanted: str, expected: list[str]) -> None:
+    assert training_hosts(resources, wanted) == expected
+
+
+def test_a_group_that_is_not_there_is_named_with_those_that_are() -> None:
+    with pytest.raises(LaunchError, match="TRAINING_GROUP is 'gpu'; the job has decode, train"):
+        training_hosts({"instance_groups": GROUPS}, "gpu")
+
+
+def test_texts_of_the_sdk_are_unquoted_and_everything_else_stays_as_written(base: Path) -> None:
+    written = {
+        "preset": '"tiny"',
+        "name": '"a \\"b\\" \\u00e9"',
+        "lr": "1e-3",
+        "fp16": "true",
+        "list": "[1, 2]",
+        "plain": "text",
+        "odd": '"a" or "b"',
+    }
+    told(base, "hyperparameters", written)
+    assert hyperparameters(env_of(base)) == {
+        "preset": "tiny",
+        "name": 'a "b" é',
+        "lr": "1e-3",
+        "fp16": "true",
+        "list": "[1, 2]",
+        "plain": "text",
+        "odd": '"a" or "b"',
+    }
+
+
+def test_the_script_and_its_arguments_come_from_the_sdk_v2(base: Path, tmp_path: Path) -> None:
+    told(
+        base,
+        "hyperparameters",
+        {"sagemaker_program": '"fit.py"', "sagemaker_region": "x", "lr": "1", "k": "3"},
+    )
+    (tmp_path / "fit.py").touch()
+    assert command(env_of(base), tmp_path)[1:4] == ["fit.py", "-k", "3"]
+    assert command(env_of(base), tmp_path)[4:6] == ["--lr", "1"]
+
+
+def test_the_script_comes_from_the_drivers_channel_of_the_sdk_v3(base: Path, tmp_path: Path) -> None:
+    (base / "input/data/sm_drivers").mkdir(parents=True)
+    (base / "input/data/sm_drivers/sourcecode.json").write_text('{"entry_script": "src/fit.py"}')
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/fit.py").touch()
+    assert command(env_of(base), tmp_path)[1] == "src/fit.py"
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        pytest.param('"run.sh"', "run.sh is no Python script; a shell in between", id="a shell script"),
+        pytest.param('"fit.py"', "there is no fit.py in ", id="a script that is not there"),
+    ],
+)
+def test_a_script_that_cannot_be_run_is_refused(base: Path, program: str, message: str) -> None:
+    told(base, "hyperparameters", {"sagemaker_program": program})
+    with pytest.raises(LaunchError, match=message):
+        command(env_of(base), base)
+
+
+def test_a_worker_finds_what_the_toolkit_would_have_set(base: Path) -> None:
+    told(base, "inputdataconfig", {"train-set": {}, "code": {}})
+    told(base, "checkpointconfig", {"LocalPath": "/opt/ml/other"})
+    resources = {"current_host": "algo-2", "hosts": HOSTS, "network_interface_name": "eth0"}
+    told(base, "resourceconfig", resources)
+    got = env_of(base)
+    assert got["SM_MODEL_DIR"] == f"{base}/model"
+    assert got["SM_OUTPUT_DATA_DIR"] == f"{base}/output/data"
+    assert got["SM_CHECKPOINT_DIR"] == "/opt/ml/other"
+    assert got["SM_CHANNEL_TRAIN_SET"] == f"{base}/input/data/train-set"
+    assert json.loads(got["SM_CHANNELS"]) == ["code", "train-set"]
+    assert json.loads(got["SM_HOSTS"]) == HOSTS
+    assert got["SM_CURRENT_HOST"] == "algo-2"
+    assert (got["WORLD_SIZE"], got["LOCAL_WORLD_SIZE"], got["GROUP_RANK"]) == ("24", "8", "1")
+    assert (got["MASTER_ADDR"], got["MASTER_PORT"]) == ("algo-1", "7777")
+    assert got["NCCL_SOCKET_IFNAME"] == got["GLOO_SOCKET_IFNAME"] == "eth0"
+    assert (got["OMP_NUM_THREADS"], got["FI_EFA_USE_HUGE_PAGE"]) == ("1", "0")
+    assert "TORCHINDUCTOR_CACHE_DIR" not in got
+
+
+def test_what_the_job_sets_itself_wins_and_a_host_alone_meets_itself(base: Path) -> None:
+    cache = {"SAGEMAKER_MANAGED_WARMPOOL_CACHE_DIRECTORY": "/cache"}
+    got = env_of(base, OMP_NUM_THREADS="4", SM_MODEL_DIR="/else", SM_MASTER_PORT="20001", **cache)
+    assert got["OMP_NUM_THREADS"] == "4"
+    assert got["SM_MODEL_DIR"] == "/else"
+    assert (got["MASTER_ADDR"], got["MASTER_PORT"]) == ("127.0.0.1", "20001")
+    assert got["TORCHINDUCTOR_CACHE_DIR"] == "/cache/torchinductor"
+
+
+def test_ranks_are_counted_in_the_group_that_trains(base: Path) -> None:
+    told(base, "resourceconfig", {"current_host": "algo-2", "hosts": HOSTS, "instance_groups": GROUPS})
+    assert (env_of(base)["WORLD_SIZE"], env_of(base)["GROUP_RANK"]) == ("16", "1")
+
+
+@pytest.mark.parametrize("text", ["0", "0.5", "-1", "two", "nan", ""])
+def test_a_number_of_ranks_that_is_none_is_refused(base: Path, text: str) -> None:
+    with pytest.raises(LaunchError, match=f"NPROC_PER_NODE must be a number, 1 or more, not '{text}'"):
+        env_of(base, NPROC_PER_NODE=text)
+
+
+def test_a_file_of_sagemaker_that_cannot_be_read_is_named(base: Path) -> None:
+    (base / "input/config/resourceconfig.json").write_text("{")
+    with pytest.raises(LaunchError, match=r"resourceconfig.json cannot be read as a JSON object"):
+        env_of(base)
+
+
+STOPPED = Outcome(end=End.PREEMPTED, why="SIGTERM")
+
+
+def left(base: Path, content: object) -> None:
+    (base / "checkpoints").mkdir(exist_ok=True)
+    (base / "checkpoints/status.json").write_text(json.dumps(content))
+
+
+def test_the_end_is_written_into_the_status_and_how_far_training_came_stays(base: Path) -> None:
+    before = {"state": "running", "step": 7, "checkpoint": "step-00000005", "checkpoint_at": "then"}
+    left(base, before)
+    assert settle(STOPPED, env_of(base), before) is End.PREEMPTED
+    now = json.loads((base / "checkpoints/status.json").read_text())
+    assert (now["state"], now["reason"]) == ("preempted", "SIGTERM")
+    assert (now["step"], now["checkpoint"], now["checkpoint_at"]) == (7, "step-00000005", "then")
+
+
+def test_an_end_of_this_attempt_stays_and_one_of_the_attempt_before_does_not(base: Path) -> None:
+    of_the_program = {"state": "preempted", "reason": "saved step 9"}
+    left(base, of_the_program)
+    settle(STOPPED, env_of(base), {"state": "running"})
+    assert json.loads((base / "checkpoints/status.json").read_text()) == of_the_program
+    settle(Outcome(end=End.FAILED, why="new"), env_of(base), of_the_program)
+    assert json.loads((base / "checkpoints/status.json").read_text())["reason"] == "new"
+
+
+def test_a_program_that_was_done_before_the_signal_counted_has_completed(base: Path) -> None:
+    left(base, {"state": "completed"})
+    assert settle(STOPPED, env_of(base), {"state": "running"}) is End.COMPLETED
+    assert settle(STOPPED, env_of(base), {"state": "completed"}) is End.PREEMPTED
+
+
+def test_a_status_that_cannot_be_read_is_written_anew_and_without_a_checkpoint_it_says_none(
+    base: Path,
+) -> None:
+    left(base, {})
+    (base / "checkpoints/status.json").write_text("{")
+    settle(STOPPED, env_of(base), {})
+    now = json.loads((base / "checkpoints/status.json").read_text())
+    assert (now["state"], now["step"], now["checkpoint"], now["checkpoint_at"]) == (
+        "preempted",
+        0,
+        None,
+        None,
+    )
+
+
+def test_other_hosts_and_checkpoints_in_s3_leave_the_status_alone(base: Path) -> None:
+    (base / "checkpoints").mkdir()
+    assert status(env_of(base))[0] == base / "checkpoints/status.json"
+    told(base, "hyperparameters", {"checkpoint_dir": '"s3://bucket/job"'})
+    assert status(env_of(base))[0] is None
+    told(base, "hyperparameters", {})
+    told(base, "resourceconfig", {"current_host": "algo-2", "hosts": HOSTS})
+    assert status(env_of(base))[0] is None
+
+
+def test_the_failure_is_the_programs_own_and_a_crash_comes_before_what_others_made_of_it(
+    tmp_path: Path,
+) -> None:
+    failed, crashed = (
+        Outcome(end=End.FAILED, why="rank 1: x"),
+        Outcome(end=End.FAILED, why="killed", is_crash=True),
+    )
+    assert write_failure(failed, tmp_path) == "rank 1: x"
+    (tmp_path / "failure").write_text("its own words")
+    assert write_failure(failed, tmp_path) == "its own words"
+    assert write_failure(crashed, tmp_path) == "killed; then: its own words"
+    (tmp_path / "failure").write_text("é" * 3000)
+    write_failure(crashed, tmp_path)
+    assert len((tmp_path / "failure").read_text()) == 1024
+
+
+def test_exit_codes_are_those_that_the_guide_gives() -> None:
+    assert {one.name: int(one) for one in End} == {"COMPLETED": 0, "FAILED": 1, "PREEMPTED": 143}

@@ -1,0 +1,300 @@
+"""PID 1 of a training job: one worker per GPU, SIGTERM handed on once, the reason of a failure written down.
+
+SageMaker's images start a script below bash, the toolkit and `sh -c torchrun`: they keep SIGTERM from it
+(aws/sagemaker-training-toolkit issues 125 and 173) or cut it short. As ContainerEntrypoint this comes first.
+It needs no other file, so copy it into any source directory. Guide: docs/training/launcher.md.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import IntEnum
+from math import inf
+from pathlib import Path
+from typing import Any
+
+_STOP_SECONDS = 110.0  # from the first SIGTERM to the kill; SageMaker's own comes after 120 (StopTrainingJob)
+_GRACE_SECONDS = 10.0  # for the others, when a worker is gone without which they cannot end in order
+_FAILURE_CHARACTERS = 1024  # of the failure file; that many become FailureReason (DescribeTrainingJob)
+_TAIL_BYTES = 16_384
+_ACCELERATED = re.compile(r"ml\.(?:p|g|trn|inf)\d")
+_JSON_TEXT = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
+
+
+class LaunchError(Exception):
+    """Its message alone tells the user what to do."""
+
+
+class End(IntEnum):
+    """How an attempt ends, as the exit code; the names in lower case are the words of status.json."""
+
+    COMPLETED = 0
+    FAILED = 1
+    PREEMPTED = 128 + signal.SIGTERM  # an unfinished job must not look finished
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    end: End
+    why: str = ""
+    is_crash: bool = False  # a signal ended the worker, so it could not say why
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Empty where there is no such file."""
+    try:
+        return dict(json.loads(path.read_bytes())) if path.is_file() else {}
+    except (ValueError, TypeError) as error:
+        raise LaunchError(f"{path} cannot be read as a JSON object: {error}") from error
+
+
+def number(env: Mapping[str, str], name: str, default: float) -> float:
+    text = env.get(name, str(default))
+    if not re.fullmatch(r"\d+(?:\.\d+)?", text) or float(text) < 1:
+        raise LaunchError(f"{name} must be a number, 1 or more, not {text!r}")
+    return float(text)
+
+
+def training_hosts(resources: Mapping[str, Any], wanted: str) -> list[str]:
+    """Of the instance group ``wanted``, else the first with accelerators, else the first; in one order."""
+    groups = {one["instance_group_name"]: one for one in resources.get("instance_groups", ())}
+    if wanted and wanted not in groups:
+        raise LaunchError(f"TRAINING_GROUP is {wanted!r}; the job has {', '.join(groups) or 'no groups'}")
+    fast = (name for name, one in groups.items() if _ACCELERATED.match(one["instance_type"]))
+    name = wanted or next(fast, next(iter(groups), None))
+    hosts = groups[name]["hosts"] if name else resources.get("hosts", ("localhost",))
+    return sorted(hosts, key=lambda host: (len(host), host))  # algo-2 before algo-10
+
+
+def environment(env: Mapping[str, str]) -> dict[str, str]:
+    """Of every worker; what the job's own environment says wins. No GROUP_RANK: this host does not train."""
+    base = env.get("SAGEMAKER_BASE_DIR", "/opt/ml")
+    config = Path(env.get("SM_INPUT_CONFIG_DIR", f"{base}/input/config"))
+    resources, channels = (read_json(config / f"{one}config.json") for one in ("resource", "inputdata"))
+    hosts = training_hosts(resources, env.get("TRAINING_GROUP", ""))
+    here, interface = resources.get("current_host", hosts[0]), resources.get("network_interface_name")
+    gpus = sum(1 for one in Path("/dev").iterdir() if re.fullmatch(r"nvidia\d+", one.name))
+    per_host = int(number(env, "NPROC_PER_NODE", gpus or 1))
+    cache = env.get("SAGEMAKER_MANAGED_WARMPOOL_CACHE_DIRECTORY")
+    mirrored = read_json(config / "checkpointconfig.json").get("LocalPath")
+    ours = {
+        "WORLD_SIZE": str(len(hosts) * per_host),
+        "LOCAL_WORLD_SIZE": str(per_host),
+        "GROUP_RANK": str(hosts.index(here)) if here in hosts else "",
+        "MASTER_ADDR": env.get("SM_MASTER_ADDR", hosts[0] if len(hosts) > 1 else "127.0.0.1"),
+        "MASTER_PORT": env.get("SM_MASTER_PORT", "7777"),
+        "NCCL_SOCKET_IFNAME": interface,
+        "GLOO_SOCKET_IFNAME": interface,  # else gloo looks up this host's name, which need not resolve
+        "FI_EFA_USE_HUGE_PAGE": "0",  # and no other: efa-cheatsheet.md of AWS's awsome-distributed-training
+        "OMP_NUM_THREADS": "1",  # as torchrun: workers must not fight for cores
+        "PYTHONUNBUFFERED": "1",
+        "TORCHINDUCTOR_CACHE_DIR": cache and f"{cache}/torchinductor",
+        "SM_INPUT_CONFIG_DIR": str(config),
+        "SM_MODEL_DIR": f"{base}/model",
+        "SM_OUTPUT_DATA_DIR": f"{base}/output/data",
+        "SM_CHECKPOINT_DIR": mirrored or f"{base}/checkpoints",
+        "SM_CHANNELS": json.dumps(sorted(channels)),
+        **{f"SM_CHANNEL_{one.upper().replace('-', '_')}": f"{config.parent}/data/{one}" for one in channels},
+        "SM_HOSTS": json.dumps(resources.get("hosts", hosts)),
+        "SM_CURRENT_HOST": here,
+    }
+    return {name: text for name, text in ours.items() if text} | dict(env)
+
+
+def hyperparameters(env: Mapping[str, str]) -> dict[str, str]:
+    """The SDK v2 writes texts as JSON, quoted; everything else stays as it was written."""
+    texts = sorted(read_json(Path(env["SM_INPUT_CONFIG_DIR"]) / "hyperparameters.json").items())
+    return {key: json.loads(text) if _JSON_TEXT.fullmatch(text) else text for key, text in texts}
+
+
+def command(env: Mapping[str, str], source: Path) -> list[str]:
+    """The script is named by the SDK v2 in a hyperparameter, by v3 in a file; else it is train.py."""
+    given = hyperparameters(env)
+    v3 = read_json(Path(env["SM_INPUT_CONFIG_DIR"]).parent / "data/sm_drivers/sourcecode.json")
+    script = given.get("sagemaker_program") or v3.get("entry_script") or "train.py"
+    if not script.endswith(".py"):
+        raise LaunchError(f"{script} is no Python script; a shell in between would keep SIGTERM to itself")
+    if not (source / script).is_file():
+        raise LaunchError(f"there is no {script} in {source}; name the script as it is called in there")
+    own = [key for key in given if not key.startswith("sagemaker_")]
+    options = [word for key in own for word in (f"{'--'[: len(key)]}{key}", given[key])]
+    return [sys.executable, script, *options, *sys.argv[1:]]
+
+
+class Stop:
+    """SIGTERM or SIGINT, remembered from the making of this on."""
+
+    def __init__(self) -> None:
+        self.asked_at = inf
+        for one in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(one, self._ask)
+        # The bootstrap holds them back while it turns into this program.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT})
+
+    def _ask(self, *_: object) -> None:
+        self.asked_at = min(self.asked_at, time.monotonic())
+
+
+class Worker:
+    """A process in a group of its own, so that Ctrl-C comes to it through the launcher alone."""
+
+    def __init__(self, name: str, argv: Sequence[str], *, env: Mapping[str, str], source: Path) -> None:
+        self.name, self._tail = name, b""
+        no, pipe = subprocess.DEVNULL, subprocess.PIPE
+        self.child = subprocess.Popen(argv, env=env, cwd=source, stdin=no, stderr=pipe, process_group=0)
+        self.reader = threading.Thread(target=self._pass_on, daemon=True)
+        self.reader.start()
+
+    def _pass_on(self) -> None:
+        while chunk := self.child.stderr.read1(_TAIL_BYTES):  # type: ignore[union-attr]  # a pipe
+            sys.stderr.buffer.write(chunk)
+            sys.stderr.buffer.flush()
+            self._tail = (self._tail + chunk)[-_TAIL_BYTES:]
+
+    def failure(self) -> Outcome:
+        """With the line that names the last exception, else with the last line."""
+        self.reader.join(timeout=1.0)  # no longer: what it has started may keep the pipe open
+        code = self.child.returncode
+        lines = [line for line in self._tail.decode(errors="replace").splitlines() if line.strip()]
+        starts = [at for at, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
+        said = [line for line in lines[starts[-1] + 1 :] if line[0] != " "] if starts else lines[-1:]
+        how = f"{self.name} exited with {code}"
+        if code == -signal.SIGKILL:
+            how, said = f"{self.name} was ended by SIGKILL", ["most likely the host ran out of memory"]
+        elif code < 0:
+            how = f"{self.name} was ended by signal {-code} ({signal.strsignal(-code)})"
+        return Outcome(end=End.FAILED, why=": ".join([how, *said[:1]]), is_crash=code < 0)
+
+
+def bury(workers: Sequence[Worker]) -> None:
+    """Take note of those that have ended; PID 1 inherits orphans and buries them too."""
+    children = {one.child.pid: one.child for one in workers}
+    with suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            if ended[0] in children:
+                children[ended[0]].returncode = os.waitstatus_to_exitcode(ended[1])
+
+
+def watch(workers: Sequence[Worker], stop: Stop, seconds: float) -> Outcome:
+    """Until all have ended. ``seconds``: how long they may take from a signal on."""
+    deadline, failure, is_told = inf, None, False
+    while True:
+        bury(workers)
+        now, is_stopped = time.monotonic(), stop.asked_at < inf
+        gone = {one.child.returncode: one for one in reversed(workers)}
+        bad = gone.keys() - {None, 0, End.PREEMPTED, -signal.SIGTERM if is_stopped else 0}
+        if failure is None and bad and now < deadline:
+            # Of several that are gone at once, one that was killed is the cause; the others follow it.
+            failure = gone[min(bad)].failure()
+        if None not in gone:
+            break
+        if failure or -signal.SIGTERM in gone:
+            deadline = min(deadline, now + _GRACE_SECONDS)
+        deadline = min(deadline, stop.asked_at + seconds)
+        if now >= deadline or (not is_told and (failure or is_stopped)):
+            is_told = True
+            send(workers, signal.SIGKILL if now >= deadline else signal.SIGTERM)
+        time.sleep(0.05)
+    if failure or not (is_stopped or End.PREEMPTED in gone):
+        return failure or Outcome(end=End.COMPLETED)
+    late = f"; not all had ended {seconds:g} s later, and they were killed" * (-signal.SIGKILL in gone)
+    return Outcome(end=End.PREEMPTED, why="SIGTERM" + late)
+
+
+def send(workers: Sequence[Worker], number: signal.Signals) -> None:
+    """SIGTERM is for the programs alone, SIGKILL for what they have started too."""
+    for one in workers:
+        if one.child.returncode is None:
+            (os.killpg if number is signal.SIGKILL else os.kill)(one.child.pid, number)
+
+
+def launch(env: Mapping[str, str], stop: Stop, source: Path) -> Outcome:
+    """Start what the job asks for, and see it to its end."""
+    if "GROUP_RANK" not in env:
+        print(f"launcher: {env['SM_CURRENT_HOST']} is in no group that trains; nothing to do", flush=True)
+        return Outcome(end=End.COMPLETED)
+    argv, seconds = command(env, source), number(env, "LAUNCH_STOP_SECONDS", _STOP_SECONDS)
+    if (source / "requirements.txt").is_file():
+        install = [sys.executable, "-m", "pip", "install", "-r", "requirements.txt"]
+        outcome = watch([Worker("pip install", install, env=env, source=source)], stop, seconds)
+        if outcome.end is not End.COMPLETED:
+            return outcome
+    if stop.asked_at < inf:
+        return Outcome(end=End.PREEMPTED, why="SIGTERM, before training began")
+    per_host = int(env["LOCAL_WORLD_SIZE"])
+    first, size = int(env["GROUP_RANK"]) * per_host, env["WORLD_SIZE"]
+    print(f"launcher: ranks {first} to {first + per_host - 1} of {size}: {' '.join(argv)}", flush=True)
+    ranks = [{**env, "RANK": str(first + local), "LOCAL_RANK": str(local)} for local in range(per_host)]
+    crew = [Worker(f"rank {one['RANK']}", argv, env=one, source=source) for one in ranks]
+    return watch(crew, stop, seconds)
+
+
+def status(env: Mapping[str, str]) -> tuple[Path | None, dict[str, Any]]:
+    """status.json, by the first host alone, as all hosts' folders are mirrored to one place; none in S3."""
+    if env.get("GROUP_RANK") != "0":
+        return None, {}
+    path = Path(hyperparameters(env).get("checkpoint_dir", env["SM_CHECKPOINT_DIR"])) / "status.json"
+    try:
+        return (path, read_json(path)) if path.parent.is_dir() else (None, {})
+    except LaunchError:
+        return path, {}
+
+
+def settle(outcome: Outcome, env: Mapping[str, str], before: Mapping[str, Any]) -> End:
+    """Write the end into status.json unless the program has: the rest of it is the program's to say."""
+    path, now = status(env)
+    if now != before and now.get("state") in {one.name.lower() for one in End}:
+        is_done = outcome.end is End.PREEMPTED and now["state"] == "completed"  # before the signal counted
+        return End.COMPLETED if is_done else outcome.end
+    if path is not None:
+        nothing = {"step": 0, "checkpoint": None, "checkpoint_at": None, "lost_steps": None}
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        end = {"state": outcome.end.name.lower(), "reason": outcome.why, "updated_at": at}
+        draft = path.with_name(".status.json")
+        draft.write_text(json.dumps(nothing | now | end, indent=1))
+        draft.rename(path)
+    return outcome.end
+
+
+def write_failure(outcome: Outcome, output: Path) -> str:
+    """What stands there then: the program's own words, but what others say of a crash comes second."""
+    path = output / "failure"
+    told = path.read_text(errors="replace") if path.is_file() else ""
+    why = f"{outcome.why}; then: {told}" if told and outcome.is_crash else told or outcome.why
+    output.mkdir(parents=True, exist_ok=True)
+    path.write_text(why := why[:_FAILURE_CHARACTERS])
+    return why
+
+
+def main(given: Mapping[str, str]) -> int:
+    """Run this host's part of the job; the exit code."""
+    stop, before = Stop(), dict[str, Any]()
+    env = {"SM_OUTPUT_DIR": given.get("SAGEMAKER_BASE_DIR", "/opt/ml") + "/output"} | dict(given)
+    try:
+        env = environment(env)
+        _, before = status(env)
+        outcome = launch(env, stop, Path(__file__).resolve().parent)
+    except LaunchError as error:
+        outcome = Outcome(end=End.FAILED, why=str(error))
+    except Exception as error:  # noqa: BLE001  the bulkhead: whatever happened, SageMaker is told why
+        traceback.print_exc()
+        outcome = Outcome(end=End.FAILED, why=f"{type(error).__name__}: {error}")
+    if outcome.end is End.FAILED:
+        outcome = replace(outcome, why=write_failure(outcome, Path(env["SM_OUTPUT_DIR"])))
+    end = settle(outcome, env, before)
+    print(f"launcher: {end.name.lower()} {outcome.why}", flush=True)
+    return end
+
+
+if __name__ == "__main__":
+    sys.exit(main(os.environ))
