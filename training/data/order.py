@@ -38,15 +38,16 @@ class Order:
         return index
 
     def _permuted(self, epoch: int, index: int) -> int:
-        """A permutation of the sequences of whole chunks."""
-        chunks = -(-self.sequences // self.chunk)
-        window, within = divmod(index, WINDOW_CHUNKS * self.chunk)
+        """A permutation of the sequences of whole chunks: at most twice as many as there are."""
+        size = min(self.chunk, self.sequences)
+        chunks = -(-self.sequences // size)
+        window, within = divmod(index, WINDOW_CHUNKS * size)
         first = window * WINDOW_CHUNKS
         width = min(WINDOW_CHUNKS, chunks - first)
-        mixed = permuted(within, width * self.chunk, key=seed_of(self.seed, "window", epoch, window))
-        slot, offset = divmod(mixed, self.chunk)
+        mixed = permuted(within, width * size, key=seed_of(self.seed, "window", epoch, window))
+        slot, offset = divmod(mixed, size)
         chunk = permuted(first + slot, chunks, key=seed_of(self.seed, "chunks", epoch))
-        return chunk * self.chunk + offset
+        return chunk * size + offset
 
 
 def permuted(index: int, size: int, *, key: int) -> int:

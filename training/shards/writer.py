@@ -4,7 +4,6 @@ A crash leaves shards without an index, which nobody reads and the next run remo
 """
 
 import os
-from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
@@ -87,7 +86,10 @@ class ShardWriter:
             block_bytes=self._block_bytes,
             shards=tuple(self._done),
         )
-        _write(self.directory / _DRAFT, [index.to_json().encode()])
+        with (self.directory / _DRAFT).open("w") as file:
+            file.write(index.to_json())
+            file.flush()
+            os.fsync(file.fileno())
         (self.directory / _DRAFT).rename(self.directory / INDEX)
         return index
 
@@ -99,7 +101,8 @@ class ShardWriter:
 
 class _OpenShard:
     def __init__(self, path: Path, block_bytes: int) -> None:
-        self._path, self._file = path, path.open("wb")
+        self._path = path
+        path.write_bytes(b"")
         self._block_bytes, self._pending = block_bytes, bytearray()
         self._hash, self._blocks = sha256(), list[str]()
         self.bytes = 0
@@ -115,8 +118,7 @@ class _OpenShard:
     def closed(self, dtype: TokenDtype) -> Shard:
         if self._pending:
             self._write_block(bytes(self._pending))
-        with self._file as file:
-            file.flush()
+        with self._path.open("ab") as file:
             os.fsync(file.fileno())
         return Shard(
             name=self._path.name,
@@ -129,11 +131,6 @@ class _OpenShard:
     def _write_block(self, block: bytes) -> None:
         self._hash.update(block)
         self._blocks.append(checksum(block))
-        self._file.write(block)
-
-
-def _write(path: Path, parts: Iterable[bytes]) -> None:
-    with path.open("wb") as file:
-        file.writelines(parts)
-        file.flush()
-        os.fsync(file.fileno())
+        # Opened for each block, so that no file stays open when the input turns out to be unusable.
+        with self._path.open("ab") as file:
+            file.write(block)

@@ -1,0 +1,35 @@
+"""Small corpora on disk for tests."""
+
+import array
+from collections.abc import Sequence
+from pathlib import Path
+
+from training.shards.index import ShardIndex, TokenDtype
+from training.shards.writer import ShardWriter, empty_corpus
+
+
+def written(
+    directory: Path,
+    tokens: Sequence[int],
+    *,
+    shard_tokens: int = 100,
+    vocabulary: int = 256,
+    dtype: TokenDtype = TokenDtype.UINT16,
+    block_bytes: int = 64,
+) -> ShardIndex:
+    writer = ShardWriter(
+        empty_corpus(directory),
+        dtype=dtype,
+        vocabulary=vocabulary,
+        shard_tokens=shard_tokens,
+        block_bytes=block_bytes,
+    )
+    writer.write(array.array("H" if dtype is TokenDtype.UINT16 else "I", tokens).tobytes())
+    return writer.publish()
+
+
+def spoil(path: Path, offset: int) -> None:
+    """Another value in one byte."""
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 1
+    path.write_bytes(data)
