@@ -1,7 +1,10 @@
+import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
 from training.models.init import initialise
-from training.models.llama import Transformer, rotary_angles, rotate
+from training.models.llama import Transformer, flops_per_token, rotary_angles, rotate
 from training.presets import PRESETS, ModelShape
 
 _SHAPE = ModelShape(layers=2, width=32, heads=4, kv_heads=2, hidden=64, vocabulary=50, sequence_length=16)
@@ -13,10 +16,47 @@ def _model() -> Transformer:
     return model
 
 
-def test_tiny_has_about_the_size_that_a_laptop_core_trains_in_seconds() -> None:
+@pytest.mark.parametrize(
+    ("preset", "parameters"),
+    [
+        ("tiny", 803_968),
+        ("llama-1b", 1_261_529_088),
+        ("llama2-7b", 6_738_415_616),
+        ("llama2-13b", 13_015_864_320),
+        ("llama2-70b", 68_976_648_192),
+    ],
+)
+def test_presets_have_the_sizes_of_llama_2(preset: str, parameters: int) -> None:
     with torch.device("meta"):
-        model = Transformer(PRESETS["tiny"])
-    assert sum(one.numel() for one in model.parameters()) == 803_968
+        model = Transformer(PRESETS[preset])
+    assert sum(one.numel() for one in model.parameters()) == parameters
+
+
+def test_the_largest_parameter_of_70b_is_a_temporary_of_a_gibibyte() -> None:
+    with torch.device("meta"):
+        model = Transformer(PRESETS["llama2-70b"])
+    assert max(one.numel() for one in model.parameters()) * 4 == 1_048_576_000
+
+
+@pytest.mark.parametrize(
+    ("preset", "flops"),
+    [
+        pytest.param(
+            "llama-1b", 9_389_998_080, id="1b at 4096: 47.4k tokens a second are 45 % of 989 TFLOPs"
+        ),
+        pytest.param("llama2-7b", 46_084_915_200, id="7b at 4096"),
+        pytest.param("tiny", 5_406_720, id="tiny at 128"),
+    ],
+)
+def test_operations_of_a_token(preset: str, flops: int) -> None:
+    assert flops_per_token(PRESETS[preset]) == flops
+
+
+def test_operations_of_a_token_are_those_that_torch_counts() -> None:
+    counter = FlopCounterMode(display=False)
+    with counter, sdpa_kernel(SDPBackend.MATH):
+        _model()(torch.zeros(3, 16, dtype=torch.long)).sum().backward()
+    assert counter.get_total_flops() == 3 * 16 * flops_per_token(_SHAPE)
 
 
 def test_a_token_does_not_see_those_after_it() -> None:
