@@ -28,7 +28,7 @@ def _batches(*, sequences: int | None, size: int, rank: int = 0, ranks: int = 1)
 
 
 def _numbers(batches: Batches, step: int) -> list[int]:
-    return batches.at(step)[0][:, 0].tolist()  # type: ignore[no-any-return]
+    return batches.at(step)[0][:, 0].tolist()
 
 
 @settings(deadline=None)  # the first torch operation of a process takes long
