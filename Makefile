@@ -7,7 +7,7 @@ export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-governance test test-long check fmt lock build deploy clean
+.PHONY: help setup demo demo-governance demo-training test test-long check fmt lock build deploy clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -25,6 +25,13 @@ demo: setup ## four real training jobs queue, preempt, resume and finish on the 
 
 demo-governance: setup ## rules, idle GPUs, failures, spot, jobs past the queue: two hours on a clock moved by hand
 	$(BIN)/python -m local.demo_governance
+
+SEED ?= 7
+KILL_AT ?= 7:TERM,13:KILL,19:TERM
+WORLDS ?= 2,2,1,4
+
+demo-training: setup ## a training that is killed three times, held bit by bit to one that is not; 1 to 4 minutes
+	$(BIN)/python -m training.proof --steps 30 --seed $(SEED) --kill-at $(KILL_AT) --worlds $(WORLDS) --json build/training.json
 
 test: setup ## the tests, in a few minutes; ends with pytest's summary
 	$(PYTEST) -n 2 --dist loadscope
