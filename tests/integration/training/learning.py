@@ -51,11 +51,16 @@ def loss_of(model: Transformer, tokens: Tensor) -> Tensor:
 
 
 def trained(
-    config: TrainConfig, world: World, *, steps: int, model: Transformer | None = None
+    config: TrainConfig,
+    world: World,
+    *,
+    steps: int,
+    model: Transformer | None = None,
+    optimizer: Optimizer | None = None,
 ) -> tuple[Transformer, Optimizer, list[float]]:
     """The loss of each step, over all ranks."""
     model = model or sharded(config, world)
-    optimizer = make_optimizer(model, config)
+    optimizer = optimizer or make_optimizer(model, config)
     losses = []
     for step in range(1, steps + 1):
         mine = tokens_of(step).chunk(world.size)[world.rank]
