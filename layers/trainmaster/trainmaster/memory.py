@@ -137,19 +137,24 @@ def _step_bytes(run: Run, cluster: Cluster) -> int:
 
 
 def _kept(run: Run, width: int) -> int:
-    """Bytes of a token that the backward pass needs, and of the block that it computes again."""
-    shape = run.shape
-    block = kept_per_token(shape, width)
+    """Bytes of a token: what the backward pass needs, and the block that it computes again."""
+    again = run.activation_checkpointing is not ActivationCheckpointing.NONE
+    return kept_per_token(run, width) + (_whole_block(run.shape, width) if again else 0)
+
+
+def kept_per_token(run: Run, width: int) -> int:
+    """Bytes that all blocks keep of a token from the forward to the backward pass."""
     match run.activation_checkpointing:
         case ActivationCheckpointing.NONE:
-            return shape.layers * block
+            each = _whole_block(run.shape, width)
         case ActivationCheckpointing.SELECTIVE:
-            return shape.layers * kept_selectively_per_token(shape, width) + block
+            each = _costly_part(run.shape, width)
         case ActivationCheckpointing.FULL:
-            return shape.layers * shape.width * width + block
+            each = run.shape.width * width
+    return run.shape.layers * each
 
 
-def kept_per_token(shape: ModelShape, width: int) -> int:
+def _whole_block(shape: ModelShape, width: int) -> int:
     """Of one block: inputs of matrices, attention and the gate; each norm two vectors and a number in fp32.
 
     Fused kernels of a GPU may keep less. Attention keeps a sum per head.
@@ -159,7 +164,7 @@ def kept_per_token(shape: ModelShape, width: int) -> int:
     return inputs * width + (norms + shape.heads) * 4
 
 
-def kept_selectively_per_token(shape: ModelShape, width: int) -> int:
+def _costly_part(shape: ModelShape, width: int) -> int:
     """Of one block: its input, what its seven matrices give, attention and its sum per head."""
     matrices = 3 * shape.width + 2 * shape.kv_width + 2 * shape.hidden
     return (2 * shape.width + matrices) * width + shape.heads * 4

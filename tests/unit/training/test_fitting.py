@@ -84,6 +84,18 @@ def test_offloaded_state_has_the_room_of_the_host() -> None:
             id="offloaded, and the host is too small",
         ),
         pytest.param(
+            replace(SEVENTY, elements=800, whole=800, strategy=Strategy.NO_SHARD),
+            Memory(device=1600, host=0),
+            ["strategy full_shard"],
+            id="just as many ranks as are needed",
+        ),
+        pytest.param(
+            replace(SEVENTY, elements=101, whole=800),
+            Memory(device=1600, host=0),
+            ["precision bf16_pure"],
+            id="one row too many for the first rank",
+        ),
+        pytest.param(
             replace(SEVENTY, on_gpu=False),
             Memory(device=0, host=0),
             [],
