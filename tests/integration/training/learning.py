@@ -88,5 +88,5 @@ def _accumulated(model: Transformer, parts: Sequence[Tensor], config: TrainConfi
 def sha256(tensors: Sequence[Tensor]) -> str:
     digest = hashlib.sha256()
     for one in tensors:
-        digest.update(one.detach().contiguous().view(torch.uint8).numpy().tobytes())
+        digest.update(one.detach().flatten().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
