@@ -15,10 +15,10 @@ def test_T17_each_definition_finds_its_number_once_a_step_in_a_real_log(tmp_path
     assert attempt.exit_code == 0, attempt.errors
 
     log = "\n".join(attempt.lines)
-    found = {one["Name"]: len(re.findall(one["Regex"], log)) for one in METRIC_DEFINITIONS}
-    assert found.pop("train:mfu") == 0  # a CPU has no peak to compare with
-    assert found == dict.fromkeys(found, 2)
-    assert len(found) == 14
+    counts = {one["Name"]: len(re.findall(one["Regex"], log)) for one in METRIC_DEFINITIONS}
+    assert counts.pop("train:mfu") == 0  # a CPU has no peak to compare with
+    assert counts == dict.fromkeys(counts, 2)
+    assert len(counts) == 14
     assert len(METRIC_DEFINITIONS) <= 40
     assert all(len(one["Regex"]) <= 500 for one in METRIC_DEFINITIONS)
     assert log.isascii()
