@@ -33,6 +33,7 @@ def check(report: Report, *, capacity: int) -> None:
     report.check("resumed-at", expected=resumed.get("step", 0) + 1, actual=second["first_step"])
     report.check("resumed-from", expected=resumed.get("sha256"), actual=resumed.get("sha256_read"))
     _check_losses(report, second)
+    _check_steps_lost(report)
 
 
 def _followed(steps: list[tuple[str, str]]) -> list[list[str]]:
@@ -49,6 +50,18 @@ def _followed(steps: list[tuple[str, str]]) -> list[list[str]]:
 def _second_attempt(attempts: list[dict[str, Any]]) -> dict[str, Any]:
     none: dict[str, Any] = {"resumed_from": None, "first_step": None, "losses": []}
     return next((one for one in attempts if one["job"].startswith("job1") and one["attempt"] == 1), none)
+
+
+def _check_steps_lost(report: Report) -> None:
+    """Who hears SIGTERM saves before it leaves; who does not comes back to its last checkpoint."""
+    script = report.facts["script_mode"]
+    report.check("steps-lost", expected=0, actual=report.facts["steps_lost"])
+    report.check(
+        "script-mode-steps-lost",
+        expected=f"at most {script['interval']}, the steps between checkpoints",
+        actual=script["steps_lost"],
+        ok=script["steps_lost"] is not None and 0 <= script["steps_lost"] <= script["interval"],
+    )
 
 
 def _check_losses(report: Report, second: dict[str, Any]) -> None:

@@ -1,11 +1,13 @@
-"""The four jobs, submitted as any user would: the SageMaker SDK and one session class."""
+"""The jobs, submitted as any user would: the SageMaker SDK and one session class."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sagemaker.estimator import Estimator
 from sagemaker.pytorch import PyTorch
 from sagemaker.session_settings import SessionSettings
+from trainmaster_client.launcher import LAUNCHER
 from trainmaster_client.session import QueueTrainingJobSession
 
 from local.twin_process import TwinProcess
@@ -15,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 INSTANCE_TYPE = "ml.m5.xlarge"
 CAPACITY = 2
 POLICY = {"version": 1, "pools": [{"name": "demo", "capacity": {INSTANCE_TYPE: CAPACITY}}]}
+IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-cpu-py312"
 SEED = 7
 CHECKPOINT_EVERY = 10
 PACE_SECONDS = 0.2
@@ -28,6 +31,8 @@ class DemoJob:
     label: str
     priority: int
     steps: int
+    hears_sigterm: bool = True
+    """By launch.py; else it is started in script mode, which keeps SIGTERM to itself."""
 
     def hyperparameters(self) -> dict[str, Any]:
         return {
@@ -45,6 +50,8 @@ JOB2 = DemoJob(label="job2", priority=2, steps=90)
 JOB3 = DemoJob(label="job3", priority=1, steps=15)
 JOB4 = DemoJob(label="job4", priority=3, steps=60)
 JOBS = (JOB1, JOB2, JOB3, JOB4)
+DEAF = DemoJob(label="job5", priority=1, steps=40, hears_sigterm=False)
+URGENT_LABEL = "job6"
 
 
 class Submitter:
@@ -64,8 +71,9 @@ class Submitter:
         estimator = PyTorch(
             entry_point="train.py",
             source_dir=str(ROOT / "training"),
+            container_entry_point=LAUNCHER if job.hears_sigterm else None,
             role=self._role,
-            image_uri="763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-cpu-py312",
+            image_uri=IMAGE,
             instance_type=INSTANCE_TYPE,
             instance_count=1,
             hyperparameters=job.hyperparameters() | {"min_step_seconds": PACE_SECONDS},
@@ -76,6 +84,24 @@ class Submitter:
             disable_profiler=True,
             debugger_hook_config=False,
             tags=[{"Key": "priority", "Value": str(job.priority)}],
+            sagemaker_session=self._session,
+        )
+        estimator.fit(wait=False)
+        name: str = estimator.latest_training_job.name
+        return name
+
+    def fit_urgent(self) -> str:
+        """A job that takes all instances for a moment; returns the name the SDK gave it."""
+        estimator = Estimator(
+            container_entry_point=["true"],
+            role=self._role,
+            image_uri=IMAGE,
+            instance_type=INSTANCE_TYPE,
+            instance_count=CAPACITY,
+            base_job_name=URGENT_LABEL,
+            max_run=3600,
+            disable_profiler=True,
+            tags=[{"Key": "priority", "Value": "9"}],
             sagemaker_session=self._session,
         )
         estimator.fit(wait=False)

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import redirect_stdout
+from contextlib import AbstractContextManager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,23 @@ from rich.console import Console
 from trainmaster_client.api import ApiClient
 
 from local.demo import evidence
-from local.demo.attempts import print_attempts
+from local.demo.attempts import print_attempts, print_steps_lost
 from local.demo.checks import check
-from local.demo.jobs import CAPACITY, JOB1, JOB2, JOB3, JOB4, JOBS, POLICY, ROOT, Submitter
+from local.demo.jobs import (
+    CAPACITY,
+    CHECKPOINT_EVERY,
+    DEAF,
+    JOB1,
+    JOB2,
+    JOB3,
+    JOB4,
+    JOBS,
+    POLICY,
+    ROOT,
+    URGENT_LABEL,
+    DemoJob,
+    Submitter,
+)
 from local.evidence import Bucket, transitions
 from local.screen import Screen
 from local.twin_process import TwinProcess, running_twin
@@ -44,14 +58,18 @@ def tell(path: Path, console: Console) -> int:
                 screen.say(
                     f"The twin is up at {twin.ready['endpoint_url']}: one pool with {CAPACITY} instances."
                 )
-                _Scene(twin, screen, report).play()
+                scene = _Scene(twin, screen, report)
+                scene.play()
+                scene.play_in_script_mode()
             reference.wait(LONGEST_SECONDS)
         finally:
             reference.kill()
         report.facts["reference"] = {"losses": evidence.reference_losses(folder / "reference.log")}
     check(report, capacity=CAPACITY)
     console.print()
-    print_attempts(report.facts["attempts"], console)
+    print_attempts(report.facts["attempts"] + report.facts["script_mode"]["attempts"], console)
+    console.print()
+    print_steps_lost(report.facts, console)
     console.print()
     return report.finish(path)
 
@@ -64,6 +82,11 @@ def _start_reference(folder: Path) -> "subprocess.Popen[bytes]":
     with (folder / "reference.log").open("wb") as log:
         command = ["nice", sys.executable, "train.py", *arguments]
         return subprocess.Popen(command, cwd=ROOT / "training", stdout=log, stderr=log, env=environment)
+
+
+def _quietly() -> AbstractContextManager[io.StringIO]:
+    """Without the session's own lines; the screen shows the same and more."""
+    return redirect_stdout(io.StringIO())
 
 
 class _Scene:
@@ -81,23 +104,45 @@ class _Scene:
 
     def play(self) -> None:
         for job in (JOB1, JOB2, JOB3):
-            self._submit(job.label)
+            self._submit(job)
         checkpoints = self._submitter.checkpoints(JOB1)
         self._watch_until(lambda: self._bucket.step(checkpoints) >= ENOUGH_STEPS)
         step = self._bucket.step(checkpoints)
         self._screen.say(f"job1 has a checkpoint at step {step} in S3. Now something urgent:")
-        self._submit(JOB4.label)
+        self._submit(JOB4)
         self._watch_until(lambda: self._state(JOB1.label) == "preempted")
         self._stored = self._bucket.hashes(checkpoints)
         self._watch_until(lambda: all(self._state(job.label) in FINAL for job in JOBS))
         self._note()
 
-    def _submit(self, label: str) -> None:
-        job = next(one for one in JOBS if one.label == label)
-        self._screen.say(f"estimator.fit()  {label}, priority {job.priority}, {job.steps} steps")
-        with redirect_stdout(io.StringIO()):  # the session's own lines; the screen shows the same and more
-            self._names[label] = self._submitter.fit(job)
-        self._screen.name(self._names[label], label)
+    def play_in_script_mode(self) -> None:
+        """The same once more with a job that does not hear SIGTERM, beside the four: what that costs."""
+        self._screen.say("And a job in script mode, where SIGTERM does not reach the training:")
+        self._submit(DEAF)
+        checkpoints = self._submitter.checkpoints(DEAF)
+        self._watch_until(lambda: self._bucket.step(checkpoints) >= CHECKPOINT_EVERY)
+        self._screen.say(f"estimator.fit()  {URGENT_LABEL}, priority 9, all {CAPACITY} instances")
+        with _quietly():
+            self._name(URGENT_LABEL, self._submitter.fit_urgent())
+        self._watch_until(lambda: self._state(DEAF.label) in {"preempted", *FINAL})
+        stored = self._bucket.hashes(checkpoints)
+        self._watch_until(lambda: self._state(DEAF.label) in FINAL)
+        names = {self._names[DEAF.label]: checkpoints}
+        made = evidence.attempts([self._views[DEAF.label]], names, stored)
+        self._report.facts["script_mode"] = {
+            "steps_lost": evidence.steps_lost(made),
+            "interval": CHECKPOINT_EVERY,
+            "attempts": made,
+        }
+
+    def _submit(self, job: DemoJob) -> None:
+        self._screen.say(f"estimator.fit()  {job.label}, priority {job.priority}, {job.steps} steps")
+        with _quietly():
+            self._name(job.label, self._submitter.fit(job))
+
+    def _name(self, label: str, name: str) -> None:
+        self._names[label] = name
+        self._screen.name(name, label)
 
     def _state(self, label: str) -> str:
         state: str = self._views[label]["state"] if label in self._views else "unknown"
@@ -117,9 +162,12 @@ class _Scene:
         views = list(self._views.values())
         checkpoints = {self._names[job.label]: self._submitter.checkpoints(job) for job in JOBS}
         journal = self._twin.records()
+        made = evidence.attempts(views, checkpoints, self._stored)
+        first = [one for one in made if one["job"] == self._names[JOB1.label]]
         self._report.facts |= {
             "transitions": transitions(views),
-            "attempts": evidence.attempts(views, checkpoints, self._stored),
+            "attempts": made,
+            "steps_lost": evidence.steps_lost(first),
             "most_at_once": evidence.most_at_once(journal),
             "journal": journal,
         }

@@ -1,6 +1,7 @@
 """A checkpoint has one pair of hashes, however many ranks wrote it."""
 
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -27,7 +28,7 @@ def _save(world: World, root: Path, seed: int = 1, moment: float = 0.0) -> None:
     checkpointer.save(2)
 
 
-def _hashes(root: Path, ranks: int, **changes: float) -> dict[str, str]:
+def _hashes(root: Path, ranks: int, **changes: Any) -> dict[str, str]:
     place = root / "-".join([str(ranks), *map(str, changes.values())])
     place.mkdir()
     in_world(ranks, _save, place, **changes)
