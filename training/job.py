@@ -1,63 +1,62 @@
-"""Puts the parts of an attempt together and runs it."""
+"""Puts the parts of an attempt together: processes, model, optimizer, data, checkpoints."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
 
-from training.checkpoint import Checkpointer, LocalStore
+from training.attempt import Attempt
+from training.checkpoint import Checkpointer, Retention
+from training.checkpoint.opening import open_store
+from training.choices import Precision
 from training.config import TrainConfig
-from training.data import Batches, SyntheticLanguage
+from training.data import Corpus, open_corpus
 from training.errors import ConfigError
-from training.loop import LoopParts, LoopPlan, run_steps
-from training.meter import Meter
+from training.metrics import Event, event_line
 from training.models.init import initialise
 from training.models.llama import Transformer
 from training.optim import make_optimizer
 from training.parallel import shard, weights_device
 from training.preempt import EXIT_PREEMPTED, StopRequest
 from training.preempt.agreement import Agreement
-from training.profiling import traced
-from training.report import Reporter
-from training.results import write_metrics
-from training.trainer import Trainer
-from training.weights import export_weights
 from training.world import World, joined_world
 
 
 def run(config: TrainConfig, env: Mapping[str, str], stop: StopRequest) -> int:
     """Train from the newest checkpoint on, and return the exit code."""
     with joined_world(env, join_seconds=config.join_seconds) as world:
-        _prepare(config, world)
+        _refuse_uneven_batches(config, world)
         agreement = Agreement(stop)
         if agreement.now().stop:  # asked while the program was loaded
-            return _stopped(world, "before the first step")
+            if world.is_first:
+                print("stopped on SIGTERM before the first step", flush=True)
+            return EXIT_PREEMPTED
+        config.model_dir.mkdir(parents=True, exist_ok=True)
+        corpus = open_corpus(config, env=env)
         model = make_model(config, world)
         _tell(config, world, model)
-        trainer, checkpointer = _make_parts(config, world, model, agreement)
-        resumed = checkpointer.load_newest()
-        done = resumed.step if resumed else 0
-        meter = Meter(None, newest_step=done)
-        reporter = Reporter(config, world=world, trainer=trainer, meter=meter)
-        parts = LoopParts(
-            agree=agreement.now,
-            train_step=traced(reporter.counted(trainer.step), at=config.profile_step, world=world, env=env),
-            report=reporter.report,
-            save=checkpointer.save,
+        optimizer = make_optimizer(model, config)
+        checkpointer = Checkpointer(
+            open_store(config.checkpoint_dir, env, cache_dir=config.cache_dir),
+            model=model,
+            optimizer=optimizer,
+            guard=_guard(config, corpus),
+            keep=Retention(newest=config.checkpoint_keep, every=config.checkpoint_keep_every),
+            asynchronous=config.checkpoint_async,
+            total_steps=config.steps,
         )
-        end = run_steps(_loop_plan(config), parts, done=done)
-        if end.stopped:
-            if end.step > done:
-                checkpointer.save(end.step)
-            return _stopped(world, f"after step={end.step}; its checkpoint is saved")
-        _finish(config, world=world, model=model, loss=reporter.loss)
-        return 0
-
-
-def _stopped(world: World, when: str) -> int:
-    if world.is_first:
-        print(f"stopped on SIGTERM {when}", flush=True)
-    return EXIT_PREEMPTED
+        return Attempt(
+            config=config,
+            env=env,
+            world=world,
+            model=model,
+            optimizer=optimizer,
+            corpus=corpus,
+            checkpointer=checkpointer,
+            agreement=agreement,
+        ).run()
 
 
 def make_model(config: TrainConfig, world: World) -> Transformer:
@@ -70,74 +69,48 @@ def make_model(config: TrainConfig, world: World) -> Transformer:
     return model
 
 
-def _prepare(config: TrainConfig, world: World) -> None:
-    """Refuse what cannot work before any time is spent on it."""
+def _refuse_uneven_batches(config: TrainConfig, world: World) -> None:
     parts = world.size * config.gradient_accumulation_steps
     if config.batch_size % parts:
         each = f"{world.size} ranks x {config.gradient_accumulation_steps} gradient_accumulation_steps"
-        near = ", ".join(str(one) for one in _multiples_around(config.batch_size, parts))
+        below = config.batch_size // parts * parts
+        near = " or ".join(str(one) for one in (below, below + parts) if one)
         raise ConfigError([f"batch_size {config.batch_size} does not divide by {each}; take {near}"])
-    for directory in (Path(config.checkpoint_dir), config.model_dir):
-        directory.mkdir(parents=True, exist_ok=True)
 
 
-def _multiples_around(number: int, of: int) -> list[int]:
-    below = number // of * of
-    return [one for one in (below, below + of) if one]
+def _guard(config: TrainConfig, corpus: Corpus) -> dict[str, str]:
+    """What another attempt may not change, or it would go on with another training without a word.
 
-
-def _make_parts(
-    config: TrainConfig, world: World, model: Transformer, agreement: Agreement
-) -> tuple[Trainer, Checkpointer]:
-    optimizer = make_optimizer(model, config)
-    language = SyntheticLanguage(vocabulary=config.shape.vocabulary, seed=config.seed)
-    batches = Batches(
-        corpus=language,
-        sequence_length=config.shape.sequence_length,
-        size=config.batch_size,
-        rank=world.rank,
-        ranks=world.size,
-        seed=config.seed,
-    )
-    checkpointer = Checkpointer(
-        LocalStore(Path(config.checkpoint_dir)),
-        model=model,
-        optimizer=optimizer,
-        # The optimizer's own options come back with its state, so a new value would be ignored.
-        guard={name: str(getattr(config, name)) for name in ("preset", "seed", "weight_decay")},
-        asynchronous=False,
-        total_steps=config.steps,
-    )
-    trainer = Trainer(
-        config, world=world, model=model, optimizer=optimizer, batches=batches, agreement=agreement
-    )
-    return trainer, checkpointer
-
-
-def _loop_plan(config: TrainConfig) -> LoopPlan:
-    return LoopPlan(
-        steps=config.steps,
-        log_every=config.log_every,
-        checkpoint_every=config.checkpoint_every or 10,
-        min_step_seconds=config.min_step_seconds,
-    )
+    The weight decay comes back with the optimizer's state, so a new value would be ignored. Steps, batch
+    size, learning rate and the number of ranks may change.
+    """
+    return {
+        "preset": config.preset,
+        "sequence_length": str(config.shape.sequence_length),
+        "seed": str(config.seed),
+        "weight_decay": str(config.weight_decay),
+        "data": corpus.identity,
+        "weights": "bf16" if config.precision is Precision.BF16_PURE else "fp32",
+    }
 
 
 def _tell(config: TrainConfig, world: World, model: Transformer) -> None:
-    if world.is_first:
-        parameters = sum(one.numel() for one in model.parameters())
-        print(
-            f"training preset={config.preset} parameters={parameters} precision={config.precision} "
-            f"seed={config.seed} steps={config.steps} batch_size={config.batch_size} "
-            f"ranks={world.size} device={world.device.type}",
-            flush=True,
-        )
+    if not world.is_first:
+        return
+    options = {name: value for name, value in asdict(config).items() if name != "said"}
+    print("config " + json.dumps(options, default=_as_text), flush=True)
+    for line in config.said:
+        print(f"fsdp1: {line}", flush=True)
+    world_event = event_line(
+        Event.WORLD,
+        ranks=world.size,
+        ranks_per_host=world.ranks_per_host,
+        device=world.device.type,
+        parameters=sum(one.numel() for one in model.parameters()),
+    )
+    print(world_event, flush=True)
 
 
-def _finish(config: TrainConfig, *, world: World, model: Transformer, loss: float | None) -> None:
-    if config.export:
-        export_weights(model, config.model_dir, config.shape)
-    if world.is_first:
-        metrics = {"preset": config.preset, "seed": config.seed, "steps": config.steps, "loss": loss}
-        write_metrics(config.model_dir, metrics)
-        print(f"completed step={config.steps}", flush=True)
+def _as_text(value: object) -> str:
+    assert isinstance(value, Path)
+    return str(value)

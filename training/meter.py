@@ -23,14 +23,12 @@ class Meter:
 
     Args:
         carried: What the loaded checkpoint carried; None: there was none.
-        newest_step: Of the loaded checkpoint; 0: none.
     """
 
     def __init__(
         self,
         carried: Mapping[str, float] | None,
         *,
-        newest_step: int = 0,
         clock: Callable[[], float] = time.perf_counter,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
@@ -39,16 +37,16 @@ class Meter:
         self._marked_at = clock()
         self._held = self._seconds = self._data_seconds = 0.0
         self._steps = 0
-        self.checkpoint_step, self.checkpoint_stall = newest_step, 0.0
+        self.checkpoint_stall = 0.0
 
     def waited(self, seconds: float) -> None:
         """For data, in this step."""
         self._data_seconds += seconds
 
-    def held_up(self, seconds: float, *, checkpoint_step: int) -> None:
-        """A save was begun. ``checkpoint_step``: of the newest one that is whole by now."""
+    def held_up(self, seconds: float) -> None:
+        """By a save."""
         self._held += seconds
-        self.checkpoint_step, self.checkpoint_stall = checkpoint_step, seconds
+        self.checkpoint_stall = seconds
 
     def step_done(self) -> None:
         seconds = self._since_mark()

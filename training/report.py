@@ -20,8 +20,17 @@ _GIB = 2**30
 
 
 class Reporter:
-    def __init__(self, config: TrainConfig, *, world: World, trainer: Trainer, meter: Meter) -> None:
+    def __init__(
+        self,
+        config: TrainConfig,
+        *,
+        world: World,
+        trainer: Trainer,
+        meter: Meter,
+        newest_checkpoint: Callable[[], int],
+    ) -> None:
         self._config, self._world, self._trainer, self._meter = config, world, trainer, meter
+        self._newest_checkpoint = newest_checkpoint
         self._yardstick = yardstick(config, world)
         self._file = (
             MetricsFile(Path(config.metrics_file)) if config.metrics_file and world.is_first else None
@@ -41,13 +50,18 @@ class Reporter:
         return counted_step
 
     def report(self, step: int) -> None:
-        """Every rank calls. The one place where the host waits for the device."""
+        """Every rank calls. Beside saving the one place where the host waits for the device.
+
+        Raises:
+            NotFiniteError: After the metric line of the step that shows it.
+        """
         self.loss = self._trainer.loss()
         metrics = self._metrics(step, self.loss)
         if self._world.is_first:
             print(metrics.line(), flush=True)
         if self._file is not None:
             self._file.add(metrics)
+        self._trainer.check()
 
     def _metrics(self, step: int, loss: float) -> StepMetrics:
         grad_norm = self._trainer.grad_norm()
@@ -66,7 +80,7 @@ class Reporter:
             step_ms=1000 * lap.step_seconds,
             data_ms=1000 * lap.data_seconds,
             mem_gib=peak_memory_bytes(self._world.device) / _GIB,
-            ckpt_step=self._meter.checkpoint_step,
+            ckpt_step=self._newest_checkpoint(),
             ckpt_stall_ms=1000 * self._meter.checkpoint_stall,
             goodput=self._meter.goodput(),
         )

@@ -3,15 +3,15 @@
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed.tensor import DTensor
 from torch.nn import functional as F
-from torch.nn.utils import clip_grad_norm_
 
 from training.config import TrainConfig
-from training.data import Batches
+from training.data import BatchSource
+from training.errors import NotFiniteError
 from training.loop import StepEnd
 from training.models.llama import Transformer
-from training.optim import learning_rate
+from training.optim import clip, learning_rate, step_if_finite
+from training.parallel import begin_part
 from training.preempt.agreement import Agreement
 from training.seeds import seed_of
 from training.world import World
@@ -25,14 +25,15 @@ class Trainer:
         world: World,
         model: Transformer,
         optimizer: torch.optim.Optimizer,
-        batches: Batches,
+        batches: BatchSource,
         agreement: Agreement,
     ) -> None:
         self._config, self._world = config, world
         self._model, self._optimizer, self._batches = model, optimizer, batches
         self._agreement = agreement
         self._loss = torch.zeros((), dtype=torch.float64, device=world.device)
-        self._grad_norm: Tensor = torch.zeros(())
+        self._grad_norm = torch.zeros((), device=world.device)
+        self._first_bad = torch.zeros((), dtype=torch.int64, device=world.device)
 
     @property
     def tokens_per_step(self) -> int:
@@ -58,6 +59,7 @@ class Trainer:
         losses = []
         for number, (some_inputs, some_targets) in enumerate(zip(inputs, targets, strict=True), 1):
             self._agreement.begin(save=save)
+            begin_part(self._model, is_last=number == parts, strategy=self._config.strategy)
             loss = self._local_loss(some_inputs, some_targets)
             loss.backward()  # type: ignore[no-untyped-call]
             losses.append(loss.detach())
@@ -76,9 +78,13 @@ class Trainer:
         return total.item()
 
     def grad_norm(self) -> float:
-        """Of the last step, over all ranks, before clipping; every rank calls, and waits for the device."""
-        norm = self._grad_norm
-        return (norm.full_tensor() if isinstance(norm, DTensor) else norm).item()
+        """Of the last step, over all ranks, before clipping; waits for the device."""
+        return self._grad_norm.item()
+
+    def check(self) -> None:
+        """Raises NotFiniteError when a step so far was not made; waits for the device."""
+        if step := int(self._first_bad.item()):
+            raise NotFiniteError(step=step, loss=self.loss(), lr=self.lr(step))
 
     def _local_loss(self, inputs: Tensor, targets: Tensor) -> Tensor:
         """This rank's part of the mean over the tokens of all ranks, so parts and gradients just add up."""
@@ -88,8 +94,11 @@ class Trainer:
         return losses.sum(dtype=torch.float64) / self.tokens_per_step
 
     def _update(self, step: int) -> None:
-        self._grad_norm = clip_grad_norm_(self._model.parameters(), self._config.grad_clip)
+        """A step whose gradients are not finite is not made, and noted; the host hears of it in ``check``."""
+        self._grad_norm = clip(self._model, self._config.grad_clip)
+        is_first_bad = ~self._grad_norm.isfinite() & (self._first_bad == 0)
+        self._first_bad = torch.where(is_first_bad, step, self._first_bad)
         for group in self._optimizer.param_groups:
             group["lr"] = self.lr(step)
-        self._optimizer.step()
+        step_if_finite(self._optimizer, self._grad_norm)
         self._optimizer.zero_grad()

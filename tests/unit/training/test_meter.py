@@ -37,10 +37,10 @@ def test_the_time_a_save_held_the_steps_up_is_in_no_step() -> None:
     _step(meter, clock, 1.0)
     meter.lap()
     clock.now += 30.0
-    meter.held_up(30.0, checkpoint_step=1)
+    meter.held_up(30.0)
     _step(meter, clock, 1.0)
     assert meter.lap().step_seconds == 1.0
-    assert (meter.checkpoint_step, meter.checkpoint_stall) == (1, 30.0)
+    assert meter.checkpoint_stall == 30.0
     assert meter.goodput() == 2 / 32
 
 
