@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 import sys
 from hashlib import sha256
@@ -163,12 +164,12 @@ def test_what_a_run_that_died_left_is_replaced(tmp_path: Path) -> None:
 
 def test_as_a_script_in_a_job_it_finds_the_rest_of_the_program_and_needs_no_torch(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("ab")
-    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['torch'] = None\n")
-    program, shards = Path(training.__file__).parent / "prepare.py", ("--shard_tokens", "2")
+    shutil.copytree(Path(training.__file__).parent, tmp_path / "code")
+    options = ("--input", "channel:raw", "--output", tmp_path / "out", "--shard_tokens", "2")
     done = subprocess.run(
-        [sys.executable, program, "--input", "channel:raw", "--output", tmp_path / "out", *shards],
+        [sys.executable, "-S", tmp_path / "code/prepare.py", *options],  # -S: nothing that is installed
         cwd=tmp_path,
-        env={"SM_CHANNEL_RAW": str(tmp_path / "a.txt"), "PYTHONPATH": str(tmp_path)},
+        env={"SM_CHANNEL_RAW": str(tmp_path / "a.txt")},
         capture_output=True,
         text=True,
         check=False,

@@ -79,7 +79,9 @@ def test_what_goes_wrong_is_raised_by_the_step_that_needs_the_batch() -> None:
 
 
 def test_leaving_ends_the_thread_though_batches_wait() -> None:
-    with prefetched(Recorded(), depth=2, steps=range(1, 100), pin=None):
+    source = Recorded()
+    with prefetched(source, depth=2, steps=range(1, 100), pin=None):
+        source.wait_until_read(2)
         assert _threads() == 1
     assert _threads() == 0
 
