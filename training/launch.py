@@ -97,7 +97,6 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
         "GLOO_SOCKET_IFNAME": interface,  # else gloo looks up this host's name, which need not resolve
         "FI_EFA_USE_HUGE_PAGE": "0",  # and no other: efa-cheatsheet.md of AWS's awsome-distributed-training
         "OMP_NUM_THREADS": "1",  # as torchrun: workers must not fight for cores
-        "PYTHONUNBUFFERED": "1",
         "TORCHINDUCTOR_CACHE_DIR": cache and f"{cache}/torchinductor",
         "SM_INPUT_CONFIG_DIR": str(config),
         "SM_MODEL_DIR": f"{base}/model",

@@ -1,8 +1,10 @@
 """What the launcher makes of the files that SageMaker puts beside a job."""
 
 import json
+from dataclasses import dataclass
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -16,6 +18,7 @@ from training.launch import (
     settle,
     status,
     training_hosts,
+    watch,
     write_failure,
 )
 
@@ -230,6 +233,53 @@ def test_the_failure_is_the_programs_own_and_a_crash_comes_before_what_others_ma
     (tmp_path / "failure").write_text("é" * 3000)
     write_failure(crashed, tmp_path)
     assert len((tmp_path / "failure").read_text()) == 1024
+
+
+@dataclass
+class Gone:
+    """A worker that has ended, and its process."""
+
+    returncode: int
+
+    @property
+    def child(self) -> Self:
+        return self
+
+    def failure(self) -> Outcome:
+        return Outcome(end=End.FAILED, why=str(self.returncode))
+
+
+class Asked:
+    asked_at = 1.0
+
+
+class NotAsked:
+    asked_at = inf
+
+
+@pytest.mark.parametrize(
+    ("codes", "stop", "expected"),
+    [
+        pytest.param([0, 0], NotAsked, Outcome(end=End.COMPLETED), id="all done"),
+        pytest.param([0, 0], Asked, STOPPED, id="who was asked to stop may not have finished"),
+        pytest.param([143, -15], Asked, STOPPED, id="stopped, one before it could hear"),
+        pytest.param([143, 143], NotAsked, STOPPED, id="told by the ranks of other hosts"),
+        pytest.param(
+            [1, -9, 1], NotAsked, Outcome(end=End.FAILED, why="-9"), id="the killed one is the cause"
+        ),
+        pytest.param([143, 1], Asked, Outcome(end=End.FAILED, why="1"), id="one failed while it saved"),
+        pytest.param(
+            [143, -15], NotAsked, Outcome(end=End.FAILED, why="-15"), id="a signal of somebody else"
+        ),
+    ],
+)
+def test_what_the_ends_of_the_ranks_mean(
+    monkeypatch: pytest.MonkeyPatch, codes: list[int], stop: Any, expected: Outcome
+) -> None:
+    monkeypatch.setattr("training.launch.bury", lambda _: None)  # it would bury children of other tests
+    monkeypatch.setattr("time.monotonic", lambda: 2.0)
+    ranks: Any = [Gone(code) for code in codes]
+    assert watch(ranks, stop, seconds=110) == expected
 
 
 def test_exit_codes_are_those_that_the_guide_gives() -> None:
