@@ -70,6 +70,18 @@ def test_epochs_roll_over_within_a_batch() -> None:
     assert sorted(seen[:10]) == sorted(seen[10:]) == list(range(10))
 
 
+def test_a_large_corpus_is_read_as_in_earlier_releases() -> None:
+    """Else a job that is updated between two attempts would go on with other data."""
+    batches = Batches(
+        corpus=Numbered(sequences=1_000_000), sequence_length=4096, size=4, rank=0, ranks=1, seed=7
+    )
+    assert [_numbers(batches, step) for step in (1, 2, 3000)] == [
+        [561088, 561960, 710295, 203861],
+        [100553, 324812, 897826, 825943],
+        [37874, 412700, 455452, 598674],
+    ]
+
+
 def test_a_corpus_without_end_is_read_in_its_own_order() -> None:
     assert _numbers(_batches(sequences=None, size=4), 3) == [12, 13, 14, 15]
 

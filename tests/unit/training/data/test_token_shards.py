@@ -1,3 +1,5 @@
+import gc
+import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -143,6 +145,19 @@ def test_memory_is_bounded_and_what_was_dropped_is_fetched_again(tmp_path: Path)
         assert [len(reader.read(one)) for one in ranges] == [64] * 6
     assert len(reader._blocks) == 2
     assert max(place.reads.values()) >= 2
+
+
+def test_the_threads_end_with_their_reader(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    reader, _ = _reader(tmp_path, cache_bytes=64)
+    reader.read(Range(shard=0, offset=0, size=4))
+    started = set(threading.enumerate()) - before
+    assert len(started) == 8
+    del reader
+    gc.collect()
+    for thread in started:
+        thread.join(30)
+        assert not thread.is_alive()
 
 
 def test_a_range_may_be_longer_than_the_cache(tmp_path: Path) -> None:
