@@ -25,38 +25,43 @@ from training.world import World, joined_world
 
 
 def run(config: TrainConfig, env: Mapping[str, str], stop: StopRequest) -> int:
-    """Train from the newest checkpoint on, and return the exit code."""
+    """Join the other ranks, train from the newest checkpoint on, and return the exit code."""
     with joined_world(env, join_seconds=config.join_seconds) as world:
-        _refuse_uneven_batches(config, world)
-        agreement = Agreement(stop)
-        if agreement.now().stop:  # asked while the program was loaded
-            if world.is_first:
-                print("stopped on SIGTERM before the first step", flush=True)
-            return EXIT_PREEMPTED
-        config.model_dir.mkdir(parents=True, exist_ok=True)
-        corpus = open_corpus(config, env=env)
-        model = make_model(config, world)
-        _tell(config, world, model)
-        optimizer = make_optimizer(model, config)
-        checkpointer = Checkpointer(
-            open_store(config.checkpoint_dir, env, cache_dir=config.cache_dir),
-            model=model,
-            optimizer=optimizer,
-            guard=_guard(config, corpus),
-            keep=Retention(newest=config.checkpoint_keep, every=config.checkpoint_keep_every),
-            asynchronous=config.checkpoint_async,
-            total_steps=config.steps,
-        )
-        return Attempt(
-            config=config,
-            env=env,
-            world=world,
-            model=model,
-            optimizer=optimizer,
-            corpus=corpus,
-            checkpointer=checkpointer,
-            agreement=agreement,
-        ).run()
+        return run_in(world, config, env, stop)
+
+
+def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: StopRequest) -> int:
+    """Train on the ranks that have joined."""
+    _refuse_uneven_batches(config, world)
+    agreement = Agreement(stop)
+    if agreement.now().stop:  # asked while the program was loaded
+        if world.is_first:
+            print("stopped on SIGTERM before the first step", flush=True)
+        return EXIT_PREEMPTED
+    config.model_dir.mkdir(parents=True, exist_ok=True)
+    corpus = open_corpus(config, env=env)
+    model = make_model(config, world)
+    _tell(config, world, model)
+    optimizer = make_optimizer(model, config)
+    checkpointer = Checkpointer(
+        open_store(config.checkpoint_dir, env, cache_dir=config.cache_dir),
+        model=model,
+        optimizer=optimizer,
+        guard=_guard(config, corpus),
+        keep=Retention(newest=config.checkpoint_keep, every=config.checkpoint_keep_every),
+        asynchronous=config.checkpoint_async,
+        total_steps=config.steps,
+    )
+    return Attempt(
+        config=config,
+        env=env,
+        world=world,
+        model=model,
+        optimizer=optimizer,
+        corpus=corpus,
+        checkpointer=checkpointer,
+        agreement=agreement,
+    ).run()
 
 
 def make_model(config: TrainConfig, world: World) -> Transformer:
