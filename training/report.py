@@ -57,10 +57,10 @@ class Reporter:
         """
         self.loss = self._trainer.loss()
         metrics = self._metrics(step, self.loss)
+        if self._file is not None:
+            self._file.add(metrics)  # first: who kills the program for its line finds the record
         if self._world.is_first:
             print(metrics.line(), flush=True)
-        if self._file is not None:
-            self._file.add(metrics)
         self._trainer.check()
 
     def _metrics(self, step: int, loss: float) -> StepMetrics:
