@@ -66,11 +66,15 @@ class Checkpointer:
 
     @property
     def newest_step(self) -> int:
-        """Of the newest whole checkpoint; 0 without one."""
+        """Of the newest whole checkpoint; 0 without one.
+
+        For showing, not for deciding: while a save is in flight the ranks may differ for a moment, and one
+        that skips a call of the others leaves them waiting. ``save`` and ``save_within`` look for themselves.
+        """
         return max(self._saver.whole, default=0) if self._saver else 0
 
     def load_newest(self) -> Resumed | None:
-        """Go on from the newest whole checkpoint, whatever the number of ranks was.
+        """Go on from the newest whole checkpoint, whatever the number of ranks was; None: there is none.
 
         Raises:
             CheckpointMismatchError: It is of another training. Nothing was overwritten.
@@ -104,12 +108,11 @@ class Checkpointer:
         self.wait()
         saver = self._ready()
         if step not in saver.whole:
-            state = shards.state_of(self._model, self._optimizer)
+            work = partial(saver.save, step, self._state(), dict(carried or {}))
             if self._staging is None:
-                saver.save(step, state, carried or {})
+                work()
             else:
-                staged = self._staging.copied(state)
-                self._background.start(partial(saver.save, step, staged, dict(carried or {})))
+                self._background.start(work)
         return time.monotonic() - began
 
     def save_within(self, step: int, seconds: float, *, carried: Mapping[str, float] | None = None) -> bool:
@@ -125,7 +128,7 @@ class Checkpointer:
         if not all(self._ranks.gathered(fits)):
             return False
         if step not in saver.whole:
-            saver.save(step, shards.state_of(self._model, self._optimizer), carried or {})
+            saver.save(step, self._state(), carried or {})
         return True
 
     def wait(self, seconds: float | None = None) -> bool:
@@ -144,6 +147,10 @@ class Checkpointer:
         """
         if self._saver is not None and self._ranks.rank == 0:
             self._saver.status.ended(JobState(state), step=step, reason=reason)
+
+    def _state(self) -> shards.State:
+        state = shards.state_of(self._model, self._optimizer)
+        return self._staging.copied(state) if self._staging else state
 
     def _ready(self) -> Saver:
         if self._saver is None:

@@ -3,9 +3,8 @@
 import errno
 import os
 import pickle
-import shutil
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import IOBase
 from pathlib import Path
 from typing import Any
@@ -61,8 +60,11 @@ class LocalStore:
     def remove(self, checkpoint: str) -> None:
         place = self._root / checkpoint
         (place / MANIFEST).unlink(missing_ok=True)
-        if place.exists():
-            shutil.rmtree(place)
+        # Hosts that mount the same directory all do this at once.
+        with suppress(FileNotFoundError):
+            for path in place.iterdir():
+                path.unlink(missing_ok=True)
+            place.rmdir()
 
     def writer(self, checkpoint: str) -> StorageWriter:
         # Nothing is copied ahead from a GPU: a thread that did would hold memory on the first one.

@@ -5,7 +5,7 @@ A crash at any point leaves whole checkpoints and at most one without a manifest
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -21,7 +21,7 @@ from training.checkpoint.store import CheckpointStore, name_of
 from training.errors import CheckpointSaveError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Saver:
     store: CheckpointStore
     places: Places
@@ -31,32 +31,37 @@ class Saver:
     keep: Retention
     status: StatusFile
     clock: Callable[[], datetime]
-    whole: dict[int, Manifest] = field(default_factory=dict)
-    """By step, what may be loaded; all else in the store is remains. Grows and shrinks with each save."""
+    whole: Mapping[int, Manifest]
+    """By step, what may be loaded; all else in the store is remains. Replaced, never changed: the thread
+    that trains reads it."""
 
     def save(self, step: int, state: shards.State, carried: Mapping[str, float]) -> None:
         """Raises CheckpointSaveError on all ranks; what was there before is then still there."""
         name = name_of(step)
         try:
-            self._write(step, state, carried)
+            manifest = self._write(step, state, carried)
         except (CheckpointException, RanksFailedError) as error:
             self._clear_after_failure(name)
             raise CheckpointSaveError(self._told(name, failures_of(error, self.store))) from error
+        self.whole = {**self.whole, step: manifest}
+        stay = kept(self.whole, self.keep)
+        self.whole = {one: manifest for one, manifest in self.whole.items() if one in stay}
+        try:
+            self.ranks.agreed(self._clear_remains)
+        except RanksFailedError as error:
+            told = f"checkpoint {name} is saved, and older ones could not be removed"
+            raise CheckpointSaveError(f"{told}: {described(error.failures)}") from error
 
-    def _write(self, step: int, state: shards.State, carried: Mapping[str, float]) -> None:
-        name, began = name_of(step), time.monotonic()
+    def _write(self, step: int, state: shards.State, carried: Mapping[str, float]) -> Manifest:
+        began = time.monotonic()
         self.ranks.agreed(self._clear_remains)
-        shard_places = shards.write(state, self.store.writer(name), self.ranks.group)
-        # The manifest comes when the files of all ranks are durable, and the clean-up after the manifest.
+        shard_places = shards.write(state, self.store.writer(name_of(step)), self.ranks.group)
+        # The manifest comes when the files of all ranks are durable.
         (manifest, *_) = self.ranks.agreed(
             lambda: self._publish(step, shard_places, carried, began) if self.ranks.rank == 0 else None
         )
         assert manifest is not None
-        self.whole[step] = manifest
-        stay = kept(self.whole, self.keep)
-        for old in self.whole.keys() - stay:
-            del self.whole[old]
-        self.ranks.agreed(self._clear_remains)
+        return manifest
 
     def _publish(
         self, step: int, shard_places: Mapping[Any, Any], carried: Mapping[str, float], began: float

@@ -17,6 +17,7 @@ from torch.optim import AdamW, Optimizer
 from torch.utils._pytree import tree_flatten_with_path
 
 from training.checkpoint import Checkpointer, CheckpointStore, LocalStore
+from training.optim import AnyPrecisionAdamW
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 _BATCH = 8
@@ -25,14 +26,23 @@ _FEATURES = 12
 
 
 class Learner:
-    """Its batches, and so its losses, follow from the step; the ranks share a batch."""
+    """Its batches, and so its losses, follow from the step; the ranks share a batch.
 
-    def __init__(self, store: CheckpointStore | Path, *, depth: int = 2, **options: Any) -> None:
+    ``pure``: weights and moments are bf16, and the optimizer keeps what sums of bf16 lose.
+    """
+
+    def __init__(
+        self, store: CheckpointStore | Path, *, depth: int = 2, pure: bool = False, **options: Any
+    ) -> None:
         torch.manual_seed(1)
-        self.model = _made(depth)
+        self._type = torch.bfloat16 if pure else torch.float32
+        self.model = _made(depth).to(self._type)
         if dist.is_initialized():
             self.model = _sharded(self.model)
-        self.optimizer: Optimizer = AdamW(self.model.parameters(), lr=1e-2)
+        parameters = list(self.model.parameters())
+        self.optimizer: Optimizer = (
+            AnyPrecisionAdamW(parameters, lr=1e-2) if pure else AdamW(parameters, lr=1e-2)
+        )
         self.checkpointer = Checkpointer(
             LocalStore(store) if isinstance(store, Path) else store,
             model=self.model,
@@ -52,7 +62,7 @@ class Learner:
         for _ in range(steps):
             self.step += 1
             loss = self._loss()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             self.optimizer.step()
             self.optimizer.zero_grad()
             losses.append(_summed(loss.detach()))
@@ -70,7 +80,8 @@ class Learner:
         for path, one in leaves:
             value = one.full_tensor() if isinstance(one, DTensor) else one
             if isinstance(value, Tensor):
-                digest.update(f"{path}".encode() + value.detach().contiguous().numpy().tobytes())
+                raw = value.detach().reshape(-1).view(torch.uint8)
+                digest.update(f"{path}".encode() + raw.numpy().tobytes())
         return digest.hexdigest()
 
     def _loss(self) -> Tensor:
@@ -78,7 +89,7 @@ class Learner:
         inputs = torch.randn(_BATCH, _FEATURES, generator=source)
         targets = inputs.roll(1, dims=1).sin()
         rank, ranks = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
-        found = self.model(inputs.chunk(ranks)[rank])
+        found = self.model(inputs.chunk(ranks)[rank].to(self._type))
         wrong: Tensor = (found - targets.chunk(ranks)[rank]).double().square().sum() / _BATCH
         return wrong
 

@@ -5,17 +5,18 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
+from typing import Any
 
 import pytest
 import torch
+from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
 
 from tests.integration.training.checkpoint.learner import Learner
-from training.checkpoint import Retention
+from training.checkpoint import LocalStore, Retention
 from training.errors import CheckpointMismatchError, CheckpointReadError, CheckpointSaveError
 
 
-def _saved(root: Path, *steps: int, **options: object) -> Learner:
+def _saved(root: Path, *steps: int, **options: Any) -> Learner:
     """A learner that saved after these steps and trained no further."""
     learner = Learner(root, **options)
     learner.load()
@@ -72,42 +73,33 @@ def test_changes_after_the_save_do_not_leak_into_it(tmp_path: Path) -> None:
     assert fresh.sha256() == before
 
 
-def test_a_save_returns_before_its_files_are_written_and_the_next_one_waits(tmp_path: Path) -> None:
-    learner = Learner(tmp_path)
-    learner.load()
-    with _Held(learner) as held:
-        learner.checkpointer.save(1)
-        assert learner.checkpointer.newest_step == 0
-        assert not learner.checkpointer.wait(0.0)
-        held.go_on()
-        learner.checkpointer.save(2)
-        assert learner.checkpointer.newest_step == 1
-    learner.checkpointer.wait()
-    assert learner.checkpointer.newest_step == 2
+class _Held(LocalStore):
+    """Its first file waits until it may go on: a pipe instead of a sleep."""
 
-
-class _Held:
-    """Stops the thread that saves before its first file, with a pipe instead of a sleep."""
-
-    def __init__(self, learner: Learner) -> None:
-        self._store = learner.checkpointer._store
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
         self._read, self._write = os.pipe()
 
-    def __enter__(self) -> Self:
-        writer = self._store.writer
+    def writer(self, checkpoint: str) -> StorageWriter:
+        os.read(self._read, 1)
+        return super().writer(checkpoint)
 
-        def held(name: str):
-            os.read(self._read, 1)
-            return writer(name)
+    def go_on(self, *, saves: int = 1) -> None:
+        os.write(self._write, b"." * saves)
 
-        self._store.writer = held  # type: ignore[method-assign]
-        return self
 
-    def go_on(self) -> None:
-        os.write(self._write, b"..")
-
-    def __exit__(self, *_: object) -> None:
-        os.write(self._write, b"..")
+def test_a_save_returns_before_its_files_are_written_and_the_next_one_waits(tmp_path: Path) -> None:
+    held = _Held(tmp_path)
+    learner = Learner(held)
+    learner.load()
+    learner.checkpointer.save(1)
+    assert learner.checkpointer.newest_step == 0
+    assert not learner.checkpointer.wait(0.0)
+    held.go_on(saves=2)
+    learner.checkpointer.save(2)
+    assert learner.checkpointer.newest_step >= 1
+    learner.checkpointer.wait()
+    assert learner.checkpointer.newest_step == 2
 
 
 def test_the_line_about_the_resume_names_file_and_hash(
@@ -209,17 +201,18 @@ def test_when_none_can_be_read_the_job_does_not_start_over(tmp_path: Path) -> No
     assert _names(tmp_path) == ["status.json", "step-00000005"]
 
 
+class _Failing(LocalStore):
+    """A shard goes after the look at what is there."""
+
+    def reader(self, checkpoint: str) -> StorageReader:
+        (Path(self.location) / checkpoint / "__0_0.distcp").unlink()
+        return super().reader(checkpoint)
+
+
 def test_a_disk_that_refuses_to_be_read_is_no_reason_to_go_back(tmp_path: Path) -> None:
     _saved(tmp_path, 5, 10)
-    learner = Learner(tmp_path)
-
-    def reader(name: str):
-        (tmp_path / name / "__0_0.distcp").unlink()
-        return type(learner.checkpointer._store).reader(learner.checkpointer._store, name)
-
-    learner.checkpointer._store.reader = reader  # type: ignore[method-assign]
     with pytest.raises(CheckpointReadError, match=r"step-00000010 could not be read: rank 0: .*No such file"):
-        learner.load()
+        Learner(_Failing(tmp_path)).load()
 
 
 def test_a_copy_without_dotfiles_loads(tmp_path: Path) -> None:
@@ -333,10 +326,31 @@ def test_the_time_of_a_last_save_follows_from_the_speed_of_the_newest(tmp_path: 
 
 
 def test_the_last_save_waits_for_the_one_in_flight_while_there_is_time(tmp_path: Path) -> None:
-    learner = Learner(tmp_path)
+    held = _Held(tmp_path)
+    learner = Learner(held)
     learner.load()
-    with _Held(learner):
-        learner.checkpointer.save(1)
-        assert not learner.checkpointer.save_within(2, 0.01)
+    learner.checkpointer.save(1)
+    assert not learner.checkpointer.save_within(2, 0.01)
+    held.go_on(saves=2)
     assert learner.checkpointer.save_within(2, 60.0)
     assert _names(tmp_path) == ["status.json", "step-00000001", "step-00000002"]
+
+
+class _Undeletable(LocalStore):
+    def remove(self, checkpoint: str) -> None:
+        raise PermissionError(1, "Operation not permitted", checkpoint)
+
+
+def test_a_save_whose_clean_up_fails_is_told_apart_and_stays(tmp_path: Path) -> None:
+    learner = Learner(_Undeletable(tmp_path), asynchronous=False, keep=Retention(newest=1))
+    learner.load()
+    learner.learn(1)
+    learner.save()
+    learner.learn(1)
+    with pytest.raises(CheckpointSaveError) as caught:
+        learner.save()
+    assert str(caught.value) == (
+        "checkpoint step-00000002 is saved, and older ones could not be removed: "
+        "rank 0: step-00000001 may not be written or read: Operation not permitted"
+    )
+    assert Learner(tmp_path).load() == 2

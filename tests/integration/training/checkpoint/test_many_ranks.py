@@ -3,11 +3,16 @@
 import os
 import shutil
 import signal
+from collections.abc import Generator
+from contextlib import contextmanager
+from io import IOBase
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch.distributed as dist
+from torch.distributed.checkpoint.filesystem import FileSystem, FileSystemWriter
+from torch.distributed.checkpoint.storage import StorageWriter
 
 from tests.integration.training.checkpoint.learner import Learner
 from tests.integration.training.worlds import RankFailedError, in_world
@@ -34,36 +39,34 @@ def _learn_each(world: World, roots: list[Path], *, until: int) -> list[dict[str
     return [_learn(world, root, until=until) for root in roots]
 
 
+class _Deadly(LocalStore):
+    """Kills its process when a file of step 8 is half written."""
+
+    def writer(self, checkpoint: str) -> StorageWriter:
+        writer = super().writer(checkpoint)
+        if checkpoint == "step-00000008":
+            assert isinstance(writer, FileSystemWriter)
+            writer.fs = _DeadlyFiles()
+        return writer
+
+
+class _DeadlyFiles(FileSystem):
+    @contextmanager
+    def create_stream(self, path: str | os.PathLike[str], mode: str) -> Generator[IOBase, None, None]:
+        Path(path).write_bytes(b"PK")
+        os.kill(os.getpid(), signal.SIGKILL)
+        with super().create_stream(path, mode) as stream:
+            yield stream
+
+
 def _die_while_writing(world: World, root: Path) -> None:
-    """Saves at 4; then the second rank is killed when its file of step 8 is half written."""
-    learner = Learner(root, asynchronous=True)
+    """Of two ranks the second is killed, in its save at step 8."""
+    learner = Learner(_Deadly(root) if world.rank else root)
     learner.load()
-    learner.learn(4)
-    learner.save()
-    learner.learn(4)
+    for _ in range(2):
+        learner.learn(4)
+        learner.save()
     learner.checkpointer.wait()
-    if world.rank == 1:
-        _kill_in_half_a_file(learner.checkpointer._store)
-    learner.save()
-    learner.checkpointer.wait()
-
-
-def _kill_in_half_a_file(store: Any) -> None:
-    made = store.writer
-
-    def writer(name: str) -> Any:
-        found = made(name)
-        create = found.fs.create_stream
-
-        def create_stream(path: Path, mode: str) -> Any:
-            (Path(path)).write_bytes(b"PK")
-            os.kill(os.getpid(), signal.SIGKILL)
-            return create(path, mode)
-
-        found.fs.create_stream = create_stream
-        return found
-
-    store.writer = writer
 
 
 def test_T05_killed_or_torn_it_goes_on_from_the_checkpoint_before_with_the_same_losses(
@@ -105,6 +108,22 @@ def test_T06_any_number_of_ranks_goes_on_from_any_other(tmp_path: Path) -> None:
     losses = {**two["losses"], **one["losses"], **four["losses"]}
     assert list(losses) == list(range(1, 31))
     assert max(abs(one - other) for one, other in zip(losses.values(), plain, strict=True)) < 2e-6
+
+
+def _learn_in_bf16(world: World, root: Path) -> tuple[str, str]:
+    learner = Learner(root, pure=True)
+    learner.load()
+    before = learner.sha256()
+    learner.learn(6)
+    learner.save()
+    learner.checkpointer.wait()
+    return before, learner.sha256()
+
+
+def test_T06_what_sums_of_bf16_lose_is_carried_over_too(tmp_path: Path) -> None:
+    (_, saved), _ = in_world(2, _learn_in_bf16, tmp_path)
+    ((loaded, _),) = in_world(1, _learn_in_bf16, tmp_path)
+    assert loaded == saved
 
 
 def _host(world: World, root: Path) -> Path:
@@ -167,22 +186,16 @@ def test_T16_hosts_with_directories_of_their_own_go_on_from_the_union_of_their_f
     assert {one.rpartition(":")[2] for _, one in told_again} == {f"{a} manifest.json is missing"}
 
 
+class _Nowhere(LocalStore):
+    def writer(self, checkpoint: str) -> StorageWriter:
+        return LocalStore(Path("/proc")).writer(checkpoint)
+
+
 def _one_rank_cannot_write(world: World, root: Path) -> tuple[str, int]:
-    learner = Learner(root)
+    learner = Learner(_Nowhere(root) if world.rank else root)
     learner.load()
-    learner.save()
-    learner.checkpointer.wait()
-    if world.rank == 1:
-
-        def writer(name: str) -> Any:
-            found = LocalStore(root).writer(name)
-            found.path = Path("/proc/nowhere")  # type: ignore[attr-defined]
-            return found
-
-        learner.checkpointer._store.writer = writer  # type: ignore[method-assign]
-    learner.step = 7
+    learner.checkpointer.save(7)
     try:
-        learner.save()
         learner.checkpointer.save(8)
     except CheckpointSaveError as error:
         return str(error), learner.checkpointer.newest_step
@@ -199,10 +212,11 @@ def _another_seed(world: World, root: Path) -> str:
 
 
 def test_what_one_rank_runs_into_is_raised_on_all(tmp_path: Path) -> None:
-    told = in_world(2, _one_rank_cannot_write, tmp_path)
-    assert told[0] == told[1]
-    assert told[0][0].startswith("checkpoint step-00000007 could not be saved: rank 1: ")
-    assert told[0][0].endswith("; the newest whole one is step-00000000")
-    assert not (tmp_path / "step-00000007").exists()
+    told, told_too = in_world(2, _one_rank_cannot_write, tmp_path)
+    assert told == told_too
+    assert told[0].startswith("checkpoint step-00000007 could not be saved: rank 1: /proc/step-00000007")
+    assert told[1] == 0
+    assert not list(tmp_path.iterdir())
+    in_world(2, _learn, tmp_path, until=1, save_at=(1,))
     (refused,) = set(in_world(2, _another_seed, tmp_path))
-    assert "seed was unset, now 2" in refused
+    assert "checkpoint step-00000001 is of another training: seed was unset, now 2" in refused
