@@ -14,6 +14,7 @@ from training.choices import Precision
 from training.config import TrainConfig
 from training.data import Corpus, open_corpus
 from training.errors import ConfigError
+from training.fitting import refuse_unless_it_fits
 from training.metrics import Event, event_line
 from training.models.init import initialise
 from training.models.llama import Transformer
@@ -69,6 +70,7 @@ def make_model(config: TrainConfig, world: World) -> Transformer:
     with torch.device("meta"):
         model = Transformer(config.shape)
     shard(model, world=world, config=config)
+    refuse_unless_it_fits(model, config, world)
     model.to_empty(device=weights_device(config, world))
     initialise(model, seed=config.seed, layers=config.shape.layers)
     return model
