@@ -1,12 +1,16 @@
 """Threads wait for events of the test, never for a time."""
 
+import subprocess
+import sys
 import threading
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
+import training
 from training.data.prefetch import prefetched
 
 
@@ -93,6 +97,24 @@ def test_leaving_does_not_wait_for_a_read_that_hangs(monkeypatch: pytest.MonkeyP
         source.wait_until_read(1)
     source.let_go.set()
     assert source.read == [1]
+
+
+def test_the_process_ends_though_reads_hang() -> None:
+    code = (
+        "import threading\n"
+        "from training.data.fetchers import Fetchers\n"
+        "from training.data.prefetch import prefetched\n"
+        "class Hanging:\n"
+        "    def at(self, step):\n"
+        "        threading.Event().wait()\n"
+        "fetchers = Fetchers(Hanging().at, threads=2)\n"
+        "fetchers.order((0, 0))\n"
+        "with prefetched(Hanging(), depth=1, steps=range(9), pin=None):\n"
+        "    pass\n"
+    )
+    root = Path(training.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, timeout=60, check=False)
+    assert done.returncode == 0
 
 
 def test_depth_0_reads_when_asked_and_has_no_thread() -> None:
