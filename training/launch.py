@@ -198,7 +198,7 @@ def watch(workers: Sequence[Worker], stop: Stop, seconds: float) -> Outcome:
         if None not in gone:
             break
         if failure or -signal.SIGTERM in gone:
-            deadline = min(deadline, now + _GRACE_SECONDS)
+            deadline = min(deadline, now + min(_GRACE_SECONDS, seconds))
         deadline = min(deadline, stop.asked_at + seconds)
         if now >= deadline or (not is_told and (failure or is_stopped)):
             is_told = True

@@ -23,7 +23,7 @@ print("heard", len(heard), flush=True)
 sys.exit(int(os.environ["ENDS_WITH"]))
 """
 SLEEPS = "import time; print('ready', flush=True); time.sleep(60)"
-IGNORES = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLEEPS}"
+IGNORES = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLEEPS}; print('slept')"
 
 
 def by_rank(first: str, second: str) -> str:
@@ -51,6 +51,15 @@ def test_the_first_rank_that_fails_ends_the_others_and_its_exception_is_the_reas
     assert host.failure == "rank 1 exited with 1: RuntimeError: no data"
     assert "IndexError" in done.errors
     assert (host.status["state"], host.status["reason"]) == ("failed", host.failure)
+
+
+def test_a_rank_that_does_not_end_with_the_one_that_failed_is_killed(tmp_path: Path) -> None:
+    fails = "import time; time.sleep(0.5); raise SystemExit('no data')"  # when the other ignores the signal
+    host = Host.with_script(tmp_path, by_rank(IGNORES, fails), LAUNCH_STOP_SECONDS="1", **TWO)
+    done = host.run()
+    assert done.code == 1
+    assert "slept" not in done.lines
+    assert host.failure == "rank 1 exited with 1: no data"
 
 
 def test_a_failure_that_the_program_told_itself_is_left_as_it_is(tmp_path: Path) -> None:
@@ -221,12 +230,13 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 def others():
-    states = [open(name).read().rpartition(")")[2].split()[:2] for name in glob.glob("/proc/[0-9]*/stat")]
-    return [state for state, parent in states if parent == "1" and state in "SZ"]
+    stats = [open(name).read().rpartition(")") for name in glob.glob("/proc/[0-9]*/stat")]
+    mine = str(os.getpid())
+    return [start for start, _, rest in stats if rest.split()[1] == "1" and start.split()[0] != mine]
 deadline = time.monotonic() + 5
-while len(others()) > 1 and time.monotonic() < deadline:
+while others() and time.monotonic() < deadline:
     time.sleep(0.05)
-print("beside this one:", len(others()) - 1, flush=True)
+print("other children of pid 1:", len(others()), flush=True)
 """
 
 
@@ -239,7 +249,7 @@ def test_T08_as_pid_1_it_hands_sigterm_on_and_buries_orphans(tmp_path: Path) -> 
     process = host.start(*namespace, sys.executable, str(host.code / "launch.py"))
     lines = lines_until(process, "ready")
     assert "pid 1 is 1" in lines
-    assert "beside this one: 0" in lines
+    assert "other children of pid 1: 0" in lines
     os.kill(int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()), signal.SIGTERM)
     done: Ended = ended(process)
     assert done.code == 143, done.errors
