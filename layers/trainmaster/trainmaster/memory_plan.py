@@ -80,7 +80,7 @@ def as_lines(found: Plan) -> Iterator[str]:
 
 def _what(found: Plan) -> str:
     where = " + ".join(f"{count}x {instance_type}" for instance_type, count in found.instances)
-    price = _usd_per_hour(found.instances)
+    price = usd_per_hour(found.instances)
     costs = "" if price is None else f", {price:.2f} USD an hour on demand"
     return f"{found.name}: {found.estimate.params / 1e9:.2f}B parameters on {where}{costs}"
 
@@ -146,7 +146,7 @@ def _smallest(instances: Instances) -> Accelerators:
     return min((BY_TYPE[instance_type] for instance_type, _ in instances), key=lambda one: one.memory_bytes)
 
 
-def _usd_per_hour(instances: Instances) -> Decimal | None:
+def usd_per_hour(instances: Instances) -> Decimal | None:
     """By the shipped prices; None where one is missing."""
     prices = [USD_PER_HOUR.get(instance_type) for instance_type, _ in instances]
     known = [price for price in prices if price is not None]

@@ -173,6 +173,14 @@ NETWORK = (
         r"|\bgloo\b.{0,100}(?:fail|timed? ?out|closed)|monitoredBarrier.{0,200}(?:fail|error|timed? ?out)",
         _TORCH,
     ),
+    # The words of our own program (training/errors.py, MissingRanksError and LostRanksError).
+    signature(
+        _NETWORK,
+        Certainty.CONSEQUENCE,
+        r"\brank.{0,200} did not join within [\d.]{1,12} s\b|joined and does not answer any more"
+        r"|the ranks cannot reach each other",
+        _TORCH,
+    ),
     signature(
         _NETWORK,
         Certainty.CONSEQUENCE,
