@@ -80,7 +80,7 @@ def test_T01_every_strategy_learns_the_same_in_each_precision(four_ranks: Losses
     assert full == four_ranks["fp32 shard_grad_op"] == four_ranks["fp32 offloaded"]
     assert hybrid == four_ranks["fp32 hybrid_shard_zero2"]
     assert _furthest(*_of(four_ranks, "fp32")) < 1e-7
-    assert _furthest(*_of(four_ranks, "reduced")) < 5e-4
+    assert 0 < _furthest(*_of(four_ranks, "reduced")) < 5e-4
     assert all(later < earlier for earlier, later in pairwise(full))
 
 

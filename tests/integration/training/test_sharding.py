@@ -1,0 +1,70 @@
+"""The options reach FSDP: what equal losses alone would not show."""
+
+from collections import Counter
+from typing import Any
+
+import torch
+from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from tests.integration.training.learning import SHAPE, loss_of, sharded, tokens_of
+from training.choices import ActivationCheckpointing, Precision, ReduceDtype
+from training.config import TrainConfig
+from training.world import World
+
+
+def _groups(config: TrainConfig, world: World) -> list[Any]:
+    """FSDP's own view of each unit, in the order of the forward pass."""
+    model = sharded(config, world)
+    units = [model.embedding, *model.blocks.values(), model.norm]
+    states = [unit._get_fsdp_state() for unit in units if isinstance(unit, FSDPModule)]
+    assert len(states) == SHAPE.layers + 2
+    return [state._fsdp_param_groups[0] for state in states]
+
+
+class _Calls(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.counts[func.overloadpacket.__name__] += 1
+        return func(*args, **(kwargs or {}))
+
+
+def test_blocks_are_recomputed_as_asked(world: World) -> None:
+    attentions = []
+    for kind in (ActivationCheckpointing.NONE, ActivationCheckpointing.FULL):
+        model = sharded(TrainConfig(activation_checkpointing=kind), world)
+        with _Calls() as calls:
+            loss_of(model, tokens_of(1)).backward()
+        attentions.append(calls.counts["_scaled_dot_product_flash_attention_for_cpu"])
+    assert attentions == [2, 4]
+
+
+def test_units_are_gathered_as_far_ahead_as_asked(world: World) -> None:
+    model = sharded(TrainConfig(prefetch_blocks=2), world)
+    embedding, first = model.embedding, model.blocks["0"]
+    assert isinstance(embedding, FSDPModule)
+    assert isinstance(first, FSDPModule)
+    assert len(embedding._get_fsdp_state()._states_to_forward_prefetch) == 2
+    assert first._get_fsdp_state()._states_to_backward_prefetch == [embedding._get_fsdp_state()]
+
+
+def test_gradients_are_summed_in_the_precision_asked_for(world: World) -> None:
+    for reduced, kind in ((ReduceDtype.FP32, torch.float32), (ReduceDtype.BF16, torch.bfloat16)):
+        for group in _groups(TrainConfig(reduce_dtype=reduced), world):
+            assert group.mp_policy.reduce_dtype is kind
+            assert group.mp_policy.param_dtype is torch.bfloat16
+
+
+def test_weights_are_kept_in_the_precision_asked_for(world: World) -> None:
+    kept = {Precision.FP32: torch.float32, Precision.BF16: torch.float32, Precision.BF16_PURE: torch.bfloat16}
+    for precision, kind in kept.items():
+        model = sharded(TrainConfig(precision=precision), world)
+        assert {one.dtype for one in model.parameters()} == {kind}
+
+
+def test_without_an_accelerator_offloaded_weights_are_not_pinned(world: World) -> None:
+    for group in _groups(TrainConfig(cpu_offload=True), world):
+        assert group.offload_policy == CPUOffloadPolicy(pin_memory=False)
