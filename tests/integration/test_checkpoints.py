@@ -52,6 +52,7 @@ def test_the_status_file_says_when_the_newest_checkpoint_was_written(s3: Any) ->
         pytest.param(b'{"checkpoint_at": 7}', id="no text for an instant"),
         pytest.param(b'{"checkpoint_at": "yesterday"}', id="no instant"),
         pytest.param(b'{"checkpoint_at": "2026-11-02T07:00:00"}', id="an instant of no time zone"),
+        pytest.param(b'{"checkpoint_at": "2027-01-01T00:00:00Z"}', id="an instant after the file itself"),
         pytest.param(b'{"a": "' + b"x" * 70_000 + b'", "checkpoint_at": null}', id="far too long"),
     ],
 )

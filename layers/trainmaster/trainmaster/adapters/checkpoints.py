@@ -62,14 +62,14 @@ class S3Checkpoints:
 
 
 def _checkpoint_at(body: bytes, *, otherwise: datetime) -> datetime | None:
-    """A file without the field, or one that cannot be read, is as good as its age."""
+    """A file that does not say it counts by its age, and so does one that says what is still to come."""
     with suppress(ValueError, TypeError, KeyError, RecursionError):
         written = json.loads(body)[_CHECKPOINT_AT]
         if written is None:
             return None
         instant = datetime.fromisoformat(written)
         if instant.tzinfo is not None:
-            return _utc(instant)
+            return min(_utc(instant), otherwise)
     return otherwise
 
 
