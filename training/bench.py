@@ -80,7 +80,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class _OneBatch:
+class OneBatch:
     """The same for every step: what is measured is training, not data."""
 
     inputs: Tensor
@@ -160,7 +160,7 @@ def _trainer(config: TrainConfig, world: World) -> Trainer:
         world=world,
         model=model,
         optimizer=make_optimizer(model, config),
-        batches=_OneBatch(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()),
+        batches=OneBatch(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()),
         agreement=Agreement(StopRequest()),
     )
 
