@@ -11,8 +11,10 @@ import boto3
 import pytest
 import sagemaker.estimator
 from sagemaker.exceptions import UnexpectedStatusException
+from sagemaker.pytorch import PyTorch
 from sagemaker.session import Session
 from trainmaster_client import errors
+from trainmaster_client.launcher import LAUNCHER
 from trainmaster_client.session import QueueTrainingJobSession
 
 from tests.integration.client.fake_api import (
@@ -137,6 +139,28 @@ def test_fit_without_waiting_queues_the_sdks_own_request_and_returns(
         "Queued job1.",
         "Waiting, position 3 in pool p5 - capacity: needs 1 ml.p5.48xlarge, 0 are free",
     ]
+
+
+def test_an_estimator_with_the_launcher_asks_for_it_and_names_its_code_as_before(
+    session: QueueTrainingJobSession, api: FakeApi
+) -> None:
+    script_job(api)
+    session.sagemaker_config = TELEMETRY_OFF
+    PyTorch(
+        entry_point="train.py",
+        source_dir="s3://bucket/code/sourcedir.tar.gz",
+        container_entry_point=LAUNCHER,
+        image_uri="123456789012.dkr.ecr.eu-west-1.amazonaws.com/train:1",
+        role=ROLE,
+        instance_count=1,
+        instance_type="ml.p5.48xlarge",
+        output_path="s3://bucket/out",
+        sagemaker_session=session,
+    ).fit(wait=False, job_name="job1")
+    sent = json.loads(api.received[0].body)
+    assert sent["AlgorithmSpecification"]["ContainerEntrypoint"] == LAUNCHER
+    assert sent["HyperParameters"]["sagemaker_program"] == '"train.py"'
+    assert sent["HyperParameters"]["sagemaker_submit_directory"] == '"s3://bucket/code/sourcedir.tar.gz"'
 
 
 @pytest.mark.parametrize("logs", ["All", "None"])
