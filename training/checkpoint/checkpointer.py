@@ -23,6 +23,13 @@ from training.checkpoint.status import JobState, Status, StatusFile
 from training.checkpoint.store import CheckpointStore
 
 _now = partial(datetime.now, UTC)
+_SECONDS_AFTER_END = {
+    JobState.FAILED: 60.0,
+    JobState.PREEMPTED: 5.0,
+    JobState.COMPLETED: 0.0,
+    JobState.RUNNING: 0.0,
+}
+"""For a save in flight: what it saves is not trained again. A stop has used up its time by then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,13 +147,17 @@ class Checkpointer:
         return self._background.wait(seconds)
 
     def end(self, state: JobState | str, *, step: int, reason: str = "") -> None:
-        """Tell in ``status.json`` how the attempt ended after this step; only the first rank writes.
+        """Tell in ``status.json`` how the attempt ended after this step; the first rank writes it.
 
-        Waits for nobody, so a rank that fails alone may call it. Does nothing before ``load_newest`` has
-        accepted what is there.
+        A rank that fails alone may call it. Writes nothing before ``load_newest`` has accepted what is there.
+        Then a save in flight gets some time to come through; its error is only printed.
         """
         if self._saver is not None and self._ranks.rank == 0:
             self._saver.status.ended(JobState(state), step=step, reason=reason)
+        try:
+            self.wait(_SECONDS_AFTER_END[JobState(state)])
+        except Exception as error:  # noqa: BLE001  the attempt has ended for a reason of its own
+            print(f"the save in flight failed: {error}", flush=True)
 
     def _state(self) -> shards.State:
         state = shards.state_of(self._model, self._optimizer)

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -226,18 +224,6 @@ def test_saving_before_looking_is_refused(tmp_path: Path) -> None:
         Learner(tmp_path).save()
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Room for one checkpoint of 130 KB and a half."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(place)]
-    if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
-        pytest.skip("only root may mount a small disk")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
-
-
 @pytest.mark.parametrize("asynchronous", [pytest.param(True, id="async"), pytest.param(False, id="sync")])
 def test_a_full_disk_is_told_and_the_checkpoint_before_stays_whole(
     small_disk: Path, *, asynchronous: bool
@@ -292,6 +278,34 @@ def test_the_status_tells_how_far_the_job_is_and_how_it_ended(tmp_path: Path) ->
         "lost_steps": 3,
         "reason": "loss is nan",
     }
+
+
+def test_a_save_in_flight_may_come_through_after_a_failure(tmp_path: Path) -> None:
+    held = _Held(tmp_path)
+    learner = Learner(held)
+    learner.load()
+    learner.checkpointer.save(5)
+    held.go_on()
+    learner.checkpointer.end("failed", step=8, reason="loss is nan")
+    assert learner.checkpointer.newest_step == 5
+    found = _status(tmp_path)
+    assert (found["state"], found["checkpoint"], found["lost_steps"]) == ("failed", "step-00000005", 3)
+
+
+def test_what_a_save_in_flight_runs_into_after_a_failure_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    learner = Learner(_Broken(tmp_path))
+    learner.load()
+    learner.checkpointer.save(5)
+    learner.checkpointer.end("failed", step=8, reason="loss is nan")
+    assert "the save in flight failed: checkpoint step-00000005 could not be saved" in capsys.readouterr().out
+    assert _status(tmp_path)["reason"] == "loss is nan"
+
+
+class _Broken(LocalStore):
+    def writer(self, checkpoint: str) -> StorageWriter:
+        return LocalStore(Path("/proc")).writer(checkpoint)
 
 
 def test_an_attempt_that_ends_without_a_save_names_the_checkpoint_it_came_from(tmp_path: Path) -> None:

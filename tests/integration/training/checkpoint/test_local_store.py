@@ -4,8 +4,11 @@ import errno
 from pathlib import Path
 
 import pytest
+import torch
+from torch.distributed.checkpoint.api import CheckpointException
 
 from training.checkpoint import LocalStore
+from training.checkpoint.shards import write
 
 
 def test_half_a_removal_leaves_a_checkpoint_without_a_manifest(tmp_path: Path) -> None:
@@ -24,6 +27,15 @@ def test_a_file_is_never_seen_half_and_leaves_nothing_else(tmp_path: Path) -> No
     (tmp_path / "step-00000001/.metadata").write_bytes(b"original")
     store.write("step-00000001/metadata", b"copy")
     assert store.sizes("step-00000001") == {"metadata": 4, ".metadata": 8}
+
+
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
+def test_a_disk_that_fills_up_within_a_tensor_is_an_error_of_the_disk(small_disk: Path) -> None:
+    with pytest.raises(CheckpointException) as caught:
+        write({"a": torch.zeros(250_000)}, LocalStore(small_disk).writer("step-00000001"), None)
+    ((error, _),) = caught.value.failures.values()
+    assert isinstance(error, OSError)
+    assert error.errno == errno.ENOSPC
 
 
 @pytest.mark.parametrize(
