@@ -3,7 +3,10 @@
 Added to them: errors that say what was asked for, and a copy on this host's disk.
 """
 
+import atexit
+import gc
 import pickle
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +18,7 @@ from s3torchconnector._s3client import S3Client
 from s3torchconnector.dcp import S3StorageReader, S3StorageWriter
 from s3torchconnector.dcp.s3_file_system import S3FileSystem, StorageMetadata
 from s3torchconnectorclient import S3Exception
+from s3torchconnectorclient._mountpoint_s3_client import join_all_managed_threads
 from torch.distributed.checkpoint.metadata import Metadata
 from torch.distributed.checkpoint.planner import SavePlan, SavePlanner
 from torch.distributed.checkpoint.storage import WriteResult
@@ -26,6 +30,7 @@ from training.checkpoint.s3_errors import Place, S3RequestError
 
 _PART_BYTES = 32 * 2**20
 """An upload has 10,000 parts at most (Amazon S3 user guide), so a rank's file may have 312 GiB."""
+_JOIN_SECONDS = 2.0
 
 
 class CodeOf(Protocol):
@@ -49,7 +54,19 @@ def connected(
         part_size=_PART_BYTES, max_attempts=attempts, force_path_style=endpoint is not None
     )
     client = S3Client(region, endpoint=endpoint, s3client_config=config)
+    atexit.register(released, weakref.ref(client))
     return Connection(place=place, region=region, client=client, code_of=code_of)
+
+
+def released(client: "weakref.ref[S3Client]") -> None:
+    """End the threads of the client, if it is still alive, as the connector does before a fork.
+
+    One that logs a request's end when the interpreter is gone panics, and the exit code would be lost.
+    """
+    if alive := client():
+        alive._native_client = None  # noqa: SLF001  it has no method for this
+        gc.collect()
+        join_all_managed_threads(_JOIN_SECONDS)
 
 
 class S3Writer(S3StorageWriter):

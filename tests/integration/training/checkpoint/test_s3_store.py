@@ -1,6 +1,7 @@
 """Checkpoints straight to S3, and what goes wrong there."""
 
 import os
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from tests.integration.training.checkpoint.learner import Learner
 from tests.integration.training.worlds import in_world
 from training.checkpoint import open_store
 from training.checkpoint.s3_errors import Place
+from training.checkpoint.s3_shards import released
 from training.checkpoint.s3_store import S3Store
 from training.errors import CheckpointReadError, CheckpointSaveError
 from training.world import World
@@ -218,6 +220,16 @@ def test_a_bucket_without_a_prefix_is_a_store_too(server: S3Server, bucket: str)
     assert store.checkpoints() == ["step-00000001"]
     assert store.sizes("step-00000001") == {"part": 1}
     assert server.keys(bucket) == ["step-00000001/part"]
+
+
+def test_a_client_that_was_released_at_exit_holds_no_threads_and_serves_on(
+    server: S3Server, bucket: str
+) -> None:
+    store = _store(server, bucket)
+    _saved(store, 1)
+    released(weakref.ref(store._connection.client))
+    assert store._connection.client._native_client is None
+    assert Learner(store).load() == 1
 
 
 def test_directories_stay_directories(tmp_path: Path) -> None:
