@@ -76,7 +76,8 @@ class Proof:
             )
             attempts = job.attempts(_tell)
             last = job.checkpoints / f"step-{run.schedule.steps:08d}"
-            return facts_of(run, attempts, hashes_of(last) if last.exists() else None)
+            is_whole = last.exists() and not attempts[-1].error
+            return facts_of(run, attempts, hashes_of(last) if is_whole else None)
 
 
 def _ranks(schedule: Schedule) -> str:

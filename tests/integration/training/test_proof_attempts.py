@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from training.proof.attempts import Attempt, Job
+from training.proof.proving import Proof
+from training.proof.runs import runs_of
 from training.proof.schedule import Schedule
 
 _COUNTING = Path(__file__).parent / "programs/counting.py"
@@ -49,6 +51,22 @@ def test_an_attempt_that_fails_is_the_last_and_says_why(tmp_path: Path) -> None:
     attempts = _job(tmp_path, kill_at="3:TERM", worlds="1,1", fails="true").attempts(lambda _: None)
     assert [one.exit_code for one in attempts] == [1]
     assert "no such data" in attempts[0].error
+
+
+def test_after_a_run_that_fails_nothing_more_is_run_and_the_report_is_not_ok(tmp_path: Path) -> None:
+    program = tmp_path / "broken.py"
+    program.write_text("raise SystemExit('it is broken')")
+    schedule = Schedule.read(steps=4, kill_at="2:TERM", worlds="1,1")
+    report = Proof(schedule=schedule, seed=0, checkpoint_every=5, program=program).report(runs_of(schedule))
+    assert not report.ok
+    (run,) = report.facts["runs"]
+    assert (run["id"], run["exit_codes"], run["final_hashes"]) == ("fp32-uninterrupted", [1], None)
+    assert "it is broken" in run["attempts"][0]["error"]
+    assert {one.id for one in report.checks if not one.ok} == {
+        "runs",
+        "fp32-uninterrupted-exit-codes",
+        "fp32-uninterrupted-steps-missing",
+    }
 
 
 def test_a_program_that_hangs_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
