@@ -35,6 +35,9 @@ def container_environment(
     return {
         "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
         "HOME": str(layout.root),
+        # What a job installs goes with its container, and not into the environment that this twin runs on.
+        "PIP_TARGET": str(layout.packages),
+        "PYTHONPATH": str(layout.packages),
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},
@@ -114,7 +117,7 @@ def _script(spec: TrainingSpec, place: Place) -> dict[str, str]:
         "SM_FRAMEWORK_MODULE": "sagemaker_pytorch_container.training:main",
     }
     archive = script_mode.source_archive(spec)
-    if archive is None:
+    if archive is None or not script_mode.is_script_mode(spec):
         return variables
     script = script_mode.program(spec)
     return variables | {

@@ -10,7 +10,7 @@ from local.sagemaker.hosts import NETWORK_INTERFACE, Place
 from local.sagemaker.layout import Layout
 from local.sagemaker.ports import ObjectStore
 from local.sagemaker.s3_uri import S3Location
-from local.sagemaker.script_mode import source_archive
+from local.sagemaker.script_mode import is_script_mode, source_archive
 from local.sagemaker.spec import Channel, TrainingSpec
 
 
@@ -25,7 +25,8 @@ def fill(layout: Layout, spec: TrainingSpec, place: Place, store: ObjectStore) -
     for channel in channels_of(spec, place):
         _download_channel(layout.channel(channel.name), channel, place, store)
     archive = source_archive(spec)
-    if archive is not None:
+    # A command of the job's own has to fetch its code itself, as the toolkit does for a script.
+    if archive is not None and is_script_mode(spec):
         _unpack(layout.code, archive, store)
 
 

@@ -24,6 +24,11 @@ class Layout:
         return self.root / "opt" / "ml"
 
     @property
+    def packages(self) -> Path:
+        """What pip installs in the job."""
+        return self.root / "packages"
+
+    @property
     def code(self) -> Path:
         return self.ml / "code"
 

@@ -156,6 +156,7 @@ def test_the_environment_tells_the_container_what_the_toolkit_tells(tmp_path):
             }
         ],
     }
+    del body["AlgorithmSpecification"]["ContainerEntrypoint"]
     job = a_job(**body)
 
     env = container_environment(
