@@ -1,6 +1,7 @@
-"""A small model that learns, with a checkpointer; nothing of the training program but its checkpoints."""
+"""A small model that learns, with a checkpointer; of the training program only that and an optimizer."""
 
 import hashlib
+import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.checkpoint.state_dict import get_state_dict
+from torch.distributed.checkpoint.storage import StorageWriter
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
@@ -112,3 +114,33 @@ def _summed(loss: Tensor) -> float:
     if dist.is_initialized():
         dist.all_reduce(loss)
     return loss.item()
+
+
+def saved_at(root: Path, *steps: int, **options: Any) -> Learner:
+    """A learner that saved after these steps and trained no further."""
+    learner = Learner(root, **options)
+    learner.load()
+    for step in steps:
+        learner.learn(step - learner.step)
+        learner.save()
+    learner.checkpointer.wait()
+    return learner
+
+
+def names_in(root: Path) -> list[str]:
+    return sorted(path.name for path in root.iterdir())
+
+
+class HeldStore(LocalStore):
+    """Its first file waits until it may go on: a pipe instead of a sleep."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._read, self._write = os.pipe()
+
+    def writer(self, checkpoint: str) -> StorageWriter:
+        os.read(self._read, 1)
+        return super().writer(checkpoint)
+
+    def go_on(self, *, saves: int = 1) -> None:
+        os.write(self._write, b"." * saves)
