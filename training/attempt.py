@@ -95,16 +95,17 @@ class Attempt:
         try:
             end = run_steps(_plan(self.config), parts, done=done)
             if end.stopped:
-                return self._leave(end, saves)
+                if end.step > done:
+                    saves.save_within(end.step, end.seconds_left)
+                return self._leave(end)
             saves.finish()
+            return self._complete(reporter.loss)
         except Exception as error:
             self.checkpointer.end(JobState.FAILED, step=reached, reason=str(error))
             raise
-        return self._complete(reporter.loss)
 
-    def _leave(self, end: LoopEnd, saves: Saves) -> int:
-        """Save what the time allows, and say what is lost."""
-        saves.save_within(end.step, end.seconds_left)
+    def _leave(self, end: LoopEnd) -> int:
+        """Say what is saved and what is lost."""
         newest = self.checkpointer.newest_step
         lost = end.step - newest
         reason = f"stopped on SIGTERM after step={end.step}; " + (

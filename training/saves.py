@@ -46,9 +46,7 @@ class Saves:
             self._timer.saved(self._clock(), stall_seconds=stall)
 
     def save_within(self, step: int, seconds: float) -> bool:
-        """Also when the step has its checkpoint already; False: there is no time to save it."""
-        if step == self._checkpointer.newest_step:
-            return True
+        """False: there is no time to save it."""
         self._check()
         return self._checkpointer.save_within(step, seconds, carried=self._meter.carried())
 
