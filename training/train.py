@@ -39,6 +39,8 @@ def main(arguments: Sequence[str]) -> int:
         # Jobs that share a machine must not fight for its cores. Read when torch is imported.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         os.environ.update(debug_variables(config.debug, os.environ))
+        if config.cache_dir:
+            os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", f"{config.cache_dir}/torchinductor")
         with StopRequest(seconds=config.stop_seconds) as stop:
             from training.job import run  # noqa: PLC0415  torch takes seconds, and the signal may come in them
 
