@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from trainmaster import training_runs
 
 from training import plan
+from training.config import TrainConfig
 
 
 def test_it_fits_and_the_numbers_are_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,3 +50,23 @@ def test_options_that_say_nothing_of_memory_are_taken(capsys: pytest.CaptureFixt
 def test_help_names_the_options_that_matter(capsys: pytest.CaptureFixture[str]) -> None:
     assert plan.main(["--help"]) == 0
     assert "--activation_checkpointing" in capsys.readouterr().out
+
+
+def test_the_program_and_the_plane_read_the_same_run_out_of_the_same_options() -> None:
+    given = {
+        "preset": "llama2-13b",
+        "sequence_length": "2048",
+        "batch_size": "64",
+        "gradient_accumulation_steps": "2",
+        "precision": "bf16_pure",
+        "reduce_dtype": "bf16",
+        "strategy": "hybrid_shard",
+        "shard_group_size": "4",
+        "activation_checkpointing": "selective",
+        "prefetch_blocks": "2",
+        "cpu_offload": "true",
+    }
+    config = TrainConfig.from_arguments([f"--{name}={text}" for name, text in given.items()], {})
+    assert plan.run_of(config) == training_runs.run_of(given)
+    default = training_runs.run_of({"preset": "tiny"})
+    assert plan.run_of(TrainConfig()) == default
