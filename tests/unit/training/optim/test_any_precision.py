@@ -53,6 +53,22 @@ def test_all_of_its_state_is_bf16() -> None:
     assert state["step"].item() == 1.0
 
 
+def test_a_step_that_is_not_made_does_not_add_the_rest_of_the_last_one_again() -> None:
+    parameter = _parameter(1.0, 1)
+    optimizer = AnyPrecisionAdamW([parameter], lr=1e-3)
+    parameter.grad = torch.ones_like(parameter)
+    optimizer.step()
+    # Once more added, this rest would change the last bit of this weight.
+    weight, rest = -0.00029754638671875, -1.9073486328125e-06
+    with torch.no_grad():
+        parameter.fill_(weight)
+    optimizer.state[parameter]["compensation"].fill_(rest)
+    optimizer.found_inf = torch.tensor(1.0)
+    optimizer.step()
+    assert parameter.item() == weight
+    assert optimizer.state[parameter]["compensation"].item() == rest
+
+
 def test_large_parameters_are_added_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(any_precision, "_CHUNK", 20)
     parameters = [_parameter(0.0, number) for number in (8, 8, 30, 8, 12, 1)]

@@ -47,6 +47,18 @@ def test_the_norm_of_bf16_gradients_is_exact() -> None:
     assert norm.item() == pytest.approx(340**0.5, rel=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_the_norm_does_not_depend_on_how_gradients_are_divided(seed: int) -> None:
+    gradient = torch.randn(64, 33, generator=torch.Generator().manual_seed(seed))
+    norms = []
+    for parts in (1, 2, 3, 7):
+        model = nn.ParameterList(nn.Parameter(torch.zeros_like(one)) for one in gradient.chunk(parts))
+        for one, part in zip(model, gradient.chunk(parts), strict=True):
+            one.grad = part.clone()
+        norms.append(clip(model, 1.0).item())
+    assert len(set(norms)) == 1
+
+
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
 def test_a_step_whose_gradients_are_not_finite_changes_nothing_at_all(kind: torch.dtype, bad: float) -> None:
