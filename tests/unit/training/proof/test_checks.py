@@ -105,6 +105,10 @@ def test_a_run_that_was_done_before_it_could_stop_is_none_that_ignored_the_signa
     ]
     done["exit_codes"] = [0, 0]
     assert failed(uninterrupted(), done) == set()
+    nothing_left = {**done["attempts"][1], "signal": "7:TERM", "sent_at": None}
+    again = {**done, "signals": ["6:TERM", "7:TERM"], "worlds": [2, 2, 2], "exit_codes": [0, 0, 0]}
+    again["attempts"] = [done["attempts"][0], nothing_left, done["attempts"][1]]
+    assert failed(uninterrupted(), again) == set()
     done["attempts"][0]["sent_at"] = 5
     assert failed(uninterrupted(), done) == {"fp32-interrupted-exit-codes"}
 
