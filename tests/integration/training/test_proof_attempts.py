@@ -1,6 +1,9 @@
 """Starting, watching and killing, with a stand-in that trains nothing."""
 
+import subprocess
+import sys
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -74,3 +77,40 @@ def test_a_program_that_hangs_is_killed(tmp_path: Path, monkeypatch: pytest.Monk
     attempts = _job(tmp_path, kill_at="", worlds="1").attempts(lambda _: None)
     assert [one.exit_code for one in attempts] == [-9]
     assert attempts[0].error
+
+
+def test_a_proof_that_is_ended_leaves_nothing_running(tmp_path: Path) -> None:
+    program = tmp_path / "waiting.py"
+    program.write_text(
+        "import os, pathlib, threading\n"
+        f"pathlib.Path('{tmp_path}/pid').write_text(str(os.getpid()))\n"
+        "print('here', flush=True)\n"
+        "threading.Event().wait()\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "training.proof",
+        "--worlds",
+        "1",
+        "--kill-at",
+        "",
+        "--program",
+        str(program),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as proof:
+        assert proof.stdout is not None
+        proof.stdout.readline()
+        pid = _number_in(tmp_path / "pid")
+        proof.terminate()
+        assert proof.wait(timeout=60) == 143
+    assert not _is_running(pid)
+
+
+def _number_in(path: Path) -> int:
+    """Once it is written."""
+    for _ in range(600):
+        if path.exists() and (text := path.read_text()):
+            return int(text)
+        Event().wait(0.1)
+    raise AssertionError(f"nobody wrote {path}")
