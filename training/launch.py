@@ -239,10 +239,13 @@ def launch(env: Mapping[str, str], stop: Stop, source: Path) -> Outcome:
 
 
 def status(env: Mapping[str, str]) -> tuple[Path | None, dict[str, Any]]:
-    """status.json, by the first host alone, as all hosts' folders are mirrored to one place; none in S3."""
+    """status.json, by the first host alone, as all hosts' folders are mirrored to one place."""
     if env.get("GROUP_RANK") != "0":
         return None, {}
-    path = Path(hyperparameters(env).get("checkpoint_dir", env["SM_CHECKPOINT_DIR"])) / "status.json"
+    place = hyperparameters(env).get(
+        "checkpoint_dir", "s3:"
+    )  # of what is in S3 a copy is in SageMaker's folder
+    path = Path(env["SM_CHECKPOINT_DIR"] if place.startswith("s3:") else place) / "status.json"
     try:
         return (path, read_json(path)) if path.parent.is_dir() else (None, {})
     except LaunchError:

@@ -16,10 +16,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
 
 from training.checkpoint.host_copy import HostCopies
+from training.checkpoint.local_store import LocalStore
 from training.checkpoint.manifest import INDEX_COPY, MANIFEST
 from training.checkpoint.s3_errors import Place, S3RequestError, explained
 from training.checkpoint.s3_shards import Connection, S3Reader, S3Writer, connected
-from training.checkpoint.store import is_checkpoint
+from training.checkpoint.store import STATUS, is_checkpoint
 
 _ATTEMPTS = 10
 """Of each request; the waits between them double, up to 20 s."""
@@ -45,9 +46,20 @@ class S3Store:
         endpoint: str | None = None,
         attempts: int = _ATTEMPTS,
         copies: HostCopies | None = None,
+        mirrored: Path | None = None,
     ) -> None:
-        """``endpoint``: in place of AWS's own. ``copies``: of the newest checkpoint on this host's disk."""
-        self._place, self._endpoint, self._attempts, self._copies = place, endpoint, attempts, copies
+        """Of one job.
+
+        Args:
+            place: Bucket and prefix.
+            endpoint: In place of AWS's own.
+            attempts: Of each request.
+            copies: Of the newest checkpoint on this host's disk.
+            mirrored: The directory that SageMaker copies to ``checkpoint_s3_uri``: gets ``status.json``, so
+                that the scheduler, which looks there, knows of these checkpoints.
+        """
+        self._place, self._endpoint, self._attempts = place, endpoint, attempts
+        self._copies, self._mirrored = copies, mirrored
 
     @classmethod
     def at(cls, uri: str, env: Mapping[str, str], *, cache_dir: str = "") -> Self:
@@ -55,7 +67,9 @@ class S3Store:
         parts = urlsplit(uri)
         endpoint = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL")
         copies = HostCopies(Path(cache_dir), of=uri.rstrip("/")) if cache_dir else None
-        return cls(Place(parts.netloc, parts.path.strip("/")), endpoint=endpoint, copies=copies)
+        mirrored = Path(env["SM_CHECKPOINT_DIR"]) if env.get("SM_CHECKPOINT_DIR") else None
+        place = Place(parts.netloc, parts.path.strip("/"))
+        return cls(place, endpoint=endpoint, copies=copies, mirrored=mirrored)
 
     @property
     def location(self) -> str:
@@ -82,6 +96,8 @@ class S3Store:
 
     def write(self, name: str, content: bytes) -> None:
         self._call(self._client.put_object, key=self._place.key(name), Body=content)
+        if name == STATUS and self._mirrored is not None:
+            LocalStore(self._mirrored).write(name, content)
 
     def remove(self, checkpoint: str) -> None:
         files = self.sizes(checkpoint)

@@ -1,5 +1,6 @@
 """Checkpoints straight to S3, and what goes wrong there."""
 
+import json
 import os
 import weakref
 from collections.abc import Iterator
@@ -82,6 +83,24 @@ def test_T15_two_ranks_save_to_s3_and_one_goes_on(server: S3Server, bucket: str)
         "team/job/step-00000003/manifest.json",
         "team/job/step-00000003/metadata",
     ]
+
+
+def test_the_folder_that_sagemaker_mirrors_has_the_status_and_nothing_else(
+    server: S3Server, bucket: str, tmp_path: Path
+) -> None:
+    mirrored = tmp_path / "checkpoints"
+    location = f"s3://{bucket}/team/job"
+    learner = Learner(open_store(location, server.env | {"SM_CHECKPOINT_DIR": str(mirrored)}))
+    learner.load()
+    learner.learn(2)
+    learner.save()
+    learner.checkpointer.wait()
+    learner.checkpointer.end("preempted", step=2)
+    assert [path.name for path in mirrored.iterdir()] == ["status.json"]
+    status = json.loads((mirrored / "status.json").read_bytes())
+    assert (status["state"], status["checkpoint"]) == ("preempted", "step-00000002")
+    stored = server.client().get_object(Bucket=bucket, Key="team/job/status.json")["Body"].read()
+    assert json.loads(stored) == status
 
 
 def test_the_manifest_is_written_after_all_else_and_removed_before_it(
