@@ -242,14 +242,12 @@ def status(env: Mapping[str, str]) -> tuple[Path | None, dict[str, Any]]:
     """status.json, by the first host alone, as all hosts' folders are mirrored to one place."""
     if env.get("GROUP_RANK") != "0":
         return None, {}
-    place = hyperparameters(env).get(
-        "checkpoint_dir", "s3:"
-    )  # of what is in S3 a copy is in SageMaker's folder
-    path = Path(env["SM_CHECKPOINT_DIR"] if place.startswith("s3:") else place) / "status.json"
-    try:
+    # Of what is in S3 there is a copy in the folder that SageMaker mirrors.
+    given = hyperparameters(env).get("checkpoint_dir", "s3://")
+    path = Path(env["SM_CHECKPOINT_DIR"] if "://" in given else given) / "status.json"
+    with suppress(LaunchError):
         return (path, read_json(path)) if path.parent.is_dir() else (None, {})
-    except LaunchError:
-        return path, {}
+    return path, {}
 
 
 def settle(outcome: Outcome, env: Mapping[str, str], before: Mapping[str, Any]) -> End:

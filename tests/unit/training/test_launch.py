@@ -209,12 +209,20 @@ def test_a_status_that_cannot_be_read_is_written_anew_and_without_a_checkpoint_i
     )
 
 
-def test_other_hosts_and_checkpoints_in_s3_leave_the_status_alone(base: Path) -> None:
+def test_the_status_lies_in_the_folder_that_is_mirrored_unless_the_job_names_another(base: Path) -> None:
+    assert status(env_of(base))[0] is None
     (base / "checkpoints").mkdir()
     assert status(env_of(base))[0] == base / "checkpoints/status.json"
     told(base, "hyperparameters", {"checkpoint_dir": '"s3://bucket/job"'})
+    assert status(env_of(base))[0] == base / "checkpoints/status.json"
+    told(base, "hyperparameters", {"checkpoint_dir": json.dumps(str(base / "other"))})
     assert status(env_of(base))[0] is None
-    told(base, "hyperparameters", {})
+    (base / "other").mkdir()
+    assert status(env_of(base))[0] == base / "other/status.json"
+
+
+def test_other_hosts_leave_the_status_alone(base: Path) -> None:
+    (base / "checkpoints").mkdir()
     told(base, "resourceconfig", {"current_host": "algo-2", "hosts": HOSTS})
     assert status(env_of(base))[0] is None
 
