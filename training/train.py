@@ -54,4 +54,9 @@ if not __package__:
     _name_this_folder_training()
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if code:
+        # A save in flight may wait for ranks that are gone; to end the interpreter in order would abort it.
+        os._exit(code)
