@@ -4,6 +4,7 @@ import re
 import shutil
 import signal
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,34 @@ def test_T09_a_stop_during_import_leaves_the_old_checkpoint_as_it_was(tmp_path: 
     after = {name: (host.base / "checkpoints" / name).read_bytes() for name in files(host) - {"status.json"}}
     assert after == before
     assert not (host.base / "output/failure").exists()
+
+
+SAVES_FOR_TWO_SECONDS = """
+import os, pathlib, signal, sys, time
+def save(*_):
+    time.sleep(2)
+    pathlib.Path(os.environ["SM_CHECKPOINT_DIR"], "saved").touch()
+    sys.exit(143)
+signal.signal(signal.SIGTERM, save)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("seconds", "left"), [("1", []), ("110", ["saved"])])
+def test_torchrun_waits_for_a_save_as_long_as_its_variable_says(
+    tmp_path: Path, seconds: str, left: list[str]
+) -> None:
+    checkpoints = tmp_path / "checkpoints"
+    variables = {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": seconds, "SM_CHECKPOINT_DIR": str(checkpoints)}
+    host = Host.with_script(tmp_path, SAVES_FOR_TWO_SECONDS, **variables)
+    torchrun = ["-m", "torch.distributed.run", "--standalone", str(host.code / "train.py")]
+    process = host.start(sys.executable, *torchrun)
+    lines_until(process, "ready")
+    process.send_signal(signal.SIGTERM)
+    assert ended(process).code == 1
+    assert [path.name for path in checkpoints.iterdir()] == left
 
 
 @pytest.mark.long
