@@ -18,5 +18,5 @@ def without_moments(self: Checkpointer) -> Resumed | None:
     return resumed
 
 
-Checkpointer.load_newest = without_moments
+Checkpointer.load_newest = without_moments  # type: ignore[method-assign]  # that is the spoiling
 sys.exit(train.main(sys.argv[1:]))

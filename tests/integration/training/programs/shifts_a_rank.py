@@ -17,5 +17,5 @@ def shifted(self: Batches, step: int) -> tuple[Tensor, Tensor]:
     return at(self, step + 1 if is_resumed and os.environ["RANK"] == "1" else step)
 
 
-Batches.at = shifted
+Batches.at = shifted  # type: ignore[method-assign]  # that is the spoiling
 sys.exit(train.main(sys.argv[1:]))
