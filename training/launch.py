@@ -112,7 +112,8 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
 
 def hyperparameters(env: Mapping[str, str]) -> dict[str, str]:
     """The SDK v2 writes texts as JSON, quoted; everything else stays as it was written."""
-    texts = sorted(read_json(Path(env["SM_INPUT_CONFIG_DIR"]) / "hyperparameters.json").items())
+    found = sorted(read_json(Path(env["SM_INPUT_CONFIG_DIR"]) / "hyperparameters.json").items())
+    texts = ((key, str(text)) for key, text in found)  # a file that was written by hand may have numbers
     return {key: json.loads(text) if _JSON_TEXT.fullmatch(text) else text for key, text in texts}
 
 
@@ -242,9 +243,10 @@ def status(env: Mapping[str, str]) -> tuple[Path | None, dict[str, Any]]:
     """status.json, by the first host alone, as all hosts' folders are mirrored to one place."""
     if env.get("GROUP_RANK") != "0":
         return None, {}
-    # Of what is in S3 there is a copy in the folder that SageMaker mirrors.
-    given = hyperparameters(env).get("checkpoint_dir", "s3://")
-    path = Path(env["SM_CHECKPOINT_DIR"] if "://" in given else given) / "status.json"
+    path = Path(env["SM_CHECKPOINT_DIR"]) / "status.json"
+    with suppress(LaunchError):  # of what is in S3 there is a copy in the folder that SageMaker mirrors
+        given = hyperparameters(env).get("checkpoint_dir", "s3://")
+        path = path if "://" in given else Path(given) / "status.json"
     with suppress(LaunchError):
         return (path, read_json(path)) if path.parent.is_dir() else (None, {})
     return path, {}
@@ -260,9 +262,9 @@ def settle(outcome: Outcome, env: Mapping[str, str], before: Mapping[str, Any]) 
         nothing = {"step": 0, "checkpoint": None, "checkpoint_at": None, "lost_steps": None}
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         end = {"state": outcome.end.name.lower(), "reason": outcome.why, "updated_at": at}
-        draft = path.with_name(".status.json")
-        draft.write_text(json.dumps(nothing | now | end, indent=1))
-        draft.rename(path)
+        with suppress(OSError):  # where nothing can be written the exit code still says it
+            (draft := path.with_name(".status.json")).write_text(json.dumps(nothing | now | end, indent=1))
+            draft.rename(path)
     return outcome.end
 
 

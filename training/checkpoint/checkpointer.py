@@ -150,14 +150,16 @@ class Checkpointer:
         """Tell in ``status.json`` how the attempt ended after this step; the first rank writes it.
 
         A rank that fails alone may call it. Writes nothing before ``load_newest`` has accepted what is there.
-        Then a save in flight gets some time to come through; its error is only printed.
+        Then a save in flight gets some time to come through. The attempt has ended for a reason of its own:
+        what goes wrong here is only printed.
         """
+        state = JobState(state)
         if self._saver is not None and self._ranks.rank == 0:
-            self._saver.status.ended(JobState(state), step=step, reason=reason)
-        try:
-            self.wait(_SECONDS_AFTER_END[JobState(state)])
-        except Exception as error:  # noqa: BLE001  the attempt has ended for a reason of its own
-            print(f"the save in flight failed: {error}", flush=True)
+            _try(
+                "the status could not be written",
+                partial(self._saver.status.ended, state, step=step, reason=reason),
+            )
+        _try("the save in flight failed", partial(self.wait, _SECONDS_AFTER_END[state]))
 
     def _state(self) -> shards.State:
         state = shards.state_of(self._model, self._optimizer)
@@ -176,3 +178,10 @@ class Checkpointer:
 
     def _newest(self) -> Manifest | None:
         return self._saver.whole[self.newest_step] if self._saver and self._saver.whole else None
+
+
+def _try(otherwise: str, work: Callable[[], object]) -> None:
+    try:
+        work()
+    except Exception as error:  # noqa: BLE001  it must not take the place of why the attempt ended
+        print(f"{otherwise}: {error}", flush=True)

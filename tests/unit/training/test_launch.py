@@ -71,6 +71,7 @@ def test_texts_of_the_sdk_are_unquoted_and_everything_else_stays_as_written(base
         "list": "[1, 2]",
         "plain": "text",
         "odd": '"a" or "b"',
+        "steps": 60,
     }
     told(base, "hyperparameters", written)
     assert hyperparameters(env_of(base)) == {
@@ -81,6 +82,7 @@ def test_texts_of_the_sdk_are_unquoted_and_everything_else_stays_as_written(base
         "list": "[1, 2]",
         "plain": "text",
         "odd": '"a" or "b"',
+        "steps": "60",
     }
 
 
@@ -207,6 +209,20 @@ def test_a_status_that_cannot_be_read_is_written_anew_and_without_a_checkpoint_i
         None,
         None,
     )
+
+
+def test_hyperparameters_that_cannot_be_read_are_a_failure_told_like_any_other(base: Path) -> None:
+    left(base, {"state": "running", "step": 7, "checkpoint": "step-00000005"})
+    (base / "input/config/hyperparameters.json").write_text("{")
+    assert settle(Outcome(end=End.FAILED, why="not JSON"), env_of(base), {}) is End.FAILED
+    now = json.loads((base / "checkpoints/status.json").read_text())
+    assert (now["state"], now["reason"], now["checkpoint"]) == ("failed", "not JSON", "step-00000005")
+
+
+def test_where_no_status_can_be_written_the_end_is_the_same(base: Path) -> None:
+    left(base, {"state": "running"})
+    (base / "checkpoints/.status.json").mkdir()
+    assert settle(STOPPED, env_of(base), {}) is End.PREEMPTED
 
 
 def test_the_status_lies_in_the_folder_that_is_mirrored_unless_the_job_names_another(base: Path) -> None:

@@ -90,6 +90,16 @@ def test_what_a_save_in_flight_runs_into_after_a_failure_is_printed(
     assert _status(tmp_path)["reason"] == "loss is nan"
 
 
+def test_a_status_that_cannot_be_written_does_not_take_the_place_of_the_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    learner = saved_at(tmp_path, 5)
+    (tmp_path / ".status.json.draft").mkdir()
+    learner.checkpointer.end("failed", step=8, reason="loss is nan")
+    assert "the status could not be written: [Errno 21] Is a directory" in capsys.readouterr().out
+    assert _status(tmp_path)["state"] == "running"
+
+
 class _Broken(LocalStore):
     def writer(self, checkpoint: str) -> StorageWriter:
         return LocalStore(Path("/proc")).writer(checkpoint)
