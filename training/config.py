@@ -15,7 +15,7 @@ from training.choices import (
     Strategy,
 )
 from training.errors import ConfigError
-from training.options import described, option, paired, read
+from training.options import described, option, paired, read, shown
 from training.presets import PRESETS, ModelShape
 
 SYNTHETIC = "synthetic"
@@ -114,7 +114,7 @@ class TrainConfig:
         values, unread = read(cls, _as_now(ours), env)
         problems += unread
         if values.get("preset", "tiny") not in PRESETS:
-            problems.append(f"preset must be one of {', '.join(PRESETS)}, not {values['preset']!r}")
+            problems.append(f"preset must be one of {', '.join(PRESETS)}, not {shown(values['preset'])}")
         if problems:
             raise ConfigError(problems)
         config = cls(**values, said=tuple(said))

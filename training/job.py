@@ -39,7 +39,7 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
         if world.is_first:
             print("stopped on SIGTERM before the first step", flush=True)
         return EXIT_PREEMPTED
-    config.model_dir.mkdir(parents=True, exist_ok=True)
+    _make_directories(config)
     corpus = open_corpus(config, env=env)
     model = make_model(config, world)
     _tell(config, world, model)
@@ -74,6 +74,18 @@ def make_model(config: TrainConfig, world: World) -> Transformer:
     model.to_empty(device=weights_device(config, world))
     initialise(model, seed=config.seed, layers=config.shape.layers)
     return model
+
+
+def _make_directories(config: TrainConfig) -> None:
+    """Before anything is trained that would have nowhere to go."""
+    wanted = {"model_dir": config.model_dir} | (
+        {"cache_dir": Path(config.cache_dir)} if config.cache_dir else {}
+    )
+    for option, directory in wanted.items():
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError([f"{option} {directory} cannot be made: {error.strerror}"]) from error
 
 
 def _refuse_uneven_batches(config: TrainConfig, world: World) -> None:

@@ -18,6 +18,10 @@ _SDK_PREFIX = "sagemaker_"
 """Hyperparameters that begin so are the SDK's own, for the toolkit that starts scripts."""
 
 
+_SHOWN = 60
+"""Characters of a value in a message: one long value must not push the other mistakes out of it."""
+
+
 def option(default: Any, text: str, *, at_least: float | None = None, env: str = "") -> Any:  # noqa: ANN401
     """A field with its help, its lower bound and the variable that may replace its default."""
     return field(default=default, metadata={"text": text, "at_least": at_least, "env": env})
@@ -63,6 +67,11 @@ def described(cls: type) -> str:
     return "\n".join(lines)
 
 
+def shown(text: str) -> str:
+    """Quoted, for a message."""
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+
+
 def _line(one: Field[Any]) -> str:
     assert one.default is not MISSING
     return f"--{one.name} ({_shown(one.default)}): {one.metadata['text']}"
@@ -76,13 +85,13 @@ def _value(options: Mapping[str, Field[Any]], name: str, text: str) -> object:
     if name not in options:
         near = difflib.get_close_matches(name, options, n=1)
         hint = f"did you mean {near[0]!r}?" if near else "train.py --help lists them"
-        raise ConfigError([f"unknown option {name!r} ({hint})"])
+        raise ConfigError([f"unknown option {shown(name)} ({hint})"])
     one = options[name]
     kind, convert = _reader(one.type)
     try:
         value = convert(text)
     except (ValueError, KeyError) as error:
-        raise ConfigError([f"{name} must be {kind}, not {text!r}"]) from error
+        raise ConfigError([f"{name} must be {kind}, not {shown(text)}"]) from error
     _check_bound(one, value)
     return value
 

@@ -4,7 +4,7 @@ A crash at any point leaves whole checkpoints and at most one without a manifest
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,6 +19,9 @@ from training.checkpoint.retention import Retention, kept
 from training.checkpoint.status import StatusFile, instant
 from training.checkpoint.store import CheckpointStore, name_of
 from training.errors import CheckpointSaveError
+
+_SHOWN = 3
+"""Ranks with the same message, and messages: hundreds of ranks may fail, and a message is short."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -119,11 +122,17 @@ def judged(error: BaseException, store: CheckpointStore) -> Failure:
 
 
 def described(failures: Mapping[int, Failure]) -> str:
-    """Ranks that say the same are named together."""
+    """Ranks that say the same are named together; of many messages the first few will do."""
     by_message: dict[str, list[str]] = {}
     for rank, failure in sorted(failures.items()):
         by_message.setdefault(failure.message, []).append(str(rank))
-    return "; ".join(
-        f"rank{'s' if len(ranks) > 1 else ''} {', '.join(ranks)}: {message}"
-        for message, ranks in by_message.items()
-    )
+    told = [
+        f"rank{'s' if len(ranks) > 1 else ''} {_some(ranks, ', ')}: {one}"
+        for one, ranks in by_message.items()
+    ]
+    return _some(told, "; ")
+
+
+def _some(words: Sequence[str], between: str) -> str:
+    more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
+    return between.join(words[:_SHOWN]) + more

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from training.checkpoint.manifest import MANIFEST, Manifest
+from training.checkpoint.store import name_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,8 @@ def _finding(name: str, sights: Mapping[str, Sight]) -> Finding:
         return Torn(name=name, reason=f"{MANIFEST} cannot be read")
     except KeyError:
         return Refused(name=name, reason=f"its {MANIFEST} is not one of this program")
+    if name_of(manifest.step) != name:
+        return Refused(name=name, reason=f"its {MANIFEST} is that of {name_of(manifest.step)}")
     problems = {
         host: dict(_problems(manifest, sight, is_same=sight.manifest == text))
         for host, sight in sights.items()

@@ -9,6 +9,12 @@ import torch
 from safetensors.torch import load_file
 
 from tests.integration.training.attempts import Job, finished
+from tests.integration.training.worlds import in_world
+from training.config import TrainConfig
+from training.errors import ConfigError
+from training.job import run_in
+from training.preempt import StopRequest
+from training.world import World
 
 _OPTIONS = ("--preset", "tiny", "--steps", "12", "--checkpoint_every", "5", "--seed", "1")
 _SLOWLY = ("--min_step_seconds", "0.2")  # so that a signal arrives well before the last step
@@ -64,3 +70,23 @@ def test_bad_options_fail_at_once_with_all_their_mistakes_in_the_failure_file(tm
     assert "'steps'" in failure
     assert "'fast'" in failure
     assert not job.checkpoints.exists()
+
+
+def _refused(world: World, *arguments: str) -> str:
+    try:
+        run_in(world, TrainConfig.from_arguments(arguments, {}), {}, StopRequest())
+    except ConfigError as error:
+        return str(error)
+    raise AssertionError
+
+
+def test_a_directory_that_cannot_be_made_is_named_before_anything_is_trained(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    folder = tmp_path / "file/folder"
+    cached = (f"--cache_dir={folder}", f"--model_dir={tmp_path / 'model'}")
+    assert in_world(1, _refused, f"--model_dir={folder}", "--steps=1") == [
+        f"hyperparameters: model_dir {folder} cannot be made: Not a directory"
+    ]
+    assert in_world(1, _refused, *cached, "--steps=1") == [
+        f"hyperparameters: cache_dir {folder} cannot be made: Not a directory"
+    ]

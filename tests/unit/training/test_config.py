@@ -85,6 +85,15 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
     assert len(caught.value.problems) == 5
 
 
+def test_a_long_value_does_not_push_the_other_mistakes_out_of_the_message() -> None:
+    with pytest.raises(ConfigError) as caught:
+        TrainConfig.from_arguments(
+            ["--preset", "x" * 2500, "--" + "y" * 2500, "1", "--steps", "9" * 5000], {}
+        )
+    assert [len(one) < 200 for one in caught.value.problems] == [True, True, True]
+    assert "preset must be one of" in str(caught.value)
+
+
 def test_help_names_every_option_with_its_default() -> None:
     lines = describe_options().splitlines()
     assert "--steps (60): steps of the whole job, over all attempts" in lines

@@ -49,6 +49,11 @@ def test_the_newest_comes_first_whatever_the_number_of_its_digits() -> None:
             id="somebody else's manifest: hands off",
         ),
         pytest.param(
+            [sight(4)],
+            Refused(name=_TEN, reason="its manifest.json is that of step-00000004"),
+            id="renamed: the next save would remove it",
+        ),
+        pytest.param(
             [sight(), sight()], Whole(name=_TEN, manifest=manifest()), id="two hosts see the union: whole"
         ),
         pytest.param(
