@@ -72,6 +72,8 @@ class Measured:
     """Of the warm-up, with compiling."""
     laps: Sequence[float]
     """Seconds of a step, by lap."""
+    cpu_laps: Sequence[float]
+    """CPU seconds of this process, likewise: what a machine that others use, too, blurs less."""
     speed: Speed
     """By the median lap."""
     losses: tuple[float, float]
@@ -134,11 +136,12 @@ def measured(config: TrainConfig, options: BenchOptions, world: World, mode: Mod
     trainer.loss()
     first_seconds = time.perf_counter() - began
     laps = [_lap(trainer, options, number) for number in range(options.laps)]
-    seconds = statistics.median(laps)
+    seconds = statistics.median(seconds for seconds, _ in laps)
     found = Measured(
         mode=mode,
         first_seconds=first_seconds,
-        laps=laps,
+        laps=[seconds for seconds, _ in laps],
+        cpu_laps=[cpu_seconds for _, cpu_seconds in laps],
         speed=yardstick(config, world).speed(seconds),
         losses=(first_loss, trainer.loss()),
         memory_bytes=peak_memory_bytes(world.device),
@@ -165,14 +168,15 @@ def _trainer(config: TrainConfig, world: World) -> Trainer:
     )
 
 
-def _lap(trainer: Trainer, options: BenchOptions, number: int) -> float:
-    """Seconds of a step; the host waits for the device at the end alone."""
+def _lap(trainer: Trainer, options: BenchOptions, number: int) -> tuple[float, float]:
+    """Seconds and CPU seconds of a step; the host waits for the device at the end alone."""
     first = options.warm_up + number * options.lap + 1
-    began = time.perf_counter()
+    began, cpu_began = time.perf_counter(), time.process_time()
     for step in range(first, first + options.lap):
         trainer.step(step)
     trainer.loss()
-    return (time.perf_counter() - began) / options.lap
+    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu_began
+    return seconds / options.lap, cpu_seconds / options.lap
 
 
 def _forget(device: torch.device) -> None:
@@ -202,6 +206,7 @@ def facts(config: TrainConfig, world: World, found: Sequence[Measured]) -> dict[
             {
                 "mode": one.mode,
                 "step_seconds": one.laps,
+                "step_cpu_seconds": one.cpu_laps,
                 "warm_up_seconds": one.first_seconds,
                 **asdict(one.speed),
                 "memory_gib": one.memory_bytes / _GIB,
@@ -225,13 +230,15 @@ def table(told: Mapping[str, Any]) -> str:
     against = f"{peak['tflops']:g} TFLOP/s dense bf16 ({peak['source']})" if peak else "no known peak"
     what = f"{told['sequence_length']} tokens, batch {told['batch_size']}, {told['precision']}"
     where = f"{told['ranks']} x {told['device']}, {told['threads']} threads, torch {told['torch']}"
-    head = f"{'mode':10}{'tokens/s':>12}{'ms/step':>10}{'TFLOP/s':>10}{'MFU %':>8}{'GiB':>8}{'warm-up s':>11}"
+    speed_head = f"{'mode':10}{'tokens/s':>12}{'ms/step':>10}{'CPU ms':>10}{'TFLOP/s':>10}{'MFU %':>8}"
+    head = f"{speed_head}{'GiB':>8}{'warm-up s':>11}"
     lines = [f"{told['preset']}, {what}", f"{where}; {against}", head]
     for one in told["modes"]:
         mfu = "-" if one["mfu"] is None else f"{one['mfu']:.1f}"
         step_ms = 1000 * statistics.median(one["step_seconds"])
+        cpu_ms = 1000 * statistics.median(one["step_cpu_seconds"])
         lines.append(
-            f"{one['mode']:10}{one['tok_s']:12.1f}{step_ms:10.1f}{one['tflops_gpu']:10.2f}{mfu:>8}"
+            f"{one['mode']:10}{one['tok_s']:12.1f}{step_ms:10.1f}{cpu_ms:10.1f}{one['tflops_gpu']:10.2f}{mfu:>8}"
             f"{one['memory_gib']:8.1f}{one['warm_up_seconds']:11.1f}"
         )
     return "\n".join(lines)

@@ -3,10 +3,15 @@
 import pytest
 
 from reporting.report import Report
-from training.bench import Measured, Mode, check, table
+from tests.markdown import codes, text_of
+from tests.markdown import table as rows_of
+from training.bench import Measured, Mode, _read, check, table
 from training.config import TrainConfig
 from training.rates import Speed
 
+_TUNED = rows_of(
+    text_of("docs/training/cpu.md"), "options", "variables", "tokens/s", "against the first", "runs"
+)
 _ONE_B = TrainConfig(preset="llama-1b")
 
 
@@ -15,6 +20,7 @@ def _measured(mode: Mode, mfu: float | None, *, losses: tuple[float, float] = (1
         mode=mode,
         first_seconds=1.0,
         laps=(0.5, 0.6, 0.7),
+        cpu_laps=(0.1, 0.1, 0.1),
         speed=Speed(tok_s=1000.0, tok_s_gpu=1000.0, tflops_gpu=400.0, mfu=mfu),
         losses=losses,
         memory_bytes=2**30,
@@ -65,6 +71,7 @@ def test_the_table_has_the_peak_and_its_source() -> None:
                 "mode": "eager",
                 "tok_s": 41234.5,
                 "step_seconds": [0.8, 0.79, 0.9],
+                "step_cpu_seconds": [0.21, 0.2, 0.3],
                 "tflops_gpu": 400.1,
                 "mfu": 40.45,
                 "memory_gib": 61.26,
@@ -75,6 +82,14 @@ def test_the_table_has_the_peak_and_its_source() -> None:
     assert table(told).splitlines() == [
         "llama-1b, 4096 tokens, batch 8, bf16",
         "1 x NVIDIA H200, 16 threads, torch 2.13.0; 989 TFLOP/s dense bf16 (a datasheet)",
-        "mode          tokens/s   ms/step   TFLOP/s   MFU %     GiB  warm-up s",
-        "eager          41234.5     800.0    400.10    40.5    61.3        3.0",
+        "mode          tokens/s   ms/step    CPU ms   TFLOP/s   MFU %     GiB  warm-up s",
+        "eager          41234.5     800.0     210.0    400.10    40.5    61.3        3.0",
     ]
+
+
+@pytest.mark.parametrize("row", _TUNED, ids=lambda row: f"{row[0]} {row[1]}")
+def test_what_the_guide_of_cpus_measured_can_be_measured_again(row: list[str]) -> None:
+    (options,) = codes(row[0])
+    config, chosen = _read([*options.split(), "--sequence-length", "512"])
+    assert (config.preset, config.shape.sequence_length, len(chosen.chosen)) == ("tiny", 512, 1)
+    assert row[3] == f"{float(row[2].replace(',', '')) / 5450:.1f}"
