@@ -9,6 +9,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 if not __package__:  # started as a script: train.py beside it names this folder `training`
@@ -130,15 +131,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _count(text: str) -> int:
-    if (value := int(text)) < 1:
-        raise ValueError(text)
-    return value
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number, 1 or more, not {text!r}")
+    return int(text)
 
 
 def _share(text: str) -> float:
-    if not 0 <= (value := float(text)) < 1:
-        raise ValueError(text)
-    return value
+    with suppress(ValueError):
+        if 0 <= (value := float(text)) < 1:
+            return value
+    raise argparse.ArgumentTypeError(f"must be a share, 0 or more and below 1, not {text!r}")
 
 
 if __name__ == "__main__":

@@ -193,3 +193,20 @@ def test_the_commands_of_the_guide_work(tmp_path: Path, monkeypatch: pytest.Monk
     trains = [line[2:] for line in lines if line[:2] == ["python", "training/train.py"]]
     configs = [TrainConfig.from_arguments(words, {}) for words in trains]
     assert [open_corpus(config, env={}).vocabulary for config in configs] == [256]
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "wanted"),
+    [
+        pytest.param("--shard-tokens", "0", "a whole number, 1 or more", id="no tokens"),
+        pytest.param("--vocabulary", "many", "a whole number, 1 or more", id="no number"),
+        pytest.param("--validation-share", "1", "a share, 0 or more and below 1", id="all of it"),
+        pytest.param("--validation-share", "a tenth", "a share, 0 or more and below 1", id="words"),
+    ],
+)
+def test_an_option_that_is_no_such_number_says_what_it_must_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, text: str, wanted: str
+) -> None:
+    with pytest.raises(SystemExit):
+        _prepared("--input", tmp_path, "--output", tmp_path / "out", option, text)
+    assert f"must be {wanted}, not '{text}'" in capsys.readouterr().err
