@@ -20,10 +20,10 @@ from typing import Any
 
 import boto3
 from trainmaster_client.api import ApiClient
+from trainmaster_client.report import Report
 
 from benchmarks.crowd import Table, names, wait_until
 from local.twin_process import TwinProcess, running_twin
-from reporting.report import Report
 
 ROOT = Path(__file__).resolve().parents[1]
 FEW, MANY = 100, 20_000

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from reporting.report import Report
+from trainmaster_client.report import Report
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = 7

@@ -22,8 +22,8 @@ from torch import nn
 from torch._C._distributed_c10d import FileStore
 from torch.distributed.fsdp import fully_shard
 from torch.optim import AdamW, Optimizer
+from trainmaster_client.report import Report
 
-from reporting.report import Report
 from training.checkpoint import Checkpointer, LocalStore, Retention
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -26,6 +26,7 @@ from trainmaster.scheduling.passes import Scheduler
 from trainmaster.scheduling.planner import plan
 from trainmaster.scheduling.snapshot import Snapshot, WaitingJob
 from trainmaster.shapes import Capacity, Shape
+from trainmaster_client.report import Report
 
 from benchmarks.deep_queue import POOL, DeepQueue, ready_made
 from benchmarks.full_pool import scheduler_of
@@ -35,7 +36,6 @@ from local.engine.client import in_process_client
 from local.engine.dynamodb.values import item_bytes
 from local.engine.moto_engine import MotoEngine
 from local.wire import Request, Response
-from reporting.report import Report
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = (1_000, 10_000, 100_000)

@@ -11,12 +11,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from trainmaster_client.report import Report
+
 from benchmarks.replay import jobs, site, synthetic
 from benchmarks.replay.estimator import estimated_start
 from benchmarks.replay.policy import document
 from benchmarks.replay.runs import NAIVE, PRODUCT, Run, Setting, ask, replay
 from benchmarks.replay.targets import TARGET_LOAD, check, check_estimates, check_seconds, means_of
-from reporting.report import Report
 
 ROOT = Path(__file__).resolve().parents[1]
 SEEDS = (1, 2, 3)

@@ -20,8 +20,8 @@ from statistics import median
 from typing import Any
 
 import torch
+from trainmaster_client.report import Report
 
-from reporting.report import Report
 from training.bench import OneBatch
 from training.choices import Precision
 from training.config import TrainConfig

@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from moto.dynamodb.models import dynamodb_backends
+from trainmaster_client.report import Report
 
 from local.clock import TwinClock
 from local.engine.calls import AwsCall
@@ -28,7 +29,6 @@ from local.front_door import FrontDoor
 from local.identity.identities import Identities
 from local.journal import Journal
 from local.wire import Request
-from reporting.report import Report
 
 ROOT = Path(__file__).resolve().parents[1]
 FEW, MANY = 100, 20_000

@@ -108,12 +108,14 @@ class Attempt:
         """Say what is saved and what is lost."""
         newest = self.checkpointer.newest_step
         lost = end.step - newest
-        reason = f"stopped on SIGTERM after step={end.step}; " + (
+        saved = (
             f"saving would take longer than the {end.seconds_left:.0f} s that are left: "
             f"the {lost} steps after the checkpoint of step {newest} will be trained again"
             if lost
             else "its checkpoint is saved"
         )
+        when = f"after step={end.step}; {saved}" if end.step else "before the first step"
+        reason = f"stopped on SIGTERM {when}"
         self.checkpointer.end(JobState.PREEMPTED, step=end.step, reason=reason)
         self._tell(Event.PREEMPT, step=end.step, checkpoint_step=newest, lost_steps=lost)
         if self.world.is_first:

@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from trainmaster_client.report import Report
 
-from reporting.report import Report
 from training.choices import Compile, Precision
 from training.config import TrainConfig
 from training.errors import ConfigError, TrainingError

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trainmaster_client.report import Report
+
 from benchmarks.replay.figures import Figures
 from benchmarks.replay.runs import NAIVE, PRODUCT, Run, Setting
 from benchmarks.replay.waits import Answer, scores
-from reporting.report import Report
 
 TARGET_LOAD = 0.95
 """Share of the pools that the jobs would keep busy on average; the targets are for this."""

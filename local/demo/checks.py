@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reporting.report import Report
+from trainmaster_client.report import Report
 
 TOLERANCE = 1e-6
 """Largest difference between a loss of the resumed run and of the uninterrupted one."""

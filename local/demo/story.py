@@ -14,6 +14,7 @@ from typing import Any
 import boto3
 from rich.console import Console
 from trainmaster_client.api import ApiClient
+from trainmaster_client.report import Report
 
 from local.demo import evidence
 from local.demo.attempts import print_attempts, print_steps_lost
@@ -36,7 +37,6 @@ from local.demo.jobs import (
 from local.evidence import Bucket, transitions
 from local.screen import Screen
 from local.twin_process import TwinProcess, running_twin
-from reporting.report import Report
 
 FINAL = {"completed", "failed", "stopped"}
 LOOK_SECONDS = 0.5

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
+from trainmaster_client.report import Report
+
 from local.demo_governance import jobs
-from reporting.report import Report
 
 Document = dict[str, Any]
 

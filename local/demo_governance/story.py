@@ -10,6 +10,7 @@ from pathlib import Path
 import boto3
 from rich.console import Console
 from trainmaster.pricing import PriceTable
+from trainmaster_client.report import Report
 
 from local.demo_governance import container, evidence, jobs
 from local.demo_governance.checks import check
@@ -17,7 +18,6 @@ from local.demo_governance.stage import Document, Stage
 from local.evidence import Bucket, log_lines
 from local.screen import Screen
 from local.twin_process import running_twin
-from reporting.report import Report
 
 STALL_MINUTE = 20
 """From then on, counted from the start of Training, the GPUs of the stalled job do nothing."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trainmaster_client.report import Report
 
 from local.demo_governance.checks import check
-from reporting.report import Report
 
 Facts = dict[str, Any]
 LONGEST_SECONDS = 600

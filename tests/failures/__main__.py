@@ -10,8 +10,8 @@ from pathlib import Path
 from trainmaster.failure_classes import Diagnosis, FailureClass
 from trainmaster.policy.governing import Recovery
 from trainmaster.recovery import diagnose
+from trainmaster_client.report import Report
 
-from reporting.report import Report
 from tests.failures.messages import OWN, BadMessageError, Message, read_messages
 
 LEAST_MESSAGES = 80

@@ -5,7 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from reporting.report import Report
+from trainmaster_client.report import Report
+
 from tests.faults.rows import ROWS
 from tests.faults.running import RowResult, run_rows
 

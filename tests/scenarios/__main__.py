@@ -10,7 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from reporting.report import Report
+from trainmaster_client.report import Report
+
 from tests.scenarios import landing, preempting, sharing
 from tests.scenarios.stage import Stage, on_stage
 

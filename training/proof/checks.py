@@ -4,7 +4,8 @@ from itertools import pairwise, takewhile
 from math import inf
 from typing import Any
 
-from reporting.report import Report
+from trainmaster_client.report import Report
+
 from training.proof.exits import KILLED, allowed_exits
 
 TOLERANCE = 1e-6

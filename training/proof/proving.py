@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from reporting.report import Report
+from trainmaster_client.report import Report
+
 from training.proof.attempts import PROGRAM, Attempt, Job
 from training.proof.checks import check
 from training.proof.hashes import hashes_of

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from torch import Tensor
+from torch.nn import functional
 
 from tests.integration.training.attempts import Job, finished
 from tests.integration.training.worlds import in_world
@@ -58,7 +60,7 @@ def _reported(place: Path) -> int:
     return int(json.loads(lines[-1])["step"]) if lines else 0
 
 
-def _attempt(world: World, place: Path, stop_at: int, seconds_left: float, **options: object) -> int:
+def _attempt(world: World, /, place: Path, stop_at: int, seconds_left: float, **options: object) -> int:
     stop = StopWhen(lambda: bool(stop_at) and _reported(place) >= stop_at, seconds_left=seconds_left)
     return run_in(world, _config(place, **options), {}, stop)
 
@@ -181,16 +183,14 @@ def test_gradients_that_are_not_finite_end_the_attempt_before_they_reach_the_wei
 
 def _diverge(world: World, place: Path) -> str:
     """From the fourth step on one rank sees what no loss can be made of."""
-    from training import trainer  # noqa: PLC0415  patched in this process alone
-
-    whole = trainer.F.cross_entropy
+    whole = functional.cross_entropy
     calls = iter(range(1000))
 
-    def broken(*arguments: object, **keywords: object) -> object:
+    def broken(*arguments: Any, **keywords: Any) -> Tensor:
         losses = whole(*arguments, **keywords)
         return losses * float("inf") if world.rank == 1 and next(calls) >= 3 else losses
 
-    trainer.F.cross_entropy = broken
+    functional.cross_entropy = broken  # in this process alone
     try:
         run_in(world, _config(place, log_every=4), {}, StopRequest())
     except NotFiniteError as error:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from trainmaster_client.report import Report
 
-from reporting.report import Report
 from training.proof.attempts import Attempt, Job
 from training.proof.checks import check
 from training.proof.hashes import hashes_of

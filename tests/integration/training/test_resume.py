@@ -90,3 +90,25 @@ def test_a_directory_that_cannot_be_made_is_named_before_anything_is_trained(tmp
     assert in_world(1, _refused, *cached, "--steps=1") == [
         f"hyperparameters: cache_dir {folder} cannot be made: Not a directory"
     ]
+
+
+class _StopAfterLoading(StopRequest):
+    """As if the signal had come after the vote that lets an attempt begin."""
+
+    votes = 0
+
+    @property
+    def asked(self) -> bool:
+        self.votes += 1
+        return self.votes > 1
+
+
+def _stopped(world: World, *arguments: str) -> int:
+    return run_in(world, TrainConfig.from_arguments(arguments, {}), {}, _StopAfterLoading())
+
+
+def test_a_stop_before_the_first_step_claims_no_checkpoint(tmp_path: Path) -> None:
+    places = (f"--checkpoint_dir={tmp_path}", f"--model_dir={tmp_path / 'model'}")
+    assert in_world(1, _stopped, *places) == [143]
+    status = json.loads((tmp_path / "status.json").read_bytes())
+    assert (status["checkpoint"], status["reason"]) == (None, "stopped on SIGTERM before the first step")

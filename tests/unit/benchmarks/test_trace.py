@@ -11,6 +11,7 @@ from trainmaster.policy import PoolPolicy
 from trainmaster.scheduling import planner
 from trainmaster.scheduling.actions import Plan
 from trainmaster.scheduling.snapshot import Snapshot
+from trainmaster_client.report import Report
 
 from benchmarks import trace
 from benchmarks.replay.figures import figures
@@ -27,7 +28,6 @@ from benchmarks.replay.targets import (
     targets_of,
 )
 from benchmarks.replay.waits import Answer
-from reporting.report import Report
 from tests.markdown import codes, table, text_of
 
 HEADER = "job_id,submit_s,gpus,duration_s,vc"

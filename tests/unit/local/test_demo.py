@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+from trainmaster_client.report import Report
 
 from local.demo.checks import STORY, check
 from local.demo.evidence import steps_lost
-from reporting.report import Report
 
 Document = dict[str, Any]
 

@@ -1,8 +1,8 @@
 """What is made of the times that were measured."""
 
 import pytest
+from trainmaster_client.report import Report
 
-from reporting.report import Report
 from tests.markdown import codes, text_of
 from tests.markdown import table as rows_of
 from training.bench import Measured, Mode, _read, check, table

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 
 import pytest
+from trainmaster_client.report import Report
 
-from reporting.report import Report
 from tests.unit.training.proof.facts import REFERENCE, Facts, facts, interrupted, uninterrupted
 from training.proof.checks import check
 

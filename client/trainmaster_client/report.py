@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 SCHEMA = "trainmaster.report/1"
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(__file__).parents[2]
 _GIT_TIMEOUT_S = 30.0
 
 

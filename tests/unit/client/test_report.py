@@ -3,8 +3,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from reporting.report import Report
+from trainmaster_client.report import Report
 
 
 def report(*outcomes: bool | None) -> Report:
