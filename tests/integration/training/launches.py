@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -73,6 +74,7 @@ class Host:
             env={
                 **{name: text for name, text in os.environ.items() if not name.startswith("PYTHON")},
                 "SAGEMAKER_BASE_DIR": str(self.base),
+                "SM_MASTER_PORT": free_port(),
                 **self.env,
             },
             stdout=subprocess.PIPE,
@@ -90,6 +92,12 @@ class Host:
         process.send_signal(number)
         rest = ended(process)
         return Ended(code=rest.code, lines=lines + rest.lines, errors=rest.errors)
+
+
+def free_port() -> str:
+    """The launcher's own is the same in every container, and here they share a machine."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return str(probe.getsockname()[1])
 
 
 def lines_until(process: "subprocess.Popen[str]", words: str, *, times: int = 1) -> list[str]:

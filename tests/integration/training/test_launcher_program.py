@@ -3,13 +3,12 @@
 import re
 import shutil
 import signal
-import socket
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.integration.training.launches import Ended, Host, ended, lines_until
+from tests.integration.training.launches import Ended, Host, ended, free_port, lines_until
 
 # As the SDK v2 writes them: all values are texts, and what was one before is quoted.
 TINY = {
@@ -31,8 +30,7 @@ def losses(*attempts: Ended) -> dict[int, str]:
 
 
 def two_hosts(folder: Path) -> list[Host]:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        meeting = {"SM_MASTER_ADDR": "127.0.0.1", "SM_MASTER_PORT": str(probe.getsockname()[1])}
+    meeting = {"SM_MASTER_ADDR": "127.0.0.1", "SM_MASTER_PORT": free_port()}
     names = ["algo-1", "algo-2"]
     hosts = []
     for name in names:
