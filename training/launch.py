@@ -245,7 +245,8 @@ def status(env: Mapping[str, str]) -> tuple[Path | None, dict[str, Any]]:
         return None, {}
     path = Path(env["SM_CHECKPOINT_DIR"]) / "status.json"
     with suppress(LaunchError):  # of what is in S3 there is a copy in the folder that SageMaker mirrors
-        given = hyperparameters(env).get("checkpoint_dir", "s3://")
+        options = {key.replace("-", "_"): text for key, text in hyperparameters(env).items()}
+        given = options.get("checkpoint_dir", "s3://")
         path = path if "://" in given else Path(given) / "status.json"
     with suppress(LaunchError):
         return (path, read_json(path)) if path.parent.is_dir() else (None, {})

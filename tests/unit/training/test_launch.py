@@ -235,6 +235,8 @@ def test_the_status_lies_in_the_folder_that_is_mirrored_unless_the_job_names_ano
     assert status(env_of(base))[0] is None
     (base / "other").mkdir()
     assert status(env_of(base))[0] == base / "other/status.json"
+    told(base, "hyperparameters", {"checkpoint-dir": json.dumps(str(base / "other"))})  # train.py takes both
+    assert status(env_of(base))[0] == base / "other/status.json"
 
 
 def test_other_hosts_leave_the_status_alone(base: Path) -> None:
