@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -22,7 +23,7 @@ from training.optim import make_optimizer
 from training.parallel import shard, weights_device
 from training.preempt import EXIT_PREEMPTED, StopRequest
 from training.preempt.agreement import Agreement
-from training.world import World, joined_world
+from training.world import World, joined_world, together
 
 
 def run(config: TrainConfig, env: Mapping[str, str], stop: StopRequest) -> int:
@@ -39,8 +40,8 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
         if world.is_first:
             print("stopped on SIGTERM before the first step", flush=True)
         return EXIT_PREEMPTED
-    _make_directories(config)
-    corpus = open_corpus(config, env=env)
+    together(partial(_make_directories, config))
+    corpus = together(partial(open_corpus, config, env=env))
     model = make_model(config, world)
     _tell(config, world, model)
     optimizer = make_optimizer(model, config)

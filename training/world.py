@@ -1,17 +1,20 @@
 """The processes that train together: one alone, or those that a launcher started."""
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore, PrefixStore, Store, TCPStore
 
-from training.errors import LostRanksError, MeetingError, MissingRanksError
+from training.errors import LostRanksError, MeetingError, MissingRanksError, TrainingError
 from training.roll_call import RollCall, Seat
+
+T = TypeVar("T")
 
 FIRST_STEP = timedelta(minutes=30)
 """How long a collective may take until the first step is done: weights are loaded, blocks compiled."""
@@ -67,6 +70,30 @@ def joined_world(env: Mapping[str, str], *, join_seconds: float = 600.0) -> Iter
         raise
     finally:
         _leave()
+
+
+def together(work: Callable[[], T]) -> T:
+    """What it gives; where a rank cannot do it, none goes on. Every rank calls.
+
+    Else the others would fail later, with a lost connection for a reason, and the job would be tried again
+    as if the network were to blame.
+
+    Raises:
+        TrainingError: The rank's own, or what the first of those that failed says.
+    """
+    failure: TrainingError | None = None
+    try:
+        value = work()
+    except TrainingError as error:
+        failure = error
+    told: list[str | None] = [None] * dist.get_world_size()
+    dist.all_gather_object(told, str(failure) if failure else None)
+    if failure:
+        raise failure
+    for rank, message in enumerate(told):
+        if message:
+            raise TrainingError(f"rank {rank}: {message}")
+    return value
 
 
 def expect_steady_steps() -> None:

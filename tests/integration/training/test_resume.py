@@ -10,8 +10,9 @@ from safetensors.torch import load_file
 
 from tests.integration.training.attempts import Job, finished
 from tests.integration.training.worlds import in_world
+from tests.unit.training.data.corpora import written
 from training.config import TrainConfig
-from training.errors import ConfigError
+from training.errors import ConfigError, TrainingError
 from training.job import run_in
 from training.preempt import StopRequest
 from training.world import World
@@ -112,3 +113,21 @@ def test_a_stop_before_the_first_step_claims_no_checkpoint(tmp_path: Path) -> No
     assert in_world(1, _stopped, *places) == [143]
     status = json.loads((tmp_path / "status.json").read_bytes())
     assert (status["checkpoint"], status["reason"]) == (None, "stopped on SIGTERM before the first step")
+
+
+def _with_a_channel_of_its_own(world: World, root: Path, *arguments: str) -> str:
+    env = {"SM_CHANNEL_TRAIN": str(root / f"host-{world.rank}")}
+    try:
+        run_in(world, TrainConfig.from_arguments(arguments, env), env, StopRequest())
+    except TrainingError as error:
+        return str(error)
+    raise AssertionError
+
+
+def test_what_one_host_lacks_is_said_by_all(tmp_path: Path) -> None:
+    written(tmp_path / "host-0", range(100))
+    places = (f"--checkpoint_dir={tmp_path}", f"--model_dir={tmp_path / 'model'}")
+    options = ("--data=channel:train", "--sequence_length=4", *places)
+    first, second = in_world(2, _with_a_channel_of_its_own, tmp_path, *options)
+    assert second.startswith(f"data channel train: No such file or directory: {tmp_path}/host-1")
+    assert first == f"rank 1: {second}"
