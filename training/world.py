@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
@@ -39,12 +39,18 @@ class World:
 
 
 @contextmanager
-def joined_world(env: Mapping[str, str], *, join_seconds: float = 600.0) -> Iterator[World]:
+def joined_world(
+    env: Mapping[str, str],
+    *,
+    join_seconds: float = 600.0,
+    waiting: AbstractContextManager[None] | None = None,
+) -> Iterator[World]:
     """Join the process group and leave it in order.
 
     Args:
         env: As torchrun and our launcher set it; without WORLD_SIZE the process is alone.
         join_seconds: How long to wait for ranks that have not come.
+        waiting: Entered while others are waited for, in which no Python runs, nor handlers of signals.
 
     Raises:
         MissingRanksError: Some did not come.
@@ -53,7 +59,8 @@ def joined_world(env: Mapping[str, str], *, join_seconds: float = 600.0) -> Iter
     """
     device = _device(int(env.get("LOCAL_RANK", "0")))
     if "WORLD_SIZE" in env:
-        _join(env, device, join_seconds)
+        with waiting or nullcontext():
+            _join(env, device, join_seconds)
     else:
         dist.init_process_group(_backend(device), store=HashStore(), rank=0, world_size=1)
     try:

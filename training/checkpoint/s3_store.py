@@ -97,7 +97,13 @@ class S3Store:
     def write(self, name: str, content: bytes) -> None:
         self._call(self._client.put_object, key=self._place.key(name), Body=content)
         if name == STATUS and self._mirrored is not None:
-            LocalStore(self._mirrored).write(name, content)
+            self._mirror(self._mirrored, content)
+
+    def _mirror(self, folder: Path, status: bytes) -> None:
+        try:
+            LocalStore(folder).write(STATUS, status)
+        except OSError as error:  # the checkpoint itself is safe
+            print(f"{STATUS} is in {self.location}, but not in {folder}: {error}", flush=True)
 
     def remove(self, checkpoint: str) -> None:
         files = self.sizes(checkpoint)

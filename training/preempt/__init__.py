@@ -6,7 +6,8 @@ Both serve any script; they know nothing of the rest of this program.
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Self
 
@@ -35,6 +36,20 @@ class StopRequest:
 
     def __exit__(self, *_: object) -> None:
         signal.signal(signal.SIGTERM, self._before)
+
+    @contextmanager
+    def ends_at_once(self) -> Iterator[None]:
+        """For waits that would not hear of a signal, before anything is at stake: it ends the process.
+
+        Raises:
+            SystemExit: It came before.
+        """
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if self.asked:
+            print("stopped on SIGTERM before the first step", flush=True)
+            raise SystemExit(EXIT_PREEMPTED)
+        yield
+        signal.signal(signal.SIGTERM, self._ask)
 
     @property
     def asked(self) -> bool:

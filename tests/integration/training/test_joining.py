@@ -1,10 +1,12 @@
 """Ranks that do not come, and ranks that go: said by name, and soon."""
 
 import json
+import signal
 import socket
 import subprocess
 import sys
 import threading
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -64,18 +66,30 @@ def test_a_host_that_comes_and_dies_while_ranks_connect_is_named(tmp_path: Path)
     port = _free_port()
 
     def come() -> None:
-        store = TCPStore("127.0.0.1", port, 2, is_master=False, wait_for_workers=False)
+        patience = timedelta(seconds=60)
+        store = TCPStore("127.0.0.1", port, 2, is_master=False, wait_for_workers=False, timeout=patience)
         seat = Seat.from_env(_env(1, port))
         RollCall(PrefixStore("roll_call", store), seat).missing("join", seconds=30)
 
-    other = threading.Thread(target=come)
-    other.start()
-    failure = _failure_of_the_first_rank(tmp_path, port, join_seconds="1")
-    other.join()
+    threading.Thread(target=come, daemon=True).start()
+    failure = _failure_of_the_first_rank(tmp_path, port, join_seconds="4")
     assert failure.startswith(
         "host algo-2 (rank 1) joined and does not answer any more; see what its log says: "
     )
     assert len(failure) < 400
+
+
+def test_a_stop_while_others_are_waited_for_is_heard(tmp_path: Path) -> None:
+    folders = {f"SM_{name}_DIR": str(tmp_path / name.lower()) for name in ("CHECKPOINT", "MODEL", "OUTPUT")}
+    port = _free_port()
+    waits = subprocess.Popen(
+        [sys.executable, "-m", "training.train", "--join_seconds", "60", "--steps", "1"],
+        env=_env(0, port) | folders,
+        cwd=Path(__file__).parents[3],
+    )
+    TCPStore("127.0.0.1", port, 2, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=60))
+    waits.terminate()  # it serves the place where ranks meet, so it waits there
+    assert waits.wait(timeout=30) == -signal.SIGTERM
 
 
 def test_without_the_first_host_the_others_say_where_it_should_have_been() -> None:

@@ -1,6 +1,8 @@
 import os
 import signal
 
+import pytest
+
 from training.preempt import EXIT_PREEMPTED, StopRequest
 from training.preempt.agreement import Agreement, Decision
 
@@ -64,3 +66,19 @@ def test_what_comes_after_the_vote_counts_in_the_next_one() -> None:
         _ask()
         assert not agreement.settled().stop
         assert agreement.now().stop
+
+
+def test_while_nothing_is_at_stake_the_signal_ends_the_process() -> None:
+    with StopRequest() as stop:
+        with stop.ends_at_once():
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        _ask()
+        assert stop.asked
+
+
+def test_a_signal_that_came_before_a_wait_ends_the_process_there() -> None:
+    with StopRequest() as stop:
+        _ask()
+        with pytest.raises(SystemExit) as ended, stop.ends_at_once():
+            pass
+    assert ended.value.code == 143

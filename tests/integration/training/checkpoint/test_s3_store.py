@@ -103,6 +103,17 @@ def test_the_folder_that_sagemaker_mirrors_has_the_status_and_nothing_else(
     assert json.loads(stored) == status
 
 
+def test_a_status_that_cannot_be_mirrored_does_not_fail_the_save(
+    server: S3Server, bucket: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    env = server.env | {"SM_CHECKPOINT_DIR": str(tmp_path / "file")}
+    store = open_store(f"s3://{bucket}/team/job", env)
+    store.write("status.json", b"{}")
+    assert store.read("status.json") == b"{}"
+    assert "status.json is in s3://" in capsys.readouterr().out
+
+
 def test_the_manifest_is_written_after_all_else_and_removed_before_it(
     server: S3Server, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
