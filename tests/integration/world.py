@@ -140,11 +140,13 @@ class World:
         """Only ``status.json`` is ever there."""
         url = urlsplit(request.url)
         uri = f"s3://{url.netloc.partition('.')[0]}{url.path.removesuffix('/status.json')}"
-        if request.method != "HEAD":
+        if not url.path.endswith("/status.json"):
             return Response(status=200, body=b"<ListBucketResult/>")
         if uri not in self.checkpoints:
-            return Response(status=404)
-        return Response(status=200, headers={"Last-Modified": format_datetime(self.checkpoints[uri])})
+            return Response(status=404, body=b"<Error><Code>NoSuchKey</Code></Error>")
+        written = self.checkpoints[uri]
+        body = json.dumps({"checkpoint_at": written.isoformat()}).encode()
+        return Response(status=200, body=body, headers={"Last-Modified": format_datetime(written)})
 
     # ---- going back
 
