@@ -3,6 +3,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 _SMALL = ("--modes", "eager", "--batch-size", "2", "--warm-up", "1", "--lap", "1", "--laps", "3")
 
 
@@ -17,6 +19,7 @@ def _bench(*arguments: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.long
 def test_the_training_step_is_timed_here_and_now(tmp_path: Path) -> None:
     path = tmp_path / "bench.json"
     done = _bench(*_SMALL, "--json", str(path))

@@ -62,6 +62,7 @@ def test_a_host_that_never_comes_is_named_in_the_failure_file_of_the_others(tmp_
     )
 
 
+@pytest.mark.long
 def test_a_host_that_comes_and_dies_while_ranks_connect_is_named(tmp_path: Path) -> None:
     port = _free_port()
 

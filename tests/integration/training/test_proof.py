@@ -104,6 +104,7 @@ def test_the_proof_finds_out_that_a_resumed_optimizer_has_lost_its_moments(story
     assert story.failed(run, attempts, "drops_the_optimizer") == {"spoiled-same-bits", "spoiled-final-hashes"}
 
 
+@pytest.mark.long
 def test_the_proof_finds_out_that_a_resumed_rank_reads_other_data(story: Story) -> None:
     attempts = story.going_on("shifts_a_rank")
     run = replace(story.stopped, id="spoiled", schedule=story.one_stop)

@@ -5,6 +5,7 @@ import json
 import signal
 from pathlib import Path
 
+import pytest
 import torch
 from safetensors.torch import load_file
 
@@ -25,6 +26,7 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@pytest.mark.long
 def test_killed_then_stopped_then_finished_it_is_bit_for_bit_the_uninterrupted_run(tmp_path: Path) -> None:
     reference, job = Job.under(tmp_path / "reference", *_OPTIONS), Job.under(tmp_path / "job", *_OPTIONS)
     uninterrupted = reference.start()  # beside the first attempt of the other

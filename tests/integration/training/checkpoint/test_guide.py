@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.markdown import blocks, text_of
 
 _ROOT = Path(__file__).parents[4]
@@ -20,6 +22,7 @@ def _run(place: Path, *launcher: str, steps: int) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_the_script_of_the_guide_runs_alone_and_goes_on_with_two_ranks(tmp_path: Path) -> None:
     (script,) = blocks(text_of("docs/training/checkpoints.md"), "python")
     (tmp_path / "script.py").write_text(script.text)
