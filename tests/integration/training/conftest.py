@@ -5,7 +5,7 @@ import pytest
 from training.world import World, joined_world
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")  # no longer: other modules join worlds of their own
 def world() -> Iterator[World]:
     """This process as the one rank."""
     with joined_world({}) as joined:
