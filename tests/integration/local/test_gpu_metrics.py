@@ -63,16 +63,16 @@ def load(twin: RunningTwin, name: str, **fields: Any) -> int:
 def test_a_host_in_training_is_busy_on_all_its_gpus(twin: RunningTwin) -> None:
     since = train(twin, "busy")
     twin.advance(180)
-    assert gpu(twin, "busy/algo-1", since, minutes=3) == [380.0, 380.0, 380.0]
+    assert gpu(twin, "busy/algo-1", since, minutes=3) == pytest.approx([380.0, 380.0, 380.0])
 
 
 def test_a_load_counts_from_its_minute_and_for_its_host_alone(twin: RunningTwin) -> None:
     since = train(twin, "half", hosts=2)
     assert load(twin, "half", host="algo-2", percent=0, from_minute=2) == 200
     twin.advance(240)
-    assert gpu(twin, "half/algo-1", since, minutes=4) == [380.0] * 4
+    assert gpu(twin, "half/algo-1", since, minutes=4) == pytest.approx([380.0] * 4)
     before, first, change, after = gpu(twin, "half/algo-2", since, minutes=4)
-    assert (before, first, after) == (380.0, 380.0, 0.0)
+    assert (before, first, after) == pytest.approx((380.0, 380.0, 0.0))
     assert 0 < change < 380.0, "two minutes of Training were over within this one"
 
 
