@@ -62,9 +62,13 @@ class ApiClient:
         """What would become of a request: violations, its place, its likely start. Stores nothing."""
         return self._call("POST", "/add-job?dry_run=true", request, attempts=ATTEMPTS)
 
-    def job(self, name: str, *, estimate: bool = True) -> Document:
-        """One job; without an estimate of its start the answer costs the server next to nothing."""
-        return self._read(f"/jobs/{_path_name(name)}{'' if estimate else '?estimate=false'}")
+    def job(self, name: str, *, estimate: bool = True, request: bool = False) -> Document:
+        """One job; without an estimate of its start the answer costs the server next to nothing.
+
+        With ``request`` also the CreateTrainingJob request as it was submitted.
+        """
+        asked = {"estimate": None if estimate else "false", "request": "true" if request else None}
+        return self._read(f"/jobs/{_path_name(name)}{_query(asked)}")
 
     def jobs(self, **filters: str | None) -> Document:
         """One page. ``filters`` are the query parameters: state, team, pool, limit, next_token."""
