@@ -1,4 +1,4 @@
-"""docs/operate.md says what the code measures, what the template watches and what is mailed."""
+"""docs/guides/operate.md says what the code measures, what the template watches and what is mailed."""
 
 from trainmaster.errands import NoticeKind
 from trainmaster.metrics import METRICS, Metric
@@ -7,7 +7,7 @@ from trainmaster.notices.messages import MAILED
 from tests.markdown import codes, table, text_of
 from tests.template.stack import of_type, resources
 
-PAGE = text_of("docs/operate.md")
+PAGE = text_of("docs/guides/operate.md")
 
 
 def _by(metric: Metric) -> str:
