@@ -199,6 +199,7 @@ def test_a_dry_run_stores_nothing(api: Api) -> None:
         "pool": "p5",
         "position": 2,
         "would_preempt": [],
+        "usd_per_hour": 63.296,
         "estimated_cost_usd": 63.3,
         "spot_record": [],
     }
@@ -244,21 +245,35 @@ def test_a_dry_run_of_a_waiting_job_counts_it_once(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "usd"),
+    ("request_", "an_hour", "usd"),
     [
-        pytest.param({"StoppingCondition": {"MaxRuntimeInSeconds": 7200}}, 126.6, id="as long as it may run"),
-        pytest.param({"ResourceConfig": ON_G5 | {"InstanceType": "ml.p6.48xlarge"}}, None, id="no price"),
+        pytest.param(
+            {"StoppingCondition": {"MaxRuntimeInSeconds": 7200}}, 63.296, 126.6, id="as long as it may run"
+        ),
+        pytest.param(
+            {"ResourceConfig": ON_G5 | {"InstanceType": "ml.p6.48xlarge"}}, None, None, id="no price"
+        ),
+        pytest.param(
+            {"ResourceConfig": {**ON_G5, "InstanceType": P5, "InstanceCount": 2}},
+            126.592,
+            126.6,
+            id="of all instances together",
+        ),
         pytest.param(
             {"Tags": tag_list({"trainmaster:alternatives": f"{G5}=1 {P5}=1"})},
+            7.09,
             7.09,
             id="in the shape it takes",
         ),
     ],
 )
-def test_a_dry_run_says_what_the_job_may_cost(api: Api, request_: dict[str, Any], usd: float | None) -> None:
+def test_a_dry_run_says_what_the_job_may_cost(
+    api: Api, request_: dict[str, Any], an_hour: float | None, usd: float | None
+) -> None:
     both = {"name": "p5", "capacity": {P5: 2, G5: 1, "ml.p6.48xlarge": 1}}
     api.policies.put({**DOCUMENT, "pools": [both]}, pools=["p5", "g5"], replaces=api.policies.current())
-    assert dry_run(api, body(**request_)).json["estimated_cost_usd"] == usd
+    found = dry_run(api, body(**request_)).json
+    assert (found["usd_per_hour"], found["estimated_cost_usd"]) == (an_hour, usd)
 
 
 def test_a_dry_run_expects_what_the_team_s_last_jobs_of_the_shape_took(api: Api) -> None:

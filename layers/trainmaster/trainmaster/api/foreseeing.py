@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from trainmaster.api.estimating import estimated_start
 from trainmaster.api.places import jobs_ahead, place_behind
@@ -32,13 +33,15 @@ class Foreseen:
     """Whom it would stop; jobs of other teams have no names."""
     start: View | None
     """As of ``estimated_start``."""
+    usd_per_hour: float | None
+    """On-demand price of all its instances together; None: a price is unknown."""
     cost_usd: float | None
     """None: a price is unknown."""
     spot_record: tuple[View, ...]
     """Of each spot shape."""
 
 
-UNFORESEEN = Foreseen(place=NOWHERE, victims=(), start=None, cost_usd=None, spot_record=())
+UNFORESEEN = Foreseen(place=NOWHERE, victims=(), start=None, usd_per_hour=None, cost_usd=None, spot_record=())
 
 
 def foresee(job: Job, pool: PoolPolicy, visit: Visit) -> Foreseen:
@@ -49,11 +52,13 @@ def foresee(job: Job, pool: PoolPolicy, visit: Visit) -> Foreseen:
     decided = plan(snapshot, pool, now=now)
     ahead = jobs_ahead(job, visit.outside.reader)
     look = Look(pool=pool, snapshot=snapshot, decided=decided, at=now)
+    rate = _usd_per_hour(job, _shape(job, decided), snapshot.prices)
     return Foreseen(
         place=place_behind(job, ahead),
         victims=tuple(_victims(job, decided, visit)),
         start=estimated_start(job, Standing(look=look, ahead=ahead), visit),
-        cost_usd=_cost_usd(job, _shape(job, decided), snapshot.prices),
+        usd_per_hour=None if rate is None else float(rate),
+        cost_usd=_cost_usd(job, rate),
         spot_record=spot_chances(job, visit),
     )
 
@@ -89,13 +94,14 @@ def _shape(job: Job, decided: Plan) -> Shape:
     return next(picked, job.shapes[0])
 
 
-def _cost_usd(job: Job, shape: Shape, prices: PriceTable) -> float | None:
+def _usd_per_hour(job: Job, shape: Shape, prices: PriceTable) -> Decimal | None:
+    if job.spec.choice is Choice.SAGEMAKER:
+        return prices.dearest_usd_per_hour(one.vector for one in job.shapes)
+    return prices.vector_usd_per_hour(shape.vector)
+
+
+def _cost_usd(job: Job, usd_per_hour: Decimal | None) -> float | None:
     """For as long as the team's jobs of this shape took lately, else for all of its MaxRuntimeInSeconds."""
-    spec = job.spec
-    length: timedelta = min(spec.predicted or spec.max_runtime, spec.max_runtime)
-    if spec.choice is Choice.SAGEMAKER:
-        rate = prices.dearest_usd_per_hour(one.vector for one in job.shapes)
-    else:
-        rate = prices.vector_usd_per_hour(shape.vector)
-    cents = cost_cents(rate, length)
+    length: timedelta = min(job.spec.predicted or job.spec.max_runtime, job.spec.max_runtime)
+    cents = cost_cents(usd_per_hour, length)
     return None if cents is None else cents / 100

@@ -149,6 +149,7 @@ def _dry_run(visit: Visit, submission: Submission) -> Answer:
         "position": foreseen.place.position,
         "estimated_start": foreseen.start,
         "would_preempt": list(foreseen.victims),
+        "usd_per_hour": foreseen.usd_per_hour,
         "estimated_cost_usd": foreseen.cost_usd,
         "spot_record": list(foreseen.spot_record),
     }
