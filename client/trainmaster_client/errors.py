@@ -8,6 +8,7 @@
   + UnsupportedTrainerError     a ModelTrainer that cannot start its jobs with the launcher
   + ApiUnreachableError         no answer at all: DNS, connection, time-out
   + UnexpectedAnswerError       an answer, but not one of trainmaster's API
+  + LogsUnreadableError         CloudWatch Logs refused, or gave no answer
   + MalformedViewError          a job described as this client does not know
   + RefusedError                the API answered with a problem
     - InvalidRequestError       400, 413
@@ -74,6 +75,14 @@ class UnexpectedAnswerError(TrainmasterClientError):
         super().__init__(
             f"{api_url} answered, but not like trainmaster's API: {what}. Is the URL right, with the stage "
             "at its end, and is there a proxy in between?"
+        )
+
+
+class LogsUnreadableError(TrainmasterClientError):
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"Cannot read the logs of training jobs: {why} Needed are logs:DescribeLogStreams and "
+            "logs:GetLogEvents on the log group /aws/sagemaker/TrainingJobs."
         )
 
 

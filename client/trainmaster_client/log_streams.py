@@ -1,0 +1,116 @@
+"""The log streams of one training job, and pages of their lines, as CloudWatch Logs keeps them.
+
+Each host of a training job writes to streams ``<training job name>/algo-<n>-<epoch>``: one, or after a spot
+interruption another one beside it. (Source: SageMaker guide, "Log groups and streams that SageMaker sends".)
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from trainmaster_client.errors import LogsUnreadableError
+
+LOG_GROUP = "/aws/sagemaker/TrainingJobs"
+HOST_PREFIX = "algo-"
+
+_NAME = re.compile(r"[^/]+/(?P<host>algo-(?P<number>\d+))-(?P<begun>\d+)")
+_NOT_THERE = "ResourceNotFoundException"
+"""No group before the first training job of a region, no stream before the first line."""
+
+Event = Mapping[str, Any]
+"""``timestamp`` in milliseconds since 1970, ``message``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogStream:
+    name: str
+    host: str
+    order: tuple[int, int]
+    """Hosts by number; of one host the stream that began first."""
+
+    @classmethod
+    def parse(cls, name: str) -> Self | None:
+        """None for a stream that no host writes."""
+        found = _NAME.fullmatch(name)
+        if found is None:
+            return None
+        return cls(name=name, host=found["host"], order=(int(found["number"]), int(found["begun"])))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    events: list[Event]
+    forward: str | None
+    backward: str | None
+
+
+class LogStreams:
+    """Reads with one boto3 client for CloudWatch Logs, which retries what is throttled.
+
+    Raises LogsUnreadableError.
+    """
+
+    def __init__(self, logs_client: Any) -> None:  # noqa: ANN401  boto3 makes its clients at run time
+        self._client = logs_client
+
+    def of(self, training_job_name: str) -> list[LogStream]:
+        """Host by host; none before the first line."""
+        found: list[LogStream | None] = []
+        request: dict[str, str] = {}
+        while True:
+            answer = self._call(
+                "describe_log_streams", logStreamNamePrefix=f"{training_job_name}/", **request
+            )
+            found += [LogStream.parse(one["logStreamName"]) for one in answer.get("logStreams") or ()]
+            if not answer.get("nextToken"):
+                return in_order(stream for stream in found if stream)
+            request = {"nextToken": answer["nextToken"]}
+
+    def next_page(self, stream: str, token: str | None, *, since_ms: int | None = None) -> Page:
+        """What follows ``token``, from the beginning without one. Empty only where nothing follows now.
+
+        CloudWatch may answer with an empty page before the end: then the next one is asked for at once.
+        """
+        while True:
+            page = self._page(stream, token, since_ms, from_head=True)
+            if page.events or page.forward in {token, None}:
+                return page
+            token = page.forward
+
+    def last_page(self, stream: str, *, limit: int, since_ms: int | None = None) -> Page:
+        """The newest lines, at most ``limit`` (10,000 and 1 MB are CloudWatch's own limits)."""
+        return self._page(stream, None, since_ms, from_head=False, limit=limit)
+
+    def _page(
+        self, stream: str, token: str | None, since_ms: int | None, *, from_head: bool, **options: int
+    ) -> Page:
+        given = {"nextToken": token, "startTime": since_ms, **options}
+        answer = self._call(
+            "get_log_events",
+            logStreamName=stream,
+            startFromHead=from_head,
+            **{key: value for key, value in given.items() if value is not None},
+        )
+        return Page(
+            events=answer.get("events") or [],
+            forward=answer.get("nextForwardToken"),
+            backward=answer.get("nextBackwardToken"),
+        )
+
+    def _call(self, operation: str, **request: Any) -> dict[str, Any]:  # noqa: ANN401  boto3's
+        try:
+            answer: dict[str, Any] = getattr(self._client, operation)(logGroupName=LOG_GROUP, **request)
+        except ClientError as error:
+            if error.response["Error"]["Code"] == _NOT_THERE:
+                return {}
+            raise LogsUnreadableError(f"{error}.") from error
+        except BotoCoreError as error:
+            raise LogsUnreadableError(f"{error}.") from error
+        return answer
+
+
+def in_order(streams: Iterable[LogStream]) -> list[LogStream]:
+    return sorted(streams, key=lambda stream: stream.order)

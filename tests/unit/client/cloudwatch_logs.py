@@ -1,0 +1,63 @@
+"""CloudWatch Logs in this process: streams of training jobs, filled by a test."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+
+GROUP = "/aws/sagemaker/TrainingJobs"
+NOON = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
+"""moto refuses lines that are older than two weeks."""
+
+
+class TrainingLogs:
+    """Counts the calls, so that a test can say how many were needed."""
+
+    def __init__(self) -> None:
+        self.client: Any = boto3.client("logs", "us-east-1")
+        self.calls: list[str] = []
+        self.client.meta.events.register("before-call.cloudwatch-logs.*", self._count)
+
+    def write(self, stream: str, *lines: tuple[int, str]) -> None:
+        """(seconds after noon, text)."""
+        exists = self.client.exceptions.ResourceAlreadyExistsException
+        for create, names in (
+            (self.client.create_log_group, {"logGroupName": GROUP}),
+            (self.client.create_log_stream, {"logGroupName": GROUP, "logStreamName": stream}),
+        ):
+            try:
+                create(**names)
+            except exists:
+                continue
+        self.client.put_log_events(
+            logGroupName=GROUP,
+            logStreamName=stream,
+            logEvents=[{"timestamp": ms(second), "message": text} for second, text in lines],
+        )
+        self.calls.clear()
+
+    def _count(self, model: Any, **_: Any) -> None:
+        self.calls.append(model.name)
+
+
+def ms(second: int) -> int:
+    return int((NOON + timedelta(seconds=second)).timestamp() * 1000)
+
+
+def job(*attempts: str | None, ended: Iterable[int] = ()) -> dict[str, Any]:
+    """A job as the API answers it, whose attempts have these training job names."""
+    over = set(ended)
+    return {
+        "name": "job1",
+        "state": "running",
+        "instances": {"ml.p5.48xlarge": 1},
+        "attempts": [
+            {
+                "attempt": number,
+                "training_job_name": name,
+                "ended_at": "2026-11-21T01:00:00Z" if number in over else None,
+            }
+            for number, name in enumerate(attempts)
+        ],
+    }
