@@ -25,6 +25,31 @@ def test_a_job_tells_its_story(api: Api) -> None:
     assert view["estimated_start"].keys() == {"p50", "p90"}
 
 
+def test_the_request_comes_as_it_was_submitted_by_the_name_of_any_attempt_and_only_when_asked(
+    api: Api,
+) -> None:
+    api.submit("a", Environment={"STEPS": "3"})
+    again = api.end("a", JobState.PREEMPTED)
+    api.change("a", claimed(again, "a-r1-0a1b2c", now=api.now))
+    for name in ("a", "a-r1-0a1b2c"):
+        asked = api.call("GET", f"/jobs/{name}", query={"request": "true", "estimate": "false"}).json
+        assert asked["request"]["TrainingJobName"] == "a"
+        assert asked["request"]["Environment"] == {"STEPS": "3"}
+        assert asked["estimated_start"] is None
+    assert "request" not in api.get("/jobs/a").json
+
+
+def test_the_request_is_shown_to_its_team_alone(api: Api) -> None:
+    api.submit("a")
+    assert api.call("GET", "/jobs/a", user=BOB, query={"request": "true"}).status == 404
+
+
+def test_each_parameter_that_is_neither_true_nor_false_is_named(api: Api) -> None:
+    api.submit("a")
+    refused = api.call("GET", "/jobs/a", query={"request": "yes", "estimate": "no"})
+    assert (refused.status, refused.fields) == (400, ["query.request", "query.estimate"])
+
+
 def test_a_job_is_found_by_the_name_of_any_attempt(api: Api) -> None:
     api.submit("a")
     again = api.end("a", JobState.PREEMPTED)

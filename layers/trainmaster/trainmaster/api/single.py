@@ -7,7 +7,7 @@ from trainmaster.api.estimating import estimated_start
 from trainmaster.api.one_job import change_job, find_job, refuse_final
 from trainmaster.api.ringing import ring
 from trainmaster.api.surroundings import standing_of, surroundings_of
-from trainmaster.api.visit import Answer, Visit, flag
+from trainmaster.api.visit import Answer, Visit, flags
 from trainmaster.jobs import (
     Job,
     JobState,
@@ -19,14 +19,19 @@ from trainmaster.views import Surroundings, job_view
 
 
 def show_job(visit: Visit, name: str) -> Answer:
-    """``estimate=false`` spares up to two seconds of CPU, for those who ask again and again."""
-    estimates = flag(visit.call, "estimate", default=True)
+    """``estimate=false`` spares up to two seconds of CPU, for those who ask again and again.
+
+    ``request=true`` adds the CreateTrainingJob request as it was submitted, which is one more read.
+    """
+    asked = flags(visit.call, estimate=True, request=False)
     job = find_job(visit, name)
     attempts, history = visit.outside.reader.story(job)
     standing = standing_of(job, visit)
     around = surroundings_of(job, standing, visit, latest=attempts[-1] if attempts else None)
-    story = story_view(attempts, history, estimated_start(job, standing, visit) if estimates else None)
-    return Answer(status=HTTPStatus.OK, body=job_view(job, around) | story)
+    estimate = estimated_start(job, standing, visit) if asked["estimate"] else None
+    request = {"request": visit.outside.reader.request(job.name)} if asked["request"] else {}
+    body = job_view(job, around) | story_view(attempts, history, estimate) | request
+    return Answer(status=HTTPStatus.OK, body=body)
 
 
 def cancel_job(visit: Visit, name: str) -> Answer:

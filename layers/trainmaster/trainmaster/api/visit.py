@@ -79,11 +79,16 @@ class Call:
 
 def flag(call: Call, name: str, *, default: bool) -> bool:
     """The one parameter that a call takes, true or false. Raises InvalidRequestError."""
-    value = call.parameters(name).get(name)
-    if value in {None, "true", "false"}:
-        return default if value is None else value == "true"
-    error = FieldError(field=f"query.{name}", message="is neither true nor false", hint="write true or false")
-    raise invalid([error])
+    return flags(call, **{name: default})[name]
+
+
+def flags(call: Call, **defaults: bool) -> dict[str, bool]:
+    """The parameters that a call takes, each true or false. Raises InvalidRequestError."""
+    given = call.parameters(*defaults)
+    errors = [_no_flag(name) for name, value in given.items() if value not in {"true", "false"}]
+    if errors:
+        raise invalid(errors)
+    return defaults | {name: value == "true" for name, value in given.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +149,12 @@ def enter_as_admin(call: Call, outside: Outside) -> Visit:
 def _unknown(name: str, allowed: tuple[str, ...]) -> FieldError:
     hint = f"use {', '.join(allowed)}" if allowed else "this call takes none"
     return FieldError(field=path_text(("query", name)), message="unknown parameter", hint=hint)
+
+
+def _no_flag(name: str) -> FieldError:
+    return FieldError(
+        field=path_text(("query", name)), message="is neither true nor false", hint="write true or false"
+    )
 
 
 def _repeated(name: str) -> FieldError:
