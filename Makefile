@@ -7,7 +7,7 @@ export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-governance demo-training test test-long check fmt lock build deploy clean
+.PHONY: help setup demo demo-governance demo-training test test-long check fmt lock docs build deploy clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -39,13 +39,14 @@ test: setup ## the tests, in a few minutes; ends with pytest's summary
 test-long: setup ## what takes longer: builds, whole demos, many schedules
 	$(PYTEST) -m long
 
-check: setup ## format, lint, types, import contract, template; reads only
+check: setup ## format, lint, types, import contract, template, documents; reads only
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/cfn-lint template.yaml
 	$(BIN)/sam validate --lint --region us-east-1
+	site=$$(mktemp -d); $(BIN)/mkdocs build --site-dir $$site; status=$$?; rm -r $$site; exit $$status
 
 fmt: setup ## write what `make check` wants of format and imports
 	$(BIN)/ruff format .
@@ -53,6 +54,9 @@ fmt: setup ## write what `make check` wants of format and imports
 
 lock: ## requirements.lock from requirements.in (needs uv)
 	uv pip compile requirements.in --override requirements.override --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o requirements.lock
+
+docs: setup ## the documents as a site in build/site; strict: a wrong link fails it
+	$(BIN)/mkdocs build
 
 build: setup ## what `sam deploy` uploads: five functions and one layer for arm64
 	LAYER_PYTHON=$(CURDIR)/$(BIN)/python $(BIN)/sam build

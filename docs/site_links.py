@@ -1,7 +1,7 @@
 """Links of the site: what a document links to outside of docs/ becomes a part of the site.
 
-On a git host every relative link works. mkdocs knows docs/ alone, so each file outside of it that some document
-links to is taken along, below repository/, and the links are written anew. No address of a host is needed.
+On a git host every relative link works. mkdocs knows docs/ alone, so each file outside of it that some
+document links to is taken along, below repository/, and the links are written anew. No address is needed.
 """
 
 import os.path
@@ -46,7 +46,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
     here = origin(page.file.src_uri)
     folder = PurePosixPath(page.file.src_uri).parent
 
