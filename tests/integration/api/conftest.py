@@ -10,7 +10,7 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
-from trainmaster import ending, lifecycle
+from trainmaster import __version__, ending, lifecycle
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
 from trainmaster.api import Outside, build_api
 from trainmaster.ends import End
@@ -150,6 +150,7 @@ class Api:
         }
         answer = self.handle(whole | event, None)
         headers = {name: values[0] for name, values in answer["multiValueHeaders"].items()}
+        assert headers.pop("trainmaster-version") == __version__
         return Answer(
             status=answer["statusCode"],
             content_type=headers.pop("Content-Type"),

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 
+from trainmaster import __version__
 from trainmaster.api.listing import list_jobs
 from trainmaster.api.patching import patch_job
 from trainmaster.api.policies import put_paused, put_policy, show_policy
@@ -20,6 +21,8 @@ from trainmaster.errors import TrainmasterError
 
 Handler: TypeAlias = Callable[[dict[str, Any], Any], dict[str, Any]]
 """Proxy event and Lambda context in, proxy answer out."""
+
+VERSION_HEADER = "trainmaster-version"
 
 
 def build_api(outside: Outside) -> Handler:
@@ -45,7 +48,7 @@ def build_api(outside: Outside) -> Handler:
     app.get("/policy")(lambda: _response(show_policy(admin_visit())))
     app.put("/policy")(lambda: _response(put_policy(admin_visit())))
     app.put("/policy/paused")(lambda: _response(put_paused(admin_visit())))
-    return app.resolve
+    return lambda event, context: _with_version(app.resolve(event, context))
 
 
 def _call(event: dict[str, Any]) -> Call:
@@ -61,3 +64,9 @@ def _call(event: dict[str, Any]) -> Call:
 
 def _response(answer: Answer) -> Response[str]:
     return Response(answer.status.value, "application/json", json.dumps(answer.body))
+
+
+def _with_version(answer: dict[str, Any]) -> dict[str, Any]:
+    """So that a client can tell whether it is as new as the stack."""
+    answer["multiValueHeaders"][VERSION_HEADER] = [__version__]
+    return answer
