@@ -44,7 +44,6 @@ class LogStream:
 class Page:
     events: list[Event]
     forward: str | None
-    backward: str | None
 
 
 class LogStreams:
@@ -69,36 +68,30 @@ class LogStreams:
                 return in_order(stream for stream in found if stream)
             request = {"nextToken": answer["nextToken"]}
 
-    def next_page(self, stream: str, token: str | None, *, since_ms: int | None = None) -> Page:
+    def next_page(self, stream: str, token: str | None, **options: int) -> Page:
         """What follows ``token``, from the beginning without one. Empty only where nothing follows now.
 
         CloudWatch may answer with an empty page before the end: then the next one is asked for at once.
+
+        Args:
+            stream: Its name.
+            token: ``forward`` of the page before.
+            options: GetLogEvents' own: startTime, endTime, limit.
         """
         while True:
-            page = self._page(stream, token, since_ms, from_head=True)
+            page = self._page(stream, startFromHead=True, nextToken=token, **options)
             if page.events or page.forward in {token, None}:
                 return page
             token = page.forward
 
-    def last_page(self, stream: str, *, limit: int, since_ms: int | None = None) -> Page:
-        """The newest lines, at most ``limit`` (10,000 and 1 MB are CloudWatch's own limits)."""
-        return self._page(stream, None, since_ms, from_head=False, limit=limit)
+    def last_page(self, stream: str, **options: int) -> Page:
+        """The newest lines, as many as fit into a page: 1 MB and 10,000, or ``limit``."""
+        return self._page(stream, startFromHead=False, **options)
 
-    def _page(
-        self, stream: str, token: str | None, since_ms: int | None, *, from_head: bool, **options: int
-    ) -> Page:
-        given = {"nextToken": token, "startTime": since_ms, **options}
-        answer = self._call(
-            "get_log_events",
-            logStreamName=stream,
-            startFromHead=from_head,
-            **{key: value for key, value in given.items() if value is not None},
-        )
-        return Page(
-            events=answer.get("events") or [],
-            forward=answer.get("nextForwardToken"),
-            backward=answer.get("nextBackwardToken"),
-        )
+    def _page(self, stream: str, **options: str | int | None) -> Page:
+        given = {key: value for key, value in options.items() if value is not None}
+        answer = self._call("get_log_events", logStreamName=stream, **given)
+        return Page(events=answer.get("events") or [], forward=answer.get("nextForwardToken"))
 
     def _call(self, operation: str, **request: Any) -> dict[str, Any]:  # noqa: ANN401  boto3's
         try:

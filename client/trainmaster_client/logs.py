@@ -35,8 +35,9 @@ class Selection:
     """Of what is there at the first look only so many lines, the newest."""
 
     @property
-    def since_ms(self) -> int | None:
-        return None if self.since is None else int(self.since.timestamp() * 1000)
+    def window(self) -> dict[str, int]:
+        """As GetLogEvents takes it."""
+        return {} if self.since is None else {"startTime": int(self.since.timestamp() * 1000)}
 
 
 EVERYTHING = Selection()
@@ -95,9 +96,8 @@ class JobLogs:
 
     def _stream_lines(self, attempt: int, stream: LogStream, reading: _Reading) -> Iterator[LogLine]:
         while True:
-            page = self._streams.next_page(
-                stream.name, reading.tokens.get(stream.name), since_ms=self._selection.since_ms
-            )
+            token = reading.tokens.get(stream.name)
+            page = self._streams.next_page(stream.name, token, **self._selection.window)
             reading.tokens[stream.name] = page.forward
             if not page.events:
                 return
@@ -127,7 +127,7 @@ class JobLogs:
     def _last_lines(
         self, attempt: int, stream: LogStream, reading: _Reading, count: int
     ) -> Iterator[LogLine]:
-        page = self._streams.last_page(stream.name, limit=count, since_ms=self._selection.since_ms)
+        page = self._streams.last_page(stream.name, limit=count, **self._selection.window)
         reading.tokens[stream.name] = page.forward
         yield from (_line(event, attempt, stream) for event in page.events)
 

@@ -56,7 +56,7 @@ def job(*attempts: str | None, ended: Iterable[int] = ()) -> dict[str, Any]:
             {
                 "attempt": number,
                 "training_job_name": name,
-                "ended_at": "2026-11-21T01:00:00Z" if number in over else None,
+                "ended_at": (NOON + timedelta(seconds=5)).isoformat() if number in over else None,
             }
             for number, name in enumerate(attempts)
         ],
