@@ -1,0 +1,55 @@
+"""Our handlers among the events of boto3 clients: each there once, and clients without any of them.
+
+botocore copies a session's handlers into each client that is made from it. So a handler that is registered
+later does not reach a client that exists, and one that a client loses stays with the session.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import boto3
+
+Handler: TypeAlias = Callable[..., Any]
+"""As botocore calls it: with keyword arguments, of which a handler names those it needs."""
+
+_PREFIX = "trainmaster."
+
+
+def register(events: Any, event: str, handler: Handler) -> None:  # noqa: ANN401  botocore's emitters
+    """Instead of what we registered for this event before; the handlers of others stay.
+
+    Args:
+        events: Of a boto3 session, or a client's ``meta.events``.
+        event: As in ``before-call.sagemaker.CreateTrainingJob``.
+        handler: What is called.
+    """
+    events.unregister(event, unique_id=_PREFIX + event)
+    events.register(event, handler, unique_id=_PREFIX + event)
+
+
+def plain_client(boto_session: boto3.Session, service: str, **options: Any) -> Any:  # noqa: ANN401  boto3's
+    """A client that none of our handlers sees: what it asks is asked of AWS.
+
+    ``options`` are those of ``boto3.Session.client``.
+    """
+    client: Any = boto_session.client(service, **options)  # type: ignore[call-overload]
+    for event in HOOKED_EVENTS:
+        client.meta.events.unregister(event, unique_id=_PREFIX + event)
+    return client
+
+
+HOOKED_EVENTS = (
+    "before-call.sagemaker.CreateTrainingJob",
+    "before-call.sagemaker.DescribeTrainingJob",
+    "before-call.sagemaker.StopTrainingJob",
+    "before-call.sagemaker.ListTags",
+    "before-call.sagemaker.CreateHyperParameterTuningJob",
+    "before-call.sagemaker.CreatePipeline",
+    "before-call.sagemaker.UpdatePipeline",
+    "before-call.batch.SubmitServiceJob",
+    "before-call.logs.DescribeLogStreams",
+    "before-call.logs.GetLogEvents",
+    "provide-client-params.cloudwatch.GetMetricStatistics",
+    "after-call.cloudwatch.GetMetricStatistics",
+)
+"""Every event that any module of ours registers a handler for."""
