@@ -7,6 +7,7 @@ from pathlib import Path
 
 from local.clock import TwinClock
 from local.journal import Journal
+from local.namespace import in_namespace, namespaces_refused
 from local.processes import Child, Command
 from local.sagemaker import inputs, script_mode
 from local.sagemaker.capacity import Capacity
@@ -49,7 +50,7 @@ class Container:
         self._outside = outside
         checkpoints = job.spec.checkpoints
         path = checkpoints.local_path if checkpoints else DEFAULT_CHECKPOINT_PATH
-        self.layout = Layout(root=root, checkpoint_path=path)
+        self.layout = Layout(root=root, checkpoint_path=path, is_mounted=job.spec.needs_opt_ml)
         self._mirror = (
             CheckpointMirror(self.layout.checkpoints, checkpoints.location, outside.store)
             if checkpoints
@@ -64,6 +65,12 @@ class Container:
             raise PrepareError(
                 "No images run here: give the job a ContainerEntrypoint, or a script by the hyperparameters "
                 "sagemaker_program and sagemaker_submit_directory"
+            )
+        if self.layout.is_mounted and (why := namespaces_refused()):
+            raise PrepareError(
+                "The SDK v3 starts its jobs with scripts that need /opt/ml itself, and this machine refuses "
+                f"the namespaces that the twin makes one in: {why}. Allow unprivileged user namespaces, or "
+                "give the job a ContainerEntrypoint of its own (use_launcher)"
             )
         inputs.fill(self.layout, spec, self._place, self._outside.store)
         if self._mirror is not None:
@@ -143,6 +150,8 @@ class Container:
             region=self._outside.region,
             given=self._outside.environment(self._job.spec.role_arn),
         )
+        if layout.is_mounted:
+            argv = in_namespace(layout.opt, argv)
         return Command(argv=argv, env=environment, cwd=folder, mark=MARK)
 
     def _note(self, event: str, *, signal: str | None = None, exit_code: int | None = None) -> None:

@@ -24,8 +24,8 @@ from local.sagemaker.spec import Channel, TrainingSpec
 _INHERITED = ("LD_LIBRARY_PATH", "TMPDIR")
 """Without these the interpreter may not start here, or find no place for temporary files."""
 
-MARK = "SM_MODEL_DIR"
-"""A variable whose value no two containers share."""
+MARK = "TRAINMASTER_TWIN_CONTAINER"
+"""A variable whose value no two containers share, by which the twin finds their processes."""
 
 
 def container_environment(
@@ -52,6 +52,7 @@ def container_environment(
         **_channels(channels_of(job.spec, place), layout),
         **_hyperparameters(job.spec, layout),
         **_script(job.spec, place),
+        MARK: str(layout.root),
     }
 
 
@@ -61,12 +62,12 @@ def gpu_count() -> int:
 
 def _folders(layout: Layout) -> dict[str, str]:
     return {
-        MARK: str(layout.model),
-        "SM_INPUT_DIR": str(layout.input),
-        "SM_INPUT_CONFIG_DIR": str(layout.config),
-        "SM_OUTPUT_DIR": str(layout.output),
-        "SM_OUTPUT_DATA_DIR": str(layout.output_data),
-        "SM_CHECKPOINT_DIR": str(layout.checkpoints),
+        "SM_MODEL_DIR": layout.told(layout.model),
+        "SM_INPUT_DIR": layout.told(layout.input),
+        "SM_INPUT_CONFIG_DIR": layout.told(layout.config),
+        "SM_OUTPUT_DIR": layout.told(layout.output),
+        "SM_OUTPUT_DATA_DIR": layout.told(layout.output_data),
+        "SM_CHECKPOINT_DIR": layout.told(layout.checkpoints),
     }
 
 
@@ -98,7 +99,7 @@ def _channels(channels: Sequence[Channel], layout: Layout) -> dict[str, str]:
     return {
         "SM_CHANNELS": json.dumps(names),
         "SM_INPUT_DATA_CONFIG": json.dumps({one.name: dict(one.settings) for one in channels}),
-        **{f"SM_CHANNEL_{_upper(name)}": str(layout.channel(name)) for name in names},
+        **{f"SM_CHANNEL_{_upper(name)}": layout.told(layout.channel(name)) for name in names},
     }
 
 

@@ -41,7 +41,7 @@ def write_config(layout: Layout, spec: TrainingSpec, place: Place) -> None:
         "hyperparameters.json": layout.localized_map(spec.hyperparameters),
         "inputdataconfig.json": {one.name: dict(one.settings) for one in channels_of(spec, place)},
         "resourceconfig.json": resource_config(place),
-        "checkpointconfig.json": {"LocalPath": str(layout.checkpoints)} if spec.checkpoints else {},
+        "checkpointconfig.json": {"LocalPath": layout.told(layout.checkpoints)} if spec.checkpoints else {},
     }
     for name, content in files.items():
         (layout.config / name).write_text(json.dumps(content), encoding="utf-8")

@@ -18,10 +18,16 @@ class Layout:
     root: Path
     checkpoint_path: str = DEFAULT_CHECKPOINT_PATH
     """CheckpointConfig.LocalPath as the request gives it."""
+    is_mounted: bool = False
+    """The container sees ``opt`` as its /opt; else it is told where the folders are here."""
+
+    @property
+    def opt(self) -> Path:
+        return self.root / "opt"
 
     @property
     def ml(self) -> Path:
-        return self.root / "opt" / "ml"
+        return self.opt / "ml"
 
     @property
     def packages(self) -> Path:
@@ -68,9 +74,15 @@ class Layout:
             folder.mkdir(parents=True, exist_ok=True)
         self.channel("").mkdir(exist_ok=True)
 
+    def told(self, path: Path) -> str:
+        """What the container calls a path here."""
+        if self.is_mounted and path.is_relative_to(self.opt):
+            return f"/{path.relative_to(self.root).as_posix()}"
+        return str(path)
+
     def localized(self, text: str) -> str:
-        """The text with every path under /opt/ml, or to the checkpoints, turned into the one here."""
-        return self._paths.sub(lambda found: str(self._inside(found[0])), text)
+        """The text with every path under /opt/ml, or to the checkpoints, as the container calls it."""
+        return self._paths.sub(lambda found: self.told(self._inside(found[0])), text)
 
     def localized_map(self, texts: Mapping[str, str]) -> dict[str, str]:
         return {name: self.localized(text) for name, text in texts.items()}

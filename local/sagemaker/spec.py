@@ -14,6 +14,9 @@ _DEFAULT_MAX_RUNTIME = timedelta(days=1)
 """Source: SageMaker API reference, StoppingCondition."""
 
 
+_SDK_V3_DRIVERS = "/opt/ml/input/data/sm_drivers/"
+"""The SDK's own scripts, in a channel of their own. Source: sagemaker-train 1.27, train/constants.py."""
+
 _HOMOGENEOUS = "homogeneousCluster"
 """What SageMaker calls the group of a cluster of one type in resourceconfig.json."""
 
@@ -59,6 +62,11 @@ class TrainingSpec:
     """How long its instances are kept when it has ended; zero: not at all."""
     max_runtime: timedelta
     max_wait: timedelta | None
+
+    @property
+    def needs_opt_ml(self) -> bool:
+        """The scripts that ModelTrainer of the SDK v3 starts a job with know no other folder."""
+        return any(_SDK_V3_DRIVERS in part for part in self.entrypoint)
 
     @property
     def model_file(self) -> str:
