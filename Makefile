@@ -7,7 +7,7 @@ export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-governance demo-training test test-long check fmt lock docs build deploy clean
+.PHONY: help setup demo demo-governance demo-training test test-long check fmt lock docs build wheel test-wheel deploy clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -61,8 +61,15 @@ docs: setup ## the documents as a site in build/site; strict: a wrong link fails
 build: setup ## what `sam deploy` uploads: five functions and one layer for arm64
 	LAYER_PYTHON=$(CURDIR)/$(BIN)/python $(BIN)/sam build
 
+wheel: setup ## dist/: the wheel that `pip install` takes, and the source distribution
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+
+test-wheel: setup ## the wheel in empty environments, away from here; a minute or two
+	$(PYTEST) -m long tests/e2e/test_wheel.py
+
 deploy: build ## to your AWS account; asks for the parameters
 	$(BIN)/sam deploy --guided
 
 clean: ## everything that was made here
-	rm -rf .venv .aws-sam build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from trainmaster_client.checkout import checkout
+
 SCHEMA = "trainmaster.report/1"
-_ROOT = Path(__file__).parents[2]
 _GIT_TIMEOUT_S = 30.0
 
 
@@ -87,8 +88,11 @@ class Report:
 
 
 def _git(*arguments: str) -> str | None:
-    """None outside a git checkout."""
-    command = ["git", "-C", str(_ROOT), *arguments]
+    """None outside a git checkout; one that an installed wheel happens to lie in is not ours."""
+    root = checkout()
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), *arguments]
     try:
         found = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_TIMEOUT_S, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -1,0 +1,56 @@
+"""``trainmaster training-code``: the training program, or its launcher alone, as a source directory."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trainmaster_client.checkout import checkout
+from trainmaster_client.errors import InvalidArgumentError
+
+_LAUNCHER = Path("launch.py")
+_NOT_FOR_JOBS = frozenset({"__pycache__", "proof", "bench.py"})
+"""Tools of the checkout."""
+
+
+def training_code(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Made if it is not there.")],
+    *,
+    launcher_only: Annotated[
+        bool, typer.Option("--launcher-only", help="launch.py alone, to stand beside a script of your own.")
+    ] = False,
+) -> None:
+    """Copy the training program into a source directory. No file that is there is changed."""
+    source = checkout() / "training"
+    files = [_LAUNCHER] if launcher_only else sorted(_program(source))
+    if taken := [file for file in files if _is_another(folder / file, source / file)]:
+        raise InvalidArgumentError(
+            f"{folder / taken[0]} is there already, and is another file.",
+            hint="Take it away, or name another folder.",
+        )
+    for file in files:
+        _copy(source / file, folder / file)
+    print(f"{folder}: {len(files)} {'file' if len(files) == 1 else 'files'}")
+
+
+def _program(source: Path) -> Iterator[Path]:
+    for path in source.rglob("*.py"):
+        file = path.relative_to(source)
+        if _NOT_FOR_JOBS.isdisjoint(file.parts):
+            yield file
+
+
+def _is_another(there: Path, ours: Path) -> bool:
+    return there.exists() and (not there.is_file() or there.read_bytes() != ours.read_bytes())
+
+
+def _copy(source: Path, target: Path) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"{target} cannot be written: {error.strerror}.", hint="Name another folder."
+        ) from error

@@ -1,0 +1,1 @@
+"""The local twin: an embedded AWS on one port, for the whole stack."""
