@@ -5,7 +5,19 @@ from enum import IntEnum
 
 import typer
 
-from trainmaster_client.cli import changes, jobs, plan, policy, pools, submit, twin, usage, violations, why
+from trainmaster_client.cli import (
+    advise,
+    changes,
+    jobs,
+    plan,
+    policy,
+    pools,
+    submit,
+    twin,
+    usage,
+    violations,
+    why,
+)
 from trainmaster_client.errors import (
     ApiFailedError,
     ApiNotConfiguredError,
@@ -64,6 +76,7 @@ app.command("release")(changes.release)
 app.command("submit")(submit.submit)
 app.command("pools")(pools.pools)
 app.command("plan")(plan.plan)
+app.command("advise")(advise.advise)
 app.command("usage")(usage.usage)
 app.command("violations")(violations.violations)
 app.add_typer(policy.app, name="policy")

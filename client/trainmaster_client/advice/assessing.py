@@ -1,0 +1,169 @@
+"""One shape after the other put before the API as a dry run, with what else is known of it."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from trainmaster.user_options import Alternative
+
+from trainmaster_client.advice.memory_fit import MemoryFit, memory_fit, run_in
+from trainmaster_client.advice.network import network_note
+from trainmaster_client.advice.proposals import proposals
+from trainmaster_client.advice.shapes import (
+    Candidate,
+    Request,
+    Source,
+    asked_for,
+    has_checkpoints,
+    shape_text,
+    subnets_of,
+    with_shapes,
+)
+from trainmaster_client.advice.spot_scores import PlacementScore, SpotScores
+from trainmaster_client.api import ApiClient, Document
+from trainmaster_client.errors import InvalidArgumentError, InvalidRequestError, Problem
+
+_NAME = "TrainingJobName"
+_SUFFIX = "-advised"
+_LONGEST_NAME = 63
+"""SageMaker API reference, CreateTrainingJob, TrainingJobName."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assessment:
+    candidate: Candidate
+    answer: Document
+    """Of the dry run."""
+    score: PlacementScore | None = None
+    """Of spot shapes."""
+    network: str = ""
+    memory: MemoryFit | None = None
+    keeps_checkpoints: bool = False
+
+    @property
+    def is_valid(self) -> bool:
+        return self.answer.get("valid") is True
+
+    @property
+    def is_sound(self) -> bool:
+        """Valid, and nothing that is known speaks against it."""
+        fits = self.memory is None or self.memory.fits
+        return self.is_valid and fits and (self.keeps_checkpoints or not self.candidate.is_spot)
+
+    @property
+    def start(self) -> datetime | None:
+        """As likely as not it starts until then."""
+        estimate = self.answer.get("estimated_start")
+        return datetime.fromisoformat(estimate["p50"]) if isinstance(estimate, Mapping) else None
+
+    @property
+    def cost_usd(self) -> float | None:
+        return self.answer.get("estimated_cost_usd")
+
+    @property
+    def expected_interruptions(self) -> float | None:
+        """0 on demand; None: nobody ran on the type lately."""
+        if not self.candidate.is_spot:
+            return 0.0
+        for record in self.answer.get("spot_record") or ():
+            expected: float | None = record["expected_interruptions"]
+            return expected
+        return None
+
+
+class Assessor:
+    """Args: ``scores`` knows spot capacity; ``tell`` is told which shape is being tried."""
+
+    def __init__(
+        self, api: ApiClient, request: Request, scores: SpotScores, *, tell: Callable[[str], None]
+    ) -> None:
+        self._api = api
+        self._request = _renamed(request)
+        self._scores = scores
+        self._tell = tell
+        self._run = run_in(request)
+        self._subnets = subnets_of(request)
+
+    def assess(self, more: Iterable[Alternative]) -> list[Assessment]:
+        """Of the request's own shapes, then of ``more``, then of what has the same accelerators.
+
+        Raises InvalidRequestError if that is what the API says of every one.
+        """
+        found = [self._assessment(one) for one in self._candidates(more)]
+        refusals = [one for _, one in found if one is not None]
+        if len(refusals) == len(found):
+            raise refusals[0]
+        return [one for one, _ in found]
+
+    def try_shapes(self, shapes: str) -> Document:
+        """The dry run of the request with these alternatives."""
+        return self._api.try_job(with_shapes(self._request, shapes))
+
+    def _candidates(self, more: Iterable[Alternative]) -> Iterator[Candidate]:
+        own, more = asked_for(self._request), tuple(more)
+        like = own[0].shape
+        yield from own
+        if like is None:
+            if more:
+                hint = "Write InstanceType and InstanceCount into ResourceConfig, or leave --shape out."
+                raise InvalidArgumentError(
+                    "The request has no single shape to compare others with.", hint=hint
+                )
+            return
+        seen = {one.shape for one in own}
+        proposed = (self._pinned(one) for one in proposals(like, self._api.pools().get("pools") or ()))
+        for source, shapes in ((Source.OPTION, more), (Source.PROPOSED, proposed)):
+            for shape in shapes:
+                if shape not in seen:
+                    seen.add(shape)
+                    yield Candidate(source=source, shape=shape)
+
+    def _pinned(self, shape: Alternative) -> Alternative:
+        """Spot capacity is a zone's: several spot hosts find it sooner where EC2 has most."""
+        is_spread = shape.count > 1 and len(self._subnets) > 1
+        if not is_spread or not Candidate(source=Source.PROPOSED, shape=shape).is_spot:
+            return shape
+        subnet = self._scores.best_subnet(shape, self._subnets)
+        return Alternative(capacity=shape.capacity, count=shape.count, subnet=subnet)
+
+    def _assessment(self, candidate: Candidate) -> tuple[Assessment, InvalidRequestError | None]:
+        self._tell(str(candidate))
+        answer, refusal = self._tried(candidate)
+        shape = candidate.shape
+        if shape is None:
+            return Assessment(candidate=candidate, answer=answer), refusal
+        found = Assessment(
+            candidate=candidate,
+            answer=answer,
+            score=self._scores.score(shape, self._subnets) if candidate.is_spot else None,
+            network=network_note(shape, self._run),
+            memory=memory_fit(shape, self._run),
+            keeps_checkpoints=has_checkpoints(self._request),
+        )
+        return found, refusal
+
+    def _tried(self, candidate: Candidate) -> tuple[Document, InvalidRequestError | None]:
+        """One shape may make a request invalid, as a subnet does that is none."""
+        try:
+            return self._api.try_job(self._in_shape(candidate)), None
+        except InvalidRequestError as error:
+            return _as_violations(error.problem), error
+
+    def _in_shape(self, candidate: Candidate) -> dict[str, Any]:
+        if candidate.source is Source.REQUEST or candidate.shape is None:
+            return with_shapes(self._request, None)
+        return with_shapes(self._request, shape_text(candidate.shape))
+
+
+def _renamed(request: Request) -> dict[str, Any]:
+    """A job of this very name may wait already; then a dry run of another shape is a conflict."""
+    name = request.get(_NAME)
+    if not isinstance(name, str) or not name:
+        return dict(request)
+    return {**request, _NAME: name[: _LONGEST_NAME - len(_SUFFIX)].rstrip("-") + _SUFFIX}
+
+
+def _as_violations(problem: Problem) -> Document:
+    errors = [{"field": one.field, "message": one.message, "hint": one.hint} for one in problem.errors]
+    return {"valid": False, "violations": errors or [{"field": "", "message": problem.detail}]}

@@ -1,0 +1,107 @@
+"""The shapes that are compared, written as in ``trainmaster:alternatives``, and where each comes from."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from trainmaster.shapes import Capacity, CapacityType
+from trainmaster.user_options import ALTERNATIVES, READERS, Alternative, BadOptionError
+
+from trainmaster_client.errors import InvalidArgumentError
+
+Request = Mapping[str, Any]
+"""A CreateTrainingJob request; nobody has checked it yet."""
+
+AS_REQUESTED = "as requested"
+"""Stands for what one shape cannot say: instance groups, instance preferences."""
+
+
+class Source(StrEnum):
+    REQUEST = "request"
+    TAG = "tag"
+    OPTION = "option"
+    PROPOSED = "proposed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    source: Source
+    shape: Alternative | None
+    """None: the request has no single shape and is tried as it is."""
+
+    def __str__(self) -> str:
+        return AS_REQUESTED if self.shape is None else shape_text(self.shape)
+
+    @property
+    def is_spot(self) -> bool:
+        return self.shape is not None and self.shape.capacity.capacity_type is CapacityType.SPOT
+
+
+def shape_text(shape: Alternative) -> str:
+    """As the tag has it: ``ml.g5.xlarge=4:spot@subnet-0ab1``."""
+    spot = ":spot" if shape.capacity.capacity_type is CapacityType.SPOT else ""
+    subnet = f"@{shape.subnet}" if shape.subnet else ""
+    return f"{shape.capacity.instance_type}={shape.count}{spot}{subnet}"
+
+
+def read_shapes(text: str, *, where: str) -> tuple[Alternative, ...]:
+    """By the API's own rule. Raises InvalidArgumentError."""
+    try:
+        found: tuple[Alternative, ...] = READERS[ALTERNATIVES][1](text)
+    except BadOptionError as error:
+        raise InvalidArgumentError(f"{where}: {text!r} {error.message}:", hint=f"{error.hint}.") from error
+    return found
+
+
+def asked_for(request: Request) -> tuple[Candidate, ...]:
+    """What the request itself would run in; with the tag its ResourceConfig does not count."""
+    tag = alternatives_tag(request)
+    if tag is not None:
+        shapes = read_shapes(tag, where=f"the tag {ALTERNATIVES}")
+        return tuple(Candidate(source=Source.TAG, shape=one) for one in shapes)
+    return (Candidate(source=Source.REQUEST, shape=_own_shape(request)),)
+
+
+def alternatives_tag(request: Request) -> str | None:
+    values = [tag.get("Value") for tag in _tags(request) if tag.get("Key") == ALTERNATIVES]
+    return str(values[0]) if values else None
+
+
+def with_shapes(request: Request, shapes: str | None) -> dict[str, Any]:
+    """The request with this tag in the place of its own; None: with neither."""
+    tags = [tag for tag in request.get("Tags") or () if not _is_alternatives(tag)]
+    tags += [] if shapes is None else [{"Key": ALTERNATIVES, "Value": shapes}]
+    rest = {key: value for key, value in request.items() if key != "Tags"}
+    return {**rest, "Tags": tags} if tags else rest
+
+
+def subnets_of(request: Request) -> tuple[str, ...]:
+    network = request.get("VpcConfig")
+    found = network.get("Subnets") if isinstance(network, Mapping) else None
+    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
+
+
+def has_checkpoints(request: Request) -> bool:
+    return isinstance(request.get("CheckpointConfig"), Mapping)
+
+
+def _own_shape(request: Request) -> Alternative | None:
+    resources = request.get("ResourceConfig")
+    if not isinstance(resources, Mapping):
+        return None
+    instance_type, count = resources.get("InstanceType"), resources.get("InstanceCount")
+    if not isinstance(instance_type, str) or not isinstance(count, int) or count < 1:
+        return None
+    is_spot = request.get("EnableManagedSpotTraining") is True
+    capacity_type = CapacityType.SPOT if is_spot else CapacityType.ON_DEMAND
+    return Alternative(capacity=Capacity(instance_type, capacity_type), count=count, subnet=None)
+
+
+def _tags(request: Request) -> Iterator[Mapping[str, Any]]:
+    tags = request.get("Tags")
+    yield from (tag for tag in tags if isinstance(tag, Mapping)) if isinstance(tags, list) else ()
+
+
+def _is_alternatives(tag: object) -> bool:
+    return isinstance(tag, Mapping) and tag.get("Key") == ALTERNATIVES

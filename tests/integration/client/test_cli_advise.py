@@ -1,0 +1,226 @@
+"""``trainmaster advise`` against a fake API, and once against the twin's."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trainmaster_client.advice.spot_scores import PlacementScore
+
+from tests.integration.client.command import Trainmaster
+from tests.integration.client.fake_api import FakeApi, Scripted, problem
+
+REQUEST = {
+    "TrainingJobName": "job1",
+    "ResourceConfig": {"InstanceType": "ml.g5.12xlarge", "InstanceCount": 1, "VolumeSizeInGB": 50},
+    "CheckpointConfig": {"S3Uri": "s3://bucket/job1"},
+}
+POOLS = {"pools": [{"name": "gpu", "capacity": {"ml.g5.12xlarge": 2}, "spot_capacity": {"ml.g5.xlarge": 8}}]}
+ANSWER: dict[str, Any] = {
+    "valid": True,
+    "violations": [],
+    "pool": "gpu",
+    "position": 1,
+    "estimated_start": {"p50": "2026-11-21T02:00:00Z", "p90": "2026-11-21T03:00:00Z"},
+    "would_preempt": [],
+    "usd_per_hour": 7.09,
+    "estimated_cost_usd": 14.18,
+    "spot_record": [],
+}
+SPOT = ANSWER | {
+    "estimated_start": {"p50": "2026-11-21T01:00:00Z", "p90": "2026-11-21T01:30:00Z"},
+    "would_preempt": ["low", None],
+    "usd_per_hour": 5.632,
+    "estimated_cost_usd": 11.27,
+    "spot_record": [{"instance_type": "ml.g5.xlarge", "expected_interruptions": 1.25}],
+}
+REFUSED = ANSWER | {
+    "valid": False,
+    "violations": [
+        {"field": "ResourceConfig", "message": "asks for 9", "hint": "ask for 8", "rule": "never-fits"}
+    ],
+}
+
+
+class NoScores:
+    """Of a caller who may not ask EC2."""
+
+    def __init__(self, _session: object) -> None:
+        pass
+
+    def score(self, _shape: object, _subnets: object) -> PlacementScore:
+        return PlacementScore(score=None, where="", unknown="UnauthorizedOperation")
+
+
+@pytest.fixture(autouse=True)
+def no_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trainmaster_client.cli.advise.SpotScores", NoScores)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(REQUEST))
+    return str(path)
+
+
+def script(api: FakeApi, *answers: Any) -> None:
+    api.script("GET", "/pools", Scripted(document=POOLS))
+    found = [one if isinstance(one, Scripted) else Scripted(document=one) for one in answers]
+    api.script("POST", "/add-job", *found)
+
+
+def tried(api: FakeApi) -> list[tuple[str, list[dict[str, str]]]]:
+    """Name and tags of each dry run."""
+    posts = [one for one in api.received if one.method == "POST"]
+    assert all(one.query == {"dry_run": ["true"]} for one in posts)
+    bodies = [json.loads(one.body) for one in posts]
+    return [(body["TrainingJobName"], body.get("Tags", [])) for body in bodies]
+
+
+def shapes(value: str) -> list[dict[str, str]]:
+    return [{"Key": "trainmaster:alternatives", "Value": value}]
+
+
+def test_each_shape_is_tried_the_best_is_named_and_its_tag_is_tried_too(
+    trainmaster: Trainmaster, api: FakeApi, file: str
+) -> None:
+    script(api, ANSWER, SPOT, SPOT)
+    ran = trainmaster("advise", file)
+    assert (ran.code, ran.err) == (0, "")
+    assert tried(api) == [
+        ("job1-advised", []),
+        ("job1-advised", shapes("ml.g5.xlarge=4:spot")),
+        ("job1-advised", shapes("ml.g5.xlarge=4:spot ml.g5.12xlarge=1")),
+    ]
+    assert ran.out.splitlines() == [
+        "1. ml.g5.xlarge=4:spot (proposed: the same accelerators)",
+        "   5.63 USD an hour at most, about 11.27 for the job",
+        "   Likely start: 2026-11-21T01:00:00Z, in 9 of 10 cases by 2026-11-21T01:30:00Z",
+        "   would preempt low, a job of another team",
+        "   spot placement score: not known: UnauthorizedOperation",
+        "   interruptions: 1.25 to be expected, as things went lately",
+        "   4 hosts without EFA: each step waits for a slower network",
+        "2. ml.g5.12xlarge=1 (as the request has it)",
+        "   7.09 USD an hour, about 14.18 for the job",
+        "   Likely start: 2026-11-21T02:00:00Z, in 9 of 10 cases by 2026-11-21T03:00:00Z",
+        "   one host: nothing goes over a network",
+        "Starts and costs are estimates; in another shape the same work may take another time.",
+        "Costs: as long as such jobs of the team took lately, else MaxRuntimeInSeconds; spot bills less.",
+        "Recommended: ml.g5.xlarge=4:spot: it is likely to start first; it would stop 2 running.",
+        "The first of these that fits is taken, with the tag (tried, it is valid):",
+        "  trainmaster:alternatives=ml.g5.xlarge=4:spot ml.g5.12xlarge=1",
+    ]
+
+
+def test_shapes_of_the_command_line_are_compared_and_the_order_is_chosen(
+    trainmaster: Trainmaster, api: FakeApi, file: str
+) -> None:
+    """What is asked for twice is tried once."""
+    script(api, ANSWER, ANSWER | {"estimated_cost_usd": 5.0}, SPOT, ANSWER)
+    ran = trainmaster(
+        "advise", file, "--by", "cost", "--shape", "ml.g5.12xlarge=2", "--shape", "ml.g5.12xlarge=1", "--json"
+    )
+    found = json.loads(ran.out)
+    assert [one["shape"] for one in found["shapes"]] == [
+        "ml.g5.12xlarge=2",
+        "ml.g5.xlarge=4:spot",
+        "ml.g5.12xlarge=1",
+    ]
+    assert [one["source"] for one in found["shapes"]] == ["option", "proposed", "request"]
+    assert found["recommended"] == {
+        "shape": "ml.g5.12xlarge=2",
+        "why": "it is likely to cost least; nobody is stopped for it",
+    }
+    assert found["tag"]["Value"] == "ml.g5.12xlarge=2 ml.g5.xlarge=4:spot ml.g5.12xlarge=1"
+    assert found["shapes"][1]["placement_score"]["unknown"] == "UnauthorizedOperation"
+
+
+def test_when_every_shape_is_refused_the_exit_code_says_so(
+    trainmaster: Trainmaster, api: FakeApi, file: str
+) -> None:
+    script(api, REFUSED)
+    ran = trainmaster("advise", file)
+    assert ran.code == 1
+    assert "     ResourceConfig: asks for 9 [never-fits]; ask for 8" in ran.out.splitlines()
+    assert ran.out.splitlines()[-1] == "None of them is valid: the job would be refused."
+
+
+def test_a_tag_that_is_refused_is_not_recommended(trainmaster: Trainmaster, api: FakeApi, file: str) -> None:
+    script(api, ANSWER, SPOT, REFUSED)
+    assert "Together in one tag they are refused:" in trainmaster("advise", file).out
+    script(api, ANSWER, SPOT, REFUSED)
+    assert json.loads(trainmaster("advise", file, "--json").out)["tag"] is None
+
+
+def test_a_shape_that_makes_the_request_invalid_is_told_beside_the_others(
+    trainmaster: Trainmaster, api: FakeApi, file: str
+) -> None:
+    error = {"field": "Tags[0].Value", "message": "names no subnet", "hint": "name one"}
+    script(api, ANSWER, problem(400, "Not valid", "one mistake", error), ANSWER)
+    ran = trainmaster("advise", file)
+    assert ran.code == 0
+    assert "     Tags[0].Value: names no subnet; name one" in ran.out.splitlines()
+
+
+def test_a_request_that_is_invalid_in_every_shape_is_an_error(
+    trainmaster: Trainmaster, api: FakeApi, file: str
+) -> None:
+    script(api, problem(400, "Not valid", "RoleArn is required"))
+    ran = trainmaster("advise", file)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == "trainmaster: Not valid (400): RoleArn is required\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "arguments", "said"),
+    [
+        pytest.param(
+            {}, ["--shape", "ml.g5.xlarge"], "--shape: 'ml.g5.xlarge' is not a list of shapes", id="shape"
+        ),
+        pytest.param(
+            {"Tags": shapes("four GPUs")}, [], "the tag trainmaster:alternatives: 'four GPUs'", id="the tag"
+        ),
+        pytest.param(
+            {"ResourceConfig": {"InstanceGroups": []}},
+            ["--shape", "ml.g5.xlarge=4"],
+            "The request has no single shape to compare others with.",
+            id="groups cannot be compared",
+        ),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(
+    trainmaster: Trainmaster,
+    api: FakeApi,
+    tmp_path: Path,
+    changes: dict[str, Any],
+    arguments: list[str],
+    said: str,
+) -> None:
+    script(api, ANSWER)
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(REQUEST | changes))
+    ran = trainmaster("advise", str(path), *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+def test_a_request_with_groups_is_tried_as_it_is(
+    trainmaster: Trainmaster, api: FakeApi, tmp_path: Path
+) -> None:
+    script(api, ANSWER)
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(REQUEST | {"ResourceConfig": {"InstanceGroups": []}}))
+    ran = trainmaster("advise", str(path))
+    assert ran.code == 0
+    assert ran.out.splitlines()[0] == "1. as requested (as the request has it)"
+    assert "trainmaster:alternatives" not in ran.out
+
+
+def test_an_answer_that_is_none_of_the_api_s_is_told_without_a_traceback(
+    trainmaster: Trainmaster, api: FakeApi, file: str
+) -> None:
+    script(api, ANSWER | {"estimated_start": {"soon": True}})
+    ran = trainmaster("advise", file)
+    assert (ran.code, ran.out) == (1, "")
+    assert "KeyError: 'p50'" in ran.err
