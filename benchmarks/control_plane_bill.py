@@ -1,0 +1,83 @@
+"""What calls of the control plane cost: counts times list prices of us-east-1, in USD."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+GB_SECONDS_EACH = Decimal(1)
+"""Of one run of a function: a second at 1,024 MB. Assumed, not measured; some functions have 512 MB."""
+WRITE_UNIT_BYTES = 1024
+TRANSACTION_FACTOR = 2
+"""DynamoDB developer guide: each item of a transaction is written twice."""
+
+
+class Unit(StrEnum):
+    INVOCATIONS = "function runs"
+    WRITE_UNITS = "table write units"
+    READ_UNITS = "table read units"
+    API_CALLS = "API calls"
+    QUEUE_CALLS = "queue calls"
+    EVENTS = "events sent"
+    SCHEDULED = "scheduled runs"
+    ALARM_CALLS = "alarm calls"
+
+
+PRICES: Mapping[Unit, Decimal] = {
+    Unit.INVOCATIONS: Decimal("0.20") / 1_000_000 + GB_SECONDS_EACH * Decimal("0.0000133334"),
+    Unit.WRITE_UNITS: Decimal("0.625") / 1_000_000,
+    Unit.READ_UNITS: Decimal("0.125") / 1_000_000,
+    Unit.API_CALLS: Decimal("3.50") / 1_000_000,
+    Unit.QUEUE_CALLS: Decimal("0.40") / 1_000_000,
+    Unit.EVENTS: Decimal("1.00") / 1_000_000,
+    Unit.SCHEDULED: Decimal("1.00") / 1_000_000,
+    Unit.ALARM_CALLS: Decimal("0.01") / 1_000,
+}
+"""USD each, on demand, without free tiers: the public price pages of Lambda (arm64), DynamoDB, API Gateway
+(REST), SQS, EventBridge, EventBridge Scheduler and CloudWatch. Transcribed by hand."""
+
+_READS = {"GetItem": 1, "Query": 1, "BatchGetItem": 1}
+_UNIT_OF = {
+    "execute-api": Unit.API_CALLS,
+    "sqs": Unit.QUEUE_CALLS,
+    "events": Unit.EVENTS,
+    "cloudwatch": Unit.ALARM_CALLS,
+}
+
+Record = Mapping[str, Any]
+
+
+def units(calls: Iterable[Record], *, invocations: int, scheduled: int, row_bytes: int) -> Counter[Unit]:
+    """What is billed for the calls of a journal.
+
+    Args:
+        calls: Records of kind ``call`` of a twin's journal.
+        invocations: Runs of functions in the same time; the journal does not have them.
+        scheduled: Those of them that the schedule began.
+        row_bytes: The largest row of the table; every write is counted as one of it.
+    """
+    found = Counter({Unit.INVOCATIONS: invocations, Unit.SCHEDULED: scheduled})
+    for call in calls:
+        if call["service"] == "dynamodb":
+            _add_table_call(found, call, math.ceil(row_bytes / WRITE_UNIT_BYTES))
+        elif call["service"] in _UNIT_OF:
+            found[_UNIT_OF[call["service"]]] += 1
+    return found
+
+
+def _add_table_call(found: Counter[Unit], call: Record, row_units: int) -> None:
+    operation = call["operation"]
+    if operation in _READS:
+        found[Unit.READ_UNITS] += _READS[operation]
+    elif operation == "TransactWriteItems":
+        items = json.dumps(call["params"]).count('"TableName"')
+        found[Unit.WRITE_UNITS] += items * TRANSACTION_FACTOR * row_units
+    else:
+        found[Unit.WRITE_UNITS] += row_units
+
+
+def usd(counts: Mapping[Unit, int | Decimal]) -> Decimal:
+    return sum((PRICES[unit] * count for unit, count in counts.items()), Decimal(0))
