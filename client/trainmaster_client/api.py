@@ -5,6 +5,8 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any, TypeAlias
 from urllib.parse import quote, urlencode
 
@@ -13,13 +15,17 @@ import boto3
 from trainmaster_client.errors import (
     ApiUnreachableError,
     FieldProblem,
+    GatewayRefusedError,
     InvalidArgumentError,
     Problem,
+    TrainmasterClientError,
     UnexpectedAnswerError,
     refused,
 )
 from trainmaster_client.printable import printable
-from trainmaster_client.transport import Answer, SignedTransport
+from trainmaster_client.refusals import Answer, document_of, skew_of, trouble_of
+from trainmaster_client.transport import SignedTransport
+from trainmaster_client.troubles import Trouble
 
 Document: TypeAlias = dict[str, Any]
 """A JSON object exactly as the API sent it."""
@@ -27,9 +33,13 @@ Document: TypeAlias = dict[str, Any]
 ATTEMPTS = 3
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 4.0
+PATIENCE_SECONDS = 5
+"""After 429: a shorter Retry-After is waited for, of a longer one the user is told."""
 
 _JOB_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 """SageMaker API reference, CreateTrainingJob, TrainingJobName."""
+_SHOWN = 80
+"""Characters of what is no job name."""
 
 
 class ApiClient:
@@ -118,26 +128,57 @@ class ApiClient:
         body = None if document is None else json.dumps(document).encode()
         for attempt in range(1, attempts):
             answer = self._try(method, path, body)
-            if answer is not None:
+            pause = full_jitter(attempt) if answer is None else _pause_wanted(answer)
+            if answer is not None and pause is None:
                 return self._parsed(answer)
-            self._pause(full_jitter(attempt))
+            self._pause(pause or 0)
         return self._parsed(self._transport.send(method, path, body))
 
     def _try(self, method: str, path: str, body: bytes | None) -> Answer | None:
         """None when another try may help: no answer, or the server's own failure. Never on 4xx."""
         try:
             answer = self._transport.send(method, path, body)
-        except ApiUnreachableError:
+        except ApiUnreachableError as error:
+            if error.trouble in _LASTING:
+                raise
             return None
-        return answer if answer.status < 500 else None  # noqa: PLR2004  5xx
+        return answer if answer.status < HTTPStatus.INTERNAL_SERVER_ERROR else None
 
     def _parsed(self, answer: Answer) -> Document:
-        document = _document(answer.body)
+        document = document_of(answer)
         if answer.status in range(200, 300) and document is not None:
             return document
-        if document is None and answer.status < 500:  # noqa: PLR2004  5xx
-            raise UnexpectedAnswerError(self.api_url, what=_description(answer))
-        raise refused(_problem(answer, document or {}))
+        raise self._error(answer, document)
+
+    def _error(self, answer: Answer, document: Document | None) -> TrainmasterClientError:
+        now = datetime.now(UTC)
+        trouble = trouble_of(answer, now=now)
+        problem = _problem(answer, document or {})
+        if document is None and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            return UnexpectedAnswerError(self.api_url, what=_description(answer))
+        if trouble in _ELSEWHERE:
+            what = f"{problem.detail} ({problem.status})"
+            return UnexpectedAnswerError(self.api_url, what=what, trouble=trouble)
+        if trouble is None or answer.status != HTTPStatus.FORBIDDEN:
+            return refused(problem)
+        skew = skew_of(answer, now=now)
+        measured = f"This machine's clock is {skew}." if skew and trouble is Trouble.CLOCK else ""
+        return GatewayRefusedError(problem, trouble, detail=measured)
+
+
+_LASTING = frozenset({Trouble.HOST_UNKNOWN, Trouble.TLS})
+"""Another try within seconds does not help."""
+_ELSEWHERE = frozenset({Trouble.NOT_THE_API, Trouble.WRONG_STAGE, Trouble.WRONG_ENDPOINT})
+
+
+def _pause_wanted(answer: Answer) -> float | None:
+    """Seconds until the server takes a request that came too soon; None: nothing to wait for, or too long."""
+    if answer.status != HTTPStatus.TOO_MANY_REQUESTS:
+        return None
+    seconds = answer.headers.get("retry-after", "")
+    if not seconds.isdecimal() or int(seconds) > PATIENCE_SECONDS:
+        return None
+    return float(seconds)
 
 
 def full_jitter(attempt: int) -> float:
@@ -161,18 +202,11 @@ def _query(parameters: Mapping[str, str | None]) -> str:
 def _path_name(name: str) -> str:
     """Job names need no encoding; anything else must not become another path."""
     if not _JOB_NAME.fullmatch(name):
+        shown = repr(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}...")
         raise InvalidArgumentError(
-            f"{name!r} is not a job name.", hint="Names are 1 to 63 letters, digits and inner hyphens."
+            f"{shown} is not a job name.", hint="Names are 1 to 63 letters, digits and inner hyphens."
         )
     return name
-
-
-def _document(body: bytes) -> Document | None:
-    try:
-        document = json.loads(body)
-    except ValueError:
-        return None
-    return document if isinstance(document, dict) else None
 
 
 def _problem(answer: Answer, document: Document) -> Problem:
@@ -191,4 +225,6 @@ def _problem(answer: Answer, document: Document) -> Problem:
 
 def _description(answer: Answer) -> str:
     kind = answer.headers.get("content-type", "no content type")
-    return f"status {answer.status} with {kind}, {len(answer.body)} bytes"
+    where = answer.headers.get("location")
+    redirect = f", a redirect to {printable(where)[:200]}" if where else ""
+    return f"status {answer.status} with {printable(kind)}, {len(answer.body)} bytes{redirect}"

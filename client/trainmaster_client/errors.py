@@ -13,6 +13,7 @@
   + RefusedError                the API answered with a problem
     - InvalidRequestError       400, 413
     - ForbiddenError            403
+      . GatewayRefusedError     403 before the API saw the request: keys, signature, clock, rights
     - NotFoundError             404
     - ConflictError             409
     - PolicyViolationError      422
@@ -22,12 +23,19 @@
 
 from dataclasses import dataclass
 
+from trainmaster_client.troubles import ADVICE, Trouble
+
 
 class TrainmasterClientError(Exception):
     """Root of the tree."""
 
+    trouble: Trouble | None = None
+    """Which row of the guide to troubles it is; None where the message alone says what to do."""
+
 
 class ApiNotConfiguredError(TrainmasterClientError):
+    trouble = Trouble.NO_API_URL
+
     def __init__(self, *, variable: str, parameter: str, why: str) -> None:
         super().__init__(
             "No trainmaster API is configured. Looked at: the argument api_url= (not given), "
@@ -37,18 +45,15 @@ class ApiNotConfiguredError(TrainmasterClientError):
 
 
 class InvalidApiUrlError(TrainmasterClientError):
-    def __init__(self, api_url: str) -> None:
-        super().__init__(
-            f"{api_url!r} is not the URL of a trainmaster API. Needed is https://<host>/<stage> without "
-            "query; plain http:// only to this machine."
-        )
+    def __init__(self, api_url: str, *, trouble: Trouble = Trouble.BAD_API_URL) -> None:
+        super().__init__(f"{api_url!r} is not the URL of a trainmaster API. {ADVICE[trouble]}")
+        self.trouble = trouble
 
 
 class CredentialsError(TrainmasterClientError):
-    def __init__(self, why: str) -> None:
-        super().__init__(
-            f"Cannot sign the request: {why} Set up AWS credentials and a region as for the AWS CLI."
-        )
+    def __init__(self, why: str, *, trouble: Trouble = Trouble.CREDENTIALS_UNREADABLE) -> None:
+        super().__init__(f"Cannot sign the request: {why} {ADVICE[trouble].remedy}")
+        self.trouble = trouble
 
 
 class InvalidArgumentError(TrainmasterClientError):
@@ -62,20 +67,16 @@ class UnsupportedTrainerError(TrainmasterClientError):
 
 
 class ApiUnreachableError(TrainmasterClientError):
-    def __init__(self, api_url: str, *, why: str) -> None:
-        super().__init__(
-            f"No answer from trainmaster's API at {api_url}: {why} It is private: is this machine in its "
-            "network (VPN, VPC endpoint), and is the URL right?"
-        )
+    def __init__(self, api_url: str, *, why: str, trouble: Trouble = Trouble.NO_ANSWER) -> None:
+        super().__init__(f"No answer from trainmaster's API at {api_url}: {why} {ADVICE[trouble].remedy}")
         self.api_url = api_url
+        self.trouble = trouble
 
 
 class UnexpectedAnswerError(TrainmasterClientError):
-    def __init__(self, api_url: str, *, what: str) -> None:
-        super().__init__(
-            f"{api_url} answered, but not like trainmaster's API: {what}. Is the URL right, with the stage "
-            "at its end, and is there a proxy in between?"
-        )
+    def __init__(self, api_url: str, *, what: str, trouble: Trouble = Trouble.NOT_THE_API) -> None:
+        super().__init__(f"{api_url} answered, but not like trainmaster's API: {what}. {ADVICE[trouble]}")
+        self.trouble = trouble
 
 
 class LogsUnreadableError(TrainmasterClientError):
@@ -141,6 +142,15 @@ class InvalidRequestError(RefusedError):
 
 class ForbiddenError(RefusedError):
     pass
+
+
+class GatewayRefusedError(ForbiddenError):
+    def __init__(self, problem: Problem, trouble: Trouble, *, detail: str = "") -> None:
+        """``detail``: what was measured, a sentence."""
+        super().__init__(problem)
+        parts = [f"{problem}", detail, str(ADVICE[trouble])]
+        self.args = ("\n  ".join(part for part in parts if part),)
+        self.trouble = trouble
 
 
 class NotFoundError(RefusedError):

@@ -103,7 +103,9 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_PATCH = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815  the base class's names
 
     def _send(self, answer: Scripted) -> None:
-        self.send_response(answer.status)
+        self.send_response_only(answer.status)
+        if "Date" not in answer.headers:
+            self.send_header("Date", self.date_time_string())
         kind = "application/json" if answer.status < 400 else "application/problem+json"
         for name, value in {"content-type": kind, **answer.headers}.items():
             self.send_header(name, value)

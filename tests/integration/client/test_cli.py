@@ -178,7 +178,7 @@ def test_a_refused_policy_prints_every_error_with_its_path(
         pytest.param(problem(404, "Not found", "no job job1"), 4, "no job job1", id="no such job: 4"),
         pytest.param(problem(409, "Conflict", "is completed"), 1, "is completed", id="conflict: 1"),
         pytest.param(problem(500, "Internal error", "boom"), 3, "boom", id="the API's failure: 3"),
-        pytest.param(Scripted(raw=b"<html>"), 3, "Is the URL right", id="not the API: 3"),
+        pytest.param(Scripted(raw=b"<html>"), 3, "Something else answers there", id="not the API: 3"),
         pytest.param(Scripted(document={}), 1, "as new as", id="another version: 1"),
     ],
 )
@@ -197,7 +197,7 @@ def test_an_error_is_one_message_on_stderr_and_its_exit_code(
     ("variable", "value", "code", "message"),
     [
         ("TRAINMASTER_API_URL", "http://127.0.0.1:1/prod", 3, "http://127.0.0.1:1/prod"),
-        ("TRAINMASTER_API_URL", "http://example.com/prod", 3, "plain http:// only to this machine"),
+        ("TRAINMASTER_API_URL", "http://example.com/prod", 3, "http:// is for this machine alone"),
         ("AWS_PROFILE", "nobody", 1, "profile (nobody) could not be found"),
     ],
 )

@@ -1,0 +1,227 @@
+"""Everything that can be between a user and the API: one message, the right exit code, no traceback."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from threading import Thread
+
+import boto3
+import pytest
+from trainmaster_client import errors
+from trainmaster_client.api import ApiClient
+
+from tests.integration.client.command import Trainmaster
+from tests.integration.client.fake_api import FakeApi, Scripted, problem
+
+
+def gateway(kind: str, message: str, status: int = 403, **headers: str) -> Scripted:
+    """As API Gateway answers before it asks the function."""
+    return Scripted(
+        status=status,
+        document={"message": message},
+        headers={"content-type": "application/json", "x-amzn-ErrorType": kind, **headers},
+    )
+
+
+def minutes_ago(minutes: float) -> str:
+    return format_datetime(datetime.now(UTC) - timedelta(minutes=minutes), usegmt=True)
+
+
+INVOKE = "User: arn:aws:iam::1:user/a is not authorized to perform: execute-api:Invoke on resource: r"
+EXPIRED = "The security token included in the request is expired"
+MISMATCH = "The request signature we calculated does not match the signature you provided."
+
+ANSWERS = [
+    pytest.param(
+        gateway("ExpiredTokenException", EXPIRED), 1, "The AWS credentials have expired.", id="expired token"
+    ),
+    pytest.param(
+        gateway("UnrecognizedClientException", "The security token included in the request is invalid."),
+        1,
+        "AWS does not know this access key",
+        id="unknown key",
+    ),
+    pytest.param(
+        gateway("InvalidSignatureException", MISMATCH, Date=minutes_ago(0)),
+        1,
+        "Ask trainmaster doctor",
+        id="wrong secret",
+    ),
+    pytest.param(
+        gateway("InvalidSignatureException", "Signature expired", Date=minutes_ago(20)),
+        1,
+        "This machine's clock is 20 minutes ahead of the API's.",
+        id="clock ahead",
+    ),
+    pytest.param(
+        gateway("InvalidSignatureException", "Signature not yet current", Date=minutes_ago(-20)),
+        1,
+        "This machine's clock is 20 minutes behind the API's.",
+        id="clock behind",
+    ),
+    pytest.param(
+        gateway("AccessDeniedException", f"{INVOKE} with an explicit deny"), 1, "VpcEndpointIds", id="denied"
+    ),
+    pytest.param(gateway("AccessDeniedException", INVOKE), 1, "CallerPrincipalArns", id="not a caller"),
+    pytest.param(
+        gateway("MissingAuthenticationTokenException", "Missing Authentication Token"),
+        3,
+        "its end must be the stage",
+        id="wrong stage",
+    ),
+    pytest.param(
+        gateway("ForbiddenException", "Forbidden"), 3, "the endpoint must be in", id="wrong endpoint"
+    ),
+    pytest.param(
+        problem(403, "Forbidden", "no team of the policy lists this caller"),
+        1,
+        "Forbidden (403): no team of the policy lists this caller",
+        id="no team",
+    ),
+    pytest.param(problem(404, "Not found", "there is no job job1"), 4, "there is no job job1", id="404"),
+    pytest.param(problem(409, "Conflict", "job1 has ended: failed"), 1, "job1 has ended: failed", id="409"),
+    pytest.param(gateway("LimitExceededException", "Too Many Requests", 429), 1, "Too Many", id="429"),
+    pytest.param(gateway("X", "Endpoint request timed out", 504), 3, "Endpoint request timed out", id="504"),
+    pytest.param(
+        Scripted(status=302, raw=b"", headers={"location": "https://sign.in/\x1b[2J"}),
+        3,
+        "a redirect to https://sign.in/",
+        id="redirect",
+    ),
+    pytest.param(
+        Scripted(raw=b"<html>sign in</html>", headers={"content-type": "text/html"}),
+        3,
+        "status 200 with text/html, 20 bytes",
+        id="web page",
+    ),
+]
+
+
+@pytest.mark.parametrize(("answer", "code", "says"), ANSWERS)
+def test_the_command_line_says_it_once_and_ends_with_its_code(
+    answer: Scripted, code: int, says: str, trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    api.script("GET", "/jobs/job1", answer)
+    ran = trainmaster("show", "job1")
+    assert (ran.code, ran.out) == (code, "")
+    assert says in ran.err
+    assert ran.err.startswith("trainmaster: ")
+    assert "Traceback" not in ran.err
+    assert len(ran.err.splitlines()) <= 3
+
+
+def test_a_short_wait_after_too_many_requests_is_waited_for(
+    api: FakeApi, boto_session: boto3.Session
+) -> None:
+    busy = problem(429, "Too many requests", "100 a minute")
+    soon = Scripted(status=429, document=busy.document, headers={"Retry-After": "3"})
+    api.script("POST", "/add-job", soon, soon, Scripted(document={"job": {}}))
+    pauses: list[float] = []
+    client = ApiClient(api.url, boto_session, pause=pauses.append)
+    assert client.add_job({}) == {"job": {}}
+    assert pauses == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("retry_after", ["6", "3600", "-1", "soon", ""])
+def test_a_long_one_is_said_at_once(api: FakeApi, boto_session: boto3.Session, retry_after: str) -> None:
+    busy = problem(429, "Too many requests", "100 a minute")
+    api.script(
+        "POST",
+        "/add-job",
+        Scripted(status=429, document=busy.document, headers={"Retry-After": retry_after}),
+    )
+    pauses: list[float] = []
+    with pytest.raises(errors.TooManyRequestsError):
+        ApiClient(api.url, boto_session, pause=pauses.append).add_job({})
+    assert pauses == []
+
+
+def test_a_host_that_no_dns_knows_is_told_at_once(boto_session: boto3.Session) -> None:
+    pauses: list[float] = []
+    with pytest.raises(
+        errors.ApiUnreachableError, match="Compare it with the stack's output ApiUrl"
+    ) as caught:
+        ApiClient("https://api.invalid/prod", boto_session, pause=pauses.append).pools()
+    assert caught.value.trouble == "host-unknown"
+    assert pauses == []  # RFC 6761: "invalid" is never in any DNS
+
+
+@pytest.mark.parametrize(
+    ("environment", "url", "trouble"),
+    [
+        pytest.param({}, "http://127.0.0.1:1/prod", "nothing-listens", id="nothing listens"),
+        pytest.param(
+            {"HTTP_PROXY": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1"},
+            "http://localhost:2/prod",
+            "proxy",
+            id="the proxy is gone",
+        ),
+    ],
+)
+def test_a_network_that_does_not_get_there_is_told_apart(
+    environment: dict[str, str],
+    url: str,
+    trouble: str,
+    boto_session: boto3.Session,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(errors.ApiUnreachableError) as caught:
+        ApiClient(url, boto_session, pause=lambda _: None).pools()
+    assert caught.value.trouble == trouble
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("bundle", [None, "/nonexistent.pem"])
+def test_https_to_a_port_without_tls_is_called_so_and_so_is_a_bundle_that_is_not_there(
+    bundle: str | None, api: FakeApi, boto_session: boto3.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if bundle:
+        monkeypatch.setenv("AWS_CA_BUNDLE", bundle)
+    with pytest.raises(errors.ApiUnreachableError, match="AWS_CA_BUNDLE") as caught:
+        ApiClient(api.url.replace("http:", "https:"), boto_session, pause=lambda _: None).pools()
+    assert caught.value.trouble == "tls"
+
+
+@contextmanager
+def server_that_hangs_up() -> Iterator[int]:
+    """Takes a connection and closes it without a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def hang_up() -> None:
+            try:
+                while True:
+                    connection, _ = server.accept()
+                    connection.close()
+            except OSError:
+                return
+
+        thread = Thread(target=hang_up, daemon=True)
+        thread.start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def test_a_server_that_hangs_up_is_no_answer(boto_session: boto3.Session) -> None:
+    with server_that_hangs_up() as port, pytest.raises(errors.ApiUnreachableError) as caught:
+        ApiClient(f"http://127.0.0.1:{port}/prod", boto_session, pause=lambda _: None).pools()
+    assert caught.value.trouble == "no-answer"
+
+
+@pytest.mark.parametrize(
+    "name", ["a/b", "%2e%2e", "..", "a" * 2048], ids=["slash", "encoded dots", "dots", "2 kB"]
+)
+@pytest.mark.parametrize("command", ["show", "cancel", "why"])
+def test_what_is_no_job_name_is_one_short_line_and_nothing_is_sent(
+    command: str, name: str, trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    ran = trainmaster(command, name)
+    assert (ran.code, ran.out, api.received) == (2, "", [])
+    assert "not a job name" in ran.err
+    assert len(ran.err) < 400
