@@ -12,8 +12,6 @@ import boto3
 Handler: TypeAlias = Callable[..., Any]
 """As botocore calls it: with keyword arguments, of which a handler names those it needs."""
 
-_PREFIX = "trainmaster."
-
 
 def register(events: Any, event: str, handler: Handler) -> None:  # noqa: ANN401  botocore's emitters
     """Instead of what we registered for this event before; the handlers of others stay.
@@ -23,8 +21,8 @@ def register(events: Any, event: str, handler: Handler) -> None:  # noqa: ANN401
         event: As in ``before-call.sagemaker.CreateTrainingJob``.
         handler: What is called.
     """
-    events.unregister(event, unique_id=_PREFIX + event)
-    events.register(event, handler, unique_id=_PREFIX + event)
+    events.unregister(event, unique_id=_id(event))
+    events.register(event, handler, unique_id=_id(event))
 
 
 def plain_client(boto_session: boto3.Session, service: str, **options: Any) -> Any:  # noqa: ANN401  boto3's
@@ -34,8 +32,15 @@ def plain_client(boto_session: boto3.Session, service: str, **options: Any) -> A
     """
     client: Any = boto_session.client(service, **options)  # type: ignore[call-overload]
     for event in HOOKED_EVENTS:
-        client.meta.events.unregister(event, unique_id=_PREFIX + event)
+        client.meta.events.unregister(event, unique_id=_id(event))
     return client
+
+
+def _id(event: str) -> str:
+    """Unlike any other of ours: botocore keeps one handler for an id, whatever its event."""
+    phase, _, rest = event.partition(".")
+    operation = rest.rpartition(".")[2]
+    return f"trainmaster-{operation}" if phase == "before-call" else f"trainmaster-{phase}-{operation}"
 
 
 HOOKED_EVENTS = (
@@ -47,8 +52,8 @@ HOOKED_EVENTS = (
     "before-call.sagemaker.CreatePipeline",
     "before-call.sagemaker.UpdatePipeline",
     "before-call.batch.SubmitServiceJob",
-    "before-call.logs.DescribeLogStreams",
-    "before-call.logs.GetLogEvents",
+    "before-call.cloudwatch-logs.DescribeLogStreams",
+    "before-call.cloudwatch-logs.GetLogEvents",
     "provide-client-params.cloudwatch.GetMetricStatistics",
     "after-call.cloudwatch.GetMetricStatistics",
 )

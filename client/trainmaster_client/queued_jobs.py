@@ -73,14 +73,16 @@ class QueuedJobs:
             self._requests[name] = answer.get("request") or {}
         return self._requests[name]
 
-    def forget(self, name: str) -> None:
-        """To be called when this process submitted or changed the job."""
-        self._known.pop(name, None)
+    def submitted(self, document: Document) -> None:
+        """This process submitted or changed the job: it is known, and asked for again at the next look."""
+        name, now = str(document.get("name")), self._monotonic()
+        before = self._known.get(name)
+        whole = {**((before and before.document) or {}), **document}
+        self._known[name] = _Known(document=whole, at=now, fresh_until=now)
 
     def _keep(self, name: str, document: Document | None) -> Document | None:
         now = self._monotonic()
-        before = self._known.get(name)
-        absence = 0.0 if document else min(LONGEST_ABSENCE_SECONDS, _doubled(before))
+        absence = 0.0 if document else min(LONGEST_ABSENCE_SECONDS, _doubled(self._known.get(name)))
         fresh = FRESH_SECONDS if document else absence
         self._known[name] = _Known(document=document, at=now, fresh_until=now + fresh, absence=absence)
         return document

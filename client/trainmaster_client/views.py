@@ -55,6 +55,8 @@ class Transition:
 class Attempt:
     number: int
     training_job_name: str
+    training_job_arn: str
+    """Empty as long as SageMaker did not say that it has it."""
     status: str
     secondary_status: str
     capacity_type: str
@@ -96,6 +98,7 @@ class Attempt:
         return cls(
             number=int(document["attempt"]),
             training_job_name=printable(document.get("training_job_name")),
+            training_job_arn=printable(document.get("training_job_arn")),
             status=printable(document.get("status")),
             secondary_status=printable(document.get("secondary_status")),
             capacity_type=printable(document.get("capacity_type")),

@@ -1,0 +1,238 @@
+"""The queue behind ``CreateTrainingJob``, for every caller of boto3: SDK v3, SDK v2, scripts.
+
+``install(boto_session)`` hooks clients made from the session afterwards. CreateTrainingJob then submits to
+the queue; DescribeTrainingJob, StopTrainingJob and ListTags of a job in the queue are answered for the job; its
+log streams and training metrics go on over its attempts. All other calls, and jobs that are not in the
+queue, go where they always went. Clients of another region than the API's are left alone.
+"""
+
+import json
+import logging
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+import boto3
+
+from trainmaster_client import logs_hook, metrics_hook
+from trainmaster_client.api import ApiClient, Document, field_problem
+from trainmaster_client.attempt_descriptions import AttemptDescriptions
+from trainmaster_client.botocore_answers import Answer, answered, refusal, refused_as
+from trainmaster_client.bypasses import Bypasses, RoundTheQueueWarning
+from trainmaster_client.client_events import plain_client, register
+from trainmaster_client.description import description
+from trainmaster_client.errors import (
+    ApiUnreachableError,
+    ConflictError,
+    InvalidArgumentError,
+    TrainmasterClientError,
+)
+from trainmaster_client.location import find_api_url
+from trainmaster_client.progress import place_line
+from trainmaster_client.queued_jobs import QueuedJobs
+from trainmaster_client.transport import region_of
+from trainmaster_client.views import JobView, job_view
+
+OnUnreachable: TypeAlias = Literal["raise", "direct"]
+
+_log = logging.getLogger("trainmaster")
+_ARN_KIND = ":training-job/"
+
+
+def install(
+    boto_session: boto3.Session | None = None,
+    *,
+    api_url: str | None = None,
+    on_unreachable: OnUnreachable = "raise",
+) -> None:
+    """Queue what clients start that are made from this session from now on. Said again, the last time counts.
+
+    Refusals are botocore's ClientError: ValidationException (a bad request, or against the policy, every
+    violation in the message), AccessDeniedException, ResourceInUse (the name is taken), ThrottlingException,
+    ServiceUnavailable (no answer from the API).
+
+    Args:
+        boto_session: None: boto3's default session, which ``boto3.client()`` uses.
+        api_url: Else ``TRAINMASTER_API_URL``, else SSM parameter ``/trainmaster/api-url``.
+        on_unreachable: ``direct``: where the API gives no answer, start the training job past the queue, with
+            a RoundTheQueueWarning. It then takes instances that the queue does not count.
+    """
+    session = boto_session or _default_session()
+    hooks_of(session, api_url=api_url, on_unreachable=on_unreachable).register(session.events)
+
+
+def install_on_client(
+    client: Any,  # noqa: ANN401  boto3's
+    boto_session: boto3.Session | None = None,
+    *,
+    api_url: str | None = None,
+    on_unreachable: OnUnreachable = "raise",
+) -> None:
+    """As ``install``, for one client that exists: for SageMaker, CloudWatch or CloudWatch Logs.
+
+    ``boto_session`` signs what is asked of the queue; it should be the one that the client was made from.
+    """
+    session = boto_session or _default_session()
+    hooks_of(session, api_url=api_url, on_unreachable=on_unreachable).register(client.meta.events)
+
+
+def hooks_of(
+    boto_session: boto3.Session, *, api_url: str | None, on_unreachable: OnUnreachable = "raise"
+) -> "QueueHooks":
+    """Raises ApiNotConfiguredError, and InvalidArgumentError for another ``on_unreachable``."""
+    if on_unreachable not in {"raise", "direct"}:
+        raise InvalidArgumentError(
+            f"on_unreachable={on_unreachable!r} is neither.", hint="Say 'raise' or 'direct'."
+        )
+    api = ApiClient(find_api_url(api_url, boto_session), boto_session)
+    return QueueHooks(boto_session, api, is_direct=on_unreachable == "direct")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """What a client was about to ask of SageMaker."""
+
+    body: dict[str, Any]
+    region: str
+    endpoint_url: str
+
+
+class QueueHooks:
+    """The handlers of one caller of one API, and what they know."""
+
+    def __init__(self, boto_session: boto3.Session, api: ApiClient, *, is_direct: bool = False) -> None:
+        self.api = api
+        self.queued = QueuedJobs(api)
+        self._session = boto_session
+        self._region = region_of(urlsplit(api.api_url).hostname or "") or boto_session.region_name
+        self._is_direct = is_direct
+        self._attempts = AttemptDescriptions()
+        self._bypasses = Bypasses()
+        self._clients: dict[tuple[str, str], Any] = {}
+        self._making = threading.Lock()
+        self._names: dict[str, str] = {}
+
+    def register(self, events: Any) -> None:  # noqa: ANN401  botocore's emitters
+        """All handlers, at the events of a boto3 session or of one client."""
+        for operation, handle in (
+            ("CreateTrainingJob", self._create),
+            ("DescribeTrainingJob", self._describe),
+            ("StopTrainingJob", self._stop),
+            ("ListTags", self._list_tags),
+        ):
+            register(events, f"before-call.sagemaker.{operation}", partial(self._handle, handle))
+        self._bypasses.register(events)
+        self.register_readers(events)
+
+    def register_readers(self, events: Any) -> None:  # noqa: ANN401  botocore's emitters
+        """Only what joins logs and metrics of attempts."""
+        logs_hook.register(events, self.queued, partial(plain_client, self._session, "logs"))
+        metrics_hook.register(events, self.queued, partial(plain_client, self._session, "cloudwatch"))
+
+    def submit(self, request: Mapping[str, Any]) -> Document:
+        """The answer of the API, with the job and warnings. Raises what the API client raises."""
+        answer = self.api.add_job(request)
+        self.queued.submitted(answer.get("job") or {})
+        return answer
+
+    def _handle(
+        self,
+        handle: Callable[[_Call], Answer | None],
+        params: Mapping[str, Any],
+        context: Mapping[str, Any],
+        **_: object,
+    ) -> Answer | None:
+        """None: the call goes on to SageMaker."""
+        if context["client_region"] != self._region:
+            return None
+        url = urlsplit(params["url"])
+        call = _Call(
+            body=json.loads(params["body"]),
+            region=context["client_region"],
+            endpoint_url=f"{url.scheme}://{url.netloc}",
+        )
+        try:
+            return handle(call)
+        except ApiUnreachableError as error:
+            return None if self._is_direct else refusal(error)
+        except TrainmasterClientError as error:
+            return refusal(error)
+
+    def _create(self, call: _Call) -> Answer:
+        try:
+            answer = self.submit(call.body)
+        except ApiUnreachableError as error:
+            if self._is_direct:
+                message = f"{call.body['TrainingJobName']} starts past the queue: {error}"
+                warnings.warn(message, RoundTheQueueWarning, stacklevel=2)
+            raise
+        for warning in answer.get("warnings") or ():
+            _log.warning("%s: %s", call.body["TrainingJobName"], field_problem(warning))
+        job = job_view(answer.get("job") or {})
+        _log.info("%s is %s. %s", job.name, job.state, place_line(job) if job.is_waiting else "")
+        return answered({"TrainingJobArn": self._arn(job, call.body, call.region)})
+
+    def _describe(self, call: _Call) -> Answer | None:
+        name = call.body["TrainingJobName"]
+        job = self._job(name)
+        if job is None or job.name != name:
+            return None
+        attempts = self._attempts.of(job, self._client(call))
+        request = {} if attempts else self.queued.request(name)
+        arn = self._arn(job, request, call.region) if not attempts else ""
+        return answered(description(job, request, attempts, arn=arn))
+
+    def _stop(self, call: _Call) -> Answer | None:
+        """Of a name of any attempt: to stop an attempt is to take its job out of the queue."""
+        job = self._job(call.body["TrainingJobName"])
+        if job is None:
+            return None
+        try:
+            self.queued.submitted(self.api.cancel(str(job.name)))
+        except ConflictError as error:
+            return refused_as("ValidationException", error)  # SageMaker's for one that has ended
+        return answered({})
+
+    def _list_tags(self, call: _Call) -> Answer | None:
+        """SageMaker has the tags of what it started; before that they are in the request."""
+        arn = call.body["ResourceArn"]
+        _, kind, tail = arn.partition(_ARN_KIND)
+        name = self._names.get(arn, tail)
+        job = self._job(name) if kind else None
+        if job is None or any(attempt.training_job_arn for attempt in job.attempts):
+            return None
+        return answered({"Tags": self.queued.request(name).get("Tags") or []})
+
+    def _job(self, name: str) -> JobView | None:
+        document = self.queued.find(name)
+        return None if document is None else job_view(document)
+
+    def _arn(self, job: JobView, request: Mapping[str, Any], region: str) -> str:
+        """Of the training job with the submitted name, which its first attempt is or will be."""
+        account = (str(request.get("RoleArn")).split(":") + [""] * 5)[4]
+        partition = self._session.get_partition_for_region(region)
+        arn = f"arn:{partition}:sagemaker:{region}:{account}{_ARN_KIND}{job.name}"
+        self._names[arn] = str(job.name)
+        return arn
+
+    def _client(self, call: _Call) -> Any:  # noqa: ANN401  boto3's
+        """For the region and endpoint that was called. boto3 sessions make one client at a time."""
+        key = (call.region, call.endpoint_url)
+        with self._making:
+            if key not in self._clients:
+                self._clients[key] = plain_client(
+                    self._session, "sagemaker", region_name=call.region, endpoint_url=call.endpoint_url
+                )
+            return self._clients[key]
+
+
+def _default_session() -> boto3.Session:
+    if boto3.DEFAULT_SESSION is None:
+        boto3.setup_default_session()
+    session = boto3.DEFAULT_SESSION
+    assert session is not None
+    return session
