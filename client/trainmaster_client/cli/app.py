@@ -12,6 +12,7 @@ from trainmaster_client.cli import (
     plan,
     policy,
     pools,
+    ssh,
     submit,
     twin,
     usage,
@@ -77,6 +78,7 @@ app.command("submit")(submit.submit)
 app.command("pools")(pools.pools)
 app.command("plan")(plan.plan)
 app.command("advise")(advise.advise)
+app.command("ssh")(ssh.ssh)
 app.command("usage")(usage.usage)
 app.command("violations")(violations.violations)
 app.add_typer(policy.app, name="policy")

@@ -1,0 +1,162 @@
+"""``trainmaster ssh`` with a fake API, a fake SageMaker and a fake AWS CLI."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+
+from tests.integration.client.command import Trainmaster
+from tests.integration.client.fake_api import REGION, FakeApi, Scripted, problem, view
+
+COMMAND = f"aws ssm start-session --target sagemaker-training-job:job1-r1-abc123_algo-1 --region {REGION}"
+RUNNING = view(state="running", attempt=1, training_job_name="job1-r1-abc123")
+DESCRIPTION: dict[str, Any] = {
+    "TrainingJobStatus": "InProgress",
+    "SecondaryStatus": "Training",
+    "RemoteDebugConfig": {"EnableRemoteDebug": True},
+    "ResourceConfig": {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 2},
+    "RoleArn": "arn:aws:iam::111122223333:role/vision-training",
+}
+
+
+class SageMaker:
+    """Describes, or raises."""
+
+    def __init__(self) -> None:
+        self.answer: dict[str, Any] | Exception = DESCRIPTION
+        self.described: list[str] = []
+
+    def describe_training_job(self, **names: str) -> dict[str, Any]:
+        self.described.append(names["TrainingJobName"])
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.fixture
+def sagemaker(monkeypatch: pytest.MonkeyPatch) -> SageMaker:
+    found = SageMaker()
+    monkeypatch.setattr(boto3.Session, "client", lambda _session, service: {"sagemaker": found}[service])
+    return found
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the only programs there are."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return tmp_path
+
+
+def program(folder: Path, name: str, body: str = "") -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+
+
+def script(api: FakeApi, document: dict[str, Any] = RUNNING) -> None:
+    api.script("GET", "/jobs/job1", Scripted(document=document))
+
+
+def test_the_command_for_the_live_attempt_is_printed(
+    trainmaster: Trainmaster, api: FakeApi, sagemaker: SageMaker, tools: Path
+) -> None:
+    """Without any of the programs that it needs: it may be meant for another machine."""
+    script(api)
+    ran = trainmaster("ssh", "job1", "--print")
+    assert (ran.code, ran.out, ran.err) == (0, f"{COMMAND}\n", "")
+    assert sagemaker.described == ["job1-r1-abc123"]
+    found = json.loads(trainmaster("ssh", "job1", "--host", "2", "--json").out)
+    assert found["target"] == "sagemaker-training-job:job1-r1-abc123_algo-2"
+    assert found["command"][:3] == ["aws", "ssm", "start-session"]
+
+
+def test_the_command_is_run_and_its_exit_code_passed_on(
+    trainmaster: Trainmaster, api: FakeApi, sagemaker: SageMaker, tools: Path
+) -> None:
+    script(api)
+    program(tools, "session-manager-plugin")
+    program(tools, "aws", f'echo "aws $@" > {tools}/ran')
+    ran = trainmaster("ssh", "job1")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert (tools / "ran").read_text() == f"{COMMAND}\n"
+
+
+def test_when_aws_refuses_its_codes_are_explained(
+    trainmaster: Trainmaster, api: FakeApi, sagemaker: SageMaker, tools: Path
+) -> None:
+    script(api)
+    program(tools, "session-manager-plugin")
+    program(tools, "aws", "exit 254")
+    ran = trainmaster("ssh", "job1")
+    assert ran.code == 254
+    assert "AccessDeniedException: you need ssm:StartSession" in ran.err
+    assert "TargetNotConnected: the agent in the container" in ran.err
+
+
+def test_programs_that_are_missing_are_named(
+    trainmaster: Trainmaster, api: FakeApi, sagemaker: SageMaker, tools: Path
+) -> None:
+    script(api)
+    program(tools, "aws")
+    ran = trainmaster("ssh", "job1")
+    assert (ran.code, ran.out) == (1, "")
+    (line,) = ran.err.splitlines()
+    assert line.startswith(
+        "trainmaster: no session with job1: session-manager-plugin is not installed, see docs"
+    )
+
+
+def test_a_job_that_waits_has_no_container_and_sagemaker_is_not_asked(
+    trainmaster: Trainmaster, api: FakeApi, sagemaker: SageMaker
+) -> None:
+    script(api, view())
+    ran = trainmaster("ssh", "job1", "--print")
+    assert (ran.code, ran.out, sagemaker.described) == (1, "", [])
+    assert "job1 does not run yet. Waiting, position 3" in ran.err
+
+
+def test_remote_debugging_that_is_off_is_told_with_how_to_turn_it_on(
+    trainmaster: Trainmaster, api: FakeApi, sagemaker: SageMaker
+) -> None:
+    script(api)
+    sagemaker.answer = DESCRIPTION | {"RemoteDebugConfig": {"EnableRemoteDebug": False}}
+    ran = trainmaster("ssh", "job1", "--print")
+    assert (ran.code, ran.out) == (1, "")
+    assert "remote debugging is off" in ran.err
+    assert "enable_remote_debug=True" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        pytest.param(
+            ClientError(
+                {"Error": {"Code": "AccessDeniedException", "Message": "not authorized"}},
+                "DescribeTrainingJob",
+            ),
+            "SageMaker does not describe job1-r1-abc123: AccessDeniedException: not authorized.",
+            id="no right",
+        ),
+        pytest.param(
+            EndpointConnectionError(endpoint_url="https://sagemaker"),
+            "SageMaker cannot be asked",
+            id="no network",
+        ),
+    ],
+)
+def test_a_sagemaker_that_does_not_answer_is_one_line(
+    trainmaster: Trainmaster, api: FakeApi, sagemaker: SageMaker, answer: Exception, said: str
+) -> None:
+    script(api)
+    sagemaker.answer = answer
+    ran = trainmaster("ssh", "job1", "--print")
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (1, "", 1)
+    assert said in ran.err
+
+
+def test_an_unknown_job_is_exit_code_4(trainmaster: Trainmaster, api: FakeApi, sagemaker: SageMaker) -> None:
+    api.script("GET", "/jobs/job1", problem(404, "Not found", "no job job1"))
+    assert trainmaster("ssh", "job1", "--print").code == 4
