@@ -1,59 +1,32 @@
 """The commands put together, and what an error becomes: one message on stderr and an exit code."""
 
+import os
 import sys
-from enum import IntEnum
+from typing import Annotated
 
 import typer
 
 from trainmaster_client.cli import (
     advise,
     changes,
+    history,
     jobs,
+    logs,
     plan,
     policy,
     pools,
     ssh,
     submit,
+    training_code,
     twin,
     usage,
     violations,
     why,
 )
-from trainmaster_client.errors import (
-    ApiFailedError,
-    ApiNotConfiguredError,
-    ApiUnreachableError,
-    InvalidApiUrlError,
-    InvalidArgumentError,
-    NotFoundError,
-    TrainmasterClientError,
-    UnexpectedAnswerError,
-)
-
-
-class ExitCode(IntEnum):
-    """Ctrl-C is 130, as in a shell."""
-
-    OK = 0
-    REFUSED = 1
-    """The API said no, or there is nobody to ask as: credentials, rights, the policy, the job's state."""
-    USAGE = 2
-    """The command line or the file is wrong; nothing was sent."""
-    UNREACHABLE = 3
-    """No API found, no answer, or its own failure: the same command may work later."""
-    NOT_FOUND = 4
-    """No such job, or another team's; no such revision."""
-
-
-_EXIT_CODES: dict[type[TrainmasterClientError], ExitCode] = {
-    InvalidArgumentError: ExitCode.USAGE,
-    ApiNotConfiguredError: ExitCode.UNREACHABLE,
-    InvalidApiUrlError: ExitCode.UNREACHABLE,
-    ApiUnreachableError: ExitCode.UNREACHABLE,
-    UnexpectedAnswerError: ExitCode.UNREACHABLE,
-    ApiFailedError: ExitCode.UNREACHABLE,
-    NotFoundError: ExitCode.NOT_FOUND,
-}
+from trainmaster_client.cli.exit_codes import ExitCode, exit_code
+from trainmaster_client.cli.screen import say
+from trainmaster_client.cli.version import print_version
+from trainmaster_client.errors import TrainmasterClientError
 
 _EPILOG = (
     "Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 API not reached, 4 no such job or revision."
@@ -63,13 +36,29 @@ app = typer.Typer(
     help="Queue, watch and govern SageMaker training jobs.",
     epilog=_EPILOG,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --version: as JSON, with the version of the stack.")
+    ] = False,
+) -> None:
+    if version:
+        print_version(as_json=as_json)
+        raise typer.Exit
+
+
 app.command("queue")(jobs.queue)
 app.command("show")(jobs.show)
 app.command("why")(why.why)
+app.command("logs")(logs.logs)
+app.command("history")(history.history)
 app.command("cancel")(jobs.cancel)
 app.command("priority")(changes.priority)
 app.command("hold")(changes.hold)
@@ -81,6 +70,7 @@ app.command("advise")(advise.advise)
 app.command("ssh")(ssh.ssh)
 app.command("usage")(usage.usage)
 app.command("violations")(violations.violations)
+app.command("training-code")(training_code.training_code)
 app.add_typer(policy.app, name="policy")
 app.add_typer(twin.app, name="local")
 
@@ -91,7 +81,25 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):  # a terminal without Unicode shows "?", not a traceback
             stream.reconfigure(errors="replace")
     try:
+        try:
+            _run()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+        sys.exit(ExitCode.REFUSED)
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INTERRUPTED)
+
+
+def _run() -> None:
+    try:
         app(prog_name="trainmaster")
     except TrainmasterClientError as error:
-        print(f"trainmaster: {error}", file=sys.stderr)
-        sys.exit(_EXIT_CODES.get(type(error), ExitCode.REFUSED))
+        say("\n".join([f"trainmaster: {error}", *getattr(error, "__notes__", ())]))
+        sys.exit(exit_code(error))
+
+
+def _drop_output() -> None:
+    """Nobody reads it any more, as behind ``| head``; else Python complains of it when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

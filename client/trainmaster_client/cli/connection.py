@@ -1,16 +1,69 @@
 """The API client of a command: AWS configuration and the API's place as the environment gives them."""
 
+import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import boto3
 from botocore.exceptions import BotoCoreError
 
-from trainmaster_client.api import ApiClient
-from trainmaster_client.errors import CredentialsError
+from trainmaster_client.api import ApiClient, Document
+from trainmaster_client.cli.screen import busy
+from trainmaster_client.errors import CredentialsError, NotFoundError, TrainmasterClientError
 from trainmaster_client.location import find_api_url
 
+LARGEST_PAGE = "100"
+"""Jobs; the most the API gives at once."""
+SUGGESTIONS = 3
 
-def connect() -> ApiClient:
+
+class CommandApi(ApiClient):
+    """Says on a terminal what takes long, and names the jobs that a mistyped name may have meant."""
+
+    def job(self, name: str, **options: bool) -> Document:
+        with self._with_suggestions(name):
+            return super().job(name, **options)
+
+    def change(self, name: str, **changes: Any) -> Document:  # noqa: ANN401  as they are
+        with self._with_suggestions(name):
+            return super().change(name, **changes)
+
+    def cancel(self, name: str) -> Document:
+        with self._with_suggestions(name):
+            return super().cancel(name)
+
+    def _call(self, method: str, path: str, *arguments: Any, **options: Any) -> Document:  # noqa: ANN401  as they are
+        with busy("Waiting for the API"):
+            return super()._call(method, path, *arguments, **options)
+
+    @contextmanager
+    def _with_suggestions(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except NotFoundError as error:
+            near = difflib.get_close_matches(name, visible_names(self), n=SUGGESTIONS)
+            if near:
+                error.add_note(f"Did you mean {' or '.join(near)}?")
+            raise
+
+
+def connect() -> CommandApi:
+    session = aws_session()
+    return CommandApi(find_api_url(None, session), session)
+
+
+def aws_session() -> boto3.Session:
     try:
-        session = boto3.Session()
+        return boto3.Session()
     except BotoCoreError as error:  # AWS_PROFILE names a profile that does not exist
         raise CredentialsError(f"{error}.") from error
-    return ApiClient(find_api_url(None, session), session)
+
+
+def visible_names(api: ApiClient) -> list[str]:
+    """Of the first jobs in the queue that have one; none where the API does not say. For suggestions only."""
+    try:
+        jobs = api.jobs(limit=LARGEST_PAGE).get("jobs") or ()
+        return [str(job["name"]) for job in jobs if job.get("name")]
+    except (TrainmasterClientError, KeyError, TypeError, AttributeError):
+        return []

@@ -6,18 +6,21 @@ from typing import Annotated, Any
 import typer
 
 from trainmaster_client.api import ApiClient, Document
-from trainmaster_client.cli.connection import connect
+from trainmaster_client.cli.completion import complete_job
+from trainmaster_client.cli.connection import LARGEST_PAGE, connect
 from trainmaster_client.cli.job_sheet import sheet
 from trainmaster_client.cli.queue_table import print_queue
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
 from trainmaster_client.progress import place_line
 from trainmaster_client.views import job_view
 
-LARGEST_PAGE = "100"
-"""Jobs; the most the API gives at once."""
-
 JobName = Annotated[
-    str, typer.Argument(metavar="JOB", help="The job's name, or that of any of its attempts.")
+    str,
+    typer.Argument(
+        metavar="JOB",
+        help="The job's name, or that of any of its attempts.",
+        autocompletion=complete_job,
+    ),
 ]
 
 

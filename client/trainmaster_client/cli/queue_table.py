@@ -1,7 +1,7 @@
 """The queue as a table, or where it does not fit as two lines a job."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from rich.console import Console
 from rich.measure import Measurement
@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from trainmaster_client.cli.instants import length
 from trainmaster_client.cli.screen import UNLIMITED_COLUMNS
 from trainmaster_client.views import JobView
 
@@ -17,7 +18,7 @@ REASON_COLUMNS = 20
 
 NO_NAME = "(other team's)"
 
-_STYLES = {
+STYLES = {
     "running": "green",
     "starting": "green",
     "failed": "red",
@@ -39,17 +40,10 @@ def print_queue(jobs: Sequence[JobView], *, now: datetime, to: Console) -> None:
 
 
 def age(since: datetime | None, now: datetime) -> str:
-    """Two units at most: ``3d04h``, ``2h05m``, ``40s``; ``-`` when nobody may know."""
+    """``-`` when nobody may know."""
     if since is None:
         return "-"
-    minutes, seconds = divmod(int(max(now - since, timedelta()).total_seconds()), 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    if days:
-        return f"{days}d{hours:02}h"
-    if hours:
-        return f"{hours}h{minutes:02}m"
-    return f"{minutes}m{seconds:02}s" if minutes else f"{seconds}s"
+    return length(now - since)
 
 
 def _table(jobs: Sequence[JobView], now: datetime) -> Table:
@@ -69,7 +63,7 @@ def _cells(job: JobView, now: datetime) -> tuple[Text | str, ...]:
         job.name or NO_NAME,
         job.team,
         job.pool,
-        Text(job.state, style=_STYLES.get(job.state, "")),
+        Text(job.state, style=STYLES.get(job.state, "")),
         job.instances,
         str(job.priority),
         _position(job) or "-",

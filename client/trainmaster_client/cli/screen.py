@@ -3,8 +3,10 @@
 import json
 import os
 import sys
-from collections.abc import Iterable
-from typing import Annotated, Any
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, TextIO
 
 import typer
 from rich.console import Console
@@ -14,17 +16,27 @@ from rich.text import Text
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print the API's JSON and nothing else.")]
 
 UNLIMITED_COLUMNS = 10_000
+LONG_SECONDS = 2.0
+"""What takes longer says what it waits for."""
 
 
-def console() -> Console:
+def console(stream: TextIO | None = None) -> Console:
     """A pipe has no width: cutting names there would break the reader's grep. COLUMNS overrides both."""
-    fitted = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(width=None if fitted else UNLIMITED_COLUMNS, markup=False, highlight=False, emoji=False)
+    stream = stream or sys.stdout
+    fitted = stream.isatty() or "COLUMNS" in os.environ
+    return Console(
+        file=stream,
+        width=None if fitted else UNLIMITED_COLUMNS,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        stderr=stream is sys.stderr,
+    )
 
 
-def print_lines(lines: Iterable[str]) -> None:
+def print_lines(lines: Iterable[str], *, to: Console | None = None) -> None:
     """A line too long for the screen goes on below its own beginning."""
-    screen = console()
+    screen = to or console()
     for line in lines:
         text = line.lstrip()
         screen.print(Padding(Text(text), (0, 0, 0, len(line) - len(text)), expand=False))
@@ -32,3 +44,32 @@ def print_lines(lines: Iterable[str]) -> None:
 
 def print_json(document: Any) -> None:  # noqa: ANN401  whatever the API said
     print(json.dumps(document, indent=2))
+
+
+def print_json_line(document: Any) -> None:  # noqa: ANN401  likewise
+    """One of several documents, on a line of its own, at once."""
+    print(json.dumps(document), flush=True)
+
+
+def say(text: str) -> None:
+    """Beside the output: on standard error."""
+    print_lines(text.splitlines(), to=console(sys.stderr))
+
+
+@contextmanager
+def busy(doing: str, *, after: float = LONG_SECONDS) -> Iterator[None]:
+    """What takes longer than ``after`` seconds is told on a terminal, and wiped off again at its end."""
+    screen = console(sys.stderr)
+    if not screen.is_terminal or screen.is_dumb_terminal:
+        yield
+        return
+    status = screen.status(f"{doing} ...")
+    late = threading.Timer(after, status.start)
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
+        late.join()
+        status.stop()

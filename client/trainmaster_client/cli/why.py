@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from trainmaster_client.api import ApiClient, Document
-from trainmaster_client.cli.connection import connect
-from trainmaster_client.cli.jobs import LARGEST_PAGE, JobName
+from trainmaster_client.cli.connection import LARGEST_PAGE, connect
+from trainmaster_client.cli.jobs import JobName
 from trainmaster_client.cli.queue_table import NO_NAME
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
 from trainmaster_client.progress import likely_start, place_line

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 import boto3
@@ -11,11 +12,17 @@ NOON = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
 """moto refuses lines that are older than two weeks."""
 
 
+@cache
+def session() -> boto3.Session:
+    """One for all tests: a client of a new session takes a third of a second."""
+    return boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="eu-west-1")
+
+
 class TrainingLogs:
     """Counts the calls, so that a test can say how many were needed."""
 
-    def __init__(self) -> None:
-        self.client: Any = boto3.client("logs", "us-east-1")
+    def __init__(self, region: str = "us-east-1") -> None:
+        self.client: Any = session().client("logs", region)
         self.calls: list[str] = []
         self.client.meta.events.register("before-call.cloudwatch-logs.*", self._count)
 

@@ -13,9 +13,7 @@ from tests.unit.client.cloudwatch_logs import NOON, TrainingLogs, job
 
 
 @pytest.fixture
-def logs(monkeypatch: pytest.MonkeyPatch) -> Iterator[TrainingLogs]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+def logs() -> Iterator[TrainingLogs]:
     with mock_aws():
         yield TrainingLogs()
 

@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 from trainmaster_client import logs_hook
 from trainmaster_client.errors import ApiUnreachableError
 
-from tests.unit.client.cloudwatch_logs import GROUP, TrainingLogs, job, ms
+from tests.unit.client.cloudwatch_logs import GROUP, TrainingLogs, job, ms, session
 
 
 class Queue:
@@ -31,7 +30,7 @@ class World:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.logs = TrainingLogs()
         self.queue = Queue()
-        self.client: Any = boto3.client("logs", "us-east-1")
+        self.client: Any = session().client("logs", "us-east-1")
         self.now = 0.0
         monkeypatch.setattr("time.monotonic", lambda: self.now)
         for _ in range(2):
@@ -59,8 +58,6 @@ class World:
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     with mock_aws():
         yield World(monkeypatch)
 

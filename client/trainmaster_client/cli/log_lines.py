@@ -1,0 +1,71 @@
+"""Log lines as they are shown: a line between attempts, and the host before each where there are several."""
+
+import re
+import sys
+from collections.abc import Iterable
+
+from trainmaster_client.api import Document
+from trainmaster_client.cli.screen import print_json_line
+from trainmaster_client.logs import LogLine
+from trainmaster_client.printable import printable
+from trainmaster_client.views import Attempt, JobView, job_view
+
+_STYLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+"""What a program prints for colours and to move the cursor (ECMA-48, control sequences)."""
+
+
+class LogPrinter:
+    """Prints as lines come, and keeps nothing but where it is."""
+
+    def __init__(self, *, as_json: bool, is_one_host: bool) -> None:
+        self._as_json = as_json
+        self._is_one_host = is_one_host
+        self._attempt: int | None = None
+
+    def show(self, lines: Iterable[LogLine], document: Document) -> bool:
+        """True when there were any."""
+        job = job_view(document)
+        names_hosts = not self._is_one_host and host_count(document) > 1
+        shown = False
+        for line in lines:
+            shown = True
+            if self._as_json:
+                print_json_line(_document(line))
+                continue
+            if line.attempt != self._attempt:
+                self._begin(line.attempt, job)
+            print(f"{line.host} | {cleaned(line.text)}" if names_hosts else cleaned(line.text))
+        if shown:
+            sys.stdout.flush()
+        return shown
+
+    def _begin(self, attempt: int, job: JobView) -> None:
+        """The first attempt of all needs no title."""
+        if self._attempt is not None or attempt > 0:
+            print(title(attempt, job.attempts))
+        self._attempt = attempt
+
+
+def title(number: int, attempts: Iterable[Attempt]) -> str:
+    """The line between two attempts."""
+    by_number = {attempt.number: attempt for attempt in attempts}
+    before = by_number.get(number - 1)
+    after = f" after {before.why or before.status.lower()}" if before else ""
+    name = f", training job {by_number[number].training_job_name}" if number in by_number else ""
+    return f"--- attempt {number}{after}{name} ---"
+
+
+def host_count(document: Document) -> int:
+    """Of the shape that the job runs in."""
+    return sum(int(count) for count in (document.get("instances") or {}).values())
+
+
+def cleaned(text: str) -> str:
+    """As a terminal would show it in the end: of a progress bar its last state, and nothing that acts."""
+    shown = [part for part in _STYLE.sub("", text).split("\r") if part]
+    return printable(shown[-1].expandtabs()) if shown else ""
+
+
+def _document(line: LogLine) -> dict[str, object]:
+    at = line.at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"attempt": line.attempt, "host": line.host, "at": at, "text": line.text}
