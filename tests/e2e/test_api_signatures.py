@@ -82,6 +82,11 @@ def old(call: Call, plane: Plane) -> Call:
     return signed(call, plane.keys, replace(plane.scope, at=at))
 
 
+def ahead(call: Call, plane: Plane) -> Call:
+    at = datetime.now(UTC) + timedelta(minutes=20)
+    return signed(call, plane.keys, replace(plane.scope, at=at))
+
+
 def for_another_service(call: Call, plane: Plane) -> Call:
     return signed(call, plane.keys, replace(plane.scope, service="s3"))
 
@@ -109,20 +114,15 @@ def with_another_secret(call: Call, plane: Plane) -> Call:
         changed_signature,
         changed_date,
         old,
+        ahead,
         for_another_service,
         for_another_region,
         with_an_unknown_key,
         with_another_secret,
     ],
 )
-def test_a_call_without_a_good_signature_is_403_and_never_reaches_the_function(plane, tamper):
-    before = plane.twin.records()[-1]["seq"]
-    answer = send(tamper(submission(plane), plane))
-    assert answer.status == 403, answer.body
-    since = [one for one in plane.twin.records() if one["seq"] > before]
-    (refused,) = [one for one in since if one["service"] == "execute-api"]
-    assert (refused["principal"], refused["status"]) == (None, 403)
-    assert not [one for one in since if is_api_function(one)]
+def test_G1_a_call_without_a_good_signature_is_403_and_never_reaches_the_function(plane, tamper):
+    assert refused_by_the_gateway(plane, tamper(submission(plane), plane))["principal"] is None
 
 
 def test_the_same_call_with_a_good_signature_reaches_the_function(plane, vision):
@@ -147,9 +147,22 @@ def test_an_assumed_role_is_known_by_its_session(plane, vision):
     assert submitted["principal"] == session
 
 
-def test_a_role_made_without_policies_may_not_invoke_the_api(plane):
+def test_G2b_a_role_made_without_policies_may_not_invoke_the_api(plane):
     made(plane, "vision-made", policies=[])
-    assert plane.call("GET", "/jobs", keys=session_of(plane, "vision-made")).status == 403
+    call = signed(plane.unsigned("GET", "/jobs"), session_of(plane, "vision-made"), plane.scope)
+    refused = refused_by_the_gateway(plane, call)
+    assert refused["principal"] == f"arn:aws:sts::{ACCOUNT}:assumed-role/vision-made/session"
+
+
+@pytest.mark.parametrize("endpoint", ["vpce-0another", "vpce-local-2", ""])
+def test_G3_a_call_through_another_vpc_endpoint_is_403_whoever_makes_it(plane, vision, endpoint):
+    """The header stands for the endpoint that AWS reports; the same call through ours is answered."""
+    for keys in (plane.keys, vision):
+        call = signed(plane.unsigned("GET", "/jobs"), keys, plane.scope)
+        elsewhere = replace(call, headers={**call.headers, "x-twin-vpce": endpoint})
+        refused_by_the_gateway(plane, elsewhere)
+        assert b"with an explicit deny" in send(elsewhere).body
+        assert send(replace(call, headers={**call.headers, "x-twin-vpce": "vpce-local"})).status == 200
 
 
 def test_a_role_made_with_a_policy_may_do_what_that_says(plane):
@@ -205,6 +218,32 @@ def test_only_admins_change_the_policy(plane, vision):
     assert plane.call("PUT", "/policy", policy["policy"]).status == 200
 
 
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PATCH"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("%2e%2e", id="the folder above"),
+        pytest.param("%2e%2e%2fpolicy", id="a way out, encoded"),
+        pytest.param("..%2f..%2fpolicy%2fpaused", id="a longer way out"),
+        pytest.param("%252e%252e", id="encoded twice"),
+        pytest.param("job%00", id="a zero byte"),
+        pytest.param("a" * 2000, id="2,000 characters"),
+        pytest.param("%23", id="what separates parts of keys"),
+    ],
+)
+def test_G11_a_name_that_is_a_path_names_no_job(plane, vision, method, name):
+    document = {"priority": 1} if method == "PATCH" else None
+    answer = plane.call(method, f"/jobs/{name}", document, keys=vision)
+    assert answer.status in {400, 404}, answer.body
+    assert answer.headers["content-type"] == PROBLEM
+
+
+@pytest.mark.parametrize("path", ["//jobs", "/jobs//", "/jobs/..", "/jobs/../policy", "/jobs/%2e%2e/policy"])
+def test_G11_a_path_that_is_no_resource_never_reaches_the_function(plane, vision, path):
+    """The gateway itself refuses it, with the 403 that AWS has for what is not there."""
+    refused_by_the_gateway(plane, signed(plane.unsigned("GET", path), vision, plane.scope))
+
+
 @pytest.mark.parametrize(
     ("method", "path", "document", "status", "named"),
     [
@@ -232,6 +271,18 @@ def problem(answer: Answer, *, status: int) -> Document:
     assert set(document) == {"type", "title", "status", "detail", "errors"}
     assert all(set(error) >= {"field", "message", "hint"} for error in document["errors"])
     return document
+
+
+def refused_by_the_gateway(plane: Plane, call: Call) -> Document:
+    """The journal's record of a call that is 403 without the function having been asked."""
+    before = plane.twin.records()[-1]["seq"]
+    answer = send(call)
+    assert answer.status == 403, answer.body
+    since = [one for one in plane.twin.records() if one["seq"] > before]
+    (refused,) = [one for one in since if one["service"] == "execute-api"]
+    assert refused["status"] == 403
+    assert not [one for one in since if is_api_function(one)]
+    return refused
 
 
 def is_api_function(record: Document) -> bool:

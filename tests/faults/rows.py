@@ -222,7 +222,7 @@ G9  a request replayed
 G10 a team over its limits
   = 429 with Retry-After
 G11 paths with dots, double slashes, very long names
-  = 400 or 404
+  = 400 or 404; what is no resource never reaches the function
 G12 team a beside team a-b
   = no mix-up in keys or patterns
 
