@@ -1,4 +1,4 @@
-"""Only the services that trigger a function may invoke it, so the caller in an event is the gateway's word."""
+"""Only the services that trigger a function may invoke it: the caller in an event is what the gateway says."""
 
 import copy
 from collections.abc import Iterator, Mapping
