@@ -5,7 +5,8 @@
   + InvalidApiUrlError          what is named is not a URL to send signed requests to
   + CredentialsError            no AWS credentials or region to sign with
   + InvalidArgumentError        refused here, before anything was sent
-  + UnsupportedTrainerError     a ModelTrainer that cannot start its jobs with the launcher
+  + UnsupportedTrainerError     a ModelTrainer that cannot be queued, or cannot use the launcher
+  + InvalidOptionsError         what was said about a job is no option, or has no such value
   + ApiUnreachableError         no answer at all: DNS, connection, time-out
   + UnexpectedAnswerError       an answer, but not one of trainmaster's API
   + LogsUnreadableError         CloudWatch Logs refused, or gave no answer
@@ -63,7 +64,7 @@ class InvalidArgumentError(TrainmasterClientError):
 
 class UnsupportedTrainerError(TrainmasterClientError):
     def __init__(self, why: str) -> None:
-        super().__init__(f"This ModelTrainer cannot use the launcher: {why}.")
+        super().__init__(f"This ModelTrainer cannot be used so: {why}.")
 
 
 class ApiUnreachableError(TrainmasterClientError):
@@ -111,6 +112,13 @@ class FieldProblem:
         rule = f" [{self.rule}]" if self.rule else ""
         hint = f"; {self.hint}" if self.hint else ""
         return f"{where}{self.message}{rule}{hint}"
+
+
+class InvalidOptionsError(TrainmasterClientError):
+    def __init__(self, problems: tuple[FieldProblem, ...]) -> None:
+        lines = [f"  {problem}" for problem in problems]
+        super().__init__("\n".join(["These options are wrong; nothing was sent.", *lines]))
+        self.problems = problems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

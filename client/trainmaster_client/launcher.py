@@ -1,14 +1,9 @@
-"""One line that makes a job hear SIGTERM: ``container_entry_point=LAUNCHER``, or ``use_launcher(trainer)``.
+"""One line that makes a job hear SIGTERM: ``container_entry_point=LAUNCHER``.
 
 SageMaker's images start a script below programs that keep the signal to themselves. A ContainerEntrypoint in
 exec form gets it. It fetches the job's source code, as an entrypoint has to do that itself, and then becomes
-``launch.py`` out of it, which belongs into every source directory.
+``launch.py`` out of it, which belongs into every source directory. With the SDK v3: ``trainer.use_launcher``.
 """
-
-from functools import wraps
-from typing import Any
-
-from trainmaster_client.errors import UnsupportedTrainerError
 
 _PROGRAM = """\
 import json, os, signal, sys, tarfile
@@ -62,44 +57,3 @@ LAUNCHER: list[str] = [
     *_LINES,
 ]
 """For ``container_entry_point=`` of an estimator of the SDK v2, or ContainerEntrypoint of a request."""
-
-
-def use_launcher(trainer: Any) -> None:  # noqa: ANN401  ModelTrainer of the SDK v3, which is not installed here
-    """Make a ModelTrainer of the SDK v3 (sagemaker-train) start its jobs with the launcher.
-
-    A ModelTrainer with ``source_code`` always asks for the SDK's own shell script, so its request is changed
-    after it is made: code and script stay where the SDK puts them.
-
-    Raises:
-        UnsupportedTrainerError: It has no ``source_code`` with an ``entry_script``, or a ``distributed``
-            (the launcher starts the ranks), or the SDK makes requests in another way.
-    """
-    source = getattr(trainer, "source_code", None)
-    if getattr(source, "entry_script", None) is None or getattr(source, "command", None):
-        raise UnsupportedTrainerError("it needs source_code with an entry_script and without a command")
-    if getattr(trainer, "distributed", None) is not None:
-        raise UnsupportedTrainerError("leave distributed out: the launcher starts one rank per GPU itself")
-    make = getattr(trainer, "_create_training_job_args", None)
-    if make is None:
-        raise UnsupportedTrainerError("it has no _create_training_job_args, as that of sagemaker-train 1.27")
-
-    @wraps(make)
-    def with_launcher(*args: Any, **options: Any) -> Any:  # noqa: ANN401  the SDK's
-        request = make(*args, **options)
-        _set_entrypoint(request)
-        return request
-
-    # A pydantic model takes no new attributes, but what is in its dictionary comes before its class.
-    trainer.__dict__["_create_training_job_args"] = with_launcher
-
-
-def _set_entrypoint(request: dict[str, Any]) -> None:
-    """In the SDK's own form, or in boto3's, which pipelines take."""
-    if "algorithm_specification" in request:
-        algorithm = request["algorithm_specification"]
-        algorithm.container_entrypoint, algorithm.container_arguments = list(LAUNCHER), None
-    elif "AlgorithmSpecification" in request:
-        request["AlgorithmSpecification"]["ContainerEntrypoint"] = list(LAUNCHER)
-        request["AlgorithmSpecification"].pop("ContainerArguments", None)
-    else:
-        raise UnsupportedTrainerError("its requests have no algorithm specification")

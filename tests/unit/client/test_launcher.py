@@ -1,9 +1,5 @@
 """The launcher's line in a request: within SageMaker's limits, and put there for both SDKs."""
 
-import importlib.metadata
-import inspect
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +7,8 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 from trainmaster.validation import check_request
 from trainmaster_client.errors import UnsupportedTrainerError
-from trainmaster_client.launcher import LAUNCHER, use_launcher
+from trainmaster_client.launcher import LAUNCHER
+from trainmaster_client.trainer import use_launcher
 
 from tests.bodies import body
 
@@ -90,22 +87,3 @@ def test_the_request_in_boto3s_form_gets_it_too() -> None:
 def test_a_trainer_that_cannot_use_it_is_refused(trainer: Any, message: str) -> None:
     with pytest.raises(UnsupportedTrainerError, match=message):
         use_launcher(trainer)
-
-
-def test_the_real_model_trainer_has_the_seam(monkeypatch: pytest.MonkeyPatch) -> None:
-    try:
-        version = importlib.metadata.version("sagemaker-train")
-    except importlib.metadata.PackageNotFoundError:
-        pytest.skip("sagemaker-train (SDK v3) is not installed; it cannot live beside the SDK v2")
-    from sagemaker.train import ModelTrainer  # noqa: PLC0415  only where it is installed
-    from sagemaker.train.configs import SourceCode  # noqa: PLC0415
-
-    source = SourceCode(source_dir=str(Path(__file__).parent), entry_script=Path(__file__).name)
-    monkeypatch.setattr(ModelTrainer, "model_post_init", lambda *_: None)  # it asks AWS for the role
-    trainer = ModelTrainer.model_construct(source_code=source, distributed=None)
-    use_launcher(trainer)
-    assert trainer._create_training_job_args.__wrapped__.__self__ is trainer, version
-    # `train` itself sends the request that this method makes.
-    assert "self._create_training_job_args(" in inspect.getsource(sys.modules[ModelTrainer.__module__]), (
-        version
-    )
