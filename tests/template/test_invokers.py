@@ -1,4 +1,4 @@
-"""Only the services that trigger a function may invoke it: the caller in an event is what the gateway says."""
+"""Only the services that trigger a function may invoke it, so that events come from the gateway alone."""
 
 import copy
 from collections.abc import Iterator, Mapping

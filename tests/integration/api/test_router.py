@@ -72,3 +72,12 @@ def test_a_policy_without_teams_lets_the_own_account_in(dynamodb: Any) -> None:
     assert api.get("/jobs", user="arn:aws:sts::444455556666:assumed-role/any/s").status == 403
     api.end("a")
     assert api.names(state="completed") == ["a"]
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PATCH"])
+@pytest.mark.parametrize("name", ["..", "%2e%2e", "a b", "a#b", "-a", "a-", "a" * 64, "a" * 2049, "\u00e4"])
+def test_G11_a_name_that_no_job_can_have_is_404_without_a_look_at_the_table(
+    api: Api, method: str, name: str
+) -> None:
+    api.handle = build_api(api.outside(reader=Untouchable(), store=Untouchable()))
+    assert api.call(method, f"/jobs/{name}", {"priority": 1} if method == "PATCH" else None).status == 404
