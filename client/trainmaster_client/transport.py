@@ -43,7 +43,7 @@ class SignedTransport:
     """Sends to one API as the caller that the boto3 session stands for."""
 
     def __init__(self, api_url: str, boto_session: boto3.Session) -> None:
-        parts = _checked(api_url)
+        parts = checked_url(api_url)
         self.api_url = api_url.rstrip("/")
         self._session = boto_session
         self._region = _region(parts.hostname or "", boto_session)
@@ -76,10 +76,11 @@ class SignedTransport:
     def _signed(self, method: str, path: str, body: bytes | None) -> AWSPreparedRequest:
         headers = {"accept": "application/json"} | ({"content-type": "application/json"} if body else {})
         request = AWSRequest(method=method, url=self.api_url + path, data=body, headers=headers)
-        SigV4Auth(self._credentials(), "execute-api", self._region).add_auth(request)
+        SigV4Auth(self.credentials(), "execute-api", self._region).add_auth(request)
         return request.prepare()
 
-    def _credentials(self) -> ReadOnlyCredentials:
+    def credentials(self) -> ReadOnlyCredentials:
+        """Raises CredentialsError."""
         try:
             credentials = self._session.get_credentials()
             if credentials is None:
@@ -117,7 +118,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _checked(api_url: str) -> SplitResult:
+def checked_url(api_url: str) -> SplitResult:
     """Plain http would show bodies and session tokens to the network, so it is for this machine only."""
     try:
         parts = urlsplit(api_url)

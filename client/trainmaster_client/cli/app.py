@@ -9,6 +9,7 @@ import typer
 from trainmaster_client.cli import (
     advise,
     changes,
+    doctor,
     history,
     jobs,
     logs,
@@ -70,6 +71,7 @@ app.command("advise")(advise.advise)
 app.command("ssh")(ssh.ssh)
 app.command("usage")(usage.usage)
 app.command("violations")(violations.violations)
+app.command("doctor")(doctor.doctor)
 app.command("training-code")(training_code.training_code)
 app.add_typer(policy.app, name="policy")
 app.add_typer(twin.app, name="local")

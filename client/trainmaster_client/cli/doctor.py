@@ -1,0 +1,77 @@
+"""``trainmaster doctor``: what is wrong between here and the queue, and what to do about it."""
+
+import os
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trainmaster_client.cli.screen import print_lines
+from trainmaster_client.doctor.examination import Step, examine
+from trainmaster_client.doctor.findings import Finding
+from trainmaster_client.doctor.seen import Seen
+from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.printable import printable
+from trainmaster_client.report import Check, Report
+
+_ID_WIDTH = 15
+_CLEAR = "\r\x1b[K"
+
+
+def doctor(
+    *,
+    report_file: Annotated[
+        Path, typer.Option("--json", metavar="PATH", help="Where to write the report.")
+    ] = Path("build/doctor.json"),
+) -> None:
+    """Look at everything from the configuration to the account, and say how to mend it."""
+    report = Report("doctor")
+    seen = Seen(env=os.environ, now=lambda: datetime.now(UTC))
+    report.facts = seen.facts
+    remedies = seen.facts["remedies"] = {}
+    for step, finding in examine(seen, about=_tell):
+        _clear()
+        report.checks.append(_check(step, finding))
+        if finding.advice is not None:
+            remedies[step.id] = {"trouble": finding.trouble, "remedy": finding.advice.remedy}
+        print_lines(finding_lines(step, finding))
+    try:
+        report.write(report_file)
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"{report_file}: {error.strerror}.", hint="Give another --json."
+        ) from error
+    print_lines([f"doctor: {'ok' if report.ok else 'NOT ok'}, report in {report_file}"])
+    raise typer.Exit(0 if report.ok else 1)
+
+
+def finding_lines(step: Step, finding: Finding) -> Iterator[str]:
+    shown = finding.why if finding.word == "skip" else str(finding.actual)
+    yield f"{finding.word:<4}  {step.id:<{_ID_WIDTH}}  {printable(shown)}"
+    if finding.advice is not None:
+        yield f"        {finding.advice.cause}"
+        yield f"        -> {finding.advice.remedy} [{finding.trouble}]"
+
+
+def _check(step: Step, finding: Finding) -> Check:
+    return Check(
+        id=step.id,
+        ok=finding.ok,
+        expected=step.expected,
+        actual=finding.actual,
+        skipped=finding.why if finding.ok is None else None,
+    )
+
+
+def _tell(step: Step) -> None:
+    """Some looks take seconds; only a terminal is told, and only until the finding is there."""
+    if sys.stderr.isatty():
+        print(f"{_CLEAR}looking at {step.id} ...", end="", file=sys.stderr, flush=True)
+
+
+def _clear() -> None:
+    if sys.stderr.isatty():
+        print(_CLEAR, end="", file=sys.stderr, flush=True)

@@ -1,0 +1,110 @@
+"""What the account lets the caller see and do beside the API."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainmaster_client.doctor.findings import Finding, bad, good, skipped, worth_a_warning
+from trainmaster_client.doctor.seen import AwsSaid, Seen, asked
+from trainmaster_client.location import API_URL_PARAMETER
+from trainmaster_client.troubles import Trouble
+
+LOG_GROUP = "/aws/sagemaker/TrainingJobs"
+"""SageMaker Developer Guide, "Amazon CloudWatch Logs for Amazon SageMaker AI"."""
+_DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
+_OPERATOR_ALARMS = "operator-"
+"""Prefix of the alarms in template.yaml that are for who runs the stack; after it comes the stack's name."""
+
+
+def logs(seen: Seen) -> Finding:
+    said = asked(seen.client("logs").describe_log_streams, logGroupName=LOG_GROUP, limit=1)
+    if not isinstance(said, AwsSaid):
+        return good(f"{LOG_GROUP} can be read")
+    if said.code == "ResourceNotFoundException":
+        return good(f"{LOG_GROUP} is made with the first job")
+    return bad(Trouble.LOGS_UNREADABLE, said.why) if said.code in _DENIED else skipped(said.why)
+
+
+def parameter(seen: Seen) -> Finding:
+    if seen.is_from_parameter:
+        return good("it is where the URL comes from")
+    said = asked(seen.client("ssm").get_parameter, Name=API_URL_PARAMETER)
+    if isinstance(said, AwsSaid):
+        return worth_a_warning(Trouble.PARAMETER_MISSING, said.why)
+    value = said["Parameter"]["Value"].rstrip("/")
+    if value != seen.api_url.rstrip("/"):
+        return worth_a_warning(Trouble.PARAMETER_DIFFERS, value)
+    return good("names the same API")
+
+
+def training_roles(seen: Seen) -> Finding:
+    """Whether they may be passed only the stack knows; whether they can be assumed shows in their trust."""
+    if seen.policy is None:
+        return skipped("only admins see the roles in the policy; trainmaster submit --dry-run judges a job's")
+    roles = sorted({arn for arn in _roles(seen.policy) if "*" not in arn})
+    if not roles:
+        return skipped("the policy lists no roles by name")
+    iam = seen.client("iam")
+    for arn in roles:
+        said = asked(iam.get_role, RoleName=arn.rpartition("/")[2])
+        if isinstance(said, AwsSaid):
+            missing = said.code == "NoSuchEntity"
+            return bad(Trouble.ROLE_MISSING, arn) if missing else skipped(said.why)
+        if not _trusts_sagemaker(said["Role"]["AssumeRolePolicyDocument"]):
+            return bad(Trouble.ROLE_NOT_TRUSTING, arn)
+    return good(", ".join(roles))
+
+
+def direct_starts(seen: Seen) -> Finding:
+    """IAM alone holds people to the queue; the simulation knows no session policies and no SCPs."""
+    arn = _principal(seen)
+    if arn is None:
+        return skipped("the caller is neither an IAM user nor a role")
+    action = "sagemaker:CreateTrainingJob"
+    said = asked(seen.client("iam").simulate_principal_policy, PolicySourceArn=arn, ActionNames=[action])
+    if isinstance(said, AwsSaid):
+        return skipped(f"IAM does not say: {said.why}")
+    decisions = [result["EvalDecision"] for result in said["EvaluationResults"]]
+    if "allowed" in decisions:
+        return worth_a_warning(Trouble.DIRECT_STARTS, f"{action} is allowed")
+    return good(f"{action} is not allowed")
+
+
+def operator_alarms(seen: Seen) -> Finding:
+    if seen.policy is None:
+        return skipped("for admins")
+    said = asked(
+        seen.client("cloudwatch").describe_alarms, AlarmNamePrefix=_OPERATOR_ALARMS, StateValue="ALARM"
+    )
+    if isinstance(said, AwsSaid):
+        return skipped(said.why)
+    names = [alarm["AlarmName"] for alarm in said.get("MetricAlarms", ())]
+    return worth_a_warning(Trouble.OPERATOR_ALARM, ", ".join(names)) if names else good("none in ALARM")
+
+
+def _roles(policy: Mapping[str, Any]) -> Iterator[str]:
+    document = policy.get("policy")
+    teams = document.get("teams") if isinstance(document, dict) else None
+    for team in teams or ():
+        yield from (str(arn) for arn in team.get("roles") or ())
+
+
+def _trusts_sagemaker(trust: Mapping[str, Any]) -> bool:
+    for statement in trust.get("Statement", ()):
+        principal = statement.get("Principal")
+        services = principal.get("Service", []) if isinstance(principal, dict) else []
+        named = [services] if isinstance(services, str) else services
+        if statement.get("Effect") == "Allow" and "sagemaker.amazonaws.com" in named:
+            return True
+    return False
+
+
+def _principal(seen: Seen) -> str | None:
+    """IAM's ARN of the caller: of a session that of its role, whose path only IAM knows."""
+    arn = seen.caller_arn or ""
+    parts = arn.split(":", 5)
+    if ":assumed-role/" not in arn:
+        return arn if ":user/" in arn else None
+    said = asked(seen.client("iam").get_role, RoleName=parts[5].split("/")[1])
+    if isinstance(said, AwsSaid):
+        return f"arn:{parts[1]}:iam::{parts[4]}:role/{parts[5].split('/')[1]}"
+    return str(said["Role"]["Arn"])

@@ -1,0 +1,66 @@
+"""The looks in their order, each with what has to be well before it makes sense."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from trainmaster_client.doctor import account, caller, plane, way
+from trainmaster_client.doctor.findings import Finding, blocked
+from trainmaster_client.doctor.seen import Seen
+from trainmaster_client.errors import TrainmasterClientError
+from trainmaster_client.troubles import Trouble
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    id: str
+    expected: str
+    look: Callable[[Seen], Finding]
+    needs: tuple[str, ...] = ()
+
+
+STEPS: tuple[Step, ...] = (
+    Step(id="configuration", expected="an AWS configuration that can be read", look=way.configuration),
+    Step(id="api-url", expected="a URL of the API", look=way.api_url, needs=("configuration",)),
+    Step(id="url-form", expected="https://<host>/<stage>", look=way.url_form, needs=("api-url",)),
+    Step(id="region", expected="a region to sign for", look=way.region, needs=("url-form",)),
+    Step(id="host", expected="a private address", look=way.host, needs=("url-form",)),
+    Step(id="connection", expected="an HTTP answer", look=way.connection, needs=("region", "host")),
+    Step(id="gateway", expected="a refusal of API Gateway", look=way.gateway, needs=("connection",)),
+    Step(id="clock", expected="within 5 minutes of the API's", look=way.clock, needs=("connection",)),
+    Step(id="credentials", expected="AWS credentials", look=caller.credentials, needs=("region",)),
+    Step(id="identity", expected="an IAM identity", look=caller.identity, needs=("credentials", "clock")),
+    Step(id="access", expected="an answer of the API", look=caller.access, needs=("gateway", "identity")),
+    Step(id="team", expected="a team, or an admin", look=caller.team, needs=("access",)),
+    Step(id="submitting", expected="the API hears a dry run", look=caller.submitting, needs=("team",)),
+    Step(id="version", expected="the same version", look=plane.stack_version, needs=("access",)),
+    Step(id="libraries", expected="versions that are tested", look=plane.libraries),
+    Step(id="pools", expected="at least one pool", look=plane.pools, needs=("team",)),
+    Step(id="paused", expected="not paused", look=plane.paused, needs=("team",)),
+    Step(id="quotas", expected="no pool above its quota", look=plane.quotas, needs=("team",)),
+    Step(id="account-limits", expected="none was met", look=plane.account_limits, needs=("team",)),
+    Step(id="logs", expected="log lines can be read", look=account.logs, needs=("identity",)),
+    Step(id="parameter", expected="the same URL", look=account.parameter, needs=("identity", "api-url")),
+    Step(id="training-roles", expected="SageMaker may assume", look=account.training_roles, needs=("team",)),
+    Step(id="direct-starts", expected="not allowed", look=account.direct_starts, needs=("identity",)),
+    Step(id="operator-alarms", expected="none in ALARM", look=account.operator_alarms, needs=("team",)),
+)
+
+
+def examine(seen: Seen, *, about: Callable[[Step], None] = lambda _: None) -> Iterator[tuple[Step, Finding]]:
+    """Each step with its finding, as soon as there is one; ``about`` is told what is looked at next."""
+    blocking: set[str] = set()
+    for step in STEPS:
+        about(step)
+        blocker = next((need for need in step.needs if need in blocking), None)
+        finding = _looked(step, seen) if blocker is None else blocked(blocker)
+        if finding.blocks:
+            blocking.add(step.id)
+        yield step, finding
+
+
+def _looked(step: Step, seen: Seen) -> Finding:
+    """A way to the API that was there a moment ago may be gone."""
+    try:
+        return step.look(seen)
+    except TrainmasterClientError as error:
+        return Finding(ok=False, actual=str(error), trouble=error.trouble or Trouble.NO_ANSWER, blocks=True)
