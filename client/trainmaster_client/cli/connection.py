@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import boto3
@@ -19,7 +19,16 @@ SUGGESTIONS = 3
 
 
 class CommandApi(ApiClient):
-    """Says on a terminal what takes long, and names the jobs that a mistyped name may have meant."""
+    """Says on a terminal what takes long, and names the jobs that a mistyped name may have meant.
+
+    Args:
+        is_quiet: Says nothing: something else is painted on the terminal.
+        options: The API client's.
+    """
+
+    def __init__(self, *options: Any, is_quiet: bool = False) -> None:  # noqa: ANN401  as they are
+        super().__init__(*options)
+        self._is_quiet = is_quiet
 
     def job(self, name: str, **options: bool) -> Document:
         with self._with_suggestions(name):
@@ -34,7 +43,7 @@ class CommandApi(ApiClient):
             return super().cancel(name)
 
     def _call(self, method: str, path: str, *arguments: Any, **options: Any) -> Document:  # noqa: ANN401  as they are
-        with busy("Waiting for the API"):
+        with nullcontext() if self._is_quiet else busy("Waiting for the API"):
             return super()._call(method, path, *arguments, **options)
 
     @contextmanager
@@ -48,9 +57,9 @@ class CommandApi(ApiClient):
             raise
 
 
-def connect() -> CommandApi:
+def connect(*, quiet: bool = False) -> CommandApi:
     session = aws_session()
-    return CommandApi(find_api_url(None, session), session)
+    return CommandApi(find_api_url(None, session), session, is_quiet=quiet)
 
 
 def aws_session() -> boto3.Session:

@@ -27,7 +27,7 @@ class FinishedJob:
     view: JobView
     ended_at: datetime
     ran: timedelta | None
-    """From the claim of its first attempt; None: it never had one."""
+    """From when it first ran; None: it never did."""
     preemptions: int
     lost: timedelta
     """Work done twice and time wasted, over all causes."""
@@ -37,7 +37,7 @@ class FinishedJob:
 
     @property
     def attempts(self) -> int:
-        return (self.view.attempt or 0) + 1 if self.ran is not None else 0
+        return (self.view.attempt or 0) + (self.ran is not None)
 
     @property
     def cells(self) -> tuple[str, ...]:

@@ -10,7 +10,9 @@ from trainmaster_client.cli.completion import complete_job
 from trainmaster_client.cli.connection import LARGEST_PAGE, connect
 from trainmaster_client.cli.job_sheet import sheet
 from trainmaster_client.cli.queue_table import print_queue
-from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
+from trainmaster_client.cli.queue_watch import SHORTEST_SECONDS, USUAL_SECONDS, QueueWatch
+from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines, say
+from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.progress import place_line
 from trainmaster_client.views import job_view
 
@@ -24,7 +26,15 @@ JobName = Annotated[
 ]
 
 
-def queue(
+def queue(  # noqa: PLR0913  one a filter, and how to watch
+    seconds: Annotated[
+        float | None,
+        typer.Argument(
+            min=SHORTEST_SECONDS,
+            help=f"With --watch: each so many; else {USUAL_SECONDS:g}.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     state: Annotated[
         str | None, typer.Option(help="Only this state, e.g. running; finished ones too.")
@@ -32,19 +42,30 @@ def queue(
     team: Annotated[str | None, typer.Option(help="Only this team.")] = None,
     pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every page of a long queue.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it again and again.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Show the queue: running jobs, then waiting ones in their turn. Other teams' jobs have no name."""
     filters = {"state": state, "team": team, "pool": pool}
-    api = connect()
-    document = _every_page(api, filters) if everything else api.jobs(**filters)
+    if seconds is not None and not watch:
+        raise InvalidArgumentError(
+            "A number of seconds goes with --watch.", hint="Write --watch, or leave it out."
+        )
+    api = connect(quiet=watch)
+
+    def look() -> Document:
+        return _every_page(api, filters) if everything else api.jobs(**filters)
+
+    if watch:
+        QueueWatch(look=look, seconds=seconds or USUAL_SECONDS, to=console(), as_json=as_json).run()
+    document = look()
     if as_json:
         print_json(document)
         return
     views = [job_view(job) for job in document.get("jobs") or ()]
     print_queue(views, now=datetime.now(UTC), to=console())
     if document.get("next_token"):
-        typer.echo("There is more: --all shows the whole queue.", err=True)
+        say("There is more: --all shows the whole queue.")
 
 
 def show(job: JobName, *, as_json: JsonFlag = False) -> None:

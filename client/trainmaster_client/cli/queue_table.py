@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
@@ -29,14 +29,17 @@ STYLES = {
 
 
 def print_queue(jobs: Sequence[JobView], *, now: datetime, to: Console) -> None:
-    table = _table(jobs, now)
+    to.print(queue_picture(jobs, now=now, to=to))
+
+
+def queue_picture(jobs: Sequence[JobView], *, now: datetime, to: Console) -> RenderableType:
+    """As it fits on that screen."""
     if not jobs:
-        to.print("No jobs.")
-    elif Measurement.get(to, to.options.update(width=UNLIMITED_COLUMNS), table).minimum <= to.width:
-        to.print(table)
-    else:
-        for job in jobs:
-            _print_narrow(job, now, to)
+        return Text("No jobs.")
+    table = _table(jobs, now)
+    if Measurement.get(to, to.options.update(width=UNLIMITED_COLUMNS), table).minimum <= to.width:
+        return table
+    return Group(*(_narrow(job, now) for job in jobs))
 
 
 def age(since: datetime | None, now: datetime) -> str:
@@ -73,7 +76,7 @@ def _cells(job: JobView, now: datetime) -> tuple[Text | str, ...]:
     )
 
 
-def _print_narrow(job: JobView, now: datetime, to: Console) -> None:
+def _narrow(job: JobView, now: datetime) -> RenderableType:
     position, since = _position(job), job.submitted_at or job.started_at
     facts = [
         job.state,
@@ -84,8 +87,10 @@ def _print_narrow(job: JobView, now: datetime, to: Console) -> None:
         age(since, now) if since else "",
         job.why,
     ]
-    to.print(Text(job.name or f"{NO_NAME} {job.team}", style="bold"))
-    to.print(Padding(Text(", ".join(fact for fact in facts if fact)), (0, 0, 0, 4), expand=False))
+    return Group(
+        Text(job.name or f"{NO_NAME} {job.team}", style="bold"),
+        Padding(Text(", ".join(fact for fact in facts if fact)), (0, 0, 0, 4), expand=False),
+    )
 
 
 def _position(job: JobView) -> str:

@@ -7,7 +7,7 @@ import typer
 
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.cli.connection import connect
-from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
+from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines, say
 from trainmaster_client.errors import MalformedViewError
 from trainmaster_client.printable import printable
 
@@ -30,7 +30,7 @@ def violations(
         raise MalformedViewError(f"{type(error).__name__}: {error}") from error
     print_lines(lines)
     if document.get("next_token"):
-        typer.echo("There is more: --all shows the whole month.", err=True)
+        say("There is more: --all shows the whole month.")
 
 
 def violation_lines(document: Document) -> Iterator[str]:
