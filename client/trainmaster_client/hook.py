@@ -34,6 +34,7 @@ from trainmaster_client.errors import (
 from trainmaster_client.location import find_api_url
 from trainmaster_client.progress import place_line
 from trainmaster_client.queued_jobs import QueuedJobs
+from trainmaster_client.sdk_v3_logs import SdkV3Logs
 from trainmaster_client.transport import region_of
 from trainmaster_client.views import JobView, job_view
 
@@ -112,6 +113,7 @@ class QueueHooks:
         self._is_direct = is_direct
         self._attempts = AttemptDescriptions()
         self._bypasses = Bypasses()
+        self._sdk_v3_logs = SdkV3Logs(self.register_readers, region=self._region)
         self._clients: dict[tuple[str, str], Any] = {}
         self._making = threading.Lock()
         self._names: dict[str, str] = {}
@@ -181,6 +183,7 @@ class QueueHooks:
         job = self._job(name)
         if job is None or job.name != name:
             return None
+        self._sdk_v3_logs.join()
         attempts = self._attempts.of(job, self._client(call))
         request = {} if attempts else self.queued.request(name)
         arn = self._arn(job, request, call.region) if not attempts else ""

@@ -13,25 +13,32 @@ import boto3
 from sagemaker.exceptions import UnexpectedStatusException
 from sagemaker.session import Session
 
-from trainmaster_client.api import ApiClient, field_problem
+from trainmaster_client.api import Document, field_problem
+from trainmaster_client.client_events import plain_client
 from trainmaster_client.errors import NotFoundError, TrainmasterClientError
-from trainmaster_client.location import find_api_url
+from trainmaster_client.hook import hooks_of
+from trainmaster_client.log_tail import LogTail
 from trainmaster_client.progress import Progress
 from trainmaster_client.views import JobView, job_view
 from trainmaster_client.watching import FIRST_POLL_SECONDS, Watch
 
 _SDK_STATUS = {"completed": "Completed", "failed": "Failed", "stopped": "Stopped"}
 """Job state -> what the SDK calls it; any other state is InProgress."""
+_WITH_LINES = frozenset({"All", "Training"})
+_LATE_LOOKS = 5
 
 
 class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no types
     """A drop-in for ``sagemaker.Session``: training is queued, all else goes straight to SageMaker.
 
     ``fit(wait=False)`` returns when the job is in the queue. ``fit(wait=True)`` shows its place and why it
-    waits, then each transition, and returns when it is completed; a job that failed or was stopped raises
-    the SDK's UnexpectedStatusException. (The SDK alone only warns of a stopped job. One that was cancelled
-    in the queue never ran, so code behind ``fit`` must not go on.) Log lines are not shown, whatever
-    ``logs`` says.
+    waits, then each transition and what it prints, over all its attempts, and returns when it is completed; a
+    job that failed or was stopped raises the SDK's UnexpectedStatusException. (The SDK alone only warns of a
+    stopped job. One that was cancelled in the queue never ran, so code behind ``fit`` must not go on.)
+
+    The session's SageMaker client has the hooks of ``trainmaster_client.hook``, so ``describe()``,
+    ``stop()``, ``attach``, ``model_data`` and ``@remote`` functions see the job too. Other clients of its boto session
+    train as they did; those for logs and metrics read jobs of the queue over all attempts.
 
     Args:
         boto_session: As for ``sagemaker.Session``; its credentials sign the requests.
@@ -49,14 +56,16 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
         **options: Any,  # noqa: ANN401  the SDK's
     ) -> None:
         super().__init__(boto_session, **options)
-        self._trainmaster = ApiClient(find_api_url(api_url, self.boto_session), self.boto_session)
+        self._hooks = hooks_of(self.boto_session, api_url=api_url)
+        self._hooks.register(self.sagemaker_client.meta.events)
+        self._hooks.register_readers(self.boto_session.events)
         self._poll_seconds = poll_seconds
         self._told: dict[str, Progress] = {}
 
     def _intercept_create_request(
         self, request: dict[str, Any], create: Callable[[dict[str, Any]], Any], func_name: str | None = None
     ) -> Any:  # noqa: ANN401  the SDK's
-        """Private in the SDK, and the one place that has the whole request: a contract test watches it."""
+        """Private in the SDK; here refusals keep this package's own types. A contract test watches it."""
         if func_name != "train":
             return create(request)
         return self._submit(request)
@@ -77,12 +86,18 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
         log_type: str = "All",
         timeout: float | None = None,
     ) -> Any:  # noqa: ANN401  the SDK's
-        """With ``wait=True`` as ``wait_for_job``; without, and for jobs not in the queue, as the SDK does."""
+        """With ``wait=True`` as ``wait_for_job``, with log lines unless ``log_type`` is "Rules" or "None".
+
+        Without, and for jobs not in the queue, as the SDK does, over all attempts.
+        """
         direct = partial(super().logs_for_job, job_name, wait, poll, log_type, timeout)
-        return self._wait(job_name, otherwise=direct, timeout=timeout) if wait else direct()
+        if not wait:
+            return direct()
+        tail = LogTail(partial(plain_client, self.boto_session, "logs")) if log_type in _WITH_LINES else None
+        return self._wait(job_name, otherwise=direct, timeout=timeout, tail=tail)
 
     def _submit(self, request: dict[str, Any]) -> None:
-        answer = self._trainmaster.add_job(request)
+        answer = self._hooks.submit(request)
         for warning in answer.get("warnings") or ():
             _say(f"Warning: {field_problem(warning)}")
         job = job_view(answer.get("job") or {})
@@ -91,11 +106,27 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
         for line in progress.lines(job):
             _say(line)
 
-    def _wait(self, name: str, *, otherwise: Callable[[], Any], timeout: float | None = None) -> Any:  # noqa: ANN401
+    def _wait(
+        self,
+        name: str,
+        *,
+        otherwise: Callable[[], Any],
+        timeout: float | None = None,
+        tail: LogTail | None = None,
+    ) -> Any:  # noqa: ANN401  the SDK's
+        seen: Document = {}
+
+        def look() -> JobView:
+            nonlocal seen
+            seen = self._hooks.api.job(name, estimate=False)
+            return job_view(seen)
+
         watch = Watch(
-            look=lambda: job_view(self._trainmaster.job(name, estimate=False)),
+            look=look,
             say=_say,
             progress=self._told.pop(name, Progress()),
+            further=(lambda: tail.lines(seen)) if tail else list,
+            late_looks=_LATE_LOOKS if tail else 0,
             first_poll=self._poll_seconds,
             timeout=timeout,
         )

@@ -25,6 +25,10 @@ class Watch:
     say: Callable[[str], None]
     progress: Progress = field(default_factory=Progress)
     """What was told before; it is not told again."""
+    further: Callable[[], list[str]] = list
+    """Lines beside the job's own, as its log has them; asked after each look."""
+    late_looks: int = 0
+    """How often ``further`` is asked after the end: CloudWatch shows a line seconds after it was printed."""
     first_poll: float = FIRST_POLL_SECONDS
     """Seconds."""
     timeout: float | None = None
@@ -37,14 +41,26 @@ class Watch:
         begun = news_at = self.monotonic()
         while True:
             job = self._look_patiently()
-            lines = self.progress.lines(job)
-            for line in lines:
-                self.say(line)
+            lines = self._lines(job)
+            self._say_all(lines)
             now = self.monotonic()
             news_at = now if lines else news_at
             if job.is_final or (self.timeout is not None and now - begun >= self.timeout):
-                return job
+                break
             self.sleep(poll_seconds(now - news_at, first=self.first_poll))
+        for _ in range(self.late_looks if job.is_final and job.attempts else 0):
+            self.sleep(self.first_poll)
+            self._say_all(self.further())
+        return job
+
+    def _lines(self, job: JobView) -> list[str]:
+        """What a job printed comes before the line that tells its end."""
+        told, printed = self.progress.lines(job), self.further()
+        return [*printed, *told] if job.is_final else [*told, *printed]
+
+    def _say_all(self, lines: list[str]) -> None:
+        for line in lines:
+            self.say(line)
 
     def _look_patiently(self) -> JobView:
         """A network that is away for a while does not end a wait of days."""

@@ -1,70 +1,39 @@
-"""The session under the real SageMaker SDK: the SDK's own seams, and ``fit()`` against the fake API."""
+"""The session under the real SageMaker SDK: ``fit()`` against the fake API."""
 
-import importlib.metadata
-import inspect
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import boto3
 import pytest
-import sagemaker.estimator
 from sagemaker.exceptions import UnexpectedStatusException
 from sagemaker.pytorch import PyTorch
-from sagemaker.session import Session
 from trainmaster_client import errors
 from trainmaster_client.launcher import LAUNCHER
 from trainmaster_client.session import QueueTrainingJobSession
 
-from tests.integration.client.fake_api import (
-    ACCESS_KEY,
-    REGION,
-    SECRET_KEY,
-    FakeApi,
-    Scripted,
-    history,
-    problem,
-    running_fake_api,
-    view,
+from tests.integration.client.fake_api import FakeApi, Scripted, history, problem, view
+from tests.integration.client.fake_aws import FakeAws
+from tests.integration.client.sdk import (
+    ROLE,
+    TELEMETRY_OFF,
+    World,
+    estimator,
+    running_world,
+    script_job,
+    script_logs,
 )
-
-ROLE = "arn:aws:iam::123456789012:role/training"
-WHAT_TO_DO = (
-    "The installed SageMaker SDK hands its CreateTrainingJob request to something else than "
-    "Session._intercept_create_request(request, create, 'train'), or waits in another way. Read Session.train"
-    " and _TrainingJob.wait of that version, move QueueTrainingJobSession to the new seam, then this test."
-)
-TELEMETRY_OFF = {"SchemaVersion": "1.0", "SageMaker": {"PythonSDK": {"Modules": {"TelemetryOptOut": True}}}}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """Made once: the SDK takes half a second for a session."""
-
-    api: FakeApi
-    session: QueueTrainingJobSession
-    aws_calls: list[str]
 
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    calls: list[str] = []
-
-    def refuse(event_name: str, **_: Any) -> None:
-        calls.append(event_name.removeprefix("before-send."))
-        raise AssertionError(f"{event_name} was about to be sent")
-
-    boto_session = boto3.Session(ACCESS_KEY, SECRET_KEY, region_name=REGION)
-    boto_session.events.register("before-send", refuse)
-    with running_fake_api() as api:
-        session = QueueTrainingJobSession(boto_session, api_url=api.url, poll_seconds=0.001)
-        yield World(api=api, session=session, aws_calls=calls)
+    with running_world() as running:
+        yield running
 
 
 @pytest.fixture
 def api(world: World) -> FakeApi:
-    world.api.forget()
+    world.forget()
     return world.api
 
 
@@ -74,50 +43,13 @@ def session(world: World) -> QueueTrainingJobSession:
 
 
 @pytest.fixture
-def aws_calls(world: World) -> list[str]:
-    """What was asked of AWS itself; each such call is refused, so nothing leaves this process."""
-    world.aws_calls.clear()
-    return world.aws_calls
-
-
-def estimator(session: Session) -> sagemaker.estimator.Estimator:
-    session.sagemaker_config = TELEMETRY_OFF
-    return sagemaker.estimator.Estimator(
-        image_uri="123456789012.dkr.ecr.eu-west-1.amazonaws.com/train:1",
-        role=ROLE,
-        instance_count=2,
-        instance_type="ml.p5.48xlarge",
-        output_path="s3://bucket/out",
-        sagemaker_session=session,
-        hyperparameters={"steps": 3},
-        tags=[{"Key": "priority", "Value": "3"}],
-    )
-
-
-def script_job(api: FakeApi, *views: dict[str, Any]) -> None:
-    api.script("POST", "/add-job", Scripted(status=201, document={"job": view(), "warnings": []}))
-    api.script("GET", "/jobs/job1", *(Scripted(document=one) for one in views))
-
-
-def test_contract_the_sdk_still_has_the_seams_that_the_session_uses() -> None:
-    assert importlib.metadata.version("sagemaker").startswith("2.257."), WHAT_TO_DO
-    seam = "self._intercept_create_request(train_request, submit, self.train.__name__)"
-    assert seam in inspect.getsource(Session.train), WHAT_TO_DO
-    waiting = inspect.getsource(sagemaker.estimator._TrainingJob.wait)
-    assert "sagemaker_session.logs_for_job(self.job_name, wait=True, log_type=logs)" in waiting, WHAT_TO_DO
-    assert "sagemaker_session.wait_for_job(self.job_name)" in waiting, WHAT_TO_DO
-
-
-@pytest.mark.parametrize("name", ["_intercept_create_request", "wait_for_job", "logs_for_job"])
-def test_contract_the_overridden_methods_take_what_the_sdk_passes(name: str) -> None:
-    theirs = inspect.signature(getattr(Session, name)).parameters
-    ours = inspect.signature(getattr(QueueTrainingJobSession, name)).parameters
-    assert list(ours) == list(theirs), WHAT_TO_DO
-    assert [one.default for one in ours.values()] == [one.default for one in theirs.values()], WHAT_TO_DO
+def aws(world: World, api: FakeApi) -> FakeAws:
+    """What is asked of AWS itself; what is not scripted is refused, so nothing leaves this process."""
+    return world.aws
 
 
 def test_fit_without_waiting_queues_the_sdks_own_request_and_returns(
-    session: QueueTrainingJobSession, api: FakeApi, aws_calls: list[str], capsys: pytest.CaptureFixture[str]
+    session: QueueTrainingJobSession, api: FakeApi, aws: FakeAws, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script_job(api)
     job = estimator(session)
@@ -134,7 +66,7 @@ def test_fit_without_waiting_queues_the_sdks_own_request_and_returns(
     assert sent["HyperParameters"] == {"steps": "3"}
     assert sent["Tags"] == [{"Key": "priority", "Value": "3"}]
     assert job.latest_training_job.name == "job1"
-    assert aws_calls == []
+    assert aws.calls == []
     assert capsys.readouterr().out.splitlines()[-2:] == [
         "Queued job1.",
         "Waiting, position 3 in pool p5 - capacity: needs 1 ml.p5.48xlarge, 0 are free",
@@ -163,41 +95,42 @@ def test_an_estimator_with_the_launcher_asks_for_it_and_names_its_code_as_before
     assert sent["HyperParameters"]["sagemaker_submit_directory"] == '"s3://bucket/code/sourcedir.tar.gz"'
 
 
-@pytest.mark.parametrize("logs", ["All", "None"])
-def test_fit_tells_each_change_once_and_returns_when_the_job_is_completed(
-    logs: Any,
-    session: QueueTrainingJobSession,
-    api: FakeApi,
-    aws_calls: list[str],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    steps = [
-        ("pending", 0, ""),
-        ("starting", 0, ""),
-        ("running", 0, ""),
-        ("preempting", 0, "job4 has priority 3"),
-        ("preempted", 1, ""),
-        ("starting", 1, ""),
-        ("running", 1, ""),
-        ("completed", 1, ""),
-    ]
-    attempts = [
-        {"attempt": 0, "training_job_name": "job1"},
-        {"attempt": 1, "training_job_name": "job1-r1-abcdef"},
-    ]
-    ahead = {"code": "ahead", "message": "1 job is ahead"}
+STEPS = [
+    ("pending", 0, ""),
+    ("starting", 0, ""),
+    ("running", 0, ""),
+    ("preempting", 0, "job4 has priority 3"),
+    ("preempted", 1, ""),
+    ("starting", 1, ""),
+    ("running", 1, ""),
+    ("completed", 1, ""),
+]
+ATTEMPTS = [
+    {"attempt": 0, "training_job_name": "job1"},
+    {"attempt": 1, "training_job_name": "job1-r1-abcdef"},
+]
+AHEAD = {"code": "ahead", "message": "1 job is ahead"}
+
+
+def script_a_preemption(api: FakeApi) -> None:
     script_job(
         api,
-        view(history=history(*steps[:1])),
-        view(history=history(*steps[:1])),
-        view(history=history(*steps[:1]), position=2, waiting=ahead),
-        view(state="running", history=history(*steps[:3]), attempts=attempts),
-        view(state="preempted", history=history(*steps[:5]), attempts=attempts, position=1, waiting=ahead),
-        view(state="completed", history=history(*steps), attempts=attempts),
+        view(history=history(*STEPS[:1])),
+        view(history=history(*STEPS[:1])),
+        view(history=history(*STEPS[:1]), position=2, waiting=AHEAD),
+        view(state="running", history=history(*STEPS[:3]), attempts=ATTEMPTS[:1]),
+        view(state="preempted", history=history(*STEPS[:5]), attempts=ATTEMPTS, position=1, waiting=AHEAD),
+        view(state="completed", history=history(*STEPS), attempts=ATTEMPTS),
     )
-    estimator(session).fit(logs=logs, job_name="job1")
+
+
+def test_fit_tells_each_change_once_and_returns_when_the_job_is_completed(
+    session: QueueTrainingJobSession, api: FakeApi, aws: FakeAws, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script_a_preemption(api)
+    estimator(session).fit(logs="None", job_name="job1")  # type: ignore[arg-type]  # the SDK says bool or list
     assert api.calls() == ["POST /add-job"] + ["GET /jobs/job1"] * 6
-    assert aws_calls == []
+    assert aws.calls == []
     assert capsys.readouterr().out.splitlines()[-12:] == [
         "Queued job1.",
         "Waiting, position 3 in pool p5 - capacity: needs 1 ml.p5.48xlarge, 0 are free",
@@ -212,6 +145,80 @@ def test_fit_tells_each_change_once_and_returns_when_the_job_is_completed(
         "2026-11-21 01:06:00 Resumed - attempt 1, training job job1-r1-abcdef",
         "2026-11-21 01:07:00 Completed",
     ]
+
+
+@pytest.mark.parametrize("logs", ["All", "Training"])
+def test_fit_shows_what_each_attempt_prints_between_the_changes(
+    logs: Any,
+    session: QueueTrainingJobSession,
+    api: FakeApi,
+    aws: FakeAws,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    script_a_preemption(api)
+    script_logs(aws, {"job1": ["step 1", "step 2\x1b[0m"], "job1-r1-abcdef": ["resumed at 2", "step 3"]})
+    estimator(session).fit(logs=logs, job_name="job1")
+    assert capsys.readouterr().out.splitlines()[-12:] == [
+        "2026-11-21 01:01:00 Starting - attempt 0, training job job1",
+        "2026-11-21 01:02:00 Running - attempt 0, training job job1",
+        "step 1",
+        "step 2",
+        "2026-11-21 01:03:00 Preempting - job4 has priority 3",
+        "2026-11-21 01:04:00 Preempted",
+        "Waiting to resume, position 1 in pool p5 - ahead: 1 job is ahead",
+        "resumed at 2",
+        "step 3",
+        "2026-11-21 01:05:00 Starting - attempt 1, training job job1-r1-abcdef",
+        "2026-11-21 01:06:00 Resumed - attempt 1, training job job1-r1-abcdef",
+        "2026-11-21 01:07:00 Completed",
+    ]
+
+
+def test_lines_of_several_hosts_name_their_host(
+    session: QueueTrainingJobSession, api: FakeApi, aws: FakeAws, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = view(state="completed", attempts=ATTEMPTS[:1], instances={"ml.p5.48xlarge": 2})
+    script_job(api, whole)
+    script_logs(aws, {"job1": ["step 1"]})
+    session.logs_for_job("job1", wait=True)
+    assert capsys.readouterr().out.splitlines() == ["algo-1 | step 1"]
+
+
+def test_lines_that_reach_cloudwatch_after_the_end_are_shown_too(
+    session: QueueTrainingJobSession, api: FakeApi, aws: FakeAws, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script_job(api, view(state="completed", attempts=ATTEMPTS[:1]))
+    lines: dict[str, list[str]] = {}
+    script_logs(aws, lines)
+    listed = aws.answers["DescribeLogStreams"]
+
+    def late(body: dict[str, Any]) -> dict[str, Any]:
+        if aws.operations().count("DescribeLogStreams") == 3:
+            lines["job1"] = ["the last line"]
+        return listed(body)
+
+    aws.answers["DescribeLogStreams"] = late
+    session.logs_for_job("job1", wait=True)
+    assert capsys.readouterr().out.splitlines() == ["the last line"]
+
+
+def test_a_wait_goes_on_without_the_right_to_read_logs_and_says_so_once(
+    session: QueueTrainingJobSession, api: FakeApi, aws: FakeAws, capsys: pytest.CaptureFixture[str]
+) -> None:
+    running = view(state="running", attempts=ATTEMPTS[:1])
+    script_job(api, running, running, view(state="completed", attempts=ATTEMPTS[:1]))
+    aws.answers["DescribeLogStreams"] = lambda _: {"__type": "AccessDeniedException", "message": "no right"}
+    session.logs_for_job("job1", wait=True)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("No log lines: ")
+    assert "AccessDeniedException" in line
+    assert aws.operations() == ["DescribeLogStreams"]
+
+
+def test_only_rules_asks_for_no_lines(session: QueueTrainingJobSession, api: FakeApi, aws: FakeAws) -> None:
+    script_job(api, view(state="completed", attempts=ATTEMPTS[:1]))
+    session.logs_for_job("job1", wait=True, log_type="Rules")
+    assert aws.calls == []
 
 
 @pytest.mark.parametrize(("state", "status"), [("failed", "Failed"), ("stopped", "Stopped")])
@@ -234,7 +241,7 @@ def test_a_wait_with_a_time_limit_ends_as_the_sdks_does(
 
 
 def test_what_the_policy_refuses_is_raised_out_of_fit_and_nothing_is_started(
-    session: QueueTrainingJobSession, api: FakeApi, aws_calls: list[str]
+    session: QueueTrainingJobSession, api: FakeApi, aws: FakeAws
 ) -> None:
     count = {
         "field": "ResourceConfig.InstanceCount",
@@ -244,18 +251,18 @@ def test_what_the_policy_refuses_is_raised_out_of_fit_and_nothing_is_started(
     api.script("POST", "/add-job", problem(422, "Not allowed by the policy", "1 problem", count))
     with pytest.raises(errors.PolicyViolationError, match=r"ResourceConfig\.InstanceCount: asks for 2"):
         estimator(session).fit(job_name="job1")
-    assert aws_calls == []
+    assert aws.calls == []
 
 
 def test_an_unreachable_api_is_an_error_that_names_it_never_a_direct_start(
-    session: QueueTrainingJobSession, aws_calls: list[str], monkeypatch: pytest.MonkeyPatch
+    session: QueueTrainingJobSession, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trainmaster_client.api.FIRST_PAUSE_SECONDS", 0)
     monkeypatch.setenv("TRAINMASTER_API_URL", "http://127.0.0.1:1/prod")
     unreachable = QueueTrainingJobSession(session.boto_session)
     with pytest.raises(errors.ApiUnreachableError, match=r"http://127\.0\.0\.1:1/prod"):
         estimator(unreachable).fit(job_name="job1")
-    assert aws_calls == []
+    assert aws.calls == []
 
 
 def test_warnings_of_the_api_are_shown(
@@ -276,7 +283,7 @@ def test_interrupting_the_wait_leaves_the_job_and_says_how_to_cancel_it(
     def interrupt(name: str, **_: bool) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(session._trainmaster, "job", interrupt)
+    monkeypatch.setattr(session._hooks.api, "job", interrupt)
     with pytest.raises(KeyboardInterrupt):
         session.wait_for_job("job1")
     assert api.calls() == []
@@ -294,12 +301,12 @@ def test_interrupting_the_wait_leaves_the_job_and_says_how_to_cancel_it(
     ],
 )
 def test_a_job_that_is_not_in_the_queue_is_waited_for_as_the_sdk_does(
-    wait: Any, session: QueueTrainingJobSession, aws_calls: list[str], monkeypatch: pytest.MonkeyPatch
+    wait: Any, session: QueueTrainingJobSession, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sagemaker.session.time.sleep", lambda _: None)
     with pytest.raises(AssertionError, match=r"sagemaker\.DescribeTrainingJob"):
         wait(session)
-    assert aws_calls == ["sagemaker.DescribeTrainingJob"]
+    assert aws.operations() == ["DescribeTrainingJob"]
 
 
 def test_what_is_no_training_goes_straight_to_sagemaker(
