@@ -30,6 +30,8 @@ class TrainingJobs(Protocol):
 
     def withhold_capacity(self, instance_type: str, times: int) -> None: ...
 
+    def set_quota(self, instance_type: str, capacity_type: str, instances: int) -> None: ...
+
     def training_jobs(self) -> list[dict[str, Any]]: ...
 
 
@@ -125,6 +127,7 @@ class Control:
             ("POST", "/events"): self._disturb_events,
             ("POST", "/fail"): self._fail,
             ("POST", "/gpu"): self._gpu,
+            ("POST", "/quota"): self._set_quota,
             ("POST", "/spot"): self._spot,
             ("GET", "/training-jobs"): self._list,
         }
@@ -145,6 +148,15 @@ class Control:
         body.end()
         self.training.withhold_capacity(instance_type, times)
         return _answer(200, {"instance_type": instance_type, "times": times})
+
+    def _set_quota(self, request: Request) -> Response:
+        body = Body(request.body)
+        instance_type, instances = body.text("instance_type"), body.whole("instances")
+        capacity_type = body.optional("capacity_type", body.text) or "on-demand"
+        body.end()
+        self.training.set_quota(instance_type, capacity_type, instances)
+        answer = {"instance_type": instance_type, "capacity_type": capacity_type, "instances": instances}
+        return _answer(200, answer)
 
     def _inject_errors(self, request: Request) -> Response:
         body = Body(request.body)

@@ -41,6 +41,7 @@ TARGETS: Mapping[str, str] = {
     "GraniteServiceVersion20100801": "cloudwatch",
     "Logs_20140328": "logs",
     "SageMaker": "sagemaker",
+    "ServiceQuotasV20190624": "service-quotas",
     "TrentService": "kms",
 }
 """Prefix of X-Amz-Target -> service. A test compares it with botocore's service models."""

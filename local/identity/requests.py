@@ -29,8 +29,14 @@ def _sagemaker(operation: Operation) -> Checks:
             return [_on_training_job(operation, operation.name)]
         case "ListTrainingJobs":
             return [Check(action="sagemaker:ListTrainingJobs", resource="*")]
-        case "ListTags" | "DeleteTags":
-            return [Check(action=f"sagemaker:{operation.name}", resource=params.get("ResourceArn", ""))]
+        case "ListTags":
+            return [Check(action="sagemaker:ListTags", resource=params.get("ResourceArn", ""))]
+        case "DeleteTags":
+            keys = tuple(params.get("TagKeys") or ())
+            context = {"aws:TagKeys": keys} if keys else {}
+            return [
+                Check(action="sagemaker:DeleteTags", resource=params.get("ResourceArn", ""), context=context)
+            ]
         case "AddTags":
             return [
                 Check(
@@ -147,6 +153,12 @@ def _kms(operation: Operation) -> Checks:
     return [Check(action=f"kms:{operation.name}", resource=key)]
 
 
+def _service_quotas(operation: Operation) -> Checks:
+    if operation.name != "ListServiceQuotas":
+        return None
+    return [Check(action="servicequotas:ListServiceQuotas", resource="*")]
+
+
 def _sts(operation: Operation) -> Checks:
     match operation.name:
         case "GetCallerIdentity":
@@ -165,6 +177,7 @@ _SERVICES: Mapping[str, Callable[[Operation], Checks]] = {
     "logs": _logs,
     "s3": s3,
     "sagemaker": _sagemaker,
+    "service-quotas": _service_quotas,
     "sns": sns,
     "sqs": sqs,
     "ssm": _ssm,

@@ -10,6 +10,7 @@ from local.sagemaker.admission import Admission
 from local.sagemaker.jobs import TrainingJob, Transition
 from local.sagemaker.mailbox import Stop
 from local.sagemaker.pool_keeper import PoolKeeper, has_pool
+from local.sagemaker.quotas import AccountQuotas
 from local.sagemaker.runs import Runs
 from local.sagemaker.spec import TrainingSpec
 from local.sagemaker.statuses import Primary, Secondary
@@ -31,6 +32,7 @@ class Operations:
     runs: Runs
     pools: PoolKeeper
     admission: Admission
+    quotas: AccountQuotas
     clock: TwinClock
     arn_prefix: str
     """ARN of a training job without its name."""
@@ -52,6 +54,8 @@ class Operations:
 
     def create(self, params: Params, caller: Principal) -> Result:
         self.admission.admit(params)
+        spec = TrainingSpec.from_request(params)
+        self.quotas.check(spec, self.table.all())
         now = self.clock.now()
         job = TrainingJob(
             name=params["TrainingJobName"],
@@ -60,7 +64,7 @@ class Operations:
             created_at=now,
             modified_at=now,
             request=params,
-            spec=TrainingSpec.from_request(params),
+            spec=spec,
             tags=tags.as_map(params.get("Tags", ())),
             transitions=(Transition(status=Secondary.STARTING, start=now),),
         )

@@ -22,6 +22,7 @@ from local.sagemaker.loads import Loads
 from local.sagemaker.operations import Operations
 from local.sagemaker.pool_keeper import PoolKeeper
 from local.sagemaker.ports import EventSink, LogSink, MetricSink, ObjectStore
+from local.sagemaker.quotas import AccountQuotas
 from local.sagemaker.runs import Runs
 from local.sagemaker.table import JobTable
 from local.sagemaker.views import event_detail
@@ -69,11 +70,13 @@ class SageMakerTwin:
             environment=environment,
         )
         self._runs = Runs(table=self._table, outside=outside, seed=seed)
+        quotas = AccountQuotas(f"arn:aws:servicequotas:{region}:{account_id}:sagemaker/")
         self._operations = Operations(
             table=self._table,
             runs=self._runs,
             pools=PoolKeeper(table=self._table, clock=clock),
             admission=Admission(store=storage, account_id=account_id, region=region),
+            quotas=quotas,
             clock=clock,
             arn_prefix=f"arn:aws:sagemaker:{region}:{account_id}:training-job/",
         )
@@ -82,6 +85,8 @@ class SageMakerTwin:
         self.gpu = control.gpu
         self.spot = control.spot
         self.withhold_capacity = capacity.withhold
+        self.set_quota = quotas.set
+        self.service_quotas = quotas.call
         self.training_jobs = control.training_jobs
 
     def call(self, operation: str, params: dict[str, Any], principal: Principal) -> dict[str, Any]:

@@ -104,6 +104,12 @@ def test_roles_that_cannot_be_assumed(twin: BareTwin, role: str, session: str, c
     assert refused(twin.client("sts").assume_role, RoleArn=role, RoleSessionName=session)[0] == code
 
 
+def test_sts_knows_a_wrong_secret_from_a_right_one(twin: BareTwin) -> None:
+    keys = twin.identities.assume("arn:aws:iam::123456789012:role/engineer", "anna")
+    wrong = twin.client("sts", replace(keys, secret_access_key="guessed"))
+    assert refused(wrong.get_caller_identity)[:2] == ("SignatureDoesNotMatch", 403)
+
+
 def test_a_temporary_key_is_worth_nothing_without_its_token(twin: BareTwin) -> None:
     keys = twin.identities.assume("arn:aws:iam::123456789012:role/engineer", "anna")
     for wrong in (replace(keys, session_token=None), replace(keys, session_token="guessed")):

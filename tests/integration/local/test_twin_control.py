@@ -51,6 +51,28 @@ def test_capacity_of_a_type_can_be_withheld(twin: RunningTwin) -> None:
     assert (answer.status, answer.json) == (200, {"instance_type": "ml.none.large", "times": 1})
 
 
+def test_a_quota_is_shown_by_service_quotas_page_by_page(twin: RunningTwin) -> None:
+    quotas = twin.client("service-quotas")
+    for instance_type in ("ml.a.large", "ml.b.large"):
+        asked = {"instance_type": instance_type, "instances": 4}
+        assert twin.control("POST", "/quota", asked).json == {**asked, "capacity_type": "on-demand"}
+    assert twin.control("POST", "/quota", {**asked, "capacity_type": "spot", "instances": 9}).status == 200
+    pages = quotas.get_paginator("list_service_quotas").paginate(
+        ServiceCode="sagemaker", PaginationConfig={"PageSize": 2}
+    )
+    assert [(quota["QuotaName"], quota["Value"]) for page in pages for quota in page["Quotas"]] == [
+        ("ml.a.large for training job usage", 4.0),
+        ("ml.b.large for training job usage", 4.0),
+        ("ml.b.large for spot training job usage", 9.0),
+    ]
+
+
+def test_a_capacity_type_that_is_none_is_refused(twin: RunningTwin) -> None:
+    quota = {"instance_type": "ml.a.large", "capacity_type": "reserved", "instances": 1}
+    answer = twin.control("POST", "/quota", quota)
+    assert (answer.status, answer.json["code"]) == (400, "ValidationException")
+
+
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [
@@ -64,6 +86,7 @@ def test_capacity_of_a_type_can_be_withheld(twin: RunningTwin) -> None:
         pytest.param("/clock", {"advance_seconds": 1, "by": 2}, "by", id="a field too many"),
         pytest.param("/capacity", {"times": 1}, "instance_type", id="no type"),
         pytest.param("/capacity", {"instance_type": "ml.g5.xlarge", "times": 0}, "times", id="no launch"),
+        pytest.param("/quota", {"instance_type": "ml.g5.xlarge"}, "instances", id="no number"),
         pytest.param("/errors", {"operation": "X"}, "error_code", id="no code"),
         pytest.param("/errors", {"operation": "X", "error_code": "Y", "times": 0}, "times", id="no times"),
         pytest.param("/events", {"drop": 1.5}, "drop", id="neither share nor count"),

@@ -169,6 +169,11 @@ def test_creating_a_tagged_job_tells_the_tags_the_tagging_and_the_service_that_g
     assert role.context == {"iam:PassedToService": "sagemaker.amazonaws.com"}
 
 
+def test_removing_tags_tells_which() -> None:
+    (check,) = checks(operation("sagemaker", "DeleteTags", {"ResourceArn": JOB, "TagKeys": ["a", "b"]}))
+    assert (check.resource, check.context) == (JOB, {"aws:TagKeys": ("a", "b")})
+
+
 def test_an_event_tells_its_source_and_a_listing_its_prefix() -> None:
     (event,) = checks(operation("events", "PutEvents", {"Entries": [{"Source": "s", "DetailType": "d"}]}))
     assert event.context == {"events:source": "s", "events:detail-type": "d"}
