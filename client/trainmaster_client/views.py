@@ -65,6 +65,8 @@ class Attempt:
     reason: Reason | None
     diagnosis: str | None
     """What it failed of and what its owner can do; None: it did not fail, or nobody looked."""
+    last_checkpoint: datetime | None
+    """None: nobody looked, or there is none."""
     idle_since: datetime | None
     stop_due: datetime | None
     underused_since: datetime | None
@@ -106,6 +108,7 @@ class Attempt:
             ended_at=_optional(document.get("ended_at"), datetime.fromisoformat),
             reason=_optional(document.get("reason"), Reason.parse),
             diagnosis=_optional(document.get("diagnosis"), _diagnosis),
+            last_checkpoint=_optional(document.get("last_checkpoint"), datetime.fromisoformat),
             idle_since=_optional(document.get("idle_since"), datetime.fromisoformat),
             stop_due=_optional(document.get("stop_due"), datetime.fromisoformat),
             underused_since=_optional(document.get("underused_since"), datetime.fromisoformat),

@@ -1,9 +1,11 @@
 """Instants and lengths of time as people write and read them."""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
-from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _AGO = re.compile(r"(\d{1,9})([smhd])")
@@ -33,21 +35,23 @@ def length(span: timedelta) -> str:
     return f"{minutes}m{seconds:02}s" if minutes else f"{seconds}s"
 
 
-def local_time(at: datetime, *, now: datetime) -> str:
-    """On this machine's clock, with the day where it is another one."""
-    there, here = at.astimezone(), now.astimezone()
-    return there.strftime("%H:%M" if there.date() == here.date() else "%a %d %b %H:%M")
+def likely_start(estimate: Mapping[str, Any], *, now: datetime) -> str:
+    """``estimated_start`` in words, with times of this machine. Raises MalformedViewError."""
+    try:
+        middle, late = (datetime.fromisoformat(estimate[key]) for key in ("p50", "p90"))
+    except (KeyError, TypeError, ValueError) as error:
+        raise MalformedViewError(f"{type(error).__name__}: {error}") from error
+    if late <= now:
+        return "Likely start: any moment now"
+    return f"Likely start: {_then(middle, now)}, in 9 of 10 cases by {_then(late, now)}"
 
 
-def likely_start(p50: datetime, p90: datetime, *, now: datetime) -> str:
-    """A start estimate in words, with times of this machine."""
-    return f"Likely start: {_ahead(p50, now)}, in 9 of 10 cases by {_clock(p90, now)}"
-
-
-def _ahead(at: datetime, now: datetime) -> str:
-    """What is due is due now: an estimate is made before it is read."""
-    return f"in {length(at - now)} (at {local_time(at, now=now)})" if at > now else "now"
+def _then(at: datetime, now: datetime) -> str:
+    """As in ``03:10 (in 25m00s)``; what was due when it was estimated is due now."""
+    return f"{_clock(at, now)} (in {length(at - now)})" if at > now else "now"
 
 
 def _clock(at: datetime, now: datetime) -> str:
-    return f"{local_time(at, now=now)} (in {length(at - now)})" if at > now else "now"
+    """On this machine's clock, with the day where it is another one."""
+    there, here = at.astimezone(), now.astimezone()
+    return there.strftime("%H:%M" if there.date() == here.date() else "%a %d %b %H:%M")

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 from trainmaster_client.api import Document
+from trainmaster_client.cli.instants import length, likely_start
+from trainmaster_client.cli.past import losses
 from trainmaster_client.printable import printable
 from trainmaster_client.progress import place_line, transition_line
 from trainmaster_client.views import Attempt, JobView, job_view
@@ -25,13 +26,13 @@ _FACTS = {
 }
 
 
-def sheet(document: Document) -> list[str]:
+def sheet(document: Document, *, now: datetime) -> list[str]:
     """The lines of ``trainmaster show``."""
     job = job_view(document)
     return [
         f"{job.name}: {_standing(job)}",
-        *_facts(document, job),
-        *_section("Attempts", [line for attempt in job.attempts for line in _attempt_lines(attempt)]),
+        *_facts(document, job, now),
+        *_section("Attempts", [line for attempt in job.attempts for line in _attempt_lines(attempt, now)]),
         *_section("History", [transition_line(transition, job) for transition in job.history]),
     ]
 
@@ -42,24 +43,23 @@ def _standing(job: JobView) -> str:
     return f"{job.state} - {job.why}" if job.why else job.state
 
 
-def _facts(document: Document, job: JobView) -> Iterator[str]:
+def _facts(document: Document, job: JobView, now: datetime) -> Iterator[str]:
     yield f"  instances: {job.instances}"
     for key, label in _FACTS.items():
         if document.get(key) not in (None, ""):
             estimate = " (estimate)" if key == "cost_usd" and document.get("cost_is_estimate") else ""
             yield f"  {label}: {printable(document[key])}{estimate}"
-    yield from _mapping("estimated start", document.get("estimated_start"))
-    yield from _mapping("seconds wasted", document.get("wasted_seconds"))
+    if start := document.get("estimated_start"):
+        yield f"  {likely_start(start, now=now)}"
+    yield from (f"  {lost}" for lost in losses(document))
 
 
-def _mapping(label: str, values: Any) -> Iterator[str]:  # noqa: ANN401  JSON
-    if isinstance(values, dict) and any(values.values()):
-        yield f"  {label}: " + ", ".join(f"{printable(key)} {printable(values[key])}" for key in values)
-
-
-def _attempt_lines(attempt: Attempt) -> list[str]:
+def _attempt_lines(attempt: Attempt, now: datetime) -> list[str]:
+    saved = attempt.last_checkpoint
+    age = f" ({length(now - saved)} ago)" if saved and attempt.ended_at is None else ""
+    checkpoint = [f"newest checkpoint: {_time(saved)}{age}"] if saved else []
     found = [attempt.diagnosis] if attempt.diagnosis else []
-    return [_attempt_line(attempt), *(f"   {line}" for line in (*found, *attempt.warnings))]
+    return [_attempt_line(attempt), *(f"   {line}" for line in (*checkpoint, *found, *attempt.warnings))]
 
 
 def _attempt_line(attempt: Attempt) -> str:

@@ -74,7 +74,7 @@ def show(job: JobName, *, as_json: JsonFlag = False) -> None:
     if as_json:
         print_json(document)
     else:
-        print_lines(sheet(document))
+        print_lines(sheet(document, now=datetime.now(UTC)))
 
 
 def cancel(job: JobName, *, as_json: JsonFlag = False) -> None:

@@ -28,8 +28,8 @@ def past_lines(document: Document, *, now: datetime) -> Iterator[str]:
     yield f"{job.name}: {job.state}{f' - {job.why}' if job.is_final and job.why else ''}"
     if sums := ", ".join(_sums(job.history, spans)):
         yield f"  {sums}"
-    if losses := ", ".join(losses_of(document)):
-        yield f"  {losses}"
+    if counts := ", ".join(_counts(document)):
+        yield f"  {counts}"
     if len(job.history) >= MOST_STEPS:
         yield f"  only the last {MOST_STEPS} steps are kept at hand"
     yield from (_line(step, span, job) for step, span in zip(job.history, spans, strict=True))
@@ -53,16 +53,21 @@ def _sums(history: Sequence[Transition], spans: Sequence[timedelta | None]) -> I
             yield f"{word} {length(total)}"
 
 
-def losses_of(document: Document) -> Iterator[str]:
-    """Attempts, preemptions, what was lost and what it cost."""
+def _counts(document: Document) -> Iterator[str]:
+    """How often it came back, what was lost, what it cost."""
     for key, one, many in (("preemptions", "preemption", "preemptions"), ("retries", "retry", "retries")):
         if count := int(document.get(key) or 0):
             yield f"{count} {one if count == 1 else many}"
+    yield from losses(document)
+    if (cost := document.get("cost_usd")) is not None:
+        yield f"{cost:.2f} USD{' so far' if document.get('cost_is_estimate') else ''}"
+
+
+def losses(document: Document) -> Iterator[str]:
+    """Time that was wasted, by its cause."""
     for cause, seconds in (document.get("wasted_seconds") or {}).items():
         if seconds:
             yield f"lost {length(timedelta(seconds=seconds))} to {printable(cause)}"
-    if (cost := document.get("cost_usd")) is not None:
-        yield f"{cost:.2f} USD{' so far' if document.get('cost_is_estimate') else ''}"
 
 
 def _line(step: Transition, span: timedelta | None, job: JobView) -> str:

@@ -2,16 +2,18 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
 from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.connection import connect
+from trainmaster_client.cli.instants import likely_start
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.printable import printable
-from trainmaster_client.progress import likely_start, place_line
+from trainmaster_client.progress import place_line
 from trainmaster_client.views import job_view
 
 RequestFile = Annotated[
@@ -85,7 +87,7 @@ def _foreseen(document: Document) -> Iterator[str]:
     yield f"Valid: it would wait in pool {printable(document.get('pool'))}, {where}."
     start = document.get("estimated_start")
     if isinstance(start, dict):
-        yield f"{likely_start(start)}."
+        yield f"{likely_start(start, now=datetime.now(UTC))}."
     victims = document.get("would_preempt") or ()
     if victims:
         names = ", ".join(printable(name) if name else "a job of another team" for name in victims)

@@ -1,13 +1,15 @@
 """``trainmaster why``: why a job does not run, who is ahead, when it may start, and what would help."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.cli.connection import LARGEST_PAGE, connect
+from trainmaster_client.cli.instants import likely_start
 from trainmaster_client.cli.jobs import JobName
 from trainmaster_client.cli.queue_table import NO_NAME
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
-from trainmaster_client.progress import likely_start, place_line
+from trainmaster_client.progress import place_line
 from trainmaster_client.views import JobView, job_view
 
 SHOWN_AHEAD = 5
@@ -47,7 +49,7 @@ def _lines(job: JobView, document: Document, ahead: list[JobView]) -> Iterator[s
     yield f"{job.name}: {place_line(job)}"
     start = document.get("estimated_start")
     if isinstance(start, dict):
-        yield f"  {likely_start(start)}"
+        yield f"  {likely_start(start, now=datetime.now(UTC))}"
     if ahead:
         left = (job.position or 0) - 1 - SHOWN_AHEAD
         more = f" and {left} more" if left > 0 else ""

@@ -56,12 +56,14 @@ def test_show_tells_the_state_the_attempts_and_the_history(trainmaster: Trainmas
             "capacity_type": "on-demand",
             "started_at": "2026-11-21T01:02:00Z",
             "ended_at": "2026-11-21T01:04:00Z",
+            "last_checkpoint": "2026-11-21T01:03:30Z",
             "reason": {"code": "preemption", "message": "job4 has priority 3"},
         }
     ]
     steps = history(("pending", 0, ""), ("starting", 0, ""), ("running", 0, ""), ("preempted", 1, ""))
-    estimate = {"p50": "2026-11-21T02:00:00Z", "p90": "2026-11-21T03:00:00Z"}
-    job = view(state="preempted", attempts=attempts, history=steps, estimated_start=estimate, cost_usd=1.25)
+    estimate = {"p50": "2001-11-21T02:00:00Z", "p90": "2001-11-21T03:00:00Z"}
+    more = {"estimated_start": estimate, "wasted_seconds": {"preemption": 120, "idle": 0}, "cost_usd": 1.25}
+    job = view(state="preempted", attempts=attempts, history=steps, **more)
     script(api, "GET", "/jobs/job1", job)
     assert trainmaster("show", "job1").out.splitlines() == [
         (
@@ -78,12 +80,14 @@ def test_show_tells_the_state_the_attempts_and_the_history(trainmaster: Trainmas
         "  preemptions: 0",
         "  retries: 0",
         "  cost in USD: 1.25 (estimate)",
-        "  estimated start: p50 2026-11-21T02:00:00Z, p90 2026-11-21T03:00:00Z",
+        "  Likely start: any moment now",
+        "  lost 2m00s to preemption",
         "Attempts",
         (
             "  0  job1, Stopped Stopped, on-demand, 2026-11-21 01:02:00 to 2026-11-21 01:04:00,"
             " preemption: job4 has priority 3"
         ),
+        "     newest checkpoint: 2026-11-21 01:03:30",
         "History",
         "  2026-11-21 01:00:00 Pending",
         "  2026-11-21 01:01:00 Starting - attempt 0, training job job1",
@@ -222,6 +226,8 @@ def test_a_wrong_environment_is_told_with_what_is_wrong(
         pytest.param(["show"], id="no job"),
         pytest.param(["show", "../policy"], id="no job name"),
         pytest.param(["queue", "--stat", "x"], id="no such option"),
+        pytest.param(["queue", "5"], id="seconds without --watch"),
+        pytest.param(["queue", "--watch", "0.1"], id="too often"),
         pytest.param(["priority", "job1"], id="no priority"),
         pytest.param(["priority", "job1", "high"], id="a priority is a number"),
         pytest.param(["priority", "job1", "1001"], id="a priority is at most 1000"),

@@ -33,7 +33,11 @@ def test_a_job_is_told_step_by_step_with_lengths_causes_and_sums(
     steps += [{**step, "at": step["at"].replace("T01", "T03")} for step in history(("preempted", 1, ""))]
     steps += [{**step, "at": step["at"].replace("T01", "T04")} for step in history(("running", 1, ""))]
     steps += [{**step, "at": step["at"].replace("T01", "T05")} for step in history(("completed", 1, ""))]
-    losses = {"preemptions": 1, "wasted_seconds": {"preemption": 720, "failures": 0}, "cost_usd": 12.5}
+    losses: dict[str, Any] = {
+        "preemptions": 1,
+        "wasted_seconds": {"preemption": 720, "failures": 0},
+        "cost_usd": 12.5,
+    }
     api.script(
         "GET",
         "/jobs/job1",
@@ -140,7 +144,11 @@ def test_sixty_columns_show_two_lines_a_job(
     trainmaster: Trainmaster, api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    lost = {"wasted_seconds": {"preemption": timedelta(hours=1).seconds}, "preemptions": 2, "attempt": 2}
+    lost: dict[str, Any] = {
+        "wasted_seconds": {"preemption": timedelta(hours=1).seconds},
+        "preemptions": 2,
+        "attempt": 2,
+    }
     script(api, [over("job1", 2, **lost)], [])
     assert [line.rstrip() for line in trainmaster("history").out.splitlines()] == [
         "job1",
