@@ -1,0 +1,22 @@
+import torch
+from training.config import TrainConfig
+from training.models.init import initialise
+from training.models.llama import Transformer
+from training.optim import clip, make_optimizer, step_if_finite
+from training.parallel import begin_part, shard, weights_device
+
+
+def train(config: TrainConfig, world, steps):
+    with torch.device("meta"):
+        model = Transformer(config.shape)
+    shard(model, world=world, config=config)
+    model.to_empty(device=weights_device(config, world))
+    initialise(model, seed=config.seed, layers=config.shape.layers)
+    optimizer = make_optimizer(model, config)
+    for parts in steps:
+        for number, loss_of in enumerate(parts, start=1):
+            begin_part(model, is_last=number == len(parts), strategy=config.strategy)
+            loss_of(model).backward()
+        step_if_finite(optimizer, clip(model, config.grad_clip))
+        optimizer.zero_grad()
+    return model

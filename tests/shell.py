@@ -1,0 +1,145 @@
+"""Lines of shell in documents, each held to the parser of the program that it calls. Nothing is run."""
+
+import importlib.util
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import typer
+from botocore import xform_name
+from trainmaster_client.cli.app import app
+
+from local.control import PREFIX
+from local.up import _parser
+from tests.markdown import ROOT, codes, table, text_of
+
+BUILTIN = frozenset({"cd", "export", "git", "kill", "mkdir", "sleep", "wait"})
+"""Programs that documents use without options worth a parser."""
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_OPTIONS_OF_EVERY_AWS_COMMAND = frozenset({"--query", "--output", "--region", "--profile"})
+_RENAMED = {"--notification-endpoint": "--endpoint"}
+"""The AWS CLI has another name for a member, where its own would be that of an option of every command."""
+_COPIES = frozenset({"sync", "cp", "ls"})
+"""Commands of ``aws s3``, which is no service of its own."""
+
+
+class UnknownProgramError(Exception):
+    """A program that no parser here knows: add one, or say it differently."""
+
+
+def lines(text: str) -> Iterator[list[str]]:
+    """The words of each command, without comments, assignments in front and the folder of the program."""
+    for line in text.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        while words and _ASSIGNMENT.fullmatch(words[0]):
+            words = words[1:]
+        if words:
+            yield [Path(words[0]).name, *words[1:]]
+
+
+def check(words: list[str]) -> None:
+    """Raises what the program's own parser raises, AssertionError or UnknownProgramError."""
+    program, *rest = words
+    if program in BUILTIN:
+        return
+    if program not in PARSERS:
+        raise UnknownProgramError(program)
+    PARSERS[program]([word for word in rest if word != "&"])
+
+
+def _trainmaster(words: list[str]) -> None:
+    if words[:2] == ["local", "up"]:
+        _parser().parse_args(words[2:])
+        return
+    command: Any = typer.main.get_command(app)
+    while hasattr(command, "commands") and words and not words[0].startswith("-"):
+        assert words[0] in command.commands, f"no command {words[0]}"
+        command, words = command.commands[words[0]], words[1:]
+    assert words or not hasattr(command, "commands"), f"{command.name} needs a command"
+    with redirect_stdout(StringIO()):
+        command.make_context(command.name, words).close()
+
+
+def _make(words: list[str]) -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = [word for word in words if "=" not in word]
+    assert set(named) <= targets, f"no target in {named}"
+
+
+def _python(words: list[str]) -> None:
+    if words[0] == "-m":
+        module, options = words[1], words[2:]
+        if module == "local":
+            _trainmaster(["local", *options])
+        elif module not in {"pip", "venv"}:
+            assert importlib.util.find_spec(module) is not None, module
+            _options_are_there(module, options)
+        return
+    assert any((ROOT / folder / words[0]).is_file() for folder in (".", "training", "docs/examples")), words[
+        0
+    ]
+
+
+def _options_are_there(module: str, words: list[str]) -> None:
+    """Each option stands in some file of the module's package, as text or as the name of a field."""
+    spec = importlib.util.find_spec(module)
+    assert spec is not None
+    folders = spec.submodule_search_locations or [str(Path(str(spec.origin)).parent)]
+    sources = "".join(path.read_text() for folder in folders for path in Path(folder).rglob("*.py"))
+    for word in words:
+        if word.startswith("--"):
+            assert word in sources or word[2:].replace("-", "_") in sources, f"{module} has no {word}"
+
+
+def _torchrun(words: list[str]) -> None:
+    _python([next(word for word in words if word.endswith(".py"))])
+
+
+def _curl(words: list[str]) -> None:
+    routes = {codes(row[0])[0].split()[1] for row in table(text_of("docs/twin.md"), "call", "fields", "")}
+    (url,) = [word for word in words if "://" in word]
+    assert f"/{url.partition(f'{PREFIX}/')[2]}" in routes, url
+
+
+def _aws(words: list[str]) -> None:
+    service, operation, *rest = words
+    if service == "s3":
+        assert operation in _COPIES, operation
+        return
+    model = _model(service)
+    named = {xform_name(name, "-"): name for name in model.operation_names}
+    assert operation in named, f"{service} has no {operation}"
+    shape = model.operation_model(named[operation]).input_shape
+    members = {f"--{xform_name(name, '-')}": name for name in shape.members} if shape else {}
+    options = {_RENAMED.get(word, word) for word in rest if word.startswith("--")}
+    given = options - _OPTIONS_OF_EVERY_AWS_COMMAND
+    known = set(members) | {f"--no-{name[2:]}" for name in members}
+    assert given <= known, f"{operation} has no {sorted(given - known)}"
+    missing = {xform_name(name, "-") for name in (shape.required_members if shape else ())}
+    assert {f"--{name}" for name in missing} <= given, f"{operation} needs {sorted(missing)}"
+
+
+@cache
+def _model(service: str) -> Any:
+    return botocore.session.get_session().get_service_model(service)
+
+
+def _pip(words: list[str]) -> None:
+    assert words[0] == "install", words
+
+
+PARSERS: Mapping[str, Callable[[list[str]], None]] = {
+    "trainmaster": _trainmaster,
+    "make": _make,
+    "python": _python,
+    "torchrun": _torchrun,
+    "curl": _curl,
+    "aws": _aws,
+    "pip": _pip,
+}
