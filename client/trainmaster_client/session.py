@@ -37,8 +37,8 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
     stopped job. One that was cancelled in the queue never ran, so code behind ``fit`` must not go on.)
 
     The session's SageMaker client has the hooks of ``trainmaster_client.hook``, so ``describe()``,
-    ``stop()``, ``attach``, ``model_data`` and ``@remote`` functions see the job too. Other clients of its boto session
-    train as they did; those for logs and metrics read jobs of the queue over all attempts.
+    ``stop()``, ``attach``, ``model_data`` and ``@remote`` functions see the job too. Other clients of its
+    boto session train as they did; those for logs and metrics read jobs of the queue over all attempts.
 
     Args:
         boto_session: As for ``sagemaker.Session``; its credentials sign the requests.

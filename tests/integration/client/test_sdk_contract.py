@@ -5,6 +5,7 @@ A failure here means that an upgrade moved something. Its message says what, and
 
 import importlib.metadata
 import inspect
+from datetime import UTC, datetime
 from typing import Any
 
 import boto3
@@ -83,6 +84,9 @@ def test_jobs_are_looked_at_with_the_clients_that_are_hooked(method: Any, call: 
     assert call in inspect.getsource(method), NEW_READER
 
 
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
 @pytest.fixture
 def boto_session() -> boto3.Session:
     return boto3.Session(ACCESS_KEY, SECRET_KEY, region_name=REGION)
@@ -137,7 +141,7 @@ def test_a_handler_at_the_parameters_and_one_at_the_answer_share_the_context(
         lambda **_: answer(200, {"Label": "l"}),  # type: ignore[arg-type]  # stubs: no answer
     )
     boto_session.client("cloudwatch").get_metric_statistics(
-        Namespace="n", MetricName="loss", StartTime=0, EndTime=1, Period=60, Statistics=["Average"]
+        Namespace="n", MetricName="loss", StartTime=NOON, EndTime=NOON, Period=60, Statistics=["Average"]
     )
     assert kept == [("loss", "l")], NEW_BOTOCORE
 
@@ -161,12 +165,16 @@ def test_a_plain_client_has_none_of_the_handlers_and_other_peoples_stay(boto_ses
 
 def test_registered_twice_a_handler_is_called_once_the_last_one(boto_session: boto3.Session) -> None:
     called: list[int] = []
+
+    def handler(number: int) -> Any:
+        def handle(**_: Any) -> Any:
+            called.append(number)
+            return answer(200, {})
+
+        return handle
+
     for number in (1, 2):
-        register(
-            boto_session.events,
-            "before-call.sagemaker.StopTrainingJob",
-            lambda number=number, **_: called.append(number) or answer(200, {}),
-        )
+        register(boto_session.events, "before-call.sagemaker.StopTrainingJob", handler(number))
     boto_session.client("sagemaker").stop_training_job(TrainingJobName="job1")
     assert called == [2], NEW_BOTOCORE
 
@@ -174,7 +182,7 @@ def test_registered_twice_a_handler_is_called_once_the_last_one(boto_session: bo
 def test_a_description_shows_every_member_of_a_request_but_the_named_ones(
     boto_session: boto3.Session,
 ) -> None:
-    model = boto_session.client("sagemaker").meta.service_model
+    model: Any = boto_session.client("sagemaker").meta.service_model
     request = set(model.operation_model("CreateTrainingJob").input_shape.members)
     described = set(model.operation_model("DescribeTrainingJob").output_shape.members)
     assert request - described == NEVER_DESCRIBED, (
@@ -186,5 +194,6 @@ def test_every_event_that_is_hooked_is_of_an_operation_that_exists(boto_session:
     services = {"cloudwatch-logs": "logs"}
     for event in HOOKED_EVENTS:
         _, service, operation = event.split(".")
-        model = boto_session.client(services.get(service, service)).meta.service_model
+        client: Any = boto_session.client(services.get(service, service))  # type: ignore[call-overload]
+        model = client.meta.service_model
         assert operation in model.operation_names, f"{event}: AWS has renamed it; rename it in HOOKED_EVENTS."

@@ -128,7 +128,7 @@ def test_fit_tells_each_change_once_and_returns_when_the_job_is_completed(
     session: QueueTrainingJobSession, api: FakeApi, aws: FakeAws, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script_a_preemption(api)
-    estimator(session).fit(logs="None", job_name="job1")  # type: ignore[arg-type]  # the SDK says bool or list
+    estimator(session).fit(logs="None", job_name="job1")
     assert api.calls() == ["POST /add-job"] + ["GET /jobs/job1"] * 6
     assert aws.calls == []
     assert capsys.readouterr().out.splitlines()[-12:] == [
