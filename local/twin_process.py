@@ -13,6 +13,7 @@ from typing import Any
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
 POLL_SECONDS = 0.05
+PROGRAM = (sys.executable, "-m", "local", "up")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,17 +38,23 @@ class TwinProcess:
 
 @contextmanager
 def running_twin(
-    folder: Path, *, policy: dict[str, Any], options: Sequence[str] = (), checkout: Path | None = None
+    folder: Path,
+    *,
+    policy: dict[str, Any],
+    options: Sequence[str] = (),
+    checkout: Path | None = None,
+    program: Sequence[str] = PROGRAM,
 ) -> Iterator[TwinProcess]:
     """A twin on a free port with further options of ``local up``; ended with the block.
 
-    ``checkout`` is where the project lies whose template is deployed; None: here.
+    ``checkout`` is where the project lies whose template is deployed; None: here. ``program`` is what starts
+    it, in that folder.
     """
     files = {name: folder / name for name in ("policy.json", "ready.json", "journal.jsonl", "twin.log")}
     files["policy.json"].write_text(json.dumps(policy), encoding="utf-8")
     own = ["--port", "0", "--policy", str(files["policy.json"]), "--ready", str(files["ready.json"])]
     own += ["--journal", str(files["journal.jsonl"])]
-    command = [sys.executable, "-m", "local", "up", *own, *options]
+    command = [*program, *own, *options]
     with files["twin.log"].open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=checkout)
     try:
