@@ -144,7 +144,7 @@ def test_the_folder_in_the_wheel_has_all_of_the_checkout_that_works_without_it(b
 
 
 def is_no_tool(path: Path) -> bool:
-    return not path.parts[1].startswith(("demo", "proof", "bench"))
+    return not path.parts[1].startswith(("demo", "deploy_check", "proof", "bench"))
 
 
 def test_what_is_installed_belongs_together(base, local):
