@@ -1,0 +1,63 @@
+"""The guides name what there is: parameters, questions of SAM, words of AWS Batch, fields of SageMaker."""
+
+import ast
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import botocore.session
+import samcli.commands.deploy.guided_context
+
+from tests.markdown import codes, table, text_of
+from tests.template.stack import source
+
+DEPLOY = text_of("docs/guides/deploy.md")
+BATCH = text_of("docs/guides/migrate-from-aws-batch.md")
+FIT = text_of("docs/guides/migrate-from-fit.md")
+_MODELS = botocore.session.get_session()
+
+
+def test_every_parameter_is_explained_in_the_order_in_which_it_is_asked_for() -> None:
+    rows = table(DEPLOY, "parameter", "how to find the value", "if it is wrong")
+    assert [codes(row[0])[0] for row in rows] == list(source()["Parameters"])
+
+
+def test_the_questions_are_those_that_sam_asks() -> None:
+    asked = Path(str(samcli.commands.deploy.guided_context.__file__)).read_text()
+    for question, _ in table(DEPLOY, "it asks", "answer"):
+        assert f"{codes(question)[0].removesuffix(' ...')}" in asked
+
+
+def test_the_words_of_aws_batch_are_in_its_service_model() -> None:
+    model = json.dumps(_MODELS.get_service_model("batch")._service_description)
+    words = {code for row in table(BATCH, "AWS Batch", "trainmaster", "note") for code in codes(row[0])}
+    assert words
+    assert {word for word in words if word[0].lower() + word[1:] not in model and word not in model} == set()
+
+
+def test_the_arguments_of_submit_are_those_of_the_sdk() -> None:
+    (listed,) = re.findall(r"`TrainingQueue\.submit\(estimator, ([^)]*)\)`", BATCH)
+    assert set(arguments_of_submit()) - {"self", "training_job", "experiment_config"} == set(
+        listed.split(", ")
+    )
+
+
+def arguments_of_submit() -> list[str]:
+    """Read, not imported: the SDK takes seconds."""
+    (folder,) = importlib.util.find_spec("sagemaker").submodule_search_locations  # type: ignore[union-attr,misc]
+    text = Path(folder, "aws_batch/training_queue.py").read_text()
+    (submit,) = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef) and node.name == "submit"
+    ]
+    return [argument.arg for argument in submit.args.args]
+
+
+def test_the_fields_are_those_of_a_description() -> None:
+    shape = _MODELS.get_service_model("sagemaker").shape_for("DescribeTrainingJobResponse")
+    rows = table(FIT, "field of DescribeTrainingJob", "waiting for its first start", "later")
+    named = {code for row in rows[:-1] for code in codes(row[0])}
+    assert named
+    assert named - set(shape.members) == set()
