@@ -1,7 +1,6 @@
 """The command line against the fake API: what it prints, where, and its exit codes."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -258,11 +257,3 @@ def test_local_up_hands_all_its_options_to_the_twin(
     options = ["--port", "4599", "--parameter", "A=1", "--parameter", "B=2", "--clock", "manual", "--json"]
     assert trainmaster("local", "up", *options, "--help").code == 7
     assert given == [[*options, "--help"]]
-
-
-def test_the_command_line_does_not_load_the_sagemaker_sdk() -> None:
-    loaded = (
-        "import sys, trainmaster_client.cli; print([n for n in sys.modules if n.startswith('sagemaker')])"
-    )
-    ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
-    assert ran.stdout == "[]\n"

@@ -69,3 +69,16 @@ def test_finishing_prints_reasons_and_gives_the_exit_code(
     printed = capsys.readouterr().out
     assert "skip  c1: no GPU here" in printed
     assert "FAIL  c0: expected True, found False" in printed
+
+
+def test_an_installed_client_names_no_commit_of_the_repository_it_lies_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A project's own virtual environment is often inside that project's repository."""
+    inside = tmp_path / ".venv" / "_checkout"
+    inside.mkdir(parents=True)
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    commit = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet"]
+    subprocess.run([*commit, "--allow-empty", "-m", "theirs"], check=True)
+    monkeypatch.setattr("trainmaster_client.report.checkout", lambda: inside)
+    assert (report(True).as_json()["commit"], report(True).as_json()["dirty"]) == (None, False)

@@ -1,0 +1,46 @@
+"""``trainmaster training-code``: a source directory out of what is installed."""
+
+from pathlib import Path
+
+from tests.integration.client.command import Ran, Trainmaster
+from tests.markdown import ROOT
+
+TRAINING = ROOT / "training"
+
+
+def test_the_whole_program_is_copied_without_the_tools_of_the_checkout(
+    trainmaster: Trainmaster, tmp_path: Path
+) -> None:
+    folder = tmp_path / "new" / "source"
+    ran = trainmaster("training-code", str(folder))
+    copied = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert ran == Ran(0, f"{folder}: {len(copied)} files\n", "")
+    assert {"launch.py", "train.py", "checkpoint/saver.py", "models/llama.py"} <= copied
+    assert not [name for name in copied if name.startswith(("proof", "bench")) or not name.endswith(".py")]
+    assert (folder / "train.py").read_bytes() == (TRAINING / "train.py").read_bytes()
+
+
+def test_the_launcher_alone_joins_what_is_there(trainmaster: Trainmaster, tmp_path: Path) -> None:
+    (tmp_path / "my_script.py").write_text("mine")
+    ran = trainmaster("training-code", str(tmp_path), "--launcher-only")
+    assert ran == Ran(0, f"{tmp_path}: 1 file\n", "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["launch.py", "my_script.py"]
+    assert (tmp_path / "launch.py").read_bytes() == (TRAINING / "launch.py").read_bytes()
+    assert trainmaster("training-code", str(tmp_path), "--launcher-only").code == 0, "again is fine"
+
+
+def test_a_file_of_the_users_is_never_written_over_and_nothing_is_half_copied(
+    trainmaster: Trainmaster, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text("mine")
+    ran = trainmaster("training-code", str(tmp_path))
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{tmp_path / 'train.py'} is there already" in ran.err
+    assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(trainmaster: Trainmaster, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ran = trainmaster("training-code", str(tmp_path / "file" / "source"), "--launcher-only")
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert "cannot be written: Not a directory" in ran.err
