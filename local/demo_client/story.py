@@ -24,6 +24,8 @@ FINAL = {"completed", "failed", "stopped"}
 LOOK_SECONDS = 0.5
 LONGEST_SECONDS = 240.0
 """Of one door."""
+URGENT_SECONDS = 7
+"""Longer than the SDK v3 takes from one look at a job to the next, so that it sees it wait."""
 
 
 def tell(path: Path, python_v3: Path, console: Console) -> int:
@@ -101,14 +103,14 @@ class _Scene:
 
 
 def _urgent(name: str, twin: TwinProcess) -> Document:
-    """Over at once: it is there to make the other job leave."""
+    """A job that is there to make the other one leave."""
     return {
         "TrainingJobName": name,
         "RoleArn": twin.ready["role_arn"],
         "AlgorithmSpecification": {
             "TrainingImage": IMAGE,
             "TrainingInputMode": "File",
-            "ContainerEntrypoint": ["true"],
+            "ContainerEntrypoint": ["sleep", str(URGENT_SECONDS)],
         },
         "ResourceConfig": {"InstanceType": INSTANCE_TYPE, "InstanceCount": 1, "VolumeSizeInGB": 30},
         "OutputDataConfig": {"S3OutputPath": f"s3://{twin.ready['bucket']}/output"},

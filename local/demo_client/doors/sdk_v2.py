@@ -1,5 +1,8 @@
 """SageMaker SDK v2: an estimator as always, with the session of the queue."""
 
+import threading
+import time
+
 import boto3
 import sagemaker
 from sagemaker.pytorch import PyTorch
@@ -9,6 +12,7 @@ from trainmaster_client.session import QueueTrainingJobSession
 from local.demo_client.doors import settings
 from local.demo_client.doors.seeing import Seen
 
+LOOK_SECONDS = 1.0
 QUIET = {"SchemaVersion": "1.0", "SageMaker": {"PythonSDK": {"Modules": {"TelemetryOptOut": True}}}}
 
 
@@ -37,10 +41,19 @@ def main() -> None:
         debugger_hook_config=False,
         sagemaker_session=session,
     )
+    threading.Thread(target=look, args=(estimator,), daemon=True).start()
     estimator.fit(wait=True)
     estimator.latest_training_job.describe()
     name = estimator.latest_training_job.name
     seen.write(sdk="sagemaker", version=sagemaker.__version__, job=name, model_artifacts=estimator.model_data)
+
+
+def look(estimator: PyTorch) -> None:
+    """Another cell of the notebook, in which somebody looks at the job now and then while ``fit`` waits."""
+    while True:
+        time.sleep(LOOK_SECONDS)
+        if estimator.latest_training_job is not None:
+            estimator.latest_training_job.describe()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """SageMaker SDK v3: a ModelTrainer as always, after one line that puts its boto3 session behind the queue."""
 
+import logging
 from importlib.metadata import version
 
 import boto3
@@ -19,6 +20,7 @@ from local.demo_client.doors.seeing import Seen
 
 
 def main() -> None:
+    logging.basicConfig(level=logging.INFO, format="%(message)s")  # the SDK shows log lines as its own
     boto_session = boto3.Session()
     seen = Seen(boto_session)
     install(boto_session)

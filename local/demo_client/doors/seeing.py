@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,19 @@ FACTS_VARIABLE = "DEMO_FACTS"
 
 
 class Seen:
-    """Listens on a boto3 session, from before its clients are made."""
+    """Listens on a boto3 session, from before its clients are made.
+
+    The queue asks SageMaker, too, with clients of the same session while the program's own call waits for its
+    answer. Only the outermost call is the program's.
+    """
 
     def __init__(self, session: boto3.Session) -> None:
         self._statuses: list[list[str]] = []
-        session.events.register("after-call.sagemaker.DescribeTrainingJob", self._note)
+        self._calls = threading.local()
+        operation = "sagemaker.DescribeTrainingJob"
+        session.events.register(f"before-parameter-build.{operation}", self._begin)
+        session.events.register(f"after-call.{operation}", self._end)
+        session.events.register(f"after-call-error.{operation}", self._end)
 
     def write(self, *, sdk: str, version: str, job: str, model_artifacts: str) -> None:
         document = {
@@ -28,7 +37,14 @@ class Seen:
         }
         Path(os.environ[FACTS_VARIABLE]).write_text(json.dumps(document), encoding="utf-8")
 
-    def _note(self, parsed: Mapping[str, Any], **_: object) -> None:
-        found = [parsed.get("TrainingJobStatus", "error"), parsed.get("SecondaryStatus", "")]
+    def _begin(self, **_: object) -> None:
+        self._calls.depth = getattr(self._calls, "depth", 0) + 1
+
+    def _end(self, parsed: Mapping[str, Any] | None = None, **_: object) -> None:
+        self._calls.depth -= 1
+        if self._calls.depth == 0 and parsed:
+            self._note([parsed.get("TrainingJobStatus", "error"), parsed.get("SecondaryStatus", "")])
+
+    def _note(self, found: list[str]) -> None:
         if not self._statuses or self._statuses[-1] != found:
             self._statuses.append(found)
