@@ -1,16 +1,15 @@
 """``trainmaster doctor``: what is wrong between here and the queue, and what to do about it."""
 
 import os
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from trainmaster_client.cli.screen import print_lines
-from trainmaster_client.doctor.examination import Step, examine
+from trainmaster_client.cli.screen import busy, print_lines
+from trainmaster_client.doctor.examination import STEPS, Step, examine
 from trainmaster_client.doctor.findings import Finding
 from trainmaster_client.doctor.seen import Seen
 from trainmaster_client.errors import InvalidArgumentError
@@ -18,7 +17,6 @@ from trainmaster_client.printable import printable
 from trainmaster_client.report import Check, Report
 
 _ID_WIDTH = 15
-_CLEAR = "\r\x1b[K"
 
 
 def doctor(
@@ -30,20 +28,18 @@ def doctor(
     """Look at everything from the configuration to the account, and say how to mend it."""
     report = Report("doctor")
     seen = Seen(env=os.environ, now=lambda: datetime.now(UTC))
+    remedies: dict[str, Any] = {}
+    seen.facts["remedies"] = remedies
     report.facts = seen.facts
-    remedies = seen.facts["remedies"] = {}
-    for step, finding in examine(seen, about=_tell):
-        _clear()
+    examination = examine(seen)
+    for step in STEPS:
+        with busy(f"looking at {step.id}"):
+            finding = next(examination)
         report.checks.append(_check(step, finding))
         if finding.advice is not None:
             remedies[step.id] = {"trouble": finding.trouble, "remedy": finding.advice.remedy}
         print_lines(finding_lines(step, finding))
-    try:
-        report.write(report_file)
-    except OSError as error:
-        raise InvalidArgumentError(
-            f"{report_file}: {error.strerror}.", hint="Give another --json."
-        ) from error
+    _write(report, report_file)
     print_lines([f"doctor: {'ok' if report.ok else 'NOT ok'}, report in {report_file}"])
     raise typer.Exit(0 if report.ok else 1)
 
@@ -66,12 +62,8 @@ def _check(step: Step, finding: Finding) -> Check:
     )
 
 
-def _tell(step: Step) -> None:
-    """Some looks take seconds; only a terminal is told, and only until the finding is there."""
-    if sys.stderr.isatty():
-        print(f"{_CLEAR}looking at {step.id} ...", end="", file=sys.stderr, flush=True)
-
-
-def _clear() -> None:
-    if sys.stderr.isatty():
-        print(_CLEAR, end="", file=sys.stderr, flush=True)
+def _write(report: Report, file: Path) -> None:
+    try:
+        report.write(file)
+    except OSError as error:
+        raise InvalidArgumentError(f"{file}: {error.strerror}.", hint="Name another with --json.") from error

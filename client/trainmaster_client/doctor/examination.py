@@ -46,16 +46,15 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-def examine(seen: Seen, *, about: Callable[[Step], None] = lambda _: None) -> Iterator[tuple[Step, Finding]]:
-    """Each step with its finding, as soon as there is one; ``about`` is told what is looked at next."""
+def examine(seen: Seen) -> Iterator[Finding]:
+    """The finding of each step, in their order, as soon as there is one."""
     blocking: set[str] = set()
     for step in STEPS:
-        about(step)
         blocker = next((need for need in step.needs if need in blocking), None)
         finding = _looked(step, seen) if blocker is None else blocked(blocker)
         if finding.blocks:
             blocking.add(step.id)
-        yield step, finding
+        yield finding
 
 
 def _looked(step: Step, seen: Seen) -> Finding:

@@ -12,8 +12,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from trainmaster_client.refusals import Answer, document_of
 from trainmaster_client.transport import SignedTransport
 
-_CONFIG = Config(connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 2})
-"""Seconds. Off the network the answer is an error within seconds, not minutes."""
+_CONFIG = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 1})
+"""Seconds. Several services are asked; off the network each must fail soon."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -44,6 +44,8 @@ class FakeApi:
     def __init__(self, url: str) -> None:
         self.url = url
         self.received: list[Received] = []
+        self.refusal: Scripted | None = None
+        """To what is not signed as it must be; without it as API Gateway refuses."""
         self._scripts: dict[tuple[str, str], list[Scripted]] = defaultdict(list)
 
     def script(self, method: str, path: str, *answers: Scripted) -> None:
@@ -97,7 +99,8 @@ class _Handler(BaseHTTPRequestHandler):
         if headers.get("authorization") == signature(self.command, self.path, headers, body):
             answer = self.server.api.answer(received)  # type: ignore[attr-defined]
         else:
-            answer = Scripted(status=403, document={"message": "The request signature does not match."})
+            api = self.server.api  # type: ignore[attr-defined]
+            answer = api.refusal or _refusal("authorization" in headers)
         self._send(answer)
 
     do_GET = do_PATCH = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815  the base class's names
@@ -115,6 +118,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *args: object) -> None:
         pass
+
+
+def _refusal(is_signed: bool) -> Scripted:  # noqa: FBT001  says so itself
+    """In API Gateway's words and with its header."""
+    if is_signed:
+        kind, message = "InvalidSignatureException", "The request signature does not match."
+    else:
+        kind, message = "MissingAuthenticationTokenException", "Missing Authentication Token"
+    headers = {"content-type": "application/json", "x-amzn-ErrorType": kind}
+    return Scripted(status=403, document={"message": message}, headers=headers)
 
 
 def signature(method: str, target: str, headers: dict[str, str], body: bytes) -> str:
