@@ -17,7 +17,7 @@ from trainmaster.training_runs import (
     Strategy,
 )
 
-from trainmaster_client.cli.screen import print_json
+from trainmaster_client.cli.screen import print_json, print_lines
 from trainmaster_client.errors import InvalidArgumentError
 
 DOES_NOT_FIT = 1
@@ -68,7 +68,7 @@ def plan(  # noqa: PLR0913  the options of the training program
     if as_json:
         print_json(memory_plan.as_json(found))
     else:
-        print("\n".join(memory_plan.as_lines(found)))
+        print_lines(memory_plan.as_lines(found))
     if not found.estimate.fits:
         raise typer.Exit(DOES_NOT_FIT)
 

@@ -51,7 +51,7 @@ def validate(file: PolicyFile, *, as_json: JsonFlag = False) -> None:
     if as_json:
         print_json(document)
         return
-    print(f"{file.name} is valid.")
+    print_lines([f"{file.name} is valid."])
     _print_warnings(document)
 
 
@@ -73,7 +73,7 @@ def diff(file: PolicyFile, *, as_json: JsonFlag = False) -> None:
     print()
     print_lines(list(job_lines(tried.get("changes") or ())) or ["No job would start, stop or wait for it."])
     if tried.get("truncated"):
-        print("More jobs wait: only the first that ask for the same thing were looked at.")
+        print_lines(["More jobs wait: only the first that ask for the same thing were looked at."])
     _print_warnings(tried)
 
 
@@ -84,7 +84,7 @@ def apply(file: PolicyFile, *, as_json: JsonFlag = False) -> None:
     if as_json:
         print_json(document)
         return
-    print(f"Policy revision {document.get('revision')} is in force.")
+    print_lines([f"Policy revision {document.get('revision')} is in force."])
     _print_warnings(document)
 
 
@@ -105,7 +105,8 @@ def rollback(
     if as_json:
         print_json(document)
         return
-    print(f"Policy revision {document.get('revision')} is in force: the document of revision {revision}.")
+    now = document.get("revision")
+    print_lines([f"Policy revision {now} is in force: the document of revision {revision}."])
     _print_warnings(document)
 
 
@@ -126,9 +127,8 @@ def _set_paused(paused: bool, said: str, *, as_json: bool) -> None:  # noqa: FBT
     if as_json:
         print_json(document)
     else:
-        print(said)
+        print_lines([said])
 
 
 def _print_warnings(document: Document) -> None:
-    for warning in document.get("warnings") or ():
-        print(f"Warning: {field_problem(warning)}")
+    print_lines(f"Warning: {field_problem(warning)}" for warning in document.get("warnings") or ())
