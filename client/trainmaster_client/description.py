@@ -120,7 +120,7 @@ def _transitions(job: JobView, attempts: Mapping[int, Description]) -> Iterator[
     starts = {step.attempt: step for step in job.history if step.to == "starting"}
     for number in sorted(set(attempts) - set(starts)):
         yield from _attempt_transitions(attempts[number])
-    for step, following in zip(job.history, [*job.history[1:], None], strict=True):
+    for step, following in zip(job.history, (*job.history[1:], None), strict=False):
         if step.to in WAITING_STATES:
             yield _wait(job, step, following)
         elif starts.get(step.attempt) is step:

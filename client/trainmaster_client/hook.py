@@ -1,8 +1,8 @@
 """The queue behind ``CreateTrainingJob``, for every caller of boto3: SDK v3, SDK v2, scripts.
 
 ``install(boto_session)`` hooks clients made from the session afterwards. CreateTrainingJob then submits to
-the queue; DescribeTrainingJob, StopTrainingJob and ListTags of a job in the queue are answered for the job; its
-log streams and training metrics go on over its attempts. All other calls, and jobs that are not in the
+the queue; DescribeTrainingJob, StopTrainingJob and ListTags of a job in the queue are answered for the job;
+its log streams and training metrics go on over its attempts. All other calls, and jobs that are not in the
 queue, go where they always went. Clients of another region than the API's are left alone.
 """
 
@@ -117,6 +117,7 @@ class QueueHooks:
         self._clients: dict[tuple[str, str], Any] = {}
         self._making = threading.Lock()
         self._names: dict[str, str] = {}
+        """Of jobs by the ARNs that descriptions had: an ARN need not spell a name as it was submitted."""
 
     def register(self, events: Any) -> None:  # noqa: ANN401  botocore's emitters
         """All handlers, at the events of a boto3 session or of one client."""
@@ -186,8 +187,9 @@ class QueueHooks:
         self._sdk_v3_logs.join()
         attempts = self._attempts.of(job, self._client(call))
         request = {} if attempts else self.queued.request(name)
-        arn = self._arn(job, request, call.region) if not attempts else ""
-        return answered(description(job, request, attempts, arn=arn))
+        found = description(job, request, attempts, arn=self._arn(job, request, call.region))
+        self._names[found["TrainingJobArn"]] = name
+        return answered(found)
 
     def _stop(self, call: _Call) -> Answer | None:
         """Of a name of any attempt: to stop an attempt is to take its job out of the queue."""
@@ -201,14 +203,16 @@ class QueueHooks:
         return answered({})
 
     def _list_tags(self, call: _Call) -> Answer | None:
-        """SageMaker has the tags of what it started; before that they are in the request."""
+        """Those that were submitted, with or without an attempt: whoever attaches to a job may fit it again.
+
+        The tags that the queue adds to its training jobs are refused in a request.
+        """
         arn = call.body["ResourceArn"]
         _, kind, tail = arn.partition(_ARN_KIND)
-        name = self._names.get(arn, tail)
-        job = self._job(name) if kind else None
-        if job is None or any(attempt.training_job_arn for attempt in job.attempts):
+        job = self._job(self._names.get(arn, tail)) if kind else None
+        if job is None:
             return None
-        return answered({"Tags": self.queued.request(name).get("Tags") or []})
+        return answered({"Tags": self.queued.request(str(job.name)).get("Tags") or []})
 
     def _job(self, name: str) -> JobView | None:
         document = self.queued.find(name)
@@ -218,9 +222,7 @@ class QueueHooks:
         """Of the training job with the submitted name, which its first attempt is or will be."""
         account = (str(request.get("RoleArn")).split(":") + [""] * 5)[4]
         partition = self._session.get_partition_for_region(region)
-        arn = f"arn:{partition}:sagemaker:{region}:{account}{_ARN_KIND}{job.name}"
-        self._names[arn] = str(job.name)
-        return arn
+        return f"arn:{partition}:sagemaker:{region}:{account}{_ARN_KIND}{job.name}"
 
     def _client(self, call: _Call) -> Any:  # noqa: ANN401  boto3's
         """For the region and endpoint that was called. boto3 sessions make one client at a time."""

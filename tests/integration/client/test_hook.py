@@ -9,7 +9,9 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 from botocore.validate import ParamValidator
-from trainmaster_client.hook import install
+from trainmaster_client.bypasses import RoundTheQueueWarning
+from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.hook import install, install_on_client
 
 from tests.integration.client.fake_api import (
     ACCESS_KEY,
@@ -49,17 +51,26 @@ def api(running_api: FakeApi) -> FakeApi:
     return running_api
 
 
-@pytest.fixture
-def aws() -> FakeAws:
-    return FakeAws()
-
-
-@pytest.fixture
-def boto_session(aws: FakeAws, monkeypatch: pytest.MonkeyPatch) -> boto3.Session:
-    monkeypatch.setattr("trainmaster_client.api.FIRST_PAUSE_SECONDS", 0)
-    session = boto3.Session(ACCESS_KEY, SECRET_KEY, region_name=REGION)
+@pytest.fixture(scope="module")
+def clouds() -> tuple[boto3.Session, FakeAws]:
+    """Made once: a session reads the model of a service in a tenth of a second."""
+    session, aws = boto3.Session(ACCESS_KEY, SECRET_KEY, region_name=REGION), FakeAws()
     aws.attach(session)
-    return session
+    return session, aws
+
+
+@pytest.fixture
+def aws(clouds: tuple[boto3.Session, FakeAws]) -> FakeAws:
+    clouds[1].forget()
+    return clouds[1]
+
+
+@pytest.fixture
+def boto_session(
+    clouds: tuple[boto3.Session, FakeAws], aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+) -> boto3.Session:
+    monkeypatch.setattr("trainmaster_client.api.FIRST_PAUSE_SECONDS", 0)
+    return clouds[0]
 
 
 @pytest.fixture
@@ -216,6 +227,174 @@ def test_the_name_of_a_later_attempt_goes_straight_to_sagemaker(
     answer = sagemaker.describe_training_job(TrainingJobName="job1-r1-abcdef")
     assert answer["TrainingJobName"] == "job1-r1-abcdef"
     assert len(aws.calls) == 1
+
+
+def test_what_the_queue_does_not_know_goes_to_sagemaker_and_is_asked_for_seldom(
+    sagemaker: Any, api: FakeApi, aws: FakeAws
+) -> None:
+    aws.answers["DescribeTrainingJob"] = lambda body: described(body["TrainingJobName"])
+    aws.answers["StopTrainingJob"] = lambda _: {}
+    for _ in range(3):
+        sagemaker.describe_training_job(TrainingJobName="old")
+    sagemaker.stop_training_job(TrainingJobName="old")
+    assert api.calls() == ["GET /jobs/old"]
+    assert aws.operations() == ["DescribeTrainingJob"] * 3 + ["StopTrainingJob"]
+
+
+def test_a_caller_who_is_nobody_to_the_queue_sees_what_sagemaker_shows(
+    sagemaker: Any, api: FakeApi, aws: FakeAws
+) -> None:
+    api.script("GET", "/jobs/job1", problem(403, "Forbidden", "you are of no team"))
+    aws.answers["DescribeTrainingJob"] = lambda body: described(body["TrainingJobName"])
+    assert sagemaker.describe_training_job(TrainingJobName="job1")["SecondaryStatus"] == "Training"
+
+
+def test_a_name_that_cannot_be_one_is_left_to_sagemaker(sagemaker: Any, api: FakeApi, aws: FakeAws) -> None:
+    aws.answers["DescribeTrainingJob"] = lambda _: {"__type": "ValidationException", "message": "pattern"}
+    with pytest.raises(ClientError, match="ValidationException"):
+        sagemaker.describe_training_job(TrainingJobName="team/job1")
+    assert api.calls() == []
+
+
+@pytest.mark.parametrize("name", ["job1", "job1-r1-abcdef"])
+def test_stopping_takes_the_job_out_of_the_queue_by_the_name_of_any_attempt(
+    name: str, sagemaker: Any, api: FakeApi, aws: FakeAws
+) -> None:
+    api.script("GET", f"/jobs/{name}", Scripted(document=view("job1", state="running")))
+    api.script("DELETE", "/jobs/job1", Scripted(status=202, document=view("job1", state="stopping")))
+    assert sagemaker.stop_training_job(TrainingJobName=name)["ResponseMetadata"]["HTTPStatusCode"] == 200
+    assert api.calls() == [f"GET /jobs/{name}", "DELETE /jobs/job1"]
+    assert aws.calls == []
+
+
+def test_stopping_what_has_ended_is_refused_as_sagemaker_does(sagemaker: Any, api: FakeApi) -> None:
+    known(api, state="completed")
+    api.script("DELETE", "/jobs/job1", problem(409, "Conflict", "the job is completed"))
+    with pytest.raises(ClientError, match="the job is completed") as caught:
+        sagemaker.stop_training_job(TrainingJobName="job1")
+    assert caught.value.response["Error"]["Code"] == "ValidationException"
+
+
+def test_the_tags_of_a_job_are_those_that_were_submitted_by_the_arn_that_a_description_has(
+    sagemaker: Any, api: FakeApi, aws: FakeAws
+) -> None:
+    known(api, state="running", attempts=[attempt(0, "job1")])
+    lower = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/spelt-otherwise"
+    aws.answers["DescribeTrainingJob"] = lambda _: {**described("job1"), "TrainingJobArn": lower}
+    arn = sagemaker.describe_training_job(TrainingJobName="job1")["TrainingJobArn"]
+    assert sagemaker.list_tags(ResourceArn=arn)["Tags"] == [{"Key": "priority", "Value": "3"}]
+    assert aws.operations() == ["DescribeTrainingJob"]
+
+
+def test_the_tags_of_other_things_come_from_sagemaker(sagemaker: Any, api: FakeApi, aws: FakeAws) -> None:
+    aws.answers["ListTags"] = lambda _: {"Tags": []}
+    sagemaker.list_tags(ResourceArn="arn:aws:sagemaker:eu-west-1:123456789012:model/job1")
+    sagemaker.list_tags(ResourceArn="arn:aws:sagemaker:eu-west-1:123456789012:training-job/old")
+    assert api.calls() == ["GET /jobs/old"]
+    assert aws.operations() == ["ListTags", "ListTags"]
+
+
+def test_a_training_job_that_only_has_the_name_of_ours_is_not_shown(
+    sagemaker: Any, api: FakeApi, aws: FakeAws
+) -> None:
+    stranger = {"attempt": 0, "training_job_name": "job1", "training_job_arn": None}
+    reason = {"code": "name-taken", "message": "another training job has this name"}
+    known(api, state="failed", reason=reason, history=history(("pending", 0, "")), attempts=[stranger])
+    answer = sagemaker.describe_training_job(TrainingJobName="job1")
+    assert answer["TrainingJobStatus"] == "Failed"
+    assert answer["FailureReason"] == "name-taken: another training job has this name"
+    assert aws.calls == []
+
+
+def test_without_an_answer_nothing_starts_and_the_error_names_the_api(
+    boto_session: boto3.Session, aws: FakeAws
+) -> None:
+    install(boto_session, api_url="http://127.0.0.1:1/prod")
+    with pytest.raises(ClientError, match=r"http://127\.0\.0\.1:1/prod") as caught:
+        boto_session.client("sagemaker").create_training_job(**REQUEST)
+    assert caught.value.response["Error"]["Code"] == "ServiceUnavailable"
+    assert aws.calls == []
+
+
+def test_without_an_answer_it_starts_past_the_queue_where_that_was_asked_for_and_warns(
+    boto_session: boto3.Session, aws: FakeAws
+) -> None:
+    install(boto_session, api_url="http://127.0.0.1:1/prod", on_unreachable="direct")
+    aws.answers["CreateTrainingJob"] = lambda _: {"TrainingJobArn": ARN}
+    aws.answers["DescribeTrainingJob"] = lambda body: described(body["TrainingJobName"])
+    client = boto_session.client("sagemaker")
+    with pytest.warns(RoundTheQueueWarning, match=r"job1 starts past the queue: .*127\.0\.0\.1:1"):
+        client.create_training_job(**REQUEST)
+    client.describe_training_job(TrainingJobName="job1")
+    assert aws.operations() == ["CreateTrainingJob", "DescribeTrainingJob"]
+
+
+def test_a_refusal_never_starts_past_the_queue(
+    boto_session: boto3.Session, api: FakeApi, aws: FakeAws
+) -> None:
+    install(boto_session, api_url=api.url, on_unreachable="direct")
+    for status in (422, 500):
+        api.script("POST", "/add-job", problem(status, "No", "not now"))
+        with pytest.raises(ClientError):
+            boto_session.client("sagemaker").create_training_job(**REQUEST)
+    assert aws.calls == []
+
+
+def test_another_way_out_than_the_two_is_refused(boto_session: boto3.Session, api: FakeApi) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"'ignore'.*'raise' or 'direct'"):
+        install(boto_session, api_url=api.url, on_unreachable="ignore")  # type: ignore[arg-type]
+
+
+def test_a_wait_outlives_an_api_that_is_away_for_a_while(
+    sagemaker: Any, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainmaster_client.queued_jobs.FRESH_SECONDS", 0)
+    known(api, history=history(("pending", 0, "")))
+    first = sagemaker.describe_training_job(TrainingJobName="job1")
+    api.script("GET", "/jobs/job1", problem(503, "Busy", "come back"))
+    assert sagemaker.describe_training_job(TrainingJobName="job1") == first
+
+
+def test_installed_twice_a_job_is_submitted_once_to_the_api_that_was_named_last(
+    boto_session: boto3.Session, api: FakeApi
+) -> None:
+    install(boto_session, api_url="http://127.0.0.1:1/prod")
+    install(boto_session, api_url=api.url)
+    api.script("POST", "/add-job", Scripted(status=201, document={"job": view(), "warnings": []}))
+    boto_session.client("sagemaker").create_training_job(**REQUEST)
+    assert api.calls() == ["POST /add-job"]
+
+
+def test_without_a_session_it_is_the_default_one_that_boto3_client_uses(
+    boto_session: boto3.Session, api: FakeApi, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto_session)
+    install(api_url=api.url)
+    known(api)
+    assert (
+        boto3.client("sagemaker").describe_training_job(TrainingJobName="job1")["SecondaryStatus"]
+        == "Pending"
+    )
+
+
+def test_one_client_that_exists_can_be_hooked_alone(api: FakeApi, aws: FakeAws) -> None:
+    boto_session = boto3.Session(ACCESS_KEY, SECRET_KEY, region_name=REGION)
+    aws.attach(boto_session)
+    client, other = boto_session.client("sagemaker"), boto_session.client("sagemaker")
+    install_on_client(client, boto_session, api_url=api.url)
+    known(api)
+    aws.answers["DescribeTrainingJob"] = lambda body: described(body["TrainingJobName"])
+    assert client.describe_training_job(TrainingJobName="job1")["SecondaryStatus"] == "Pending"
+    assert other.describe_training_job(TrainingJobName="job1")["SecondaryStatus"] == "Training"
+
+
+def test_a_client_of_another_region_trains_there_as_it_did(
+    boto_session: boto3.Session, api: FakeApi, aws: FakeAws
+) -> None:
+    install(boto_session, api_url=api.url)
+    aws.answers["CreateTrainingJob"] = lambda _: {"TrainingJobArn": ARN}
+    boto_session.client("sagemaker", region_name="us-west-2").create_training_job(**REQUEST)
+    assert (aws.operations(), api.calls()) == (["CreateTrainingJob"], [])
 
 
 def assert_is_a_description(answer: dict[str, Any], client: Any) -> None:
