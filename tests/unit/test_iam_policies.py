@@ -159,6 +159,12 @@ def test_a_user_stops_jobs_that_the_queue_does_not_govern(user: list[dict[str, A
     assert may(user, "sagemaker", "StopTrainingJob", {"TrainingJobName": "job1"})
 
 
+def test_a_user_calls_no_function_past_the_gateway() -> None:
+    arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:trainmaster-ApiFunction-AB12"
+    both = {"Statement": [*FILES["user"]["Statement"], *FULL_ACCESS["Statement"]]}
+    assert not allows(both, "lambda:InvokeFunction", arn)
+
+
 def test_a_user_sets_and_removes_no_tag_of_ours() -> None:
     user = [FILES["user"], FULL_ACCESS]
     for key, may_be in {"trainmaster:stack": False, "trainmaster:job": False, "team": True}.items():

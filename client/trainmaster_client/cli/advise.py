@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
-import boto3
 import typer
 from rich.console import Console
 from trainmaster.user_options import Alternative
@@ -15,7 +14,7 @@ from trainmaster_client.advice.shapes import read_shapes
 from trainmaster_client.advice.spot_scores import SpotScores
 from trainmaster_client.api import Document
 from trainmaster_client.cli.advice_lines import as_json, lines, tag_lines
-from trainmaster_client.cli.connection import connect
+from trainmaster_client.cli.connection import aws_session, connect
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
 from trainmaster_client.cli.submit import NOT_VALID, RequestFile, parse_request
 from trainmaster_client.errors import MalformedViewError
@@ -40,7 +39,7 @@ def advise(
     request = parse_request(file.read(), source=file.name)
     more = [one for text in shape or () for one in read_shapes(text, where="--shape")]
     with _progress() as tell:
-        assessor = Assessor(connect(), request, SpotScores(boto3.Session()), tell=tell)
+        assessor = Assessor(connect(quiet=True), request, SpotScores(aws_session()), tell=tell)
         order, best, tried = _advice(assessor, more, by)
     if as_json_:
         print_json(as_json(order, best, tried))

@@ -13,7 +13,7 @@ import boto3
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainmaster_client.cli.connection import connect
+from trainmaster_client.cli.connection import aws_session, connect
 from trainmaster_client.cli.jobs import JobName
 from trainmaster_client.cli.screen import print_json
 from trainmaster_client.printable import printable
@@ -45,7 +45,7 @@ def ssh(job: JobName, *, host: Host = 1, print_: Print = False, as_json: Json = 
     view = job_view(connect().job(job, estimate=False))
     if why := not_running(view):
         _refuse(view, [why])
-    session = boto3.Session()
+    session = aws_session()
     description = _described(session, view)
     if found := list(obstacles(description, host)):
         _refuse(view, found)
