@@ -7,7 +7,7 @@ export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-governance demo-training test test-long check fmt lock docs build wheel test-wheel deploy clean
+.PHONY: help setup demo demo-governance demo-training test test-long test-v3 check fmt lock docs build wheel test-wheel deploy clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -39,6 +39,15 @@ test: setup ## the tests, in a few minutes; ends with pytest's summary
 test-long: setup ## what takes longer: builds, whole demos, many schedules
 	$(PYTEST) -m long
 
+test-v3: setup .venv-v3/.ready ## the SDK v3, which needs an environment of its own (1 GB), on the twin; minutes
+	.venv-v3/bin/python -m pip check
+	.venv-v3/bin/python -m pytest -W "ignore:Implicitly cleaning up:ResourceWarning" tests/v3  # the SDK's folders
+
+.venv-v3/.ready: requirements-v3.lock
+	$(PYTHON) -m venv --clear .venv-v3
+	.venv-v3/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-v3.lock --editable .
+	touch $@
+
 check: setup ## format, lint, types, import contract, template, documents; reads only
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -52,8 +61,9 @@ fmt: setup ## write what `make check` wants of format and imports
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-lock: ## requirements.lock from requirements.in (needs uv)
+lock: ## both requirements*.lock from their .in (needs uv)
 	uv pip compile requirements.in --override requirements.override --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o requirements.lock
+	uv pip compile requirements-v3.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o requirements-v3.lock
 
 docs: setup ## the documents as a site in build/site; strict: a wrong link fails it
 	$(BIN)/mkdocs build
@@ -72,4 +82,4 @@ deploy: build ## to your AWS account; asks for the parameters
 	$(BIN)/sam deploy --guided
 
 clean: ## everything that was made here
-	rm -rf .venv .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-v3 .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
