@@ -8,7 +8,6 @@ import os.path
 import re
 from pathlib import Path, PurePosixPath
 
-from markdown.extensions.toc import slugify_unicode
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -21,9 +20,7 @@ _FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
 def heading_id(heading: str, separator: str) -> str:
     """As git hosts name headings: each space is a separator, also beside another one."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", separator) or slugify_unicode(
-        heading, separator
-    )
+    return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", separator)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:

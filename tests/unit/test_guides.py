@@ -5,9 +5,9 @@ import importlib.util
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import botocore.session
-import samcli.commands.deploy.guided_context
 
 from tests.markdown import codes, table, text_of
 from tests.template.stack import source
@@ -15,7 +15,15 @@ from tests.template.stack import source
 DEPLOY = text_of("docs/guides/deploy.md")
 BATCH = text_of("docs/guides/migrate-from-aws-batch.md")
 FIT = text_of("docs/guides/migrate-from-fit.md")
-_MODELS = botocore.session.get_session()
+_MODELS: Any = botocore.session.get_session()
+
+
+def source_of(package: str, path: str) -> str:
+    """Read, not imported: that takes seconds."""
+    spec = importlib.util.find_spec(package)
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    return Path(spec.submodule_search_locations[0], path).read_text()
 
 
 def test_every_parameter_is_explained_in_the_order_in_which_it_is_asked_for() -> None:
@@ -24,7 +32,7 @@ def test_every_parameter_is_explained_in_the_order_in_which_it_is_asked_for() ->
 
 
 def test_the_questions_are_those_that_sam_asks() -> None:
-    asked = Path(str(samcli.commands.deploy.guided_context.__file__)).read_text()
+    asked = source_of("samcli", "commands/deploy/guided_context.py")
     for question, _ in table(DEPLOY, "it asks", "answer"):
         assert f"{codes(question)[0].removesuffix(' ...')}" in asked
 
@@ -44,9 +52,7 @@ def test_the_arguments_of_submit_are_those_of_the_sdk() -> None:
 
 
 def arguments_of_submit() -> list[str]:
-    """Read, not imported: the SDK takes seconds."""
-    (folder,) = importlib.util.find_spec("sagemaker").submodule_search_locations  # type: ignore[union-attr,misc]
-    text = Path(folder, "aws_batch/training_queue.py").read_text()
+    text = source_of("sagemaker", "aws_batch/training_queue.py")
     (submit,) = [
         node
         for node in ast.walk(ast.parse(text))

@@ -33,9 +33,9 @@ def small(tmp_path: Path) -> Path:
     (tmp_path / "docs").mkdir()
     shutil.copy(ROOT / "docs/site_links.py", tmp_path / "docs")
     (tmp_path / "README.md").write_text("# Readme\n\n[home](docs/index.md) [more](MORE.md)\n")
-    (tmp_path / "MORE.md").write_text("# More, and more\n")
+    (tmp_path / "MORE.md").write_text("# More - and more\n")
     (tmp_path / "docs/index.md").write_text(
-        "# Home\n\n[read](../README.md) [more](../MORE.md#more-and-more)\n"
+        "# Home\n\n[read](../README.md) [more](../MORE.md#more---and-more)\n"
     )
     settings = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[0]
     (tmp_path / "mkdocs.yml").write_text(f"{settings}\nnav:\n  - index.md\n")
@@ -61,7 +61,7 @@ def test_a_page_of_the_site_has_the_same_parts_as_on_a_git_host(site: Path, name
 def test_files_outside_of_docs_are_taken_along_with_what_they_link_to(small: Path, tmp_path: Path) -> None:
     made = make_site(small, tmp_path / "site")
     assert 'href="repository/index.html"' in (made / "index.html").read_text()
-    assert 'href="repository/MORE.html#more-and-more"' in (made / "index.html").read_text()
+    assert 'href="repository/MORE.html#more---and-more"' in (made / "index.html").read_text()
     assert 'href="../index.html"' in (made / "repository/index.html").read_text()
     assert (made / "repository/MORE.html").is_file()
 
