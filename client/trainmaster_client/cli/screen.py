@@ -39,6 +39,9 @@ def print_lines(lines: Iterable[str], *, to: Console | None = None) -> None:
     screen = to or console()
     for line in lines:
         text = line.lstrip()
+        if not text:
+            screen.print()
+            continue
         screen.print(Padding(Text(text), (0, 0, 0, len(line) - len(text)), expand=False))
 
 
