@@ -88,9 +88,10 @@ def _secondary_status(job: JobView, last: Description, status: str) -> str:
         return "Pending"
     if job.is_final and last.get("TrainingJobStatus") != status:
         return status
-    if job.state == "starting" and last.get("TrainingJobName") != job.training_job_name:
-        return "Starting"
-    return str(last.get("SecondaryStatus") or status)
+    not_shown_yet = job.state == "starting" and last.get("TrainingJobName") != job.training_job_name
+    if not_shown_yet or "SecondaryStatus" not in last:
+        return status if status != "InProgress" else "Starting"
+    return str(last["SecondaryStatus"])
 
 
 def _times(job: JobView, attempts: list[Description], status: str) -> Description:
