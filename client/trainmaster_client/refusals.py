@@ -15,6 +15,8 @@ ERROR_TYPE_HEADER = "x-amzn-errortype"
 VERSION_HEADER = "trainmaster-version"
 PROBLEM_JSON = "application/problem+json"
 
+_UNITS = (("days", 86400), ("hours", 3600), ("minutes", 60))
+"""Name and seconds."""
 _EXPLICIT_DENY = "explicit deny"
 """The two denials have one type. IAM User Guide, "Troubleshoot access denied error messages", has the words;
 should they change, the trouble is called the more frequent of the two."""
@@ -52,7 +54,10 @@ class Skew:
 
     def __str__(self) -> str:
         seconds = abs(self.ahead).total_seconds()
-        size = f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} s"  # noqa: PLR2004
+        size = next(
+            (f"{seconds / each:.0f} {unit}" for unit, each in _UNITS if seconds >= 2 * each),
+            f"{seconds:.0f} s",
+        )
         return f"{size} {'ahead of' if self.ahead > timedelta() else 'behind'} the API's"
 
 

@@ -9,11 +9,14 @@ from threading import Thread
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from trainmaster_client import errors
 from trainmaster_client.api import ApiClient
+from trainmaster_client.hook import install
 
 from tests.integration.client.command import Trainmaster
-from tests.integration.client.fake_api import FakeApi, Scripted, problem
+from tests.integration.client.fake_api import ACCESS_KEY, REGION, SECRET_KEY, FakeApi, Scripted, problem
+from tests.integration.client.sdk import ROLE, World, estimator, running_world
 
 
 def gateway(kind: str, message: str, status: int = 403, **headers: str) -> Scripted:
@@ -225,3 +228,60 @@ def test_what_is_no_job_name_is_one_short_line_and_nothing_is_sent(
     assert (ran.code, ran.out, api.received) == (2, "", [])
     assert "not a job name" in ran.err
     assert len(ran.err) < 400
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    with running_world() as running:
+        yield running
+
+
+REFUSALS = [
+    pytest.param(
+        gateway("ExpiredTokenException", EXPIRED), "The AWS credentials have expired.", id="expired"
+    ),
+    pytest.param(
+        gateway("InvalidSignatureException", "Signature expired", Date="Sat, 01 Jan 2000 00:00:00 GMT"),
+        "ahead of the API's.",
+        id="clock",
+    ),
+    pytest.param(gateway("AccessDeniedException", INVOKE), "CallerPrincipalArns", id="not a caller"),
+    pytest.param(problem(409, "Conflict", "job1 is taken: running"), "job1 is taken: running", id="409"),
+    pytest.param(Scripted(raw=b"<html>"), "Something else answers there", id="web page"),
+]
+
+
+@pytest.mark.parametrize(("answer", "says"), REFUSALS)
+def test_fit_raises_the_same_sentences(answer: Scripted, says: str, world: World) -> None:
+    world.forget()
+    world.api.script("POST", "/add-job", answer)
+    with pytest.raises(errors.TrainmasterClientError) as caught:
+        estimator(world.session).fit(wait=False, job_name="job1")
+    assert says in str(caught.value)
+    assert "CreateTrainingJob" not in world.aws.operations()
+
+
+@pytest.mark.parametrize(("answer", "says"), REFUSALS)
+def test_and_the_hook_does_as_an_error_of_boto3(answer: Scripted, says: str, world: World) -> None:
+    world.forget()
+    world.api.script("POST", "/add-job", answer)
+    session = boto3.Session(ACCESS_KEY, SECRET_KEY, region_name=REGION)
+    install(session, api_url=world.api.url)
+    with pytest.raises(ClientError) as caught:
+        session.client("sagemaker").create_training_job(
+            TrainingJobName="job1", RoleArn=ROLE, OutputDataConfig={"S3OutputPath": "s3://bucket/out"}
+        )
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a/b", "%2e%2e"])
+def test_the_hook_leaves_what_is_no_job_name_to_sagemaker_or_refuses_it(name: str, world: World) -> None:
+    world.forget()
+    session = boto3.Session(ACCESS_KEY, SECRET_KEY, region_name=REGION)
+    world.aws.attach(session)
+    world.aws.answers["DescribeTrainingJob"] = lambda _: {"__type": "ValidationException", "message": "no"}
+    install(session, api_url=world.api.url)
+    with pytest.raises(ClientError) as caught:
+        session.client("sagemaker").describe_training_job(TrainingJobName=name)
+    assert caught.value.response["Error"]["Code"] == "ValidationException"
+    assert world.api.received == []

@@ -92,6 +92,8 @@ def test_the_gateways_refusals_are_told_apart(refusal: dict[str, Any], trouble: 
     ("date", "says", "is_allowed"),
     [
         ("Sun, 22 Nov 2026 00:40:00 GMT", "20 minutes ahead of the API's", False),
+        ("Sat, 21 Nov 2026 22:00:00 GMT", "3 hours ahead of the API's", False),
+        ("Sun, 29 Nov 2026 01:00:00 GMT", "7 days behind the API's", False),
         ("Sun, 22 Nov 2026 01:05:01 GMT", "5 minutes behind the API's", False),
         ("Sun, 22 Nov 2026 01:05:00 GMT", "5 minutes behind the API's", True),
         ("Sun, 22 Nov 2026 01:01:30 GMT", "90 s behind the API's", True),
