@@ -1,6 +1,7 @@
 """Programs of the guides, as files that a reader would save, run against a twin of their own."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,11 +10,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests import shell
 from tests.e2e.plane import Plane, running_plane
-from tests.markdown import ROOT
+from tests.markdown import ROOT, blocks, text_of
 
-DOORS = ROOT / "docs/examples/doors"
-POLICY = ROOT / "docs/examples/policies/first.yaml"
+EXAMPLES = ROOT / "docs/examples"
+DOORS = EXAMPLES / "doors"
+POLICY = EXAMPLES / "policies/first.yaml"
 PYTHON_OF_V3 = ROOT / ".venv-v3/bin/python"
 PATIENCE_SECONDS = 240
 
@@ -27,9 +30,9 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
         yield running
 
 
-def run(plane: Plane, folder: Path, *command: str) -> str:
+def run(plane: Plane, place: Path, *command: str, folder: Path = ROOT) -> str:
     """What it printed. Telemetry of the SDK, which would ask for an address of AWS, is off."""
-    quiet = folder / "sagemaker.yaml"
+    quiet = place / "sagemaker.yaml"
     quiet.write_text("SchemaVersion: '1.0'\nSageMaker: {PythonSDK: {Modules: {TelemetryOptOut: true}}}\n")
     env = {name: text for name, text in os.environ.items() if not name.startswith("AWS_")}
     env |= plane.twin.environment() | {
@@ -39,10 +42,17 @@ def run(plane: Plane, folder: Path, *command: str) -> str:
         "SAGEMAKER_VALIDATE_ROLE": "false",  # SDK v3 asks IAM for what the twin has no answer to
     }
     done = subprocess.run(
-        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
     return done.stdout
+
+
+@pytest.fixture
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    """A stack as it is after its deployment: without a policy."""
+    with running_plane(tmp_path_factory.mktemp("fresh"), policy={"version": 1}) as running:
+        yield running
 
 
 def completed(plane: Plane) -> list[str]:
@@ -54,7 +64,7 @@ def completed(plane: Plane) -> list[str]:
 def test_boto3_submits_the_request_of_the_guide_and_follows_it_to_its_end(
     plane: Plane, tmp_path: Path
 ) -> None:
-    request = str(ROOT / "docs/examples/requests/job.json")
+    request = str(EXAMPLES / "requests/job.json")
     printed = run(plane, tmp_path, sys.executable, str(DOORS / "boto3_after.py"), request)
     assert printed.splitlines()[-1] == "Completed Completed"
     assert plane.job("my-job")["attempts"][0]["status"] == "Completed"
@@ -74,3 +84,31 @@ def test_train_returns_when_the_job_of_the_queue_has_completed(plane: Plane, tmp
     before = completed(plane)
     run(plane, tmp_path, str(PYTHON_OF_V3), str(DOORS / "train_after.py"))
     assert len(completed(plane)) == len(before) + 1
+
+
+def test_the_commands_from_the_deployment_to_the_first_job_do_what_the_guide_says(
+    fresh: Plane, tmp_path: Path
+) -> None:
+    steps = text_of("docs/guides/deploy.md").partition("## 7.")[0]
+    ours = [words for block in blocks(steps, "bash") for words in shell.lines(block.text)]
+    (policy,) = blocks(steps, "yaml")
+    (tmp_path / "policy.yaml").write_text(policy.text)
+    shutil.copy(EXAMPLES / "requests/job.json", tmp_path)
+    command = (sys.executable, "-c", "from trainmaster_client.cli import main; main()")
+    said = {
+        " ".join(words[1:]): run(fresh, tmp_path, *command, *words[1:], folder=tmp_path)
+        for words in ours
+        if words[0] == "trainmaster"
+    }
+    assert list(said) == [
+        "doctor",
+        "policy show",
+        "policy validate policy.yaml",
+        "policy apply policy.yaml",
+        "submit job.json --dry-run",
+        "submit job.json",
+        "queue",
+        "show my-job",
+    ]
+    assert "my-job" in said["show my-job"]
+    fresh.await_state("my-job", "completed")

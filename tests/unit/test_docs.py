@@ -27,7 +27,7 @@ LEFT_OUT = re.compile(r"^ *\.\.\.,?$", re.MULTILINE)
 PATH = re.compile(r"\.?[\w-][\w.-]*(/[\w.-]+)*/?")
 SUFFIXES = (".py", ".md", ".yaml", ".toml", ".in", ".lock", "/")
 MADE_BY_USERS = frozenset({"policy.yaml", "requirements.txt"})
-MADE_BY_US = ("build/", ".venv")
+MADE_BY_US = ("build/", ".venv", "dist/")
 
 every_document = pytest.mark.parametrize("name", DOCUMENTS)
 
