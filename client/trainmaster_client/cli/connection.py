@@ -12,6 +12,7 @@ from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.cli.screen import busy
 from trainmaster_client.errors import CredentialsError, NotFoundError, TrainmasterClientError
 from trainmaster_client.location import find_api_url
+from trainmaster_client.views import FINAL_STATES
 
 LARGEST_PAGE = "100"
 """Jobs; the most the API gives at once."""
@@ -51,10 +52,17 @@ class CommandApi(ApiClient):
         try:
             yield
         except NotFoundError as error:
-            near = difflib.get_close_matches(name, visible_names(self), n=SUGGESTIONS)
-            if near:
+            if near := self._near(name):
                 error.add_note(f"Did you mean {' or '.join(near)}?")
             raise
+
+    def _near(self, name: str) -> list[str]:
+        """Of jobs in the queue; if none of them is, of those that are over."""
+        for states in ((None,), sorted(FINAL_STATES)):
+            names = [one for state in states for one in visible_names(self, state)]
+            if near := difflib.get_close_matches(name, names, n=SUGGESTIONS):
+                return near
+        return []
 
 
 def connect(*, quiet: bool = False) -> CommandApi:
@@ -69,10 +77,10 @@ def aws_session() -> boto3.Session:
         raise CredentialsError(f"{error}.") from error
 
 
-def visible_names(api: ApiClient) -> list[str]:
-    """Of the first jobs in the queue that have one; none where the API does not say. For suggestions only."""
+def visible_names(api: ApiClient, state: str | None = None) -> list[str]:
+    """Of the first jobs that have one; none where the API does not say. For suggestions only."""
     try:
-        jobs = api.jobs(limit=LARGEST_PAGE).get("jobs") or ()
+        jobs = api.jobs(limit=LARGEST_PAGE, state=state).get("jobs") or ()
         return [str(job["name"]) for job in jobs if job.get("name")]
     except (TrainmasterClientError, KeyError, TypeError, AttributeError):
         return []

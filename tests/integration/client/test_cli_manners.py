@@ -254,6 +254,15 @@ def test_an_unknown_job_names_the_nearest_of_those_in_the_queue(
     assert ran.err.splitlines()[-1] == "Did you mean nightly-7 or nightly-8?"
 
 
+def test_an_unknown_job_names_the_nearest_of_those_that_are_over_if_none_is_in_the_queue(
+    trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    pages = [[view("other")], [view("nightly-7")], [], []]
+    api.script("GET", "/jobs", *(Scripted(document={"jobs": page}) for page in pages))
+    ran = trainmaster("show", "nightly-9")
+    assert ran.err.splitlines()[-1] == "Did you mean nightly-7?"
+
+
 @pytest.mark.parametrize("answer", [Scripted(document={"jobs": [view("other")]}), problem(500, "No", "boom")])
 def test_no_name_is_suggested_where_none_is_near_or_nobody_answers(
     answer: Scripted, trainmaster: Trainmaster, api: FakeApi
