@@ -1,17 +1,21 @@
 """Everything that can be between a user and the API: one message, the right exit code, no traceback."""
 
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from threading import Thread
+from types import ModuleType
+from typing import Any
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError
 from trainmaster_client import errors
 from trainmaster_client.api import ApiClient
+from trainmaster_client.cli import main
 from trainmaster_client.hook import install
 
 from tests.integration.client.command import Trainmaster
@@ -251,6 +255,7 @@ REFUSALS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("answer", "says"), REFUSALS)
 def test_fit_raises_the_same_sentences(answer: Scripted, says: str, world: World) -> None:
     world.forget()
@@ -285,3 +290,17 @@ def test_the_hook_leaves_what_is_no_job_name_to_sagemaker_or_refuses_it(name: st
         session.client("sagemaker").describe_training_job(TrainingJobName=name)
     assert caught.value.response["Error"]["Code"] == "ValidationException"
     assert world.api.received == []
+
+
+class Interrupted(ModuleType):
+    """A module whose import takes so long that its user gives up."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_the_commands_are_imported_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "trainmaster_client.cli.app", Interrupted("app"))
+    with pytest.raises(SystemExit) as exited:
+        main()
+    assert exited.value.code == 130
