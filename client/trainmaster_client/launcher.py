@@ -43,7 +43,7 @@ try:
 except Exception as error:
     fail('the source code cannot be fetched: ' + type(error).__name__ + ': ' + str(error))
 if not os.path.isfile(source + '/launch.py'):
-    fail('launch.py is not in the source directory: copy it there from the folder training of trainmaster')
+    fail('launch.py is not in the source directory: trainmaster training-code DIR --launcher-only copies it')
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
 os.execv(sys.executable, [sys.executable, source + '/launch.py'] + sys.argv[LINES + 1:])
 """
