@@ -43,9 +43,11 @@ def _run(scheduler: Scheduler, pool: str) -> bool:
     summary = scheduler.run(pool, until=scheduler.clock() + LONGEST)
     for action in summary.done:
         logger.info("done", pool=pool, action=type(action).__name__, job=subject(action))
+    for error in summary.postponed:
+        logger.info("postponed", pool=pool, reason=str(error), cause=str(error.__cause__ or ""))
     for failure in summary.failures:
         logger.error("failed", pool=pool, exc_info=failure)
     samples = measuring.of_pass(pool, summary, now=scheduler.clock())
     emf.write(samples, stack=scheduler.stack)
-    logger.info("pass over", pool=pool, looks=summary.looks, postponed=summary.postponed)
+    logger.info("pass over", pool=pool, looks=summary.looks, postponed=len(summary.postponed))
     return not summary.failures

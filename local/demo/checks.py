@@ -1,5 +1,6 @@
 """What the demo must have shown, computed from its facts alone."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from trainmaster_client.report import Report
@@ -24,7 +25,7 @@ STORY = (
 def check(report: Report, *, capacity: int) -> None:
     facts = report.facts
     steps = [(step["job"][:4], step["to"]) for step in facts["transitions"]]
-    report.check("order", expected=[list(one) for one in STORY], actual=_followed(steps))
+    report.check("order", expected=[list(one) for one in STORY], actual=followed(STORY, steps))
     ends = {job: [to for name, to in steps if name == job][-1] for job in sorted({name for name, _ in steps})}
     report.check("ends", expected=dict.fromkeys(("job1", "job2", "job3", "job4"), "completed"), actual=ends)
     report.check("capacity", expected=capacity, actual=facts["most_at_once"])
@@ -36,11 +37,11 @@ def check(report: Report, *, capacity: int) -> None:
     _check_steps_lost(report)
 
 
-def _followed(steps: list[tuple[str, str]]) -> list[list[str]]:
+def followed(story: Sequence[tuple[str, str]], steps: Iterable[tuple[str, str]]) -> list[list[str]]:
     """How far the story can be read off the steps, in order."""
     found: list[list[str]] = []
     rest = iter(steps)
-    for wanted in STORY:
+    for wanted in story:
         if wanted not in rest:
             break
         found.append(list(wanted))

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from trainmaster.errands import Errand
+from trainmaster.errors import TrainmasterError
 from trainmaster.policy import Policy, PoolPolicy, parse_policy
 from trainmaster.ports import (
     AlarmKeeper,
@@ -87,7 +88,7 @@ class Scheduler:
         errands = run_errands(now, until=until)
         summary.errands += errands.done
         summary.errands_overdue = errands.overdue
-        summary.postponed += len(errands.postponed)
+        summary.postponed += [error for _, error in errands.postponed]
         summary.failures += errands.failures
         return errands.more
 
@@ -123,7 +124,8 @@ class Summary:
     errands: list[Errand] = field(default_factory=list)
     errands_overdue: int = 0
     """Left for long, after the last look and as far as it read."""
-    postponed: int = 0
+    postponed: list[TrainmasterError] = field(default_factory=list)
+    """Why actions and errands were left for later, one error each."""
     reranked: int = 0
     """Jobs that got a score of the pool's new order."""
     failures: list[Exception] = field(default_factory=list)
@@ -133,5 +135,5 @@ class Summary:
         self.done += outcome.done
         self.started += outcome.started
         self.waiting_since = min((job.submitted_at for job in snapshot.waiting), default=None)
-        self.postponed += len(outcome.postponed)
+        self.postponed += [error for _, error in outcome.postponed]
         self.failures += outcome.failures

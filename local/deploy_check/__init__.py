@@ -1,0 +1,1 @@
+"""``make deploy-check``: the real template, deployed by ``sam deploy`` onto MiniStack, runs real jobs."""
