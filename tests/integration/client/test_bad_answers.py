@@ -240,6 +240,15 @@ def world() -> Iterator[World]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def sagemaker(world: World) -> Any:
+    """boto3's client, with the hook."""
+    session = boto3.Session(ACCESS_KEY, SECRET_KEY, region_name=REGION)
+    world.aws.attach(session)
+    install(session, api_url=world.api.url)
+    return session.client("sagemaker")
+
+
 REFUSALS = [
     pytest.param(
         gateway("ExpiredTokenException", EXPIRED), "The AWS credentials have expired.", id="expired"
@@ -267,27 +276,24 @@ def test_fit_raises_the_same_sentences(answer: Scripted, says: str, world: World
 
 
 @pytest.mark.parametrize(("answer", "says"), REFUSALS)
-def test_and_the_hook_does_as_an_error_of_boto3(answer: Scripted, says: str, world: World) -> None:
+def test_and_the_hook_does_as_an_error_of_boto3(
+    answer: Scripted, says: str, world: World, sagemaker: Any
+) -> None:
     world.forget()
     world.api.script("POST", "/add-job", answer)
-    session = boto3.Session(ACCESS_KEY, SECRET_KEY, region_name=REGION)
-    install(session, api_url=world.api.url)
     with pytest.raises(ClientError) as caught:
-        session.client("sagemaker").create_training_job(
+        sagemaker.create_training_job(
             TrainingJobName="job1", RoleArn=ROLE, OutputDataConfig={"S3OutputPath": "s3://bucket/out"}
         )
     assert says in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["a/b", "%2e%2e"])
-def test_the_hook_leaves_what_is_no_job_name_to_sagemaker_or_refuses_it(name: str, world: World) -> None:
+def test_what_is_no_job_name_never_becomes_a_path_of_the_api(name: str, world: World, sagemaker: Any) -> None:
     world.forget()
-    session = boto3.Session(ACCESS_KEY, SECRET_KEY, region_name=REGION)
-    world.aws.attach(session)
     world.aws.answers["DescribeTrainingJob"] = lambda _: {"__type": "ValidationException", "message": "no"}
-    install(session, api_url=world.api.url)
     with pytest.raises(ClientError) as caught:
-        session.client("sagemaker").describe_training_job(TrainingJobName=name)
+        sagemaker.describe_training_job(TrainingJobName=name)
     assert caught.value.response["Error"]["Code"] == "ValidationException"
     assert world.api.received == []
 
