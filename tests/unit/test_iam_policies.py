@@ -1,6 +1,7 @@
 """The ready-made IAM policies of docs/guides/iam, asked as AWS would ask them, by the twin's evaluator."""
 
 import json
+from functools import cache
 from typing import Any
 
 import botocore.session
@@ -106,9 +107,10 @@ def actions_of(document: dict[str, Any]) -> list[str]:
     return [one for actions in found for one in (actions if isinstance(actions, list) else [actions])]
 
 
-def operations_of(service: str) -> list[str]:
-    model = botocore.session.Session().get_service_model(service)
-    return list(model.operation_names)
+@cache
+def operations_of(service: str) -> frozenset[str]:
+    """Some models take a second to load."""
+    return frozenset(botocore.session.Session().get_service_model(service).operation_names)
 
 
 def test_only_a_deny_speaks_of_all_training_jobs_or_of_what_the_queue_alone_may() -> None:

@@ -4,7 +4,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, NoReturn
@@ -15,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster_client.cli.connection import aws_session, connect
 from trainmaster_client.cli.jobs import JobName
-from trainmaster_client.cli.screen import print_json
+from trainmaster_client.cli.screen import print_json, say
 from trainmaster_client.printable import printable
 from trainmaster_client.remote_debug import (
     AWS_CLI,
@@ -75,7 +74,7 @@ def _run(line: list[str], job: JobView, host: int, description: Description) -> 
     with _leaving_interrupts_to_the_session():
         code = subprocess.run(line, check=False).returncode  # noqa: S603  our own words, no shell
     if code:
-        print("\n".join(after_refusal(job.training_job_name, host, description)), file=sys.stderr)
+        say("\n".join(after_refusal(job.training_job_name, host, description)))
     raise typer.Exit(code)
 
 
@@ -90,5 +89,5 @@ def _leaving_interrupts_to_the_session() -> Iterator[None]:
 
 
 def _refuse(job: JobView, reasons: list[str]) -> NoReturn:
-    print("\n".join(f"trainmaster: no session with {job.name}: {why}." for why in reasons), file=sys.stderr)
+    say("\n".join(f"trainmaster: no session with {job.name}: {why}." for why in reasons))
     raise typer.Exit(NO_SESSION)

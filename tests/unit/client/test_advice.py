@@ -80,6 +80,12 @@ def test_without_accelerators_only_the_other_capacity_of_the_same_type_is_like_i
     assert found == ["ml.m5.xlarge=2", "ml.m5.xlarge=2:spot"]
 
 
+def test_as_many_accelerators_with_another_memory_are_another_job() -> None:
+    pool = {"name": "old", "capacity": {"ml.p3.16xlarge": 1, "ml.p3dn.24xlarge": 1, "ml.p3.8xlarge": 2}}
+    found = [shape_text(one) for one in proposals(shape("ml.p3.16xlarge=1"), [pool])]
+    assert found == ["ml.p3.16xlarge=1", "ml.p3.8xlarge=2"]
+
+
 @pytest.mark.parametrize(
     ("request_", "shapes"),
     [
