@@ -31,7 +31,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small(tmp_path: Path) -> Path:
     """A checkout of two pages, with the configuration of this one."""
     (tmp_path / "docs").mkdir()
-    shutil.copy(ROOT / "docs/site_links.py", tmp_path / "docs")
+    for name in ("site_links.py", "site.css"):
+        shutil.copy(ROOT / "docs" / name, tmp_path / "docs")
     (tmp_path / "README.md").write_text("# Readme\n\n[home](docs/index.md) [more](MORE.md)\n")
     (tmp_path / "MORE.md").write_text("# More - and more\n")
     (tmp_path / "docs/index.md").write_text(
