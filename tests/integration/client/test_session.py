@@ -16,7 +16,6 @@ from tests.integration.client.fake_api import FakeApi, Scripted, history, proble
 from tests.integration.client.fake_aws import FakeAws
 from tests.integration.client.sdk import (
     ROLE,
-    TELEMETRY_OFF,
     World,
     estimator,
     running_world,
@@ -77,7 +76,6 @@ def test_an_estimator_with_the_launcher_asks_for_it_and_names_its_code_as_before
     session: QueueTrainingJobSession, api: FakeApi
 ) -> None:
     script_job(api)
-    session.sagemaker_config = TELEMETRY_OFF
     PyTorch(
         entry_point="train.py",
         source_dir="s3://bucket/code/sourcedir.tar.gz",
