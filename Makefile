@@ -7,7 +7,7 @@ export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-governance demo-training test test-long test-v3 check fmt lock docs build wheel test-wheel deploy clean
+.PHONY: help setup demo demo-governance demo-training test test-long test-v3 check fmt lock docs build wheel test-wheel deploy deploy-check clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -61,9 +61,10 @@ fmt: setup ## write what `make check` wants of format and imports
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-lock: ## both requirements*.lock from their .in (needs uv)
+lock: ## every requirements*.lock from its .in (needs uv)
 	uv pip compile requirements.in --override requirements.override --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o requirements.lock
 	uv pip compile requirements-v3.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o requirements-v3.lock
+	uv pip compile requirements-ministack.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o requirements-ministack.lock
 
 docs: setup ## the documents as a site in build/site; strict: a wrong link fails it
 	$(BIN)/mkdocs build
@@ -78,8 +79,17 @@ wheel: setup ## dist/: the wheel that `pip install` takes, and the source distri
 test-wheel: setup ## the wheel in empty environments, away from here; a minute or two
 	$(PYTEST) -m long tests/e2e/test_wheel.py
 
-deploy: build ## to your AWS account; asks for the parameters
+deploy-check: setup .venv-ministack/.ready ## template.yaml deployed onto an emulator, the four jobs on it; no account, 3 minutes
+	$(BIN)/python -m local.deploy_check
+
+.venv-ministack/.ready: requirements-ministack.lock
+	$(PYTHON) -m venv --clear .venv-ministack
+	.venv-ministack/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-ministack.lock
+	.venv-ministack/bin/python -m pip check
+	touch $@
+
+deploy: build ## to your AWS account; asks for each parameter of docs/guides/deploy.md
 	$(BIN)/sam deploy --guided
 
 clean: ## everything that was made here
-	rm -rf .venv .venv-v3 .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-v3 .venv-ministack .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
