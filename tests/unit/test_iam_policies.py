@@ -198,6 +198,20 @@ def test_a_user_and_an_admin_see_what_the_command_and_the_session_read(
     assert may([FILES["admin"]], service, operation, params, tags=GOVERNED)
 
 
+@pytest.mark.parametrize(
+    "action",
+    [
+        "cloudwatch:GetMetricStatistics",
+        "cloudwatch:GetMetricData",
+        "ec2:GetSpotPlacementScores",
+        "ec2:DescribeSubnets",
+    ],
+)
+def test_metrics_of_jobs_and_advice_on_spot_are_there_too(action: str) -> None:
+    assert allows(FILES["user"], action, "*")
+    assert allows(FILES["admin"], action, "*")
+
+
 def test_a_user_reads_no_other_parameter_and_no_other_log() -> None:
     assert not may([FILES["user"]], "ssm", "GetParameter", {"Name": "/trainmaster/api-url-2"})
     group = {"logGroupName": "/aws/lambda/trainmaster-api", "logStreamName": "x"}

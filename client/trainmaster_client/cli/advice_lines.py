@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from trainmaster.user_options import ALTERNATIVES
@@ -11,8 +12,8 @@ from trainmaster_client.advice.ranking import Recommendation
 from trainmaster_client.advice.shapes import Source
 from trainmaster_client.advice.spot_scores import PlacementScore
 from trainmaster_client.api import Document, field_problem
+from trainmaster_client.cli.instants import likely_start
 from trainmaster_client.printable import printable
-from trainmaster_client.progress import likely_start
 
 _SOURCES = {
     Source.REQUEST: "as the request has it",
@@ -22,10 +23,10 @@ _SOURCES = {
 }
 
 
-def lines(order: Sequence[Assessment]) -> Iterator[str]:
+def lines(order: Sequence[Assessment], *, now: datetime) -> Iterator[str]:
     for number, one in enumerate(order, start=1):
         yield f"{number}. {one.candidate} ({_SOURCES[one.candidate.source]})"
-        yield from (f"   {line}" for line in _facts(one))
+        yield from (f"   {line}" for line in _facts(one, now=now))
     yield "Starts and costs are estimates; in another shape the same work may take another time."
     yield "Costs: as long as such jobs of the team took lately, else MaxRuntimeInSeconds; spot bills less."
 
@@ -68,14 +69,14 @@ def _shape_json(one: Assessment) -> dict[str, Any]:
     }
 
 
-def _facts(one: Assessment) -> Iterator[str]:
+def _facts(one: Assessment, *, now: datetime) -> Iterator[str]:
     if not one.is_valid:
         yield "not valid, it would be refused:"
         yield from (f"  {field_problem(error)}" for error in one.answer.get("violations") or ())
         return
     yield _money(one)
     start = one.answer.get("estimated_start")
-    yield likely_start(start) if isinstance(start, dict) else "Likely start: nothing can be said"
+    yield likely_start(start, now=now) if isinstance(start, dict) else "Likely start: nothing can be said"
     if victims := one.answer.get("would_preempt"):
         yield f"would preempt {', '.join(printable(name) or 'a job of another team' for name in victims)}"
     yield from _spot(one)

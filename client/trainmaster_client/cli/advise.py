@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -44,7 +45,7 @@ def advise(
     if as_json_:
         print_json(as_json(order, best, tried))
     else:
-        print_lines(lines(order))
+        print_lines(lines(order, now=datetime.now(UTC)))
         print_lines(tag_lines(best, tried))
     if best is None:
         raise typer.Exit(NOT_VALID)
