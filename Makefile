@@ -10,7 +10,7 @@ export AWS_EC2_METADATA_DISABLED := true
 .PHONY: help setup demo demo-governance demo-training test test-long test-v3 check fmt lock docs build wheel test-wheel deploy deploy-check clean
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 setup: .venv/.ready ## make .venv with everything in it
 
