@@ -69,7 +69,8 @@ def may(
 
 
 def allows(document: dict[str, Any], action: str, resource: str, **context: str) -> bool:
-    found = {key.replace("__", ":").replace("_", "-"): value for key, value in context.items()}
+    """``context``: condition keys with two underscores for the colon."""
+    found = {key.replace("__", ":"): value for key, value in context.items()}
     return decide(parse_policy(document), action, resource, normalized(found)) == "allowed"
 
 
@@ -217,6 +218,36 @@ def test_a_user_reads_no_other_parameter_and_no_other_log() -> None:
     group = {"logGroupName": "/aws/lambda/trainmaster-api", "logStreamName": "x"}
     assert not may([FILES["user"]], "logs", "GetLogEvents", group)
     assert may([FILES["admin"]], "logs", "GetLogEvents", group)
+
+
+@pytest.mark.parametrize(
+    ("action", "resource"),
+    [
+        ("cloudwatch:GetDashboard", "arn:aws:cloudwatch::111122223333:dashboard/trainmaster-trainmaster"),
+        ("cloudwatch:DescribeAlarms", "*"),
+        (
+            "cloudformation:DescribeStacks",
+            "arn:aws:cloudformation:eu-west-1:111122223333:stack/trainmaster/0a1b",
+        ),
+        (
+            "sqs:StartMessageMoveTask",
+            "arn:aws:sqs:eu-west-1:111122223333:trainmaster-DoorbellDeadLetterQueue-AB",
+        ),
+        ("sqs:ReceiveMessage", "arn:aws:sqs:eu-west-1:111122223333:trainmaster-DoorbellDeadLetterQueue-AB"),
+        ("sqs:SendMessage", "arn:aws:sqs:eu-west-1:111122223333:trainmaster-DoorbellQueue-AB"),
+        ("sqs:PurgeQueue", "arn:aws:sqs:eu-west-1:111122223333:trainmaster-ReconcileDeadLetterQueue-AB"),
+    ],
+)
+def test_an_admin_looks_after_the_stack_and_a_user_does_not(action: str, resource: str) -> None:
+    assert allows(FILES["admin"], action, resource)
+    assert not allows(FILES["user"], action, resource)
+
+
+def test_an_admin_uses_keys_for_encrypted_queues_alone() -> None:
+    key = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/0123"
+    for service, may_be in {"sqs": True, "dynamodb": False, "logs": False}.items():
+        via = f"{service}.{REGION}.amazonaws.com"
+        assert allows(FILES["admin"], "kms:Decrypt", key, kms__ViaService=via) is may_be
 
 
 # ---- an organisation
