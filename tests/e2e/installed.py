@@ -83,11 +83,14 @@ def installed(wheel: Path, folder: Path, *, extra: str | None = None) -> Install
     for part in ("empty", "home"):
         (folder / part).mkdir(parents=True)
     venv.create(folder / "venv", with_pip=True)
-    what = f"{wheel}[{extra}]" if extra else str(wheel)
+    pip_install(there, f"{wheel}[{extra}]" if extra else str(wheel))
+    return there
+
+
+def pip_install(there: Installed, what: str) -> None:
     subprocess.run(
         [str(there.bin / "python"), "-m", "pip", "install", "--quiet", what],
         cwd=there.empty,
         check=True,
         timeout=INSTALL_SECONDS,
     )
-    return there

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from trainmaster import __version__
 
 from local.twin_process import running_twin
-from tests.e2e.installed import Installed, built, installed
+from tests.e2e.installed import Installed, built, installed, pip_install
 from tests.e2e.plane import Plane, pool
 from tests.markdown import ROOT
 
@@ -101,7 +102,12 @@ def base(wheel, tmp_path_factory) -> Installed:
 
 @pytest.fixture(scope="module")
 def local(wheel, tmp_path_factory) -> Installed:
-    return installed(wheel, tmp_path_factory.mktemp("local"), extra="local")
+    """Made as the command says that is run without the extra."""
+    there = installed(wheel, tmp_path_factory.mktemp("local"))
+    told = there.run("trainmaster", "local", "up").stderr.strip().rpartition("Run: ")[2]
+    assert told == "pip install 'trainmaster[local]'"
+    pip_install(there, *shlex.split(told)[2:])
+    return there
 
 
 @pytest.fixture(scope="module")
