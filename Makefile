@@ -7,7 +7,7 @@ export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-governance demo-training test test-long test-v3 check fmt lock docs build wheel test-wheel deploy deploy-check clean
+.PHONY: help setup demo demo-client demo-governance demo-training test test-long test-v3 check fmt lock docs build wheel test-wheel deploy deploy-check clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -22,6 +22,9 @@ setup: .venv/.ready ## make .venv with everything in it
 
 demo: setup ## four real training jobs queue, preempt, resume and finish on the local twin
 	$(BIN)/python -m local.demo
+
+demo-client: setup .venv-v3/.ready ## one training by SDK v2, SDK v3 and boto3, each preempted once; three minutes
+	$(BIN)/python -m local.demo_client
 
 demo-governance: setup ## rules, idle GPUs, failures, spot, jobs past the queue: two hours on a clock moved by hand
 	$(BIN)/python -m local.demo_governance
