@@ -1,17 +1,13 @@
 """Log lines as they are shown: a line between attempts, and the host before each where there are several."""
 
-import re
 import sys
 from collections.abc import Iterable
 
 from trainmaster_client.api import Document
 from trainmaster_client.cli.screen import print_json_line
+from trainmaster_client.log_text import cleaned, host_count
 from trainmaster_client.logs import LogLine
-from trainmaster_client.printable import printable
 from trainmaster_client.views import Attempt, JobView, job_view
-
-_STYLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-"""What a program prints for colours and to move the cursor (ECMA-48, control sequences)."""
 
 
 class LogPrinter:
@@ -53,17 +49,6 @@ def title(number: int, attempts: Iterable[Attempt]) -> str:
     after = f" after {before.why or before.status.lower()}" if before else ""
     name = f", training job {by_number[number].training_job_name}" if number in by_number else ""
     return f"--- attempt {number}{after}{name} ---"
-
-
-def host_count(document: Document) -> int:
-    """Of the shape that the job runs in."""
-    return sum(int(count) for count in (document.get("instances") or {}).values())
-
-
-def cleaned(text: str) -> str:
-    """As a terminal would show it in the end: of a progress bar its last state, and nothing that acts."""
-    shown = [part for part in _STYLE.sub("", text).split("\r") if part]
-    return printable(shown[-1].expandtabs()) if shown else ""
 
 
 def _document(line: LogLine) -> dict[str, object]:

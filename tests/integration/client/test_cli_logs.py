@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from moto import mock_aws
 from trainmaster_client.cli import logs as logs_command
-from trainmaster_client.cli.log_lines import LogPrinter, cleaned
+from trainmaster_client.cli.log_lines import LogPrinter
+from trainmaster_client.log_text import cleaned
 from trainmaster_client.logs import JobLogs
 
 from tests.integration.client.command import Ran, Trainmaster
