@@ -315,6 +315,16 @@ def test_a_training_role_has_what_remote_debugging_and_checkpoints_need_and_no_s
     assert services == {"s3", "ecr", "logs", "cloudwatch", "ssmmessages", "ec2"}
 
 
+def test_a_training_role_reads_data_pulls_images_and_counts_in_sagemaker_s_name_alone() -> None:
+    role, images = FILES["training-role"], "arn:aws:ecr:eu-west-1:763104351884:repository/pytorch-training"
+    assert allows(role, "s3:GetObject", "arn:aws:s3:::DATA_BUCKET/train.bin")
+    assert allows(role, "s3:ListBucket", "arn:aws:s3:::DATA_BUCKET")
+    assert allows(role, "ecr:GetAuthorizationToken", "*")
+    assert allows(role, "ecr:BatchGetImage", images)
+    for namespace, may_be in {"/aws/sagemaker/TrainingJobs": True, "trainmaster": False}.items():
+        assert allows(role, "cloudwatch:PutMetricData", "*", cloudwatch__namespace=namespace) is may_be
+
+
 def test_a_training_role_is_for_sagemaker_in_the_own_account_alone() -> None:
     (statement,) = FILES["training-role-trust"]["Statement"]
     assert statement["Principal"] == {"Service": "sagemaker.amazonaws.com"}
