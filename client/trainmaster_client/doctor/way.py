@@ -66,7 +66,7 @@ def host(seen: Seen) -> Finding:
         return bad(Trouble.HOST_UNKNOWN, f"{name}: {error}")
     addresses = sorted({str(address[0]) for *_, address in found})
     seen.facts["addresses"] = addresses
-    if region_of(name) and not all(ipaddress.ip_address(one).is_private for one in addresses):
+    if region_of(name) and any(ipaddress.ip_address(one).is_global for one in addresses):
         return bad(Trouble.PUBLIC_ADDRESS, ", ".join(addresses))
     return good(", ".join(addresses))
 
