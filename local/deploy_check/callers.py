@@ -55,7 +55,7 @@ def refusal_of(url: str, session: "Session") -> str | None:
     try:
         ApiClient(url, session).add_job({"TrainingJobName": "not-for-me"})
     except ForbiddenError as error:
-        return str(error)
+        return str(error).partition("\n")[0]
     return None
 
 

@@ -30,6 +30,8 @@ EDGES = {
     "on-idle-alarm": "alarm-reaches-its-function",
 }
 """Function -> check."""
+ENDED_BY_UPDATE = "ReconcileDeadLetterQueue"
+"""MiniStack ends a function that runs while it is updated; a run of reconcile is not tried again."""
 
 
 def check(report: Report, *, capacity: int) -> None:
@@ -96,9 +98,10 @@ def _check_edges(report: Report) -> None:
     errors = {name: found["errors"] for name, found in facts["functions"].items() if found["errors"]}
     report.check("no-function-failed", expected={}, actual=errors)
     report.check("events-carried", expected=[], actual=facts["events_failed"])
-    report.check(
-        "dead-letters", expected=dict.fromkeys(facts["dead_letters"], 0), actual=facts["dead_letters"]
-    )
+    letters = facts["dead_letters"]
+    most = dict.fromkeys(letters, 0) | {ENDED_BY_UPDATE: 1}
+    few = all(letters[name] <= most[name] for name in letters)
+    report.check("dead-letters", expected={"at most": most}, actual=letters, ok=few)
     alarm = facts["alarm"]
     report.check("idle-noted", expected=True, actual=alarm["idle_since"] is not None)
     report.check("busy-again", expected=None, actual=alarm["idle_after_ok"])

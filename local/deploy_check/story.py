@@ -10,11 +10,11 @@ from trainmaster_client.api import ApiClient
 from trainmaster_client.location import find_api_url
 from trainmaster_client.report import Report
 
-from local.demo_governance.container import CHECKPOINT, END
 from local.deploy_check import callers, kept, looks
 from local.deploy_check.checks import check
+from local.deploy_check.container import CHECKPOINT, END
 from local.deploy_check.jobs import CAPACITY, JOB1, JOB2, JOB3, JOB4, POLICY
-from local.deploy_check.stack import ADMIN, BUCKET, ROLE_ARN
+from local.deploy_check.stack import ADMIN, BUCKET
 from local.deploy_check.world import World, opened
 from local.evidence import Bucket, log_lines, transitions
 from local.screen import Screen
@@ -22,7 +22,7 @@ from local.screen import Screen
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from local.demo_governance.jobs import DemoJob
+    from local.deploy_check.jobs import CheckedJob
 
 Document = dict[str, Any]
 
@@ -107,7 +107,7 @@ class _Scene:
         self._screen.say("Now something urgent:")
         self._submit(JOB4)
         self._watch_until(lambda: self._state(JOB1) == "preempted" and self._is_running(JOB2, JOB4))
-        stored = Bucket().hashes(self._checkpoints(JOB1))
+        stored = Bucket().hashes(JOB1.checkpoints)
         self._deploy_again()
         self._end(JOB2)
         self._watch_until(lambda: self._is_running(JOB1))
@@ -141,18 +141,17 @@ class _Scene:
             "alarms_left": looks.job_alarms(session),
         }
 
-    def _submit(self, job: "DemoJob") -> None:
-        self._screen.say(f"add-job  {job.name}, priority {job.tags['priority']}")
+    def _submit(self, job: "CheckedJob") -> None:
+        self._screen.say(f"add-job  {job.name}, priority {job.priority}")
         self._orders(job).mkdir()
-        ready = {"role_arn": ROLE_ARN, "bucket": BUCKET}
-        self._api.add_job(job.request(ready, self._orders(job)))
+        self._api.add_job(job.request(self._orders(job)))
         self._views[job.name] = {}
 
-    def _end(self, job: "DemoJob") -> None:
+    def _end(self, job: "CheckedJob") -> None:
         self._screen.say(f"{job.name} may end.")
         (self._orders(job) / END).touch()
 
-    def _ring_the_alarm(self, job: "DemoJob") -> None:
+    def _ring_the_alarm(self, job: "CheckedJob") -> None:
         """MiniStack's clock is real, so its 15 minutes are skipped by the call that tests on AWS use."""
         session = self._world.session
         self._wait(
@@ -202,7 +201,7 @@ class _Scene:
         lines = log_lines(self._world.session.client("logs"), second["training_job_name"])
         self._report.facts["resumption"] = {
             "training_job_name": second["training_job_name"],
-            "stored": stored[f"{self._checkpoints(JOB1)}/{CHECKPOINT}"],
+            "stored": stored[f"{JOB1.checkpoints}/{CHECKPOINT}"],
             "first_line": lines[0],
         }
 
@@ -213,27 +212,24 @@ class _Scene:
         by_then: int = self._report.facts["update"]["reconciles_by_then"]
         return self._reconciles() > by_then
 
-    def _has_checkpoint(self, job: "DemoJob") -> bool:
-        return f"{self._checkpoints(job)}/{CHECKPOINT}" in Bucket().hashes(self._checkpoints(job))
+    def _has_checkpoint(self, job: "CheckedJob") -> bool:
+        return f"{job.checkpoints}/{CHECKPOINT}" in Bucket().hashes(job.checkpoints)
 
-    def _is_running(self, *jobs: "DemoJob") -> bool:
+    def _is_running(self, *jobs: "CheckedJob") -> bool:
         return all(self._state(job) == "running" for job in jobs)
 
-    def _state(self, job: "DemoJob") -> str:
+    def _state(self, job: "CheckedJob") -> str:
         state: str = self._views[job.name]["state"]
         return state
 
     def _states(self) -> dict[str, str]:
         return {name: view["state"] for name, view in self._views.items()}
 
-    def _live(self, job: "DemoJob") -> Document:
+    def _live(self, job: "CheckedJob") -> Document:
         live: Document = self._views[job.name]["attempts"][-1]
         return live
 
-    def _checkpoints(self, job: "DemoJob") -> str:
-        return f"s3://{BUCKET}/checkpoints/{job.name}"
-
-    def _orders(self, job: "DemoJob") -> Path:
+    def _orders(self, job: "CheckedJob") -> Path:
         return self._world.folder / f"orders-{job.name}"
 
     def _look(self) -> None:
