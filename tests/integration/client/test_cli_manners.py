@@ -272,14 +272,15 @@ def test_no_name_is_suggested_where_none_is_near_or_nobody_answers(
     assert (ran.code, "Did you mean" in ran.err, "Traceback" in ran.err) == (4, False, False)
 
 
+@pytest.mark.parametrize(("begun", "names"), [("nig", ["nightly-7"]), ("", ["nightly-7", "other"])])
 def test_a_shell_completes_the_names_of_jobs_in_the_queue(
-    trainmaster: Trainmaster, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+    begun: str, names: list[str], trainmaster: Trainmaster, api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script(api, "GET", "/jobs", {"jobs": [view("nightly-7"), view("other"), {"name": None}]})
     monkeypatch.setenv("_TRAINMASTER_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", "trainmaster show nig")
+    monkeypatch.setenv("COMP_WORDS", f"trainmaster show {begun}")
     monkeypatch.setenv("COMP_CWORD", "2")
-    assert trainmaster().out.split() == ["nightly-7"]
+    assert trainmaster().out.split() == names
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/prod", "nonsense"])
@@ -346,7 +347,9 @@ COMMAND = [sys.executable, "-c", "from trainmaster_client.cli import main; main(
 
 
 def environment(url: str) -> dict[str, str]:
-    return {**os.environ, "TRAINMASTER_API_URL": url, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    """A pipe is buffered, as it is for users."""
+    ours = {"TRAINMASTER_API_URL": url, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"} | ours
 
 
 def test_a_reader_that_leaves_early_makes_no_noise(aws_environment: None, api: FakeApi) -> None:
@@ -383,7 +386,7 @@ def test_ctrl_c_is_130_without_a_traceback(aws_environment: None, api: FakeApi) 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment(api.url) | {"PYTHONUNBUFFERED": "1"},
+        env=environment(api.url),
     ) as running:
         assert running.stdout is not None
         assert running.stderr is not None
