@@ -137,3 +137,14 @@ def test_two_stacks_share_no_name_but_the_one_that_is_a_parameter():
     assert len(fixed) > 20
     assert not [one for one in fixed if "prod" not in one]
     assert stack.source()["Parameters"]["ApiUrlParameterName"]["Default"] == "/trainmaster/api-url"
+
+
+def test_every_parameter_says_in_a_sentence_what_it_is():
+    for name, definition in stack.source()["Parameters"].items():
+        assert re.fullmatch(r"[A-Z].{20,}\.", definition["Description"]), name
+
+
+def test_samconfig_shows_how_to_give_every_parameter_that_has_no_default():
+    needed = {name for name, one in stack.source()["Parameters"].items() if "Default" not in one}
+    shown = re.findall(r'^#   "(\w+)=', (stack.ROOT / "samconfig.toml").read_text(), re.MULTILINE)
+    assert needed <= set(shown) <= set(stack.source()["Parameters"])
