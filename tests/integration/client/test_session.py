@@ -117,7 +117,9 @@ def script_a_preemption(api: FakeApi) -> None:
         view(history=history(*STEPS[:1])),
         view(history=history(*STEPS[:1]), position=2, waiting=AHEAD),
         view(state="running", history=history(*STEPS[:3]), attempts=ATTEMPTS[:1]),
-        view(state="preempted", history=history(*STEPS[:5]), attempts=ATTEMPTS, position=1, waiting=AHEAD),
+        view(
+            state="preempted", history=history(*STEPS[:5]), attempts=ATTEMPTS[:1], position=1, waiting=AHEAD
+        ),
         view(state="completed", history=history(*STEPS), attempts=ATTEMPTS),
     )
 
