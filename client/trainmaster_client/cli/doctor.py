@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trainmaster_client.cli.screen import busy, print_lines
+from trainmaster_client.cli.screen import busy, console, print_lines
 from trainmaster_client.doctor.examination import STEPS, Step, examine
 from trainmaster_client.doctor.findings import Finding
 from trainmaster_client.doctor.seen import Seen
@@ -38,15 +38,17 @@ def doctor(
         report.checks.append(_check(step, finding))
         if finding.advice is not None:
             remedies[step.id] = {"trouble": finding.trouble, "remedy": finding.advice.remedy}
-        print_lines(finding_lines(step, finding))
+        print_lines(finding_lines(step, finding, width=console().width))
     _write(report, report_file)
     print_lines([f"doctor: {'ok' if report.ok else 'NOT ok'}, report in {report_file}"])
     raise typer.Exit(0 if report.ok else 1)
 
 
-def finding_lines(step: Step, finding: Finding) -> Iterator[str]:
-    shown = finding.why if finding.word == "skip" else str(finding.actual)
-    yield f"{finding.word:<4}  {step.id:<{_ID_WIDTH}}  {printable(shown)}"
+def finding_lines(step: Step, finding: Finding, *, width: int) -> Iterator[str]:
+    """One line, or in a narrow terminal what was found below it; then cause and remedy."""
+    shown = printable(finding.why if finding.word == "skip" else str(finding.actual))
+    line = f"{finding.word:<4}  {step.id:<{_ID_WIDTH}}  {shown}"
+    yield from [line] if len(line) <= width else [f"{finding.word:<4}  {step.id}", f"        {shown}"]
     if finding.advice is not None:
         yield f"        {finding.advice.cause}"
         yield f"        -> {finding.advice.remedy} [{finding.trouble}]"

@@ -271,4 +271,7 @@ def test_in_a_narrow_terminal_every_line_fits(
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
     ran, _ = doctor()
-    assert max(len(line) for line in ran.out.splitlines()) <= 60
+    lines = ran.out.splitlines()
+    assert max(len(line) for line in lines) <= 60
+    looks = ran.out.partition("doctor: NOT ok")[0].splitlines()
+    assert all(line.startswith((" ", "ok  ", "FAIL", "warn", "skip")) for line in looks)
