@@ -103,7 +103,7 @@ def _times(job: JobView, attempts: list[Description], status: str) -> Descriptio
     sums = {name: [one[name] for one in attempts if name in one] for name in _SUMS}
     return {
         "CreationTime": job.submitted_at,
-        "LastModifiedTime": max(change for change in changes if change is not None),
+        "LastModifiedTime": max((change for change in changes if change is not None), default=None),
         **({"TrainingStartTime": min(started)} if started else {}),
         **({"TrainingEndTime": ended[0]} if ended and status in _ENDED else {}),
         **{name: sum(values) for name, values in sums.items() if values},
