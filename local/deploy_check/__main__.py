@@ -2,10 +2,12 @@
 
 import argparse
 import logging
+import sys
 from pathlib import Path
 
 from rich.console import Console
 
+from local.deploy_check.ministack import PROGRAM
 from local.reaper import supervise
 
 REPORT = Path("build/deploy.json")
@@ -16,6 +18,9 @@ def main() -> int:
     parser.add_argument("--json", type=Path, default=REPORT, help="where the report goes")
     arguments = parser.parse_args()
     logging.disable(logging.INFO)
+    if not PROGRAM.exists():
+        print(f"deploy-check: there is no {PROGRAM}; make deploy-check installs it", file=sys.stderr)
+        return 2
     from local.deploy_check.story import tell  # noqa: PLC0415  half a second that --help should not cost
 
     return supervise(lambda: tell(arguments.json, Console(highlight=False)))

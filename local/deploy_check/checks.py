@@ -97,6 +97,8 @@ def _check_edges(report: Report) -> None:
         report.check(edge, expected="at least 1 run", actual=runs, ok=runs > 0)
     errors = {name: found["errors"] for name, found in facts["functions"].items() if found["errors"]}
     report.check("no-function-failed", expected={}, actual=errors)
+    refused = {name: found["refused"] for name, found in facts["functions"].items() if found["refused"]}
+    report.check("no-right-missing", expected={}, actual=refused)
     report.check("events-carried", expected=[], actual=facts["events_failed"])
     letters = facts["dead_letters"]
     most = dict.fromkeys(letters, 0) | {ENDED_BY_UPDATE: 1}

@@ -14,6 +14,7 @@ FUNCTIONS = ("api", "schedule", "on-training-job-event", "on-idle-alarm", "recon
 DEAD_LETTER_QUEUES = tuple(
     f"{name}DeadLetterQueue" for name in ("Doorbell", "OnTrainingJobEvent", "OnIdleAlarm", "Reconcile")
 )
+_REFUSED = "is not authorized to perform"
 _RUN = re.compile(r"REPORT RequestId: ")
 _ERROR = re.compile(r'"level":\s*"(ERROR|CRITICAL)"|^Traceback \(most recent call last\)', re.MULTILINE)
 
@@ -43,6 +44,11 @@ def runs_of(lines: list[str]) -> int:
 
 def errors_in(lines: list[str]) -> list[str]:
     return [line for line in lines if _ERROR.search(line)]
+
+
+def refused_in(lines: list[str]) -> list[str]:
+    """Calls of the function that its role does not allow, whatever became of them."""
+    return [line for line in lines if _REFUSED in line]
 
 
 def errors_of(session: "Session", function: str) -> list[str]:

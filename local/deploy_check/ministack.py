@@ -3,7 +3,6 @@
 import os
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -117,7 +116,3 @@ def _is_healthy(stack: MiniStack) -> bool:
             return bool(answer.status == 200)  # noqa: PLR2004  HTTP's OK
     except (urllib.error.URLError, OSError):
         return False
-
-
-def is_installed() -> bool:
-    return PROGRAM.exists() and sys.platform != "win32"

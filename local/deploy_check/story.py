@@ -14,7 +14,7 @@ from local.deploy_check import callers, kept, looks
 from local.deploy_check.checks import check
 from local.deploy_check.container import CHECKPOINT, END
 from local.deploy_check.jobs import CAPACITY, JOB1, JOB2, JOB3, JOB4, POLICY
-from local.deploy_check.stack import ADMIN, BUCKET
+from local.deploy_check.stack import ADMIN, BUCKET, SamError
 from local.deploy_check.world import World, opened
 from local.evidence import Bucket, log_lines, transitions
 from local.screen import Screen
@@ -36,6 +36,17 @@ CHANGED = {"RetentionDays": "30"}
 def tell(path: Path, console: "Console") -> int:
     """Run the check; the exit code."""
     report = Report(name="deploy")
+    try:
+        _play(report, console)
+    except (SamError, TimeoutError) as error:
+        print(f"deploy: NOT ok: {error}")
+        return 1
+    check(report, capacity=CAPACITY)
+    console.print()
+    return report.finish(path)
+
+
+def _play(report: Report, console: "Console") -> None:
     screen = Screen(console)
     with tempfile.TemporaryDirectory(prefix="trainmaster-deploy-") as name, opened(Path(name)) as world:
         screen.say(f"MiniStack is up at {world.ministack.endpoint_url}, SageMaker at {world.sagemaker.url}.")
@@ -43,9 +54,6 @@ def tell(path: Path, console: "Console") -> int:
         scene = _Scene(world, screen, report, api)
         scene.play()
         scene.note()
-    check(report, capacity=CAPACITY)
-    console.print()
-    return report.finish(path)
 
 
 def _deploy(world: World, screen: Screen, report: Report) -> ApiClient:
@@ -131,7 +139,11 @@ class _Scene:
             "events_delivered": self._world.delivery.delivered,
             "events_failed": self._world.delivery.failures,
             "functions": {
-                name: {"runs": looks.runs_of(lines), "errors": looks.errors_in(lines)}
+                name: {
+                    "runs": looks.runs_of(lines),
+                    "errors": looks.errors_in(lines),
+                    "refused": looks.refused_in(lines),
+                }
                 for name, lines in logs.items()
             },
             "dead_letters": {

@@ -60,7 +60,7 @@ FACTS: Document = {
     ],
     "events_failed": [],
     "functions": {
-        name: {"runs": 2, "errors": []}
+        name: {"runs": 2, "errors": [], "refused": []}
         for name in ("api", "schedule", "reconcile", "on-training-job-event", "on-idle-alarm")
     },
     "dead_letters": {"DoorbellDeadLetterQueue": 0, "ReconcileDeadLetterQueue": 0},
@@ -109,6 +109,7 @@ def test_the_deployment_as_it_should_be_passes() -> None:
         ("functions.on-training-job-event.runs", 0, "event-reaches-its-function"),
         ("functions.on-idle-alarm.runs", 0, "alarm-reaches-its-function"),
         ("functions.api.errors", ["Traceback"], "no-function-failed"),
+        ("functions.schedule.refused", ["is not authorized to perform: sns:Publish"], "no-right-missing"),
         ("events_failed", ["PermissionError: no"], "events-carried"),
         ("dead_letters.DoorbellDeadLetterQueue", 1, "dead-letters"),
         ("dead_letters.ReconcileDeadLetterQueue", 2, "dead-letters"),
