@@ -10,7 +10,7 @@ from trainmaster.validation.sections import Section, elements, section
 SECRETS = re.compile(
     r"""(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}                      # AWS access key id
       | \A"?(?=.*[A-Z])(?=.*[a-z])(?=.*[0-9])[A-Za-z0-9/+]{40}"?\Z   # AWS secret access key
-      | -----BEGIN\ [A-Z0-9\ ]+-----                                # PEM
+      | -----BEGIN\ (?!PUBLIC\ KEY-)[A-Z0-9\ ]+-----                # PEM
       | \bgh[opsur]_[A-Za-z0-9]{36} | \bgithub_pat_[A-Za-z0-9_]{22}
       | \bglpat-[A-Za-z0-9_-]{20}
       | \bhf_[A-Za-z0-9]{30}                                        # Hugging Face
@@ -31,9 +31,15 @@ _NAMES = re.compile(
 )
 """Of hyperparameters and variables that hold a secret, whatever it looks like."""
 _NO_SECRETS = re.compile(
-    r'"?(?:|true|false|none|null|0|1|(?:arn:|ssm:|/|\$\{|\{\{).{0,2048})"?', re.IGNORECASE
+    r'"?(?:|true|false|none|null|0|1|(?:arn:|ssm:|/|\$\{|\{\{).{0,2048})"?'
+    r"|-----BEGIN PUBLIC KEY-----[\s\S]{0,2048}",
+    re.IGNORECASE,
 )
-"""What stands in them where there is none: nothing, a switch, or where the secret is kept."""
+"""What stands in them where there is none: nothing, a switch, where the secret is kept, or a public key.
+
+The SDK v3 puts such a key into each job of a remote function, as REMOTE_FUNCTION_SECRET_KEY. Source:
+sagemaker-core 2.27, remote_function/job.py.
+"""
 _NAMED = ("HyperParameters", "Environment")
 _HINT = "keep secrets in AWS Secrets Manager and read them in the training code; pass the secret's name"
 
