@@ -61,7 +61,11 @@ def test_show_tells_the_state_the_attempts_and_the_history(trainmaster: Trainmas
     ]
     steps = history(("pending", 0, ""), ("starting", 0, ""), ("running", 0, ""), ("preempted", 1, ""))
     estimate = {"p50": "2001-11-21T02:00:00Z", "p90": "2001-11-21T03:00:00Z"}
-    more = {"estimated_start": estimate, "wasted_seconds": {"preemption": 120, "idle": 0}, "cost_usd": 1.25}
+    more: dict[str, Any] = {
+        "estimated_start": estimate,
+        "wasted_seconds": {"preemption": 120, "idle": 0},
+        "cost_usd": 1.25,
+    }
     job = view(state="preempted", attempts=attempts, history=steps, **more)
     script(api, "GET", "/jobs/job1", job)
     assert trainmaster("show", "job1").out.splitlines() == [
