@@ -1,9 +1,7 @@
 """What a user who waits for a job is told: each transition once, the place in the queue when it changes."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from trainmaster_client.printable import printable
 from trainmaster_client.views import JobView, Transition
 
 
@@ -43,12 +41,6 @@ def place_line(job: JobView) -> str:
     """One line for a job that waits: where it stands and why it does not run yet."""
     state = "Waiting to resume" if job.state == "preempted" else "Waiting"
     return ", ".join(part for part in (state, _standing(job)) if part) + (f" - {job.why}" if job.why else "")
-
-
-def likely_start(estimate: Mapping[str, Any]) -> str:
-    """``estimated_start`` in words."""
-    middle, late = printable(estimate.get("p50")), printable(estimate.get("p90"))
-    return f"Likely start: {middle}, in 9 of 10 cases by {late}"
 
 
 def _word(transition: Transition) -> str:
