@@ -155,6 +155,16 @@ def test_a_stop_reaches_its_first_process_and_ends_what_that_leaves_behind(world
     assert not is_alive(int(left))
 
 
+@allowed
+def test_the_end_of_one_job_leaves_the_processes_of_another_alone(world: World):
+    world.train("long", AS_THE_SDK_V3, **v3_job(world, "echo ready; sleep 60"))
+    world.wait_for_line("long", "ready")
+    world.train_to_end("short", AS_THE_SDK_V3, **v3_job(world, "true"))
+    assert world.describe("short")["SecondaryStatus"] == "Completed"
+    assert [event for event, *_ in world.process_events("long")] == ["start"]
+    assert world.secondary("long") == "Training"
+
+
 def test_where_namespaces_are_refused_the_job_fails_and_says_what_to_do(world: World, monkeypatch):
     monkeypatch.setattr("local.sagemaker.container.namespaces_refused", lambda: "unshare: not permitted")
     world.train_to_end("job", AS_THE_SDK_V3, **v3_job(world, "true"))
