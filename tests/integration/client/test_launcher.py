@@ -124,7 +124,8 @@ def test_an_archive_that_is_not_there_fails_the_job_with_a_line_that_says_so(job
         pytest.param(b"no archive", "the source code cannot be fetched: ReadError: ", id="no archive"),
         pytest.param(
             archive(train=""),
-            "launch.py is not in the source directory: trainmaster training-code DIR --launcher-only copies it",
+            "launch.py is not in the source directory: "
+            "trainmaster training-code DIR --launcher-only copies it",
             id="no launch.py in it",
         ),
     ],
