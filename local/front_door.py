@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 
 from local.clock import TwinClock
-from local.doors.aws import AwsDoor, Listener, ServiceHandler
+from local.doors.aws import AwsDoor, Listener, Owns, Service, ServiceHandler
 from local.doors.rest import RestApi, RestDoor, RestHandler
 from local.doors.surroundings import Surroundings
 from local.engine.moto_engine import MotoEngine
@@ -55,9 +55,11 @@ class FrontDoor:
         """For the twin's own parts: no authentication, no journal."""
         self._mounts = {**self._mounts, prefix: handler}
 
-    def mount_service(self, service: str, handler: ServiceHandler) -> None:
+    def mount_service(
+        self, service: str, handler: ServiceHandler, *, owns: Owns = lambda _operation, _params: True
+    ) -> None:
         """A JSON service that is answered by the twin; only calls that may be made reach the handler."""
-        self._aws.services[service] = handler
+        self._aws.services[service] = Service(handler=handler, owns=owns)
 
     def mount_rest_api(self, prefix: str, handler: RestHandler) -> None:
         """An API behind IAM authorization under ``/<api id>/<stage>``."""

@@ -148,7 +148,7 @@ class Twin:
         )
         self._resources.callback(training.close)
         each_minute(base.clock, training.measure, base.engine.cloudwatch.evaluate)
-        base.door.mount_service("sagemaker", training.call)
+        base.door.mount_service("sagemaker", training.call, owns=training.owns)
         base.door.mount_service("service-quotas", training.service_quotas)
         base.door.add_resource_tags("sagemaker", training.resource_tags)
         control = Control(clock=base.clock, errors=base.faults, deliveries=deliveries, training=training)

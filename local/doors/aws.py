@@ -26,11 +26,21 @@ logger = logging.getLogger(__name__)
 
 ServiceHandler: TypeAlias = Callable[[str, dict[str, Any], Principal], dict[str, Any]]
 """(operation, parameters, caller) -> result."""
+Owns: TypeAlias = Callable[[str, Mapping[str, Any]], bool]
+"""(operation, parameters) -> whether it is the handler's; the engine is asked for the others."""
 Listener: TypeAlias = Callable[[dict[str, Any]], None]
 """Is told the parameters of a call that succeeded."""
 
 _FAILED = 400
 _XML_CODE = re.compile(rb"<Code>([^<]*)</Code>")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """One that the twin answers itself, in whole or in part."""
+
+    handler: ServiceHandler
+    owns: Owns
 
 
 @dataclass(slots=True)
@@ -45,7 +55,7 @@ class AwsDoor:
     def __init__(self, around: Surroundings) -> None:
         self._around = around
         self._callers = Callers(around.identities, around.engine)
-        self.services: dict[str, ServiceHandler] = {}
+        self.services: dict[str, Service] = {}
         self.listeners: dict[tuple[str, str], list[Listener]] = {}
 
     def answer(self, request: Request) -> Response:
@@ -89,8 +99,9 @@ class AwsDoor:
         self._around.authorizer.check_call(principal, _operation(call, principal))
         if (fault := self._around.faults.take(call.operation)) is not None:
             raise _on_demand(call, fault)
-        if call.service in self.services:
-            result = self.services[call.service](call.operation, dict(call.params), principal)
+        service = self.services.get(call.service)
+        if service is not None and service.owns(call.operation, call.params):
+            result = service.handler(call.operation, dict(call.params), principal)
             return json_response(result, request)
         if call.service == "sts":
             return sts.answer(call, principal, self._around.identities, self._around.clock.now())

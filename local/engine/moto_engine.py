@@ -20,7 +20,7 @@ from moto.moto_server.werkzeug_app import create_backend_app
 
 from local.clock import TwinClock
 from local.cloudwatch.twin import CloudWatchTwin
-from local.engine import moto_iam, moto_light, moto_logs, moto_time, wsgi
+from local.engine import moto_iam, moto_light, moto_logs, moto_sagemaker, moto_time, wsgi
 from local.engine.answers import serialized
 from local.engine.calls import AwsCall
 from local.engine.client import in_process_client
@@ -39,6 +39,7 @@ SERVICES = (
     "kms",
     "logs",
     "s3",
+    "sagemaker",
     "sns",
     "sqs",
     "ssm",
@@ -70,6 +71,7 @@ class MotoEngine:
         self._data_plane = DataPlane(self.account_id, clock.now)
         self.cloudwatch = CloudWatchTwin(account_id=self.account_id, region=region, now=clock.now)
         moto_api_backend.reset()
+        moto_sagemaker.accept_all_instance_types()
         self._undo_time = moto_time.install(clock.now) if clock.manual else _nothing
 
     def close(self) -> None:
@@ -118,6 +120,8 @@ class MotoEngine:
             moto_iam.know_aws_policies(self.account_id)
         if call.service == "logs" and call.operation == "FilterLogEvents":
             request = moto_logs.with_streams_named(request, call, self.account_id)
+        if call.service == "sagemaker":
+            moto_sagemaker.check(call, self.account_id)
         if call.service == "cloudwatch" and call.operation not in DASHBOARDS:
             return serialized(call, self.cloudwatch.call(call.operation, dict(call.params)), request)
         if call.service != "dynamodb":

@@ -8,6 +8,7 @@ _READERS: Mapping[str, Sequence[str]] = {
     "moto.dynamodb.models.table": ("utcnow",),
     "moto.logs.models": ("utcnow",),
     "moto.s3.models": ("unix_time", "utcnow"),
+    "moto.sagemaker.models": ("utcnow",),
     "moto.sqs.models": ("unix_time", "unix_time_millis"),
 }
 """Modules of moto and the functions by which they ask for the time."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from local.identity.checks import Check, Checks, NotMappedError, Operation
 from local.identity.data_requests import dynamodb, s3, sns, sqs
+from local.identity.hosting_requests import hosting
 
 
 def checks(operation: Operation) -> tuple[Check, ...]:
@@ -46,7 +47,7 @@ def _sagemaker(operation: Operation) -> Checks:
                 )
             ]
         case _:
-            return None
+            return hosting(operation, _tag_context(params))
 
 
 def _create_training_job(operation: Operation) -> Iterator[Check]:

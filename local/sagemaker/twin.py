@@ -98,6 +98,12 @@ class SageMakerTwin:
         assert shape is not None
         return answer(checked(shape, params), principal)
 
+    def owns(self, operation: str, params: Mapping[str, Any]) -> bool:
+        """Whether ``call`` is to answer it: all about training jobs. Tags are for other resources too."""
+        arn = params.get("ResourceArn")
+        is_of_others = isinstance(arn, str) and ":sagemaker:" in arn and ":training-job/" not in arn
+        return operation in self._operations.by_name() and not is_of_others
+
     def resource_tags(self, arn: str) -> dict[str, str] | None:
         """The tags of a training job; None when there is no such job."""
         job = self._operations.find(arn)

@@ -300,6 +300,16 @@ def test_an_operation_that_is_not_emulated_is_refused(world: World):
     assert caught.value.code == "UnknownOperationException"
 
 
+def test_training_jobs_and_their_tags_are_the_twins_own(world: World):
+    endpoint = "arn:aws:sagemaker:us-east-1:123456789012:endpoint/e"
+
+    assert world.twin.owns("CreateTrainingJob", {})
+    assert world.twin.owns("ListTags", {"ResourceArn": world.create("job")})
+    assert world.twin.owns("AddTags", {"ResourceArn": "job"})
+    assert not world.twin.owns("ListTags", {"ResourceArn": endpoint})
+    assert not world.twin.owns("CreateModel", {})
+
+
 def test_at_the_end_of_the_twin_no_process_is_left_and_no_status_changes(tmp_path):
     with open_world(tmp_path, manual_clock()) as world:
         world.train("running", ["sh", "-c", "sleep 60 & setsid sleep 60"])

@@ -10,7 +10,8 @@ from local.identity.requests import checks
 
 ROLE = "arn:aws:iam::1:role/training"
 TABLE = "arn:aws:dynamodb:us-east-1:1:table/jobs"
-JOB = "arn:aws:sagemaker:us-east-1:1:training-job/job1"
+SAGEMAKER = "arn:aws:sagemaker:us-east-1:1"
+JOB = f"{SAGEMAKER}:training-job/job1"
 QUEUE = {"QueueUrl": "http://127.0.0.1:4599/1/bell"}
 LOGS = {"logGroupName": "/aws/g"}
 TAG = {"Key": "trainmaster:stack", "Value": "s"}
@@ -92,6 +93,32 @@ def operation(service: str, name: str, params: dict[str, Any]) -> Operation:
             {"TrainingJobName": "job1", "RoleArn": ROLE, "Tags": [TAG]},
             [("sagemaker:CreateTrainingJob", JOB), ("sagemaker:AddTags", JOB), ("iam:PassRole", ROLE)],
         ),
+        (
+            "sagemaker",
+            "CreateModel",
+            {"ModelName": "Mine", "ExecutionRoleArn": ROLE, "Tags": [TAG]},
+            [
+                ("sagemaker:CreateModel", f"{SAGEMAKER}:model/mine"),
+                ("sagemaker:AddTags", f"{SAGEMAKER}:model/mine"),
+                ("iam:PassRole", ROLE),
+            ],
+        ),
+        (
+            "sagemaker",
+            "CreateEndpoint",
+            {"EndpointName": "e", "EndpointConfigName": "c"},
+            [
+                ("sagemaker:CreateEndpoint", f"{SAGEMAKER}:endpoint/e"),
+                ("sagemaker:CreateEndpoint", f"{SAGEMAKER}:endpoint-config/c"),
+            ],
+        ),
+        (
+            "sagemaker",
+            "DeleteEndpointConfig",
+            {"EndpointConfigName": "c"},
+            [("sagemaker:DeleteEndpointConfig", f"{SAGEMAKER}:endpoint-config/c")],
+        ),
+        ("sagemaker", "ListEndpoints", {}, [("sagemaker:ListEndpoints", "*")]),
         (
             "cloudwatch",
             "PutMetricAlarm",
@@ -187,7 +214,7 @@ def test_an_event_tells_its_source_and_a_listing_its_prefix() -> None:
         ("dynamodb", "CreateTable"),
         ("sqs", "PurgeQueue"),
         ("sns", "Subscribe"),
-        ("sagemaker", "CreateEndpoint"),
+        ("sagemaker", "CreateProcessingJob"),
         ("cloudwatch", "SetAlarmState"),
         ("events", "PutRule"),
         ("logs", "DeleteLogGroup"),
