@@ -28,6 +28,17 @@ _WITH_LINES = frozenset({"All", "Training"})
 _LATE_LOOKS = 5
 
 
+class WaitInterruptedError(KeyboardInterrupt, Exception):
+    """Ctrl-C in a wait.
+
+    The SDK's telemetry around ``fit()`` returns in a ``finally``, which swallows a bare KeyboardInterrupt:
+    code behind ``fit()`` would take the job for completed. An Exception it raises again.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Interrupted while waiting for {name}, which is not affected.")
+
+
 class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no types
     """A drop-in for ``sagemaker.Session``: training is queued, all else goes straight to SageMaker.
 
@@ -134,8 +145,11 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
             job = watch.until_final()
         except NotFoundError:
             return otherwise()
-        except (KeyboardInterrupt, TrainmasterClientError):
-            _say(f"No longer waiting. {name} is not affected; to take it out: trainmaster cancel {name}")
+        except KeyboardInterrupt:
+            _say_how_to_cancel(name)
+            raise WaitInterruptedError(name) from None
+        except TrainmasterClientError:
+            _say_how_to_cancel(name)
             raise
         _raise_unless_completed(name, job)
         return job
@@ -149,6 +163,10 @@ def _raise_unless_completed(name: str, job: JobView) -> None:
             allowed_statuses=["Completed"],
             actual_status=status,
         )
+
+
+def _say_how_to_cancel(name: str) -> None:
+    _say(f"No longer waiting. {name} is not affected; to take it out: trainmaster cancel {name}")
 
 
 def _say(line: str) -> None:

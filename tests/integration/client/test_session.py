@@ -292,6 +292,19 @@ def test_interrupting_the_wait_leaves_the_job_and_says_how_to_cancel_it(
     )
 
 
+@pytest.mark.parametrize("logs", ["All", "None"])
+def test_code_behind_an_interrupted_fit_does_not_go_on(
+    session: QueueTrainingJobSession, api: FakeApi, monkeypatch: pytest.MonkeyPatch, logs: str
+) -> None:
+    def interrupt(name: str, **_: bool) -> None:
+        raise KeyboardInterrupt
+
+    script_job(api)
+    monkeypatch.setattr(session._hooks.api, "job", interrupt)
+    with pytest.raises(KeyboardInterrupt, match="Interrupted while waiting for job1, which is not affected"):
+        estimator(session).fit(job_name="job1", logs=logs)
+
+
 @pytest.mark.parametrize(
     "wait",
     [
