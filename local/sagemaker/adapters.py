@@ -60,10 +60,8 @@ class CloudWatchMetrics:
         self._cloudwatch = cloudwatch
 
     def put(self, sample: Sample, *, at: datetime) -> None:
-        metric = Metric(
-            namespace=NAMESPACE, name=sample.metric, dimensions=frozenset({("Host", sample.host)})
-        )
-        self._cloudwatch.put(metric, sample.value, at=at, unit="Percent")
+        metric = Metric(namespace=NAMESPACE, name=sample.metric, dimensions=frozenset({sample.dimension}))
+        self._cloudwatch.put(metric, sample.value, at=at, unit=sample.unit)
 
 
 class CloudWatchLogSink:

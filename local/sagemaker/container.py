@@ -18,7 +18,7 @@ from local.sagemaker.inputs import PrepareError
 from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.layout import Layout
 from local.sagemaker.logs import LogStream
-from local.sagemaker.ports import LogSink, ObjectStore
+from local.sagemaker.ports import LogSink, MetricSink, ObjectStore
 from local.sagemaker.spec import DEFAULT_CHECKPOINT_PATH
 
 logger = logging.getLogger(__name__)
@@ -35,6 +35,7 @@ class Outside:
     journal: Journal
     store: ObjectStore
     logs: LogSink
+    metrics: MetricSink
     region: str
     work_dir: Path
     ports: Ports

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from local.sagemaker.metric_definitions import Emitted
 from local.sagemaker.s3_uri import S3Location
 from local.sagemaker.spec import InstanceGroup, TrainingSpec
 from local.sagemaker.statuses import (
@@ -72,6 +73,8 @@ class TrainingJob:
     failure_reason: str | None = None
     allotted: tuple[InstanceGroup, ...] = ()
     """The instances it launches on, of those it may run on; empty before that."""
+    final_metrics: tuple[Emitted, ...] = ()
+    """The last value of each metric that it printed; none before its end."""
     warm_pool: WarmPool | None = None
     """Taken from another job, or left behind."""
 

@@ -25,6 +25,8 @@ from local.sagemaker.mailbox import (
     Message,
     Stop,
 )
+from local.sagemaker.metric_definitions import Definitions
+from local.sagemaker.scraped_log import ScrapedLog
 from local.sagemaker.statuses import FINAL, STOP_GRACE, Secondary, drawn_wait
 from local.sagemaker.table import JobTable
 
@@ -76,7 +78,10 @@ class JobRun:
     def __init__(self, job: TrainingJob, *, table: JobTable, outside: Outside, plan: RunPlan) -> None:
         self._job = job
         self._table = table
-        self._outside = outside
+        self._log = ScrapedLog(
+            job.name, Definitions.of(job.request), logs=outside.logs, metrics=outside.metrics
+        )
+        self._outside = replace(outside, logs=self._log)
         self._plan = plan
         self._mailbox = Mailbox(outside.clock)
         self._cluster: Cluster | None = None
@@ -252,14 +257,14 @@ class JobRun:
         return self._mailbox.wait(_HEEDED[status], self._outside.clock.scaled(wait))
 
     def _finish(self, end: Secondary) -> None:
-        """The end is visible only when nothing of the job is left to do."""
+        """The end is visible only when nothing of the job is left to do, and with it the last metrics."""
         if self._cluster is not None:
             if end is _S.FAILED:
                 self._cluster.abandon()
             self._cluster.remove()
             self._cluster = None
-        now = self._outside.clock.now()
-        if end is _S.FAILED:
-            self._table.update(self._job.name, lambda job: job.failed(self._failure_reason, now))
-        else:
-            self._table.update(self._job.name, lambda job: job.moved_to(end, now))
+        self._table.update(self._job.name, lambda job: self._ended(job, end))
+
+    def _ended(self, job: TrainingJob, end: Secondary) -> TrainingJob:
+        job, now = replace(job, final_metrics=self._log.last()), self._outside.clock.now()
+        return job.failed(self._failure_reason, now) if end is _S.FAILED else job.moved_to(end, now)

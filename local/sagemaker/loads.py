@@ -34,10 +34,11 @@ class Load:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     metric: str
-    host: str
-    """Value of dimension Host: the training job, a slash and the host's name."""
+    dimension: tuple[str, str]
+    """Name and value: of Host the training job, a slash and the host's name."""
     value: float
-    """Per cent, added up over the GPUs of the host."""
+    unit: str = "Percent"
+    """As CloudWatch calls it. GPUs of a host are added up."""
 
 
 class Loads:
@@ -79,12 +80,12 @@ class Loads:
         if begin == end:
             return
         for host in hosts_of(job.groups):
-            name = f"{job.name}/{host.name}"
+            dimension = ("Host", f"{job.name}/{host.name}")
             if count := gpus(host.group.instance_type):
                 percent = self.mean_percent(job.name, host.name, begin, end)
-                yield Sample(metric="GPUUtilization", host=name, value=percent * count)
+                yield Sample(metric="GPUUtilization", dimension=dimension, value=percent * count)
             for metric in ("CPUUtilization", "MemoryUtilization"):
-                yield Sample(metric=metric, host=name, value=OTHER_PERCENT)
+                yield Sample(metric=metric, dimension=dimension, value=OTHER_PERCENT)
 
 
 def trained_for(job: TrainingJob, now: datetime) -> timedelta:

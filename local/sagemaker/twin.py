@@ -63,6 +63,7 @@ class SageMakerTwin:
             journal=journal,
             store=storage,
             logs=logs,
+            metrics=metrics,
             region=region,
             work_dir=work_dir.resolve(),
             ports=Ports(),

@@ -57,6 +57,7 @@ def description(job: TrainingJob, *, now: datetime) -> dict[str, Any]:
         TrainingTimeInSeconds=job.training_seconds,
         BillableTimeInSeconds=job.billable_seconds,
         WarmPoolStatus=_warm_pool(job, now),
+        FinalMetricDataList=_final_metrics(job),
     )
 
 
@@ -155,6 +156,14 @@ def _transitions(job: TrainingJob, show: _Show) -> list[dict[str, Any]]:
         }
         for one in job.transitions
     ]
+
+
+def _final_metrics(job: TrainingJob) -> list[dict[str, Any]] | None:
+    """Only where a job found any. Source: SageMaker API reference, TrainingJob, FinalMetricDataList."""
+    return [
+        {"MetricName": one.name, "Value": one.value, "Timestamp": _epoch_seconds(one.at)}
+        for one in job.final_metrics
+    ] or None
 
 
 def _warm_pool(job: TrainingJob, now: datetime) -> dict[str, Any] | None:

@@ -20,6 +20,13 @@ from tests.integration.client.sdk import TELEMETRY
 pytestmark = pytest.mark.long
 
 FINAL = {"Completed", "Failed", "Stopped"}
+WAYS = ("by-deploy", "by-hand", "by-job")
+METRICS = [
+    {"Name": "first:loss", "Regex": "first loss=([0-9.]+)"},
+    {"Name": "later:loss", "Regex": "later loss=([0-9.]+)"},
+]
+LOSSES = 'if [ -e "$0" ]; then echo later loss=1.5; else touch "$0"; echo first loss=3; fi'
+"""A shell command that prints other lines when it runs again."""
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +84,9 @@ def test_fit_follows_a_preempted_job_to_its_end_and_another_process_attaches(
 ) -> None:
     bucket = plane.twin.ready["bucket"]
     session = QueueTrainingJobSession(boto_session, default_bucket=bucket, poll_seconds=0.2)
-    job = estimator(plane, session, waits_for(tmp_path / "go"), tags=tags(priority="1"))
+    shell, flag, waits = waits_for(tmp_path / "go")
+    command = [shell, flag, f"{LOSSES}; {waits}", str(tmp_path / "ran")]
+    job = estimator(plane, session, command, tags=tags(priority="1"), metric_definitions=METRICS)
     other = preempt_once_it_runs(plane, "first", tmp_path / "go")
     job.fit(job_name="first")
     other.join()
@@ -96,6 +105,35 @@ def test_fit_follows_a_preempted_job_to_its_end_and_another_process_attaches(
 
     attached = Estimator.attach("first", sagemaker_session=QueueTrainingJobSession(boto_session))
     assert attached.tags == tags(priority="1")
+
+    curve = job.training_job_analytics.dataframe()
+    assert list(zip(curve["metric_name"], curve["value"], strict=True)) == [
+        ("first:loss", 3.0),
+        ("later:loss", 1.5),
+    ]
+    final = job.latest_training_job.describe()["FinalMetricDataList"]
+    assert [(one["MetricName"], one["Value"]) for one in final] == [("later:loss", 1.5)]
+
+    model_data = f"s3://{bucket}/out/{last}/output/model.tar.gz"
+    assert made_models(boto_session, attached) == dict.fromkeys(WAYS, model_data)
+
+
+def made_models(boto_session: boto3.Session, trained: Estimator) -> dict[str, str]:
+    """Each way of the SDK to a model, and whence it takes its data."""
+    trained.create_model(name="by-hand").create(instance_type=INSTANCE_TYPE)
+    predictor = trained.deploy(1, INSTANCE_TYPE, model_name="by-deploy", endpoint_name="served")
+    trained.sagemaker_session.create_model_from_job("first", name="by-job")
+    client = boto_session.client("sagemaker")
+    served = client.describe_endpoint(EndpointName=predictor.endpoint_name)
+    assert (served["EndpointName"], served["EndpointStatus"]) == ("served", "InService")
+    predictor.delete_endpoint()
+    assert client.list_endpoints()["Endpoints"] == []
+    containers = {
+        one["ModelName"]: client.describe_model(ModelName=one["ModelName"])["PrimaryContainer"]
+        for one in client.list_models()["Models"]
+    }
+    source = containers["by-job"]["ModelDataSource"]["S3DataSource"]["S3Uri"]
+    return {name: one.get("ModelDataUrl", source) for name, one in containers.items()}
 
 
 def test_boto3_with_the_hook_waits_stops_and_tells_without_knowing_the_queue(

@@ -143,6 +143,7 @@ class World:
             journal=self.journal,
             store=self.store,
             logs=self.logs,
+            metrics=self.metrics,
             region=REGION,
             work_dir=self.work_dir,
             ports=Ports(),

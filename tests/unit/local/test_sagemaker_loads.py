@@ -56,8 +56,8 @@ def test_the_percent_of_a_host_is_added_up_over_its_gpus():
     samples = list(loads.samples(job, NOON + 4 * MINUTE))
     assert list(loads.samples(job, NOON + 3 * MINUTE)) == [], "no time has passed in Training yet"
     assert [one for one in samples if one.metric == "GPUUtilization"] == [
-        Sample(metric="GPUUtilization", host="job/algo-1", value=760.0),
-        Sample(metric="GPUUtilization", host="job/algo-2", value=80.0),
+        Sample(metric="GPUUtilization", dimension=("Host", "job/algo-1"), value=760.0),
+        Sample(metric="GPUUtilization", dimension=("Host", "job/algo-2"), value=80.0),
     ]
     assert {one.metric for one in samples} == {"GPUUtilization", "CPUUtilization", "MemoryUtilization"}
 

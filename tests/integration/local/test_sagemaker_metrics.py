@@ -1,0 +1,70 @@
+"""Metrics that real training processes print: published while they run, the last of each kept at the end."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.local.sagemaker_world import (
+    UNTIL_TRAINING_SECONDS,
+    World,
+    manual_clock,
+    open_world,
+    request,
+    wait_for,
+)
+
+LOSS = {"Name": "loss", "Regex": "loss=([0-9.]+)"}
+BROKEN = {"Name": "broken", "Regex": "loss=([0-9.]+"}
+WAITING = "while :; do sleep 0.05; done"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with open_world(tmp_path, manual_clock()) as world:
+        yield world
+
+
+def measured(name: str, script: str, *definitions: dict[str, str]) -> dict[str, Any]:
+    algorithm = request(name, ["sh", "-c", script])["AlgorithmSpecification"]
+    return {"AlgorithmSpecification": {**algorithm, "MetricDefinitions": list(definitions)}}
+
+
+def published(world: World, name: str) -> list[tuple[datetime, float]]:
+    dimension = ("TrainingJobName", name)
+    return [(at, one.value) for at, one in world.metrics.put_at if one.dimension == dimension]
+
+
+def test_values_are_published_while_the_job_runs_and_the_last_is_final_at_its_end(world: World) -> None:
+    world.train("job", **measured("job", f"echo loss=3; echo loss=2.5; {WAITING}", LOSS, BROKEN))
+    began = datetime.fromtimestamp(world.describe("job")["TrainingStartTime"], UTC)
+    wait_for(lambda: len(published(world, "job")) == 2, "both values are published")
+    (first, _), (second, _) = published(world, "job")
+    assert [value for _, value in published(world, "job")] == [3.0, 2.5]
+    assert began <= first <= second <= world.clock.now()
+    assert {one.unit for _, one in world.metrics.put_at} == {"None"}
+    seen = world.describe("job")
+    assert "FinalMetricDataList" not in seen
+    assert seen["AlgorithmSpecification"]["MetricDefinitions"] == [LOSS, BROKEN]
+
+    world.stop("job")
+    world.advance(2 * UNTIL_TRAINING_SECONDS)
+    stopped = world.finished("job")
+    assert stopped["SecondaryStatus"] == "Stopped"
+    final = {"MetricName": "loss", "Value": 2.5, "Timestamp": second.timestamp()}
+    assert stopped["FinalMetricDataList"] == [final]
+
+
+def test_the_last_words_of_a_job_that_fails_are_in_its_final_metrics(world: World) -> None:
+    world.train_to_end("job", ["true"], **measured("job", "echo loss=3; printf loss=1; exit 3", LOSS))
+    failed = world.describe("job")
+    assert failed["TrainingJobStatus"] == "Failed"
+    assert [one["Value"] for one in failed["FinalMetricDataList"]] == [1.0]
+
+
+def test_a_job_without_definitions_or_without_a_match_has_no_metrics(world: World) -> None:
+    world.train_to_end("job", ["true"], **measured("job", "echo acc=3", LOSS))
+    assert "FinalMetricDataList" not in world.describe("job")
+    assert [one for _, one in world.metrics.put_at if one.dimension[0] == "TrainingJobName"] == []
