@@ -1,13 +1,19 @@
 """Metrics that real training processes print: published while they run, the last of each kept at the end."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from local.cloudwatch.twin import CloudWatchTwin
+from local.sagemaker.adapters import CloudWatchMetrics
+from local.sagemaker.loads import Sample
 from tests.integration.local.sagemaker_world import (
+    ACCOUNT,
+    LOG_GROUP,
+    REGION,
     UNTIL_TRAINING_SECONDS,
     World,
     manual_clock,
@@ -68,3 +74,23 @@ def test_a_job_without_definitions_or_without_a_match_has_no_metrics(world: Worl
     world.train_to_end("job", ["true"], **measured("job", "echo acc=3", LOSS))
     assert "FinalMetricDataList" not in world.describe("job")
     assert [one for _, one in world.metrics.put_at if one.dimension[0] == "TrainingJobName"] == []
+
+
+def test_cloudwatch_has_a_value_by_training_job_and_a_load_by_host_each_with_its_unit() -> None:
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    cloudwatch = CloudWatchTwin(account_id=ACCOUNT, region=REGION, now=lambda: noon)
+    sink = CloudWatchMetrics(cloudwatch)
+    emitted = ("TrainingJobName", "job")
+    sink.put(Sample(metric="loss", dimension=emitted, value=2.5, unit="None"), at=noon)
+    sink.put(Sample(metric="GPUUtilization", dimension=("Host", "job/algo-1"), value=190.0), at=noon)
+    asked = {"Namespace": LOG_GROUP, "StartTime": noon, "EndTime": noon + timedelta(minutes=1), "Period": 60}
+
+    def points(metric: str, name: str, value: str) -> list[dict[str, Any]]:
+        dimensions = [{"Name": name, "Value": value}]
+        params = {**asked, "MetricName": metric, "Dimensions": dimensions, "Statistics": ["Average"]}
+        found: list[dict[str, Any]] = cloudwatch.call("GetMetricStatistics", params)["Datapoints"]
+        return found
+
+    assert points("loss", "TrainingJobName", "job") == [{"Timestamp": noon, "Average": 2.5, "Unit": "None"}]
+    (load,) = points("GPUUtilization", "Host", "job/algo-1")
+    assert (load["Average"], load["Unit"]) == (190.0, "Percent")
