@@ -86,7 +86,7 @@ def _status(job: JobView, last: Description) -> str:
 def _secondary_status(job: JobView, last: Description, status: str) -> str:
     if job.is_waiting:
         return "Pending"
-    if job.is_final and last.get("TrainingJobStatus") != status:
+    if last.get("TrainingJobStatus") != status and (job.is_final or status == "Stopping"):
         return status
     not_shown_yet = job.state == "starting" and last.get("TrainingJobName") != job.training_job_name
     if not_shown_yet or "SecondaryStatus" not in last:

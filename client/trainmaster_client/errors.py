@@ -9,7 +9,8 @@
   + InvalidOptionsError         what was said about a job is no option, or has no such value
   + ApiUnreachableError         no answer at all: DNS, connection, time-out
   + UnexpectedAnswerError       an answer, but not one of trainmaster's API
-  + LogsUnreadableError         CloudWatch Logs refused, or gave no answer
+  + LogsUnreadableError         CloudWatch Logs refused
+    - LogsUnansweredError       it gave no answer, or failed by itself: later it may
   + MalformedViewError          a job described as this client does not know
   + RefusedError                the API answered with a problem
     - InvalidRequestError       400, 413
@@ -81,11 +82,17 @@ class UnexpectedAnswerError(TrainmasterClientError):
 
 
 class LogsUnreadableError(TrainmasterClientError):
+    remedy = (
+        "Needed are logs:DescribeLogStreams and logs:GetLogEvents on the log group "
+        "/aws/sagemaker/TrainingJobs."
+    )
+
     def __init__(self, why: str) -> None:
-        super().__init__(
-            f"Cannot read the logs of training jobs: {why} Needed are logs:DescribeLogStreams and "
-            "logs:GetLogEvents on the log group /aws/sagemaker/TrainingJobs."
-        )
+        super().__init__(f"Cannot read the logs of training jobs: {why} {self.remedy}")
+
+
+class LogsUnansweredError(LogsUnreadableError):
+    remedy = "The job does not depend on it; the same lines can be read later."
 
 
 class MalformedViewError(TrainmasterClientError):

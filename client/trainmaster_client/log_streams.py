@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+from botocore.exceptions import ConnectionError as NoConnectionError
 
-from trainmaster_client.errors import LogsUnreadableError
+from trainmaster_client.errors import LogsUnansweredError, LogsUnreadableError
 
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 HOST_PREFIX = "algo-"
@@ -19,6 +20,8 @@ HOST_PREFIX = "algo-"
 _NAME = re.compile(r"[^/]+/(?P<host>algo-(?P<number>\d+))-(?P<begun>\d+)")
 _NOT_THERE = "ResourceNotFoundException"
 """No group before the first training job of a region, no stream before the first line."""
+_TOO_OFTEN = "ThrottlingException"
+_FAILED = 500
 
 Event = Mapping[str, Any]
 """``timestamp`` in milliseconds since 1970, ``message``."""
@@ -49,7 +52,7 @@ class Page:
 class LogStreams:
     """Reads with one boto3 client for CloudWatch Logs, which retries what is throttled.
 
-    Raises LogsUnreadableError.
+    Raises LogsUnreadableError; LogsUnansweredError where the same call may be answered later.
     """
 
     def __init__(self, logs_client: Any) -> None:  # noqa: ANN401  boto3 makes its clients at run time
@@ -99,10 +102,18 @@ class LogStreams:
         except ClientError as error:
             if error.response["Error"]["Code"] == _NOT_THERE:
                 return {}
-            raise LogsUnreadableError(f"{error}.") from error
+            raise (LogsUnansweredError if _is_its_own(error) else LogsUnreadableError)(f"{error}.") from error
+        except (NoConnectionError, HTTPClientError) as error:
+            raise LogsUnansweredError(f"{error}.") from error
         except BotoCoreError as error:
             raise LogsUnreadableError(f"{error}.") from error
         return answer
+
+
+def _is_its_own(error: ClientError) -> bool:
+    """True for a failure of the service, and where it was asked too often."""
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return status >= _FAILED or error.response["Error"]["Code"] == _TOO_OFTEN
 
 
 def in_order(streams: Iterable[LogStream]) -> list[LogStream]:

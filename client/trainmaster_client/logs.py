@@ -7,6 +7,7 @@ from heapq import merge
 from typing import Any
 
 from trainmaster_client.api import Document
+from trainmaster_client.errors import LogsUnansweredError
 from trainmaster_client.log_streams import Event, LogStream, LogStreams
 from trainmaster_client.views import Attempt, job_view
 
@@ -49,6 +50,8 @@ class _Reading:
 
     tokens: dict[str, str | None] = field(default_factory=dict)
     """By stream; None: from its beginning."""
+    shown: dict[str, int] = field(default_factory=dict)
+    """By stream: how many lines of the page behind the token came already."""
     has_lines: bool = False
     is_over: bool = False
     """It has ended, a later attempt writes, and a whole look at it found nothing new."""
@@ -77,7 +80,11 @@ class JobLogs:
             one for one in job_view(document).attempts if self._selection.attempt in {None, one.number}
         ]
         if self._selection.tail is not None and not self._readings:
-            yield from self._tail(attempts, self._selection.tail)
+            try:
+                yield from self._tail(attempts, self._selection.tail)
+            except LogsUnansweredError:
+                self._readings.clear()  # the next look is the first one again
+                raise
             return
         for attempt in attempts:
             yield from self._attempt_lines(attempt)
@@ -89,19 +96,24 @@ class JobLogs:
         streams = self._streams_of(attempt)
         parts = [self._stream_lines(attempt.number, stream, reading) for stream in streams]
         nothing_new = True
-        for line in merge(*parts, key=lambda one: one.at):
+        for line, stream in merge(*parts, key=lambda part: part[0].at):
             reading.has_lines, nothing_new = True, False
+            reading.shown[stream] = reading.shown.get(stream, 0) + 1
             yield line
         reading.is_over = nothing_new and self._is_followed(attempt)
 
-    def _stream_lines(self, attempt: int, stream: LogStream, reading: _Reading) -> Iterator[LogLine]:
+    def _stream_lines(
+        self, attempt: int, stream: LogStream, reading: _Reading
+    ) -> Iterator[tuple[LogLine, str]]:
+        """With the stream's name. A page is done with when its lines came: another stream may fail before."""
+        name = stream.name
         while True:
-            token = reading.tokens.get(stream.name)
-            page = self._streams.next_page(stream.name, token, **self._selection.window)
-            reading.tokens[stream.name] = page.forward
+            page = self._streams.next_page(name, reading.tokens.get(name), **self._selection.window)
+            for event in page.events[reading.shown.get(name, 0) :]:
+                yield _line(event, attempt, stream), name
+            reading.tokens[name], reading.shown[name] = page.forward, 0
             if not page.events:
                 return
-            yield from (_line(event, attempt, stream) for event in page.events)
 
     def _is_followed(self, attempt: Attempt) -> bool:
         later = (one for number, one in self._readings.items() if number > attempt.number)

@@ -15,12 +15,13 @@ from trainmaster_client.cli.instants import instant
 from trainmaster_client.cli.jobs import JobName
 from trainmaster_client.cli.log_lines import LogPrinter
 from trainmaster_client.cli.screen import busy, say
+from trainmaster_client.errors import LogsUnansweredError, TrainmasterClientError
 from trainmaster_client.log_streams import HOST_PREFIX
 from trainmaster_client.logs import EVERYTHING, MOST_TAIL_LINES, JobLogs, LogLine, Selection
 from trainmaster_client.progress import Progress
 from trainmaster_client.queued_jobs import QueuedJobs
 from trainmaster_client.views import job_view
-from trainmaster_client.watching import FIRST_POLL_SECONDS, poll_seconds
+from trainmaster_client.watching import FIRST_POLL_SECONDS, SILENCE_SECONDS, poll_seconds
 
 LAST_LINES_SECONDS = 5.0
 """CloudWatch shows a line some seconds after it was printed: so long a job's end is looked at again."""
@@ -56,8 +57,13 @@ def logs(  # noqa: PLR0913  one a question
     if follow:
         _follow(job, api, lambda seen: printer.show(reader.lines(seen), seen))
     elif not printer.show(_read(reader, document), document):
+        seen = job_view(document)
         kind = "" if selection == EVERYTHING else " of that kind"
-        say(f"{job_view(document).name} has printed nothing{kind} yet.")
+        say(
+            f"{seen.name} printed nothing{kind}."
+            if seen.is_final
+            else f"{seen.name} has printed nothing{kind} yet."
+        )
 
 
 def _read(reader: JobLogs, document: Document) -> Iterator[LogLine]:
@@ -72,11 +78,38 @@ def _follow(name: str, api: ApiClient, show: Callable[[Document], bool]) -> None
     queued = QueuedJobs(api)
     try:
         state = follow(lambda: queued.find(name) or api.job(name, estimate=False), show)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, TrainmasterClientError):
         say(f"No longer following. {name} is not affected; to cancel it: trainmaster cancel {name}")
         raise
     if state != "completed":
         raise typer.Exit(ExitCode.REFUSED)
+
+
+class _Patience:
+    """Goes on where CloudWatch Logs gives no answer for a while; its lines come when it does again."""
+
+    def __init__(self, show: Callable[[Document], bool], monotonic: Callable[[], float]) -> None:
+        self._show = show
+        self._monotonic = monotonic
+        self._silent_since: float | None = None
+
+    @property
+    def is_silent(self) -> bool:
+        return self._silent_since is not None
+
+    def show(self, document: Document) -> bool:
+        try:
+            shown = self._show(document)
+        except LogsUnansweredError as error:
+            now = self._monotonic()
+            if self._silent_since is None:
+                self._silent_since = now
+                say(f"{error} Still trying.")
+            elif now - self._silent_since >= SILENCE_SECONDS:
+                raise
+            return False
+        self._silent_since = None
+        return shown
 
 
 def follow(
@@ -91,16 +124,19 @@ def follow(
     Returns:
         The job's last state.
     """
-    progress, news_at = Progress(), monotonic()
+    progress, news_at, lines = Progress(), monotonic(), _Patience(show, monotonic)
     while True:
         document = look()
         job = job_view(document)
-        told = progress.lines(job)
-        for line in told:
-            say(line)
-        if show(document) or told:
+        told = "\n".join(progress.lines(job))
+        if not job.is_final:
+            say(told)
+        shown = lines.show(document)
+        if job.is_final:  # what it printed comes before its end
+            say(told)
+        if shown or told:
             news_at = monotonic()
         quiet = monotonic() - news_at
-        if job.is_final and quiet >= LAST_LINES_SECONDS:
+        if job.is_final and quiet >= LAST_LINES_SECONDS and not lines.is_silent:
             return job.state
         sleep(poll_seconds(0 if job.is_final else quiet, first=FIRST_POLL_SECONDS))

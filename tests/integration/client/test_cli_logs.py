@@ -6,9 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 from moto import mock_aws
 from trainmaster_client.cli import logs as logs_command
 from trainmaster_client.cli.log_lines import LogPrinter
+from trainmaster_client.errors import LogsUnansweredError
 from trainmaster_client.log_text import cleaned
 from trainmaster_client.logs import JobLogs
 
@@ -97,6 +99,13 @@ def test_nothing_printed_yet_is_said_beside_the_output(
     assert trainmaster("logs", "job1", "--tail", "5").err == "job1 has printed nothing of that kind yet.\n"
 
 
+def test_a_job_that_is_over_will_print_nothing_more(
+    trainmaster: Trainmaster, logs: TrainingLogs, api: FakeApi
+) -> None:
+    script(api, view(state="stopped", attempts=[]))
+    assert trainmaster("logs", "job1") == Ran(0, "", "job1 printed nothing.\n")
+
+
 @pytest.mark.parametrize("since", ["yesterday", "10", "9999999999d", "999999999d"])
 def test_a_time_that_is_none_is_wrong_usage(since: str, trainmaster: Trainmaster, api: FakeApi) -> None:
     ran = trainmaster("logs", "job1", "--since", since)
@@ -156,6 +165,54 @@ def test_following_goes_on_until_the_job_is_final_and_its_last_lines_came(
         "2026-11-21 01:00:00 Completed",
     ]
     assert sum(followed.slept[-5:]) == 5
+
+
+def test_what_a_job_printed_last_comes_before_its_end(
+    logs: TrainingLogs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs_command, "say", lambda text: text and print(text))  # noqa: T201  one stream
+    logs.write("job1/algo-1-100", (1, "last words"))
+    followed = Followed(logs)
+    followed.steps = [lambda: story("job1", state="completed", history=history(("completed", 0, "")))]
+    assert followed.run() == "completed"
+    assert capsys.readouterr().out == "last words\n2026-11-21 01:00:00 Completed\n"
+
+
+def away(logs: TrainingLogs, *, calls: int) -> None:
+    """So many calls of CloudWatch Logs have no answer."""
+    left = [EndpointConnectionError(endpoint_url="https://logs.example") for _ in range(calls)]
+
+    def refuse(**_: object) -> None:
+        if left:
+            raise left.pop()
+
+    logs.client.meta.events.register("before-call.cloudwatch-logs.DescribeLogStreams", refuse)
+
+
+def test_following_goes_on_where_logs_are_away_for_a_while(
+    logs: TrainingLogs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs.write("job1/algo-1-100", (1, "a"))
+    away(logs, calls=8)
+    followed = Followed(logs)
+    followed.steps = [lambda: story("job1", state="completed")]
+    assert followed.run() == "completed"
+    out, err = capsys.readouterr()
+    assert out == "a\n"
+    assert err == (
+        "Cannot read the logs of training jobs: Could not connect to the endpoint URL: "
+        '"https://logs.example". '
+        "The job does not depend on it; the same lines can be read later. Still trying.\n"
+    )
+
+
+def test_after_a_quarter_of_an_hour_without_logs_following_ends(logs: TrainingLogs) -> None:
+    away(logs, calls=10_000)
+    followed = Followed(logs)
+    followed.steps = [lambda: story("job1")]
+    with pytest.raises(LogsUnansweredError):
+        followed.run()
+    assert 900 <= followed.now <= 910
 
 
 def test_a_quiet_job_is_looked_at_less_often(logs: TrainingLogs) -> None:

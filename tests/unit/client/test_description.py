@@ -95,6 +95,12 @@ CAME_BACK = (*RAN, ("preempting", 0), ("preempted", 1))
             id="is stopped",
         ),
         pytest.param(
+            job("stopping", *RAN, ("stopping", 0)),
+            [attempt("job1", "InProgress", "Training")],
+            ("Stopping", "Stopping"),
+            id="SageMaker was not told yet that it is to stop",
+        ),
+        pytest.param(
             job("stopped", *RAN, ("stopped", 0)),
             [attempt("job1", "Stopped", "MaxRuntimeExceeded")],
             ("Stopped", "MaxRuntimeExceeded"),

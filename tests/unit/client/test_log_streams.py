@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
-from trainmaster_client.errors import LogsUnreadableError
+from botocore.exceptions import ClientError, EndpointConnectionError
+from trainmaster_client.errors import LogsUnansweredError, LogsUnreadableError
 from trainmaster_client.log_streams import LogStream, LogStreams
 
 
@@ -60,10 +60,29 @@ def test_a_name_of_another_form_is_no_stream_of_a_host(name: str) -> None:
     assert LogStream.parse(name) is None
 
 
+@pytest.mark.parametrize(
+    ("code", "status", "expected"),
+    [
+        ("ThrottlingException", 400, LogsUnansweredError),
+        ("ServiceUnavailableException", 503, LogsUnansweredError),
+        ("AccessDeniedException", 400, LogsUnreadableError),
+    ],
+)
+def test_what_may_pass_is_told_from_missing_rights(code: str, status: int, expected: type[Exception]) -> None:
+    class Refusing:
+        def describe_log_streams(self, **_: object) -> None:
+            answer = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+            raise ClientError(answer, "DescribeLogStreams")  # type: ignore[arg-type]  # not all of its metadata
+
+    with pytest.raises(LogsUnreadableError) as caught:
+        LogStreams(Refusing()).of("job1")
+    assert type(caught.value) is expected
+
+
 def test_an_endpoint_out_of_reach_is_one_error_that_names_it() -> None:
     class Away:
         def describe_log_streams(self, **_: object) -> None:
             raise EndpointConnectionError(endpoint_url="https://logs.example")
 
-    with pytest.raises(LogsUnreadableError, match="https://logs"):
+    with pytest.raises(LogsUnansweredError, match="https://logs"):
         LogStreams(Away()).of("job1")

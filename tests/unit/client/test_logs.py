@@ -2,14 +2,18 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import cycle
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EndpointConnectionError
 from moto import mock_aws
-from trainmaster_client.errors import LogsUnreadableError
+from trainmaster_client.errors import LogsUnansweredError, LogsUnreadableError
+from trainmaster_client.log_tail import LogTail
 from trainmaster_client.logs import JobLogs, LogLine, Selection
 
-from tests.unit.client.cloudwatch_logs import NOON, TrainingLogs, job
+from tests.unit.client.cloudwatch_logs import NOON, TrainingLogs, job, ms
+
+NOT_NOW = "No new log lines for now: Cannot read the logs of training jobs: "
 
 
 @pytest.fixture
@@ -168,6 +172,66 @@ def test_a_short_tail_does_not_read_older_attempts(logs: TrainingLogs) -> None:
     assert told(reader.new_lines(document)) == [(1, "algo-1", "c")]
     assert logs.calls == ["DescribeLogStreams", "GetLogEvents"]
     assert reader.new_lines(document) == []
+
+
+def test_lines_before_and_after_a_failure_come_once(logs: TrainingLogs) -> None:
+    logs.write("job1/algo-1-100", (1, "a"), (2, "b"), (4, "d"))
+    logs.write("job1/algo-2-100", (3, "c"))
+    tail, fails = LogTail(lambda: logs.client), cycle([False, False, True])
+
+    def fail(**_: object) -> None:
+        if next(fails):
+            raise EndpointConnectionError(endpoint_url="https://logs.example")
+
+    logs.client.meta.events.register("before-call.cloudwatch-logs.GetLogEvents", fail)
+    shown = [line for _ in range(4) for line in tail.lines(job("job1"))]
+    assert [line for line in shown if not line.startswith(NOT_NOW)] == ["a", "b", "c", "d"]
+    assert sum(line.startswith(NOT_NOW) for line in shown) > 1
+
+
+def test_fit_shows_lines_that_cloudwatch_did_not_give_for_a_while(logs: TrainingLogs) -> None:
+    logs.write("job1/algo-1-100", (1, "a"))
+    answered = iter([True, False, False, True])
+
+    def fail(**_: object) -> None:
+        if not next(answered):
+            raise EndpointConnectionError(endpoint_url="https://logs.example")
+
+    logs.client.meta.events.register("before-call.cloudwatch-logs.DescribeLogStreams", fail)
+    tail = LogTail(lambda: logs.client)
+    shown = [tail.lines(job("job1")), tail.lines(job("job1")), tail.lines(job("job1"))]
+    logs.client.put_log_events(
+        logGroupName="/aws/sagemaker/TrainingJobs",
+        logStreamName="job1/algo-1-100",
+        logEvents=[{"timestamp": ms(2), "message": "b"}],
+    )
+    shown.append(tail.lines(job("job1")))
+    assert shown == [
+        ["a"],
+        [
+            (
+                f'{NOT_NOW}Could not connect to the endpoint URL: "https://logs.example". '
+                "The job does not depend on it; the same lines can be read later."
+            )
+        ],
+        [],
+        ["b"],
+    ]
+
+
+def test_a_tail_that_failed_is_taken_again(logs: TrainingLogs) -> None:
+    logs.write("job1/algo-1-100", (1, "a"), (2, "b"))
+    logs.write("job1/algo-2-100", (3, "c"), (4, "d"))
+    reader, failures = JobLogs(logs.client, Selection(tail=1)), iter([False, True, *[False] * 9])
+
+    def fail(**_: object) -> None:
+        if next(failures):
+            raise EndpointConnectionError(endpoint_url="https://logs.example")
+
+    logs.client.meta.events.register("before-call.cloudwatch-logs.GetLogEvents", fail)
+    with pytest.raises(LogsUnansweredError):
+        reader.new_lines(job("job1"))
+    assert told(reader.new_lines(job("job1"))) == [(0, "algo-2", "d")]
 
 
 def test_missing_rights_are_one_error_that_names_them(logs: TrainingLogs) -> None:
