@@ -121,7 +121,7 @@ class MotoEngine:
         if call.service == "logs" and call.operation == "FilterLogEvents":
             request = moto_logs.with_streams_named(request, call, self.account_id)
         if call.service == "sagemaker":
-            moto_sagemaker.check(call, self.account_id)
+            return self._ask_sagemaker(call, request)
         if call.service == "cloudwatch" and call.operation not in DASHBOARDS:
             return serialized(call, self.cloudwatch.call(call.operation, dict(call.params)), request)
         if call.service != "dynamodb":
@@ -132,6 +132,12 @@ class MotoEngine:
         response = self._ask_moto(call, request)
         self._data_plane.moto_answered(call.operation)
         return response
+
+    def _ask_sagemaker(self, call: AwsCall, request: Request) -> Response:
+        moto_sagemaker.check(call, self.account_id)
+        response = self._ask_moto(call, request)
+        is_description = call.operation.startswith("Describe")
+        return moto_sagemaker.without_empty(response) if is_description else response
 
     def _receive(self, call: AwsCall, request: Request) -> Response:
         """A long poll must not hold the lock, and moto's never ends while a manual clock stands still."""

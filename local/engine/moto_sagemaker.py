@@ -1,16 +1,20 @@
 """What of SageMaker moto answers: models, endpoints and what else it keeps, never what has to run."""
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 from botocore.model import StructureShape
 from moto.core.utils import camelcase_to_underscores, get_service_model
+from moto.s3.models import s3_backends
 from moto.sagemaker.models import FakeEndpointConfig, sagemaker_backends
 from moto.sagemaker.responses import SageMakerResponse
 
 from local.engine.calls import AwsCall
 from local.validation import checked
-from local.wire import AwsError
+from local.wire import AwsError, Response
 
 _WOULD_PRETEND = re.compile("Job|Pipeline|Cluster|Search")
 """Moto says of jobs, pipelines and clusters that they ran; and its search knows none of the training jobs."""
@@ -33,6 +37,13 @@ def check(call: AwsCall, account_id: str) -> None:
     if isinstance(shape, StructureShape):
         checked(shape, call.params)
     _check_name(call, account_id)
+    _check_model_data(call, account_id)
+
+
+def without_empty(response: Response) -> Response:
+    """What was not given is not told: moto tells ``"VpcConfig": {}``, on which the SDK v3 fails."""
+    told = {name: value for name, value in json.loads(response.body).items() if value not in ({}, [])}
+    return replace(response, body=json.dumps(told).encode())
 
 
 def accept_all_instance_types() -> None:
@@ -50,6 +61,24 @@ def _check_name(call: AwsCall, account_id: str) -> None:
         arn = f"arn:aws:sagemaker:{call.region}:{account_id}:{kind}/{name}"
         words = kind.replace("-config", " configuration")
         raise AwsError("ValidationException", f'Cannot create already existing {words} "{arn}".')
+
+
+def _check_model_data(call: AwsCall, account_id: str) -> None:
+    """Moto does not look. The words: aws/amazon-sagemaker-examples, issue 2264 on GitHub."""
+    if call.operation != "CreateModel":
+        return
+    buckets = s3_backends[account_id]["aws"].buckets
+    for uri in _model_data(call.params):
+        bucket, _, key = uri.removeprefix("s3://").partition("/")
+        if bucket not in buckets or not any(one.startswith(key) for one in buckets[bucket].keys):
+            raise AwsError("ValidationException", f"Could not find model data at {uri}.")
+
+
+def _model_data(params: Mapping[str, Any]) -> Iterator[str]:
+    """Objects or, of uncompressed models, what their keys begin with."""
+    for container in (params.get("PrimaryContainer", {}), *params.get("Containers", ())):
+        source = container.get("ModelDataSource", {}).get("S3DataSource", {})
+        yield from filter(None, (container.get("ModelDataUrl"), source.get("S3Uri")))
 
 
 def _accept(_config: FakeEndpointConfig, _instance_type: str) -> None: ...

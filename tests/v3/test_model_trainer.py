@@ -6,7 +6,8 @@ from pathlib import Path
 import boto3
 import pytest
 from botocore.exceptions import ClientError
-from sagemaker.core.resources import TrainingJob
+from sagemaker.core.resources import Endpoint, EndpointConfig, Model, TrainingJob
+from sagemaker.core.shapes import ContainerDefinition, ProductionVariant
 from sagemaker.core.utils.exceptions import FailedStatusError
 from trainmaster_client.api import ApiClient
 from trainmaster_client.errors import InvalidOptionsError, UnsupportedTrainerError
@@ -14,7 +15,7 @@ from trainmaster_client.hook import install
 from trainmaster_client.trainer import attach, queue
 
 from local.twin_process import TwinProcess
-from tests.v3.training import eventually, job_of, session_of, trainer
+from tests.v3.training import IMAGE, eventually, job_of, session_of, trainer
 
 pytestmark = pytest.mark.usefixtures("can_run_jobs")
 
@@ -73,6 +74,20 @@ def test_a_preempted_job_is_one_job_with_one_log_and_the_model_of_its_last_attem
     assert job.model_artifacts.s3_model_artifacts.endswith(f"/low/{last}/output/model.tar.gz")
     waits = [one.status_message for one in job.secondary_status_transitions if one.status == "Pending"]
     assert f"preemption: made room for {job_of(high).training_job_name}" in waits
+    assert deployed(job) == ("InService", job.model_artifacts.s3_model_artifacts)
+
+
+def deployed(job: TrainingJob) -> tuple[str, str]:
+    """An endpoint with the model of a job: its status, and whence the model takes its data."""
+    container = ContainerDefinition(image=IMAGE, model_data_url=job.model_artifacts.s3_model_artifacts)
+    model = Model.create(model_name="low", primary_container=container, execution_role_arn=job.role_arn)
+    variant = ProductionVariant(
+        variant_name="all", model_name="low", instance_type="ml.m5.xlarge", initial_instance_count=1
+    )
+    EndpointConfig.create(endpoint_config_name="low", production_variants=[variant])
+    endpoint = Endpoint.create(endpoint_name="low", endpoint_config_name="low")
+    endpoint.wait_for_status("InService", poll=1)
+    return endpoint.endpoint_status, model.primary_container.model_data_url
 
 
 def test_a_waiting_job_says_why_and_can_be_stopped_before_it_ran(

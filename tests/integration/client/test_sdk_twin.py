@@ -25,8 +25,11 @@ METRICS = [
     {"Name": "first:loss", "Regex": "first loss=([0-9.]+)"},
     {"Name": "later:loss", "Regex": "later loss=([0-9.]+)"},
 ]
-LOSSES = 'if [ -e "$0" ]; then echo later loss=1.5; else touch "$0"; echo first loss=3; fi'
-"""A shell command that prints other lines when it runs again."""
+TRAINS = (
+    'echo 1 > "$SM_MODEL_DIR/weights"; '
+    'if [ -e "$0" ]; then echo later loss=1.5; else touch "$0"; echo first loss=3; fi; '
+)
+"""A shell command that leaves a model, and prints another line when it runs again."""
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +88,7 @@ def test_fit_follows_a_preempted_job_to_its_end_and_another_process_attaches(
     bucket = plane.twin.ready["bucket"]
     session = QueueTrainingJobSession(boto_session, default_bucket=bucket, poll_seconds=0.2)
     shell, flag, waits = waits_for(tmp_path / "go")
-    command = [shell, flag, f"{LOSSES}; {waits}", str(tmp_path / "ran")]
+    command = [shell, flag, f"{TRAINS}{waits}", str(tmp_path / "ran")]
     job = estimator(plane, session, command, tags=tags(priority="1"), metric_definitions=METRICS)
     other = preempt_once_it_runs(plane, "first", tmp_path / "go")
     job.fit(job_name="first")
@@ -121,7 +124,10 @@ def test_fit_follows_a_preempted_job_to_its_end_and_another_process_attaches(
 def made_models(boto_session: boto3.Session, trained: Estimator) -> dict[str, str]:
     """Each way of the SDK to a model, and whence it takes its data."""
     trained.create_model(name="by-hand").create(instance_type=INSTANCE_TYPE)
-    predictor = trained.deploy(1, INSTANCE_TYPE, model_name="by-deploy", endpoint_name="served")
+    predictor = trained.deploy(1, INSTANCE_TYPE, model_name="by-deploy", endpoint_name="served", wait=False)
+    trained.sagemaker_session.wait_for_endpoint(
+        "served", poll=1
+    )  # deploy's own wait begins with 30 s of sleep
     trained.sagemaker_session.create_model_from_job("first", name="by-job")
     client = boto_session.client("sagemaker")
     served = client.describe_endpoint(EndpointName=predictor.endpoint_name)

@@ -22,6 +22,8 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BareTwin]:
         made.door.mount_service(
             "sagemaker", _training, owns=lambda operation, _: operation == "StopTrainingJob"
         )
+        made.client("s3").create_bucket(Bucket="bucket")
+        made.client("s3").put_object(Bucket="bucket", Key="out/job-2/output/model.tar.gz", Body=b"weights")
         yield made
 
 
@@ -58,6 +60,8 @@ def test_a_model_and_its_endpoint_are_kept_seen_and_deleted_by_the_twins_clock(t
 
     seen = client.describe_model(ModelName="whole")
     assert (seen["PrimaryContainer"]["ModelDataUrl"], seen["CreationTime"]) == (DATA, NOON)
+    assert "VpcConfig" not in seen
+    assert "Containers" not in seen
     endpoint = client.describe_endpoint(EndpointName="end")
     assert (endpoint["EndpointStatus"], endpoint["EndpointConfigName"]) == ("InService", "config")
     assert client.list_tags(ResourceArn=endpoint["EndpointArn"])["Tags"] == [{"Key": "a", "Value": "b"}]
@@ -94,6 +98,29 @@ def test_a_name_that_is_taken_and_an_instance_type_that_nobody_has_are_refused(t
     code, message = refused(client.create_endpoint_config, **unknown)
     assert code == "ValidationException"
     assert "'ml.none.large' at 'productionVariants.1.member.instanceType'" in message
+
+
+@pytest.mark.parametrize("uri", ["s3://bucket/out/job-1/output/model.tar.gz", "s3://none/model.tar.gz"])
+def test_a_model_without_data_is_refused_however_it_names_them(twin: BareTwin, uri: str) -> None:
+    client = twin.client("sagemaker")
+    source = {"S3DataSource": {"S3Uri": uri, "S3DataType": "S3Object", "CompressionType": "Gzip"}}
+    for container in ({"ModelDataUrl": uri}, {"ModelDataSource": source}):
+        params = model("empty") | {"PrimaryContainer": {"Image": IMAGE, **container}}
+        assert refused(client.create_model, **params) == (
+            "ValidationException",
+            f"Could not find model data at {uri}.",
+        )
+        several = {"ModelName": "empty", "ExecutionRoleArn": ROLE, "Containers": [params["PrimaryContainer"]]}
+        assert refused(client.create_model, **several)[0] == "ValidationException"
+
+
+def test_a_model_can_be_an_image_alone_or_many_objects_under_a_prefix(twin: BareTwin) -> None:
+    client = twin.client("sagemaker")
+    source = {"S3Uri": "s3://bucket/out/job-2/", "S3DataType": "S3Prefix", "CompressionType": "None"}
+    for name, more in (("image", {}), ("prefix", {"ModelDataSource": {"S3DataSource": source}})):
+        container = {"Image": IMAGE, **more}
+        client.create_model(ModelName=name, ExecutionRoleArn=ROLE, PrimaryContainer=container)
+        assert client.describe_model(ModelName=name)["PrimaryContainer"] == container
 
 
 @pytest.mark.parametrize(
