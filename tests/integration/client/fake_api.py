@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ class Scripted:
     document: Any = None
     raw: bytes | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    minutes_ahead: float = 0.0
+    """The API's clock beside this machine's, when it answers."""
 
     @property
     def body(self) -> bytes:
@@ -108,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, answer: Scripted) -> None:
         self.send_response_only(answer.status)
         if "Date" not in answer.headers:
-            self.send_header("Date", self.date_time_string())
+            self.send_header("Date", self.date_time_string(time.time() + 60 * answer.minutes_ahead))
         kind = "application/json" if answer.status < 400 else "application/problem+json"
         for name, value in {"content-type": kind, **answer.headers}.items():
             self.send_header(name, value)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -272,6 +273,7 @@ def test_no_name_is_suggested_where_none_is_near_or_nobody_answers(
     assert (ran.code, "Did you mean" in ran.err, "Traceback" in ran.err) == (4, False, False)
 
 
+@pytest.mark.usefixtures("logging_again")
 @pytest.mark.parametrize(("begun", "names"), [("nig", ["nightly-7"]), ("", ["nightly-7", "other"])])
 def test_a_shell_completes_the_names_of_jobs_in_the_queue(
     begun: str, names: list[str], trainmaster: Trainmaster, api: FakeApi, monkeypatch: pytest.MonkeyPatch
@@ -283,6 +285,14 @@ def test_a_shell_completes_the_names_of_jobs_in_the_queue(
     assert trainmaster().out.split() == names
 
 
+@pytest.fixture
+def logging_again() -> Iterator[None]:
+    """What completes a name silences all loggers of its process, which ends with it for users."""
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.usefixtures("logging_again")
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/prod", "nonsense"])
 def test_a_completion_that_fails_is_silent(
     url: str, trainmaster: Trainmaster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -292,6 +302,7 @@ def test_a_completion_that_fails_is_silent(
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.usefixtures("logging_again")
 def test_a_completion_does_not_wait_for_a_slow_api(
     trainmaster: Trainmaster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,9 +358,10 @@ COMMAND = [sys.executable, "-c", "from trainmaster_client.cli import main; main(
 
 
 def environment(url: str) -> dict[str, str]:
-    """A pipe is buffered, as it is for users."""
+    """A pipe is buffered and as wide as it is for users, whoever runs the tests."""
     ours = {"TRAINMASTER_API_URL": url, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    return {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"} | ours
+    theirs = {"PYTHONUNBUFFERED", "COLUMNS"}
+    return {name: value for name, value in os.environ.items() if name not in theirs} | ours
 
 
 def test_a_reader_that_leaves_early_makes_no_noise(aws_environment: None, api: FakeApi) -> None:

@@ -76,7 +76,9 @@ def test_a_source_directory_without_the_launcher_fails_the_job_with_what_to_do(w
     world.store.write(BUCKET, "code/train.py", b"")
     world.train_to_end("job", LAUNCHER, InputDataConfig=[channel("code", "code")])
     reason = world.describe("job")["FailureReason"]
-    assert reason.startswith("AlgorithmError: launch.py is not in the source directory: copy it there")
+    assert reason.startswith(
+        "AlgorithmError: launch.py is not in the source directory: trainmaster training-code"
+    )
 
 
 def test_what_a_job_installs_goes_with_its_container(world: World):

@@ -26,7 +26,12 @@ VERSION_HEADER = "trainmaster-version"
 
 
 def build_api(outside: Outside) -> Handler:
-    """The whole API over one set of ports."""
+    """The whole API over one set of ports; its version is on every answer, errors and unknown paths too."""
+    app = routes(outside)
+    return lambda event, context: _with_version(app.resolve(event, context))
+
+
+def routes(outside: Outside) -> APIGatewayRestResolver:
     app = APIGatewayRestResolver()
     app.exception_handler(TrainmasterError)(problem)
     app.not_found(lambda _: no_such_route())
@@ -48,7 +53,7 @@ def build_api(outside: Outside) -> Handler:
     app.get("/policy")(lambda: _response(show_policy(admin_visit())))
     app.put("/policy")(lambda: _response(put_policy(admin_visit())))
     app.put("/policy/paused")(lambda: _response(put_paused(admin_visit())))
-    return lambda event, context: _with_version(app.resolve(event, context))
+    return app
 
 
 def _call(event: dict[str, Any]) -> Call:
