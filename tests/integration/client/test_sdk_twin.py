@@ -156,6 +156,11 @@ def test_boto3_with_the_hook_waits_stops_and_tells_without_knowing_the_queue(
     seen = client.describe_training_job(TrainingJobName="second")
     assert (seen["TrainingJobStatus"], seen["SecondaryStatus"]) == ("InProgress", "Pending")
     assert seen["TrainingJobArn"] == made["TrainingJobArn"]
+    container = {"Image": IMAGE, "ModelDataUrl": seen["ModelArtifacts"]["S3ModelArtifacts"]}
+    with pytest.raises(client.exceptions.ClientError, match="Could not find model data at s3://"):
+        client.create_model(
+            ModelName="early", ExecutionRoleArn=plane.twin.ready["role_arn"], PrimaryContainer=container
+        )
 
     client.stop_training_job(TrainingJobName="second")
     stopped = client.describe_training_job(TrainingJobName="second")
