@@ -142,6 +142,8 @@ class Problem:
     def __str__(self) -> str:
         retry = f"; try again in {self.retry_after} s" if self.retry_after else ""
         first = f"{self.title} ({self.status}): {self.detail}{retry}"
+        if len(self.errors) == 1 and self.detail.endswith(self.errors[0].message):  # the field says it, too
+            return f"{self.title} ({self.status}): {self.errors[0]}{retry}"
         return "\n".join([first, *(f"  {error}" for error in self.errors)])
 
 

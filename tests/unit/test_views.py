@@ -70,7 +70,7 @@ def test_a_reason_that_a_pass_wrote_wins_over_the_derived_one() -> None:
     [
         pytest.param(
             Place(position=1),
-            "jobs of the pool that are ahead: 0; the scheduler is about to look at it",
+            "no job of the pool is ahead; the scheduler is about to look at it",
             id="next in turn",
         ),
         pytest.param(

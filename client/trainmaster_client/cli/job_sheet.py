@@ -48,7 +48,8 @@ def _facts(document: Document, job: JobView, now: datetime) -> Iterator[str]:
     for key, label in _FACTS.items():
         if document.get(key) not in (None, ""):
             estimate = " (estimate)" if key == "cost_usd" and document.get("cost_is_estimate") else ""
-            yield f"  {label}: {printable(document[key])}{estimate}"
+            value = f"{document[key]:.2f}" if key == "cost_usd" else printable(document[key])
+            yield f"  {label}: {value}{estimate}"
     if start := document.get("estimated_start"):
         yield f"  {likely_start(start, now=now)}"
     yield from (f"  {lost}" for lost in losses(document))
@@ -65,7 +66,7 @@ def _attempt_lines(attempt: Attempt, now: datetime) -> list[str]:
 def _attempt_line(attempt: Attempt) -> str:
     parts = [
         f"{attempt.number}  {attempt.training_job_name}",
-        f"{attempt.status} {attempt.secondary_status}".strip(),
+        " ".join(dict.fromkeys(word for word in (attempt.status, attempt.secondary_status) if word)),
         attempt.capacity_type,
         f"{_time(attempt.started_at)} to {_time(attempt.ended_at)}" if attempt.started_at else "",
         attempt.why,

@@ -2,11 +2,12 @@
 
 import json
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any, TextIO, cast
 
 import typer
 from rich.console import Console
@@ -20,12 +21,25 @@ LONG_SECONDS = 2.0
 """What takes longer says what it waits for."""
 
 
+class _Trimmed:
+    """A file without the blanks that rich fills lines up with; it writes whole lines."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(re.sub(r" +$", "", text, flags=re.MULTILINE))
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  the file's
+        return getattr(self._stream, name)
+
+
 def console(stream: TextIO | None = None) -> Console:
     """A pipe has no width: cutting names there would break the reader's grep. COLUMNS overrides both."""
     stream = stream or sys.stdout
     fitted = stream.isatty() or "COLUMNS" in os.environ
     return Console(
-        file=stream,
+        file=stream if stream.isatty() else cast(TextIO, _Trimmed(stream)),
         width=None if fitted else UNLIMITED_COLUMNS,
         markup=False,
         highlight=False,

@@ -236,7 +236,7 @@ def ahead(place: Place) -> Reason:
     elif place.position is None:
         message = f"the scheduler is about to look at it; more than {place.waiting} jobs wait in the pool"
     elif place.position == 1:
-        message = "jobs of the pool that are ahead: 0; the scheduler is about to look at it"
+        message = "no job of the pool is ahead; the scheduler is about to look at it"
     else:
         message = f"jobs of the pool that are ahead: {place.position - 1}"
     return Reason(code="ahead", message=message)

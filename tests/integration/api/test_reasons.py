@@ -67,7 +67,7 @@ def test_a_job_that_fits_is_about_to_start(api: Api) -> None:
     api.submit("a")
     assert waits(api, "a") == {
         "code": "ahead",
-        "message": "jobs of the pool that are ahead: 0; the next pass starts it",
+        "message": "no job of the pool is ahead; the next pass starts it",
     }
 
 
@@ -109,6 +109,6 @@ def test_the_answer_to_a_submission_has_a_reason_too(full: Api) -> None:
     job: dict[str, Any] = full.submit("a").json["job"]
     assert job["waiting"] == {
         "code": "ahead",
-        "message": "jobs of the pool that are ahead: 0; the scheduler is about to look at it",
+        "message": "no job of the pool is ahead; the scheduler is about to look at it",
     }
     assert full.submit("b", ResourceConfig=ON_G5).json["job"]["waiting"]["code"] == "ahead"

@@ -157,6 +157,22 @@ def test_a_refusal_lists_every_field_what_is_wrong_and_what_to_do(client: ApiCli
     ]
 
 
+def test_a_refusal_for_one_reason_says_it_once(client: ApiClient, api: FakeApi) -> None:
+    error = {"field": "TrainingJobName", "message": "is in use by a job", "hint": "choose another"}
+    api.script("POST", "/add-job", problem(409, "Conflict", "the name is in use by a job", error))
+    with pytest.raises(errors.ConflictError) as caught:
+        client.add_job(REQUEST)
+    assert str(caught.value) == "Conflict (409): TrainingJobName: is in use by a job; choose another"
+
+
+def test_one_field_of_another_reason_is_said_beside_it(client: ApiClient, api: FakeApi) -> None:
+    error = {"field": "RoleArn", "message": "is missing"}
+    api.script("POST", "/add-job", problem(400, "Invalid request", "not a request", error))
+    with pytest.raises(errors.InvalidRequestError) as caught:
+        client.add_job(REQUEST)
+    assert str(caught.value) == "Invalid request (400): not a request\n  RoleArn: is missing"
+
+
 def test_too_many_requests_says_when_to_try_again(client: ApiClient, api: FakeApi) -> None:
     answer = problem(429, "Too many requests", "100 submissions a minute")
     api.script(

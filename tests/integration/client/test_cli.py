@@ -45,6 +45,14 @@ def test_queue_all_reads_every_page(trainmaster: Trainmaster, api: FakeApi) -> N
     ]
 
 
+def test_no_line_of_a_pipe_ends_in_blanks(trainmaster: Trainmaster, api: FakeApi) -> None:
+    long = view("long-name", reason={"code": "held", "message": "a long reason, " * 5})
+    api.script("GET", "/jobs", Scripted(document={"jobs": [view(), long]}))
+    lines = trainmaster("queue").out.splitlines()
+    assert [line for line in lines if line.endswith(" ")] == []
+    assert len(lines) == 3
+
+
 def test_show_tells_the_state_the_attempts_and_the_history(trainmaster: Trainmaster, api: FakeApi) -> None:
     attempts = [
         {
@@ -64,7 +72,7 @@ def test_show_tells_the_state_the_attempts_and_the_history(trainmaster: Trainmas
     more: dict[str, Any] = {
         "estimated_start": estimate,
         "wasted_seconds": {"preemption": 120, "idle": 0},
-        "cost_usd": 1.25,
+        "cost_usd": 1.2,
     }
     job = view(state="preempted", attempts=attempts, history=steps, **more)
     script(api, "GET", "/jobs/job1", job)
@@ -82,12 +90,12 @@ def test_show_tells_the_state_the_attempts_and_the_history(trainmaster: Trainmas
         "  submitted: 2026-11-21T01:00:00Z",
         "  preemptions: 0",
         "  retries: 0",
-        "  cost in USD: 1.25 (estimate)",
+        "  cost in USD: 1.20 (estimate)",
         "  Likely start: any moment now",
         "  lost 2m00s to preemption",
         "Attempts",
         (
-            "  0  job1, Stopped Stopped, on-demand, 2026-11-21 01:02:00 to 2026-11-21 01:04:00,"
+            "  0  job1, Stopped, on-demand, 2026-11-21 01:02:00 to 2026-11-21 01:04:00,"
             " preemption: job4 has priority 3"
         ),
         "     newest checkpoint: 2026-11-21 01:03:30",

@@ -52,5 +52,5 @@ def reason_now(job: Job, place: Place, look: Look | None, *, paused: bool) -> Re
     if look is None:
         return ahead(place)
     if any(isinstance(action, Start) and action.job.name == job.name for action in look.decided.actions):
-        return Reason(code="ahead", message="jobs of the pool that are ahead: 0; the next pass starts it")
+        return Reason(code="ahead", message="no job of the pool is ahead; the next pass starts it")
     return look.decided.reasons.get(job.name) or ahead(place)
