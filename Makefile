@@ -37,7 +37,7 @@ demo-training: setup ## a training that is killed three times, held bit by bit t
 	$(BIN)/python -m training.proof --steps 30 --seed $(SEED) --kill-at $(KILL_AT) --worlds $(WORLDS) --json build/training.json
 
 test: setup ## the tests, in a few minutes; ends with pytest's summary
-	$(PYTEST) -n 2 --dist loadscope
+	$(PYTEST) -n 3 --dist loadscope  # two cores: tests wait for processes a third of their time
 
 test-long: setup ## what takes longer: builds, whole demos, many schedules
 	$(PYTEST) -m long

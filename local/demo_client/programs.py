@@ -12,6 +12,7 @@ from typing import Self
 
 from local.demo_client.doors.seeing import FACTS_VARIABLE
 from local.evidence import Document
+from local.namespace import namespaces_refused
 from local.twin_process import TwinProcess
 
 ROOT = Path(__file__).parents[2]
@@ -47,8 +48,9 @@ def why_not(door: Door, python_v3: Path) -> str | None:
     if not door.needs_v3:
         return None
     if not python_v3.exists():
-        return f"no SDK v3: there is no {python_v3}"
-    return None
+        return f"no SDK v3: there is no {python_v3}; make demo-client makes it"
+    refused = namespaces_refused()
+    return refused and f"this machine refuses the namespaces that jobs of the SDK v3 need: {refused}"
 
 
 class Program:
