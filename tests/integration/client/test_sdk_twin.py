@@ -156,10 +156,12 @@ def test_boto3_with_the_hook_waits_stops_and_tells_without_knowing_the_queue(
     seen = client.describe_training_job(TrainingJobName="second")
     assert (seen["TrainingJobStatus"], seen["SecondaryStatus"]) == ("InProgress", "Pending")
     assert seen["TrainingJobArn"] == made["TrainingJobArn"]
-    container = {"Image": IMAGE, "ModelDataUrl": seen["ModelArtifacts"]["S3ModelArtifacts"]}
+    data = seen["ModelArtifacts"]["S3ModelArtifacts"]
     with pytest.raises(client.exceptions.ClientError, match="Could not find model data at s3://"):
         client.create_model(
-            ModelName="early", ExecutionRoleArn=plane.twin.ready["role_arn"], PrimaryContainer=container
+            ModelName="early",
+            ExecutionRoleArn=plane.twin.ready["role_arn"],
+            PrimaryContainer={"Image": IMAGE, "ModelDataUrl": data},
         )
 
     client.stop_training_job(TrainingJobName="second")
