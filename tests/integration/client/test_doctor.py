@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from trainmaster_client.doctor import STEPS
 
 from tests.integration.client.command import Ran, Trainmaster
 from tests.integration.client.fake_api import FakeApi, Scripted, problem
-from tests.integration.client.test_bad_answers import gateway, minutes_ago, server_that_hangs_up
+from tests.integration.client.test_bad_answers import gateway, server_that_hangs_up
 
 NOWHERE = "http://127.0.0.1:1"
 """AWS is not reached: what only AWS knows is skipped."""
@@ -207,7 +208,7 @@ def test_another_server_is_known_before_anything_is_signed(
 def test_a_clock_that_is_twenty_minutes_off_is_the_cause_whatever_the_signature(
     doctor: Doctor, api: FakeApi
 ) -> None:
-    api.refusal = gateway("MissingAuthenticationTokenException", "x", Date=minutes_ago(20))
+    api.refusal = replace(gateway("MissingAuthenticationTokenException", "x"), minutes_ahead=-20)
     ran, report = doctor()
     assert (ran.code, troubles(report)) == (1, {"clock": "clock"})
     assert "FAIL  clock            20 minutes ahead of the API's" in ran.out.splitlines()
