@@ -70,7 +70,10 @@ def alternatives_tag(request: Request) -> str | None:
 
 def with_shapes(request: Request, shapes: str | None) -> dict[str, Any]:
     """The request with this tag in the place of its own; None: with neither."""
-    tags = [tag for tag in request.get("Tags") or () if not _is_alternatives(tag)]
+    given = request.get("Tags") or []
+    if not isinstance(given, list):  # the API says what is wrong with it
+        return dict(request)
+    tags = [tag for tag in given if not _is_alternatives(tag)]
     tags += [] if shapes is None else [{"Key": ALTERNATIVES, "Value": shapes}]
     rest = {key: value for key, value in request.items() if key != "Tags"}
     return {**rest, "Tags": tags} if tags else rest

@@ -61,7 +61,7 @@ class SpotScores:
         except ClientError as error:
             self._refusal = error.response["Error"]["Code"]
             return {}
-        except BotoCoreError as error:
+        except (BotoCoreError, ValueError) as error:  # ValueError: AWS_ENDPOINT_URL is no URL
             self._refusal = type(error).__name__
             return {}
         if not subnets:

@@ -1,12 +1,13 @@
 """``trainmaster advise``: one job in several shapes, tried on the API, and which one to take."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.text import Text
 from trainmaster.user_options import Alternative
 
 from trainmaster_client.advice.assessing import Assessment, Assessor
@@ -16,9 +17,10 @@ from trainmaster_client.advice.spot_scores import SpotScores
 from trainmaster_client.api import Document
 from trainmaster_client.cli.advice_lines import as_json, lines, tag_lines
 from trainmaster_client.cli.connection import aws_session, connect
-from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
+from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
 from trainmaster_client.cli.submit import NOT_VALID, RequestFile, parse_request
 from trainmaster_client.errors import MalformedViewError
+from trainmaster_client.printable import printable
 
 Shapes = Annotated[
     list[str] | None,
@@ -67,5 +69,5 @@ def _advice(
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
     """On a terminal only, and not on standard output: each shape takes the API a second or two."""
-    with Console(stderr=True).status("Asking for the pools") as status:
-        yield lambda shape: status.update(f"Trying {shape}")
+    with console(sys.stderr).status("Asking for the pools") as status:
+        yield lambda shape: status.update(Text(f"Trying {printable(shape)}"))

@@ -1,6 +1,8 @@
 """``trainmaster advise`` against a fake API, and once against the twin's."""
 
+import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -224,3 +226,23 @@ def test_an_answer_that_is_none_of_the_api_s_is_told_without_a_traceback(
     ran = trainmaster("advise", file)
     assert (ran.code, ran.out) == (1, "")
     assert "KeyError: 'p50'" in ran.err
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_the_shape_being_tried_is_told_as_the_file_writes_it(
+    trainmaster: Trainmaster, api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Square brackets are markup to what paints it."""
+    script(api, ANSWER)
+    resources = {"InstanceType": "[/ml]", "InstanceCount": 1, "VolumeSizeInGB": 50}
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(REQUEST | {"ResourceConfig": resources}))
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert trainmaster("advise", str(path)).code == 0
+    assert "Trying [/ml]=1" in terminal.getvalue()

@@ -115,6 +115,11 @@ def test_other_tags_stay_when_shapes_are_tried() -> None:
     assert "Tags" not in with_shapes({**REQUEST, "Tags": [tag]}, None)
 
 
+def test_tags_that_are_no_list_are_for_the_api_to_refuse() -> None:
+    assert with_shapes({"Tags": 5}, None) == {"Tags": 5}
+    assert with_shapes({"Tags": 5}, "ml.g5.2xlarge=4") == {"Tags": 5}
+
+
 # ---- network and memory
 
 
