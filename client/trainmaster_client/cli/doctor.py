@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trainmaster_client.cli.screen import busy, console, print_lines
+from trainmaster_client.cli.screen import busy, console, print_lines, say
 from trainmaster_client.doctor.examination import STEPS, Step, examine
 from trainmaster_client.doctor.findings import Finding
 from trainmaster_client.doctor.seen import Seen
@@ -17,13 +17,15 @@ from trainmaster_client.printable import printable
 from trainmaster_client.report import Check, Report
 
 _ID_WIDTH = 15
+_REPORT = Path("build/doctor.json")
 
 
 def doctor(
     *,
     report_file: Annotated[
-        Path, typer.Option("--json", metavar="PATH", help="Where to write the report.")
-    ] = Path("build/doctor.json"),
+        Path | None,
+        typer.Option("--json", metavar="PATH", help="Where to write the report.", show_default=str(_REPORT)),
+    ] = None,
 ) -> None:
     """Look at everything from the configuration to the account, and say how to mend it."""
     report = Report("doctor")
@@ -39,8 +41,7 @@ def doctor(
         if finding.advice is not None:
             remedies[step.id] = {"trouble": finding.trouble, "remedy": finding.advice.remedy}
         print_lines(finding_lines(step, finding, width=console().width))
-    _write(report, report_file)
-    print_lines([f"doctor: {'ok' if report.ok else 'NOT ok'}, report in {report_file}"])
+    _conclude(report, report_file)
     raise typer.Exit(0 if report.ok else 1)
 
 
@@ -64,8 +65,16 @@ def _check(step: Step, finding: Finding) -> Check:
     )
 
 
-def _write(report: Report, file: Path) -> None:
+def _conclude(report: Report, wanted: Path | None) -> None:
+    """The verdict counts without a report, unless somebody has said where it is to be."""
+    file, verdict = wanted or _REPORT, f"doctor: {'ok' if report.ok else 'NOT ok'}"
     try:
         report.write(file)
     except OSError as error:
-        raise InvalidArgumentError(f"{file}: {error.strerror}.", hint="Name another with --json.") from error
+        print_lines([f"{verdict}, without a report"])
+        refusal = InvalidArgumentError(f"{file}: {error.strerror}.", hint="Name another with --json.")
+        if wanted is not None:
+            raise refusal from error
+        say(f"trainmaster: {refusal}")
+    else:
+        print_lines([f"{verdict}, report in {file}"])

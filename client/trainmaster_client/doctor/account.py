@@ -16,7 +16,7 @@ _OPERATOR_ALARMS = "operator-"
 
 
 def logs(seen: Seen) -> Finding:
-    said = asked(seen.client("logs").describe_log_streams, logGroupName=LOG_GROUP, limit=1)
+    said = asked(lambda: seen.client("logs").describe_log_streams(logGroupName=LOG_GROUP, limit=1))
     if not isinstance(said, AwsSaid):
         return good(f"{LOG_GROUP} can be read")
     if said.code == "ResourceNotFoundException":
@@ -27,7 +27,7 @@ def logs(seen: Seen) -> Finding:
 def parameter(seen: Seen) -> Finding:
     if seen.is_from_parameter:
         return good("it is where the URL comes from")
-    said = asked(seen.client("ssm").get_parameter, Name=API_URL_PARAMETER)
+    said = asked(lambda: seen.client("ssm").get_parameter(Name=API_URL_PARAMETER))
     if isinstance(said, AwsSaid):
         return worth_a_warning(Trouble.PARAMETER_MISSING, said.why)
     value = said["Parameter"]["Value"].rstrip("/")
@@ -43,9 +43,8 @@ def training_roles(seen: Seen) -> Finding:
     roles = sorted({arn for arn in _roles(seen.policy) if "*" not in arn})
     if not roles:
         return skipped("the policy lists no roles by name")
-    iam = seen.client("iam")
     for arn in roles:
-        said = asked(iam.get_role, RoleName=arn.rpartition("/")[2])
+        said = _role(seen, arn.rpartition("/")[2])
         if isinstance(said, AwsSaid):
             missing = said.code == "NoSuchEntity"
             return bad(Trouble.ROLE_MISSING, arn) if missing else skipped(said.why)
@@ -60,7 +59,8 @@ def direct_starts(seen: Seen) -> Finding:
     if arn is None:
         return skipped("the caller is neither an IAM user nor a role")
     action = "sagemaker:CreateTrainingJob"
-    said = asked(seen.client("iam").simulate_principal_policy, PolicySourceArn=arn, ActionNames=[action])
+    question = {"PolicySourceArn": arn, "ActionNames": [action]}
+    said = asked(lambda: seen.client("iam").simulate_principal_policy(**question))
     if isinstance(said, AwsSaid):
         return skipped(f"IAM does not say: {said.why}")
     decisions = [result["EvalDecision"] for result in said["EvaluationResults"]]
@@ -72,9 +72,8 @@ def direct_starts(seen: Seen) -> Finding:
 def operator_alarms(seen: Seen) -> Finding:
     if seen.policy is None:
         return skipped("for admins")
-    said = asked(
-        seen.client("cloudwatch").describe_alarms, AlarmNamePrefix=_OPERATOR_ALARMS, StateValue="ALARM"
-    )
+    wanted = {"AlarmNamePrefix": _OPERATOR_ALARMS, "StateValue": "ALARM"}
+    said = asked(lambda: seen.client("cloudwatch").describe_alarms(**wanted))
     if isinstance(said, AwsSaid):
         return skipped(said.why)
     names = [alarm["AlarmName"] for alarm in said.get("MetricAlarms", ())]
@@ -88,8 +87,14 @@ def _roles(policy: Mapping[str, Any]) -> Iterator[str]:
         yield from (str(arn) for arn in team.get("roles") or ())
 
 
+def _role(seen: Seen, name: str) -> Any | AwsSaid:  # noqa: ANN401  boto3's answer
+    return asked(lambda: seen.client("iam").get_role(RoleName=name))
+
+
 def _trusts_sagemaker(trust: Mapping[str, Any]) -> bool:
-    for statement in trust.get("Statement", ()):
+    """A single statement may stand without a list. Source: IAM User Guide, "IAM JSON policy grammar"."""
+    statements = trust.get("Statement", [])
+    for statement in [statements] if isinstance(statements, dict) else statements:
         principal = statement.get("Principal")
         services = principal.get("Service", []) if isinstance(principal, dict) else []
         named = [services] if isinstance(services, str) else services
@@ -104,7 +109,8 @@ def _principal(seen: Seen) -> str | None:
     parts = arn.split(":", 5)
     if ":assumed-role/" not in arn:
         return arn if ":user/" in arn else None
-    said = asked(seen.client("iam").get_role, RoleName=parts[5].split("/")[1])
+    name = parts[5].split("/")[1]
+    said = _role(seen, name)
     if isinstance(said, AwsSaid):
-        return f"arn:{parts[1]}:iam::{parts[4]}:role/{parts[5].split('/')[1]}"
+        return f"arn:{parts[1]}:iam::{parts[4]}:role/{name}"
     return str(said["Role"]["Arn"])

@@ -30,7 +30,7 @@ def credentials(seen: Seen) -> Finding:
 
 
 def identity(seen: Seen) -> Finding:
-    said = asked(seen.client("sts").get_caller_identity)
+    said = asked(lambda: seen.client("sts").get_caller_identity())
     if not isinstance(said, AwsSaid):
         seen.caller_arn = seen.facts["caller"] = said["Arn"]
         return good(said["Arn"])

@@ -62,7 +62,7 @@ def quotas(seen: Seen) -> Finding:
     wanted = {key: count for pool in seen.pools for key, count in _capacity(pool)}
     if not wanted:
         return skipped("there is no pool to compare with")
-    said = asked(_quotas_of_account, seen=seen)
+    said = asked(lambda: _quotas_of_account(seen))
     if isinstance(said, AwsSaid):
         return skipped(f"Service Quotas does not say: {said.why}")
     known = {key: said[name] for key in wanted if (name := _quota_name(key)) in said}

@@ -76,12 +76,12 @@ class AwsSaid:
     why: str
 
 
-def asked(call: Callable[..., Any], **parameters: Any) -> Any | AwsSaid:  # noqa: ANN401  boto3's answers
-    """One call of boto3, whatever becomes of it."""
+def asked(call: Callable[[], Any]) -> Any | AwsSaid:  # noqa: ANN401  boto3's answers
+    """A client made and called, whatever becomes of it."""
     try:
-        return call(**parameters)
+        return call()
     except ClientError as error:
         code = error.response["Error"]["Code"]
         return AwsSaid(code=code, why=f"{error.operation_name}: {code}")
-    except BotoCoreError as error:
+    except (BotoCoreError, ValueError) as error:  # ValueError: AWS_ENDPOINT_URL is no URL
         return AwsSaid(code="", why=" ".join(str(error).split()))

@@ -263,6 +263,42 @@ def test_a_report_that_cannot_be_written_is_wrong_usage(
         2,
         "trainmaster: /proc/none/doctor.json: No such file or directory. Name another with --json.\n",
     )
+    assert ran.out.splitlines()[-1] == "doctor: NOT ok, without a report"
+
+
+@pytest.mark.parametrize(("version", "code", "verdict"), [("0.1.0", 0, "ok"), ("0.2.0", 1, "NOT ok")])
+def test_where_the_usual_report_cannot_be_written_the_verdict_counts(
+    trainmaster: Trainmaster,
+    api: FakeApi,
+    monkeypatch: pytest.MonkeyPatch,
+    version: str,
+    code: int,
+    verdict: str,
+) -> None:
+    healthy(api, version=version)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", NOWHERE)
+    monkeypatch.chdir("/proc")  # nobody may write there, root included
+    ran = trainmaster("doctor")
+    assert (ran.code, ran.out.splitlines()[-1]) == (code, f"doctor: {verdict}, without a report")
+    assert ran.err.startswith("trainmaster: build/doctor.json: ")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("AWS_DEFAULT_REGION", "eu central", "doesn't match a supported format"),
+        ("AWS_ENDPOINT_URL", "nonsense", "Invalid endpoint: nonsense"),
+    ],
+)
+def test_a_region_or_a_place_of_aws_that_is_none_is_told_with_every_look(
+    doctor: Doctor, api: FakeApi, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, said: str
+) -> None:
+    healthy(api)
+    monkeypatch.setenv(variable, value)
+    _, report = doctor()
+    assert len(report["checks"]) == len(STEPS)
+    (identity,) = [check for check in report["checks"] if check["id"] == "identity"]
+    assert said in identity["skipped"]
 
 
 @pytest.mark.long

@@ -102,6 +102,28 @@ def test_a_session_is_looked_at_as_its_role(role: Any, asked_about: str) -> None
     assert looking.service.asked[-1][1]["PolicySourceArn"] == asked_about
 
 
+def trust(service: str) -> dict[str, Any]:
+    return {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "outcome"),
+    [
+        pytest.param([trust("sagemaker.amazonaws.com")], ("ok", None), id="trusted"),
+        pytest.param(trust("sagemaker.amazonaws.com"), ("ok", None), id="one statement without a list"),
+        pytest.param(trust("ec2.amazonaws.com"), ("FAIL", "role-not-trusting"), id="another service"),
+        pytest.param([], ("FAIL", "role-not-trusting"), id="nobody"),
+    ],
+)
+def test_a_training_role_trusts_sagemaker(statement: Any, outcome: tuple[str, str | None]) -> None:
+    role = {"Role": {"AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": statement}}}
+    policy = {"policy": {"teams": [{"name": "vision", "roles": ["arn:aws:iam::111122223333:role/train"]}]}}
+    looking = seen({"get_role": role}, policy=policy)
+    finding = account.training_roles(looking)
+    assert (finding.word, finding.trouble) == outcome
+    assert looking.service.asked == [("get_role", {"RoleName": "train"})]
+
+
 @pytest.mark.parametrize(
     ("alarms", "outcome"),
     [([], ("ok", None)), ([{"AlarmName": "operator-tm-api-errors"}], ("warn", "operator-alarm"))],
