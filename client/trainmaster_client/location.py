@@ -29,7 +29,7 @@ def _from_parameter(boto_session: boto3.Session) -> str:
         return client.get_parameter(Name=API_URL_PARAMETER)["Parameter"]["Value"]
     except ClientError as error:
         raise _not_configured(error.response["Error"]["Code"]) from error
-    except BotoCoreError as error:
+    except (BotoCoreError, ValueError) as error:  # ValueError: AWS_ENDPOINT_URL is no URL
         raise _not_configured(str(error)) from error
 
 

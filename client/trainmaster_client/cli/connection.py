@@ -77,6 +77,13 @@ def aws_session() -> boto3.Session:
         raise CredentialsError(f"{error}.") from error
 
 
+def aws_client(service: str) -> Any:  # noqa: ANN401  boto3 makes its clients at run time
+    try:
+        return aws_session().client(service)  # type: ignore[call-overload]
+    except (BotoCoreError, ValueError) as error:  # a region, or an AWS_ENDPOINT_URL, that is none
+        raise CredentialsError(f"{error}.") from error
+
+
 def visible_names(api: ApiClient, state: str | None = None) -> list[str]:
     """Of the first jobs that have one; none where the API does not say. For suggestions only."""
     try:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from trainmaster_client.api import ApiClient, Document
-from trainmaster_client.cli.connection import aws_session, connect
+from trainmaster_client.cli.connection import aws_client, connect
 from trainmaster_client.cli.exit_codes import ExitCode
 from trainmaster_client.cli.instants import instant
 from trainmaster_client.cli.jobs import JobName
@@ -52,7 +52,7 @@ def logs(  # noqa: PLR0913  one a question
     )
     api = connect()
     document = api.job(job, estimate=False)
-    reader = JobLogs(aws_session().client("logs"), selection)
+    reader = JobLogs(aws_client("logs"), selection)
     printer = LogPrinter(as_json=as_json, is_one_host=host is not None)
     if follow:
         _follow(job, api, lambda seen: printer.show(reader.lines(seen), seen))

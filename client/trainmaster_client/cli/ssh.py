@@ -64,7 +64,7 @@ def _described(session: boto3.Session, job: JobView) -> Description:
     except ClientError as error:
         code, message = (printable(error.response["Error"].get(key)) for key in ("Code", "Message"))
         _refuse(job, [f"SageMaker does not describe {job.training_job_name}: {code}: {message}"])
-    except BotoCoreError as error:
+    except (BotoCoreError, ValueError) as error:  # ValueError: AWS_ENDPOINT_URL is no URL
         _refuse(job, [f"SageMaker cannot be asked: {printable(error)}"])
 
 

@@ -23,7 +23,7 @@ PREEMPTED = {"code": "preemption", "message": "job4 has priority 3"}
 
 @pytest.fixture
 def logs(monkeypatch: pytest.MonkeyPatch) -> Iterator[TrainingLogs]:
-    monkeypatch.setattr(logs_command, "aws_session", session)
+    monkeypatch.setattr(logs_command, "aws_client", lambda service: session().client(service))
     with mock_aws(config={"core": {"mock_credentials": False}}):
         yield TrainingLogs("eu-west-1")
 
@@ -257,3 +257,13 @@ def test_ctrl_c_leaves_the_job_and_says_how_to_cancel_it(
 )
 def test_a_line_is_shown_as_a_terminal_would_in_the_end(text: str, shown: str) -> None:
     assert cleaned(text) == shown
+
+
+def test_a_place_of_cloudwatch_that_is_none_is_told_without_a_traceback(
+    trainmaster: Trainmaster, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script(api, story("job1"))
+    monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH_LOGS", "nonsense")
+    ran = trainmaster("logs", "job1")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("trainmaster: Cannot sign the request: Invalid endpoint: nonsense.")
