@@ -2,8 +2,10 @@
 
 ``python namespace.py FOLDER COMMAND...`` enters a user and a mount namespace in which /opt is FOLDER, with
 what else the machine has in /opt bound into it, and then becomes the command: same process, same user, so
-signals and exit codes are the command's. The mounts are gone with its last process; all that stays is empty
-folders in FOLDER. The standard library alone: it runs isolated, before anything of the job does.
+signals and exit codes are the command's. The mounts are gone with its last process; all that stays in FOLDER
+is what they stood on: empty folders and files, and links. So FOLDER is for one command: to a second one they
+would be the job's own, and hide what the machine has. The standard library alone: it runs isolated, before
+anything of the job does.
 
 Source: Linux manual, user_namespaces(7) and mount_namespaces(7).
 """
