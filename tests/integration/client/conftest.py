@@ -38,13 +38,18 @@ def boto_session(aws_environment: None) -> boto3.Session:
     return boto3.Session()
 
 
+@pytest.fixture(autouse=True)
+def no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may have one; readline sets one for the workers of pytest-xdist."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture
 def trainmaster(
     api: FakeApi, aws_environment: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Trainmaster:
     monkeypatch.setenv("TRAINMASTER_API_URL", api.url)
     monkeypatch.setattr("trainmaster_client.api.FIRST_PAUSE_SECONDS", 0)
-    monkeypatch.delenv("COLUMNS", raising=False)
 
     def run(*arguments: str) -> Ran:
         monkeypatch.setattr(sys, "argv", ["trainmaster", *arguments])

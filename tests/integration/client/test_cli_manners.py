@@ -358,10 +358,9 @@ COMMAND = [sys.executable, "-c", "from trainmaster_client.cli import main; main(
 
 
 def environment(url: str) -> dict[str, str]:
-    """A pipe is buffered and as wide as it is for users, whoever runs the tests."""
+    """A pipe is buffered, as it is for users."""
     ours = {"TRAINMASTER_API_URL": url, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    theirs = {"PYTHONUNBUFFERED", "COLUMNS"}
-    return {name: value for name, value in os.environ.items() if name not in theirs} | ours
+    return {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"} | ours
 
 
 def test_a_reader_that_leaves_early_makes_no_noise(aws_environment: None, api: FakeApi) -> None:
@@ -391,8 +390,10 @@ def test_a_reader_that_never_was_makes_no_noise() -> None:
 
 
 def test_ctrl_c_is_130_without_a_traceback(aws_environment: None, api: FakeApi) -> None:
+    """Also where the tests run in the background of a shell, whose children are deaf to it."""
     script(api, "GET", "/jobs", {"jobs": [view("job1")]})
-    command = [*COMMAND, "queue", "--watch", "60"]
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    command = [sys.executable, "-c", f"{heard}; {COMMAND[2]}", "queue", "--watch", "60"]
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
