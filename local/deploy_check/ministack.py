@@ -50,7 +50,7 @@ def running_ministack(folder: Path, *, sagemaker_url: str) -> Iterator[MiniStack
         sagemaker_url: Where the deployed functions find SageMaker.
 
     Raises:
-        RuntimeError: It did not start; the message has its log.
+        TimeoutError: It did not start; the message has its log.
     """
     port = free_port()
     log_file = folder / "ministack.log"
@@ -106,7 +106,7 @@ def _wait_for(stack: MiniStack, process: "subprocess.Popen[bytes]", log: Path) -
     while not _is_healthy(stack):
         if process.poll() is not None or time.monotonic() > deadline:
             text = log.read_text(encoding="utf-8", errors="replace")
-            raise RuntimeError(f"MiniStack did not start; its log:\n{text}")
+            raise TimeoutError(f"MiniStack did not start; its log:\n{text}")
         time.sleep(_POLL_SECONDS)
 
 

@@ -50,7 +50,7 @@ Authorization Reference, "Actions, resources, and condition keys for Amazon Clou
 
 
 class SamError(Exception):
-    """``sam`` ended with an error; the message has the end of what it printed."""
+    """``sam`` ended with an error, or not at all; the message has what it printed."""
 
 
 @dataclass(slots=True)
@@ -125,15 +125,19 @@ class Deployment:
         environment = os.environ | self.ministack.environment() | {"LAYER_PYTHON": sys.executable}
         environment["PATH"] = f"{scripts}{os.pathsep}{environment['PATH']}"
         config = ["--config-file", str(ROOT / "samconfig.toml")]
-        done = subprocess.run(
-            [scripts / "sam", command, *config, *options],
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=SAM_SECONDS,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [scripts / "sam", command, *config, *options],
+                cwd=ROOT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=SAM_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            printed = (error.stdout or b"") + (error.stderr or b"")
+            raise SamError(f"{error}:\n{printed.decode(errors='replace')}") from error
         if done.returncode:
             raise SamError(f"sam {command} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")

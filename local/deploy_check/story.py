@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainmaster_client.api import ApiClient
+from trainmaster_client.errors import TrainmasterClientError
 from trainmaster_client.location import find_api_url
 from trainmaster_client.report import Report
 
@@ -38,7 +39,7 @@ def tell(path: Path, console: "Console") -> int:
     report = Report(name="deploy")
     try:
         _play(report, console)
-    except (SamError, TimeoutError) as error:
+    except (SamError, TimeoutError, TrainmasterClientError) as error:
         print(f"deploy: NOT ok: {error}")
         return 1
     check(report, capacity=CAPACITY)

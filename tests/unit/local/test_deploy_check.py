@@ -2,13 +2,19 @@
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from boto3 import Session
+from rich.console import Console
 from trainmaster_client.report import Report
 
+from local.deploy_check import ministack, stack
 from local.deploy_check.checks import check
 from local.deploy_check.delivery import Delivery
+from local.deploy_check.stack import Deployment, SamError
+from local.deploy_check.story import tell
 
 Document = dict[str, Any]
 
@@ -217,3 +223,31 @@ def test_a_function_that_does_not_let_the_rule_in_is_not_invoked_but_told_of() -
     (failure,) = carried(aws).failures
     assert failure == f"PermissionError: {FUNCTION} does not let {RULE} invoke it"
     assert aws.invoked == []
+
+
+def program(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_ministack_that_does_not_start_is_one_message_with_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ministack, "PROGRAM", program(tmp_path / "ministack", "echo no such module; exit 1"))
+    assert tell(tmp_path / "deploy.json", Console()) == 1
+    told = "deploy: NOT ok: MiniStack did not start; its log:\nno such module\n\n"
+    assert capsys.readouterr().out == told
+
+
+def test_a_sam_that_does_not_come_to_an_end_is_told_with_what_it_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "sam", "echo building; exec sleep 60")
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    monkeypatch.setattr(stack, "SAM_SECONDS", 0.5)
+    deployment = Deployment(
+        ministack=ministack.MiniStack(endpoint_url="http://127.0.0.1:1"), session=Session(), folder=tmp_path
+    )
+    with pytest.raises(SamError, match=r"timed out after 0\.5 seconds:\nbuilding\n"):
+        deployment.build()
