@@ -73,10 +73,14 @@ class SageMakerService:
         try:
             yield twin
         finally:
-            self._server.close()
+            self.close()
             twin.close()
             clock.close()
             journal.close()
+
+    def close(self) -> None:
+        """Give the port back, also where ``opened`` never came."""
+        self._server.close()
 
     def calls(self) -> list[Document]:
         """Every call so far: when, which operation, under whose access key, for which job, with what end."""

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ def opened(folder: Path) -> Iterator[World]:
     sagemaker = SageMakerService(folder / "journal.jsonl")
     work = folder / "training"
     work.mkdir()
-    with running_ministack(folder, sagemaker_url=sagemaker.url) as ministack:
+    with closing(sagemaker), running_ministack(folder, sagemaker_url=sagemaker.url) as ministack:
         os.environ.update(ministack.environment())
         session = boto3.Session(ROOT_KEY, ROOT_KEY, region_name=REGION)
         delivery = Delivery(session)

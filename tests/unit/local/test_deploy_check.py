@@ -240,14 +240,12 @@ def test_a_ministack_that_does_not_start_is_one_message_with_its_log(
     assert capsys.readouterr().out == told
 
 
-def test_a_sam_that_does_not_come_to_an_end_is_told_with_what_it_printed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program(tmp_path / "sam", "echo building; exec sleep 60")
+def test_a_sam_that_does_not_come_to_an_end_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path / "sam", "exec sleep 60")
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     monkeypatch.setattr(stack, "SAM_SECONDS", 0.5)
     deployment = Deployment(
         ministack=ministack.MiniStack(endpoint_url="http://127.0.0.1:1"), session=Session(), folder=tmp_path
     )
-    with pytest.raises(SamError, match=r"timed out after 0\.5 seconds:\nbuilding\n"):
+    with pytest.raises(SamError, match=r"timed out after 0\.5 seconds:\n"):
         deployment.build()
