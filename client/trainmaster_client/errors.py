@@ -34,6 +34,14 @@ class TrainmasterClientError(Exception):
     trouble: Trouble | None = None
     """Which row of the guide to troubles it is; None where the message alone says what to do."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Processes of a pool hand errors over pickled, which would call the class with its message alone."""
+        return _restored, (type(self), self.args), self.__dict__
+
+
+def _restored(kind: type[TrainmasterClientError], args: tuple[object, ...]) -> TrainmasterClientError:
+    return kind.__new__(kind, *args)
+
 
 class ApiNotConfiguredError(TrainmasterClientError):
     trouble = Trouble.NO_API_URL

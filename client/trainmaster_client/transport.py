@@ -46,13 +46,10 @@ class SignedTransport:
         parts = checked_url(api_url)
         self.api_url = api_url.rstrip("/")
         self._session = boto_session
-        self._region = _region(parts.hostname or "", boto_session)
-        self._http = URLLib3Session(
-            verify=os.environ.get("AWS_CA_BUNDLE") or True,  # type: ignore[arg-type]  # stubs: no path
-            proxies=get_environ_proxies(api_url),
-            timeout=(CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS),  # type: ignore[arg-type]  # stubs: no pair
-            socket_options=_AT_ONCE,  # type: ignore[arg-type]  # stubs: a list of str
-        )
+        self.region = _region(parts.hostname or "", boto_session)
+        """What requests are signed for."""
+        self._http = _connections(self.api_url)
+        self._process = os.getpid()
 
     def send(self, method: str, path: str, body: bytes | None = None) -> Answer:
         """``path`` is percent-encoded and begins with a slash; signed anew on each call.
@@ -66,6 +63,8 @@ class SignedTransport:
         return self._sent(AWSRequest(method="GET", url=self.api_url + path).prepare())
 
     def _sent(self, request: AWSPreparedRequest) -> Answer:
+        if self._process != os.getpid():  # forked: on a shared socket each would read the other's answers
+            self._http, self._process = _connections(self.api_url), os.getpid()
         try:
             response = self._http.send(request)
         except (BotoConnectionError, HTTPClientError) as error:
@@ -76,7 +75,7 @@ class SignedTransport:
     def _signed(self, method: str, path: str, body: bytes | None) -> AWSPreparedRequest:
         headers = {"accept": "application/json"} | ({"content-type": "application/json"} if body else {})
         request = AWSRequest(method=method, url=self.api_url + path, data=body, headers=headers)
-        SigV4Auth(self.credentials(), "execute-api", self._region).add_auth(request)
+        SigV4Auth(self.credentials(), "execute-api", self.region).add_auth(request)
         return request.prepare()
 
     def credentials(self) -> ReadOnlyCredentials:
@@ -88,6 +87,15 @@ class SignedTransport:
             return credentials.get_frozen_credentials()
         except BotoCoreError as error:
             raise CredentialsError(f"{error}.") from error
+
+
+def _connections(api_url: str) -> URLLib3Session:
+    return URLLib3Session(
+        verify=os.environ.get("AWS_CA_BUNDLE") or True,  # type: ignore[arg-type]  # stubs: no path
+        proxies=get_environ_proxies(api_url),
+        timeout=(CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS),  # type: ignore[arg-type]  # stubs: no pair
+        socket_options=_AT_ONCE,  # type: ignore[arg-type]  # stubs: a list of str
+    )
 
 
 _TROUBLES: tuple[tuple[type[Exception], Trouble], ...] = (

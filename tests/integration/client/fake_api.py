@@ -39,6 +39,8 @@ class Received:
     query: dict[str, list[str]]
     headers: dict[str, str]
     body: bytes
+    port: int
+    """Of the caller's end of the connection."""
 
 
 class FakeApi:
@@ -98,6 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
             query=parse_qs(target.query),
             headers=headers,
             body=body,
+            port=self.client_address[1],
         )
         if headers.get("authorization") == signature(self.command, self.path, headers, body):
             answer = self.server.api.answer(received)  # type: ignore[attr-defined]

@@ -55,6 +55,18 @@ def test_filters_arrive_as_written_whatever_characters_they_hold(client: ApiClie
     assert api.received[0].query == {"team": ["a b/ü+&=~"], "next_token": ["x=="]}
 
 
+def test_a_forked_process_has_a_connection_of_its_own(
+    client: ApiClient, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.script("GET", "/jobs/job1", Scripted(document=view()))
+    for process in (100, 100, 101, 101):
+        monkeypatch.setattr("os.getpid", lambda process=process: process)
+        client.job("job1")
+    first, second, forked, again = (one.port for one in api.received)
+    assert (first, forked) == (second, again)
+    assert first != forked
+
+
 def test_a_session_token_is_signed_and_sent(api: FakeApi, aws_environment: None) -> None:
     session = boto3.Session("AKIDEXAMPLE", "wJalrXUtnFEMI", "the-token", region_name="eu-west-1")
     api.script("GET", "/policy", Scripted(document={"revision": 1}))
