@@ -61,6 +61,10 @@ class ApiClient:
     def api_url(self) -> str:
         return self._transport.api_url
 
+    @property
+    def region(self) -> str:
+        return self._transport.region
+
     def add_job(self, request: Mapping[str, Any]) -> Document:
         """Queue a CreateTrainingJob request, sent as it is.
 

@@ -5,6 +5,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from trainmaster_client.description import Description
+from trainmaster_client.recently_used import RecentlyUsed
 from trainmaster_client.views import JobView
 
 _ENDED = frozenset({"Completed", "Failed", "Stopped"})
@@ -14,7 +15,7 @@ _NOT_THERE = frozenset({"ValidationException", "ResourceNotFound"})
 
 class AttemptDescriptions:
     def __init__(self) -> None:
-        self._over: dict[str, Description] = {}
+        self._over = RecentlyUsed[Description]()
 
     def of(self, job: JobView, client: Any) -> dict[int, Description]:  # noqa: ANN401  boto3's
         """By number of the attempt; those that SageMaker never had, or has no more, are not in it.
@@ -28,8 +29,9 @@ class AttemptDescriptions:
         return {number: one for number, one in found.items() if one is not None}
 
     def _description(self, name: str, client: Any) -> Description | None:  # noqa: ANN401  boto3's
-        if name in self._over:
-            return self._over[name]
+        over = self._over.get(name)
+        if over is not None:
+            return over
         try:
             answer: Description = client.describe_training_job(TrainingJobName=name)
         except ClientError as error:
@@ -37,5 +39,5 @@ class AttemptDescriptions:
                 return None
             raise
         if answer["TrainingJobStatus"] in _ENDED:
-            self._over[name] = answer
+            self._over.keep(name, answer)
         return answer

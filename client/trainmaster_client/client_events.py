@@ -4,8 +4,12 @@ botocore copies a session's handlers into each client that is made from it. So a
 later does not reach a client that exists, and one that a client loses stays with the session.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
+from urllib.parse import urlsplit
 
 import boto3
 
@@ -34,6 +38,45 @@ def plain_client(boto_session: boto3.Session, service: str, **options: Any) -> A
     for event in HOOKED_EVENTS:
         client.meta.events.unregister(event, unique_id=_id(event))
     return client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """Region and endpoint of a call."""
+
+    region: str
+    endpoint_url: str | None
+    """None: where the session sends such calls."""
+
+    @classmethod
+    def called(cls, url: str | None, context: Mapping[str, Any]) -> Self:
+        """``url`` is that of the request, none where a stub answered; ``context`` is as handlers get it."""
+        parts = urlsplit(url or "")
+        endpoint_url = f"{parts.scheme}://{parts.netloc}" if parts.netloc else None
+        return cls(region=context["client_region"], endpoint_url=endpoint_url)
+
+
+class PlainClients:
+    """The plain clients of a session, each made at its first need, for the place that the caller's was.
+
+    boto3 sessions make one client at a time, and a forked process must not read from its parent's sockets.
+    """
+
+    def __init__(self, boto_session: boto3.Session) -> None:
+        self._session = boto_session
+        self._made: dict[tuple[int, str, Where], Any] = {}
+        self._making = threading.Lock()
+
+    def of(self, service: str, where: Where) -> Any:  # noqa: ANN401  boto3's
+        key = (os.getpid(), service, where)
+        if key in self._made:
+            return self._made[key]
+        with self._making:
+            if key not in self._made:
+                self._made[key] = plain_client(
+                    self._session, service, region_name=where.region, endpoint_url=where.endpoint_url
+                )
+            return self._made[key]
 
 
 def _id(event: str) -> str:

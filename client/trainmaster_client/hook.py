@@ -3,27 +3,28 @@
 ``install(boto_session)`` hooks clients made from the session afterwards. CreateTrainingJob then submits to
 the queue; DescribeTrainingJob, StopTrainingJob and ListTags of a job in the queue are answered for the job;
 its log streams and training metrics go on over its attempts. All other calls, and jobs that are not in the
-queue, go where they always went. Clients of another region than the API's are left alone.
+queue, go where they always went. Clients of another region than the API's are left alone, with a warning
+when one starts a training job.
 """
 
 import json
 import logging
-import threading
 import warnings
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
-from urllib.parse import urlsplit
 
 import boto3
+from botocore.model import OperationModel
 
 from trainmaster_client import logs_hook, metrics_hook
 from trainmaster_client.api import ApiClient, Document, field_problem
 from trainmaster_client.attempt_descriptions import AttemptDescriptions
 from trainmaster_client.botocore_answers import Answer, answered, refusal, refused_as
 from trainmaster_client.bypasses import Bypasses, RoundTheQueueWarning
-from trainmaster_client.client_events import plain_client, register
+from trainmaster_client.client_events import PlainClients, Where, register
 from trainmaster_client.description import description
 from trainmaster_client.errors import (
     ApiUnreachableError,
@@ -34,8 +35,8 @@ from trainmaster_client.errors import (
 from trainmaster_client.location import find_api_url
 from trainmaster_client.progress import place_line
 from trainmaster_client.queued_jobs import QueuedJobs
+from trainmaster_client.recently_used import RecentlyUsed
 from trainmaster_client.sdk_v3_logs import SdkV3Logs
-from trainmaster_client.transport import region_of
 from trainmaster_client.views import JobView, job_view
 
 OnUnreachable: TypeAlias = Literal["raise", "direct"]
@@ -98,8 +99,7 @@ class _Call:
     """What a client was about to ask of SageMaker."""
 
     body: dict[str, Any]
-    region: str
-    endpoint_url: str
+    where: Where
 
 
 class QueueHooks:
@@ -109,14 +109,12 @@ class QueueHooks:
         self.api = api
         self.queued = QueuedJobs(api)
         self._session = boto_session
-        self._region = region_of(urlsplit(api.api_url).hostname or "") or boto_session.region_name
         self._is_direct = is_direct
         self._attempts = AttemptDescriptions()
         self._bypasses = Bypasses()
-        self._sdk_v3_logs = SdkV3Logs(self.register_readers, region=self._region)
-        self._clients: dict[tuple[str, str], Any] = {}
-        self._making = threading.Lock()
-        self._names: dict[str, str] = {}
+        self._clients = PlainClients(boto_session)
+        self._sdk_v3_logs = SdkV3Logs(self.register_readers, region=api.region)
+        self._names = RecentlyUsed[str]()
         """Of jobs by the ARNs that descriptions had: an ARN need not spell a name as it was submitted."""
 
     def register(self, events: Any) -> None:  # noqa: ANN401  botocore's emitters
@@ -133,8 +131,8 @@ class QueueHooks:
 
     def register_readers(self, events: Any) -> None:  # noqa: ANN401  botocore's emitters
         """Only what joins logs and metrics of attempts."""
-        logs_hook.register(events, self.queued, partial(plain_client, self._session, "logs"))
-        metrics_hook.register(events, self.queued, partial(plain_client, self._session, "cloudwatch"))
+        for hook in (logs_hook, metrics_hook):
+            hook.register(events, self.queued, self._clients, region=self.api.region)
 
     def submit(self, request: Mapping[str, Any]) -> Document:
         """The answer of the API, with the job and warnings. Raises what the API client raises."""
@@ -147,17 +145,16 @@ class QueueHooks:
         handle: Callable[[_Call], Answer | None],
         params: Mapping[str, Any],
         context: Mapping[str, Any],
+        model: OperationModel,
         **_: object,
     ) -> Answer | None:
         """None: the call goes on to SageMaker."""
-        if context["client_region"] != self._region:
+        where = Where.called(params["url"], context)
+        if where.region != self.api.region:
+            if model.name == "CreateTrainingJob":
+                self._bypasses.training_in(where.region, queue=self.api.region)
             return None
-        url = urlsplit(params["url"])
-        call = _Call(
-            body=json.loads(params["body"]),
-            region=context["client_region"],
-            endpoint_url=f"{url.scheme}://{url.netloc}",
-        )
+        call = _Call(body=json.loads(params["body"]), where=where)
         try:
             return handle(call)
         except ApiUnreachableError as error:
@@ -177,7 +174,7 @@ class QueueHooks:
             _log.warning("%s: %s", call.body["TrainingJobName"], field_problem(warning))
         job = job_view(answer.get("job") or {})
         _log.info("%s is %s. %s", job.name, job.state, place_line(job) if job.is_waiting else "")
-        return answered({"TrainingJobArn": self._arn(job, call.body, call.region)})
+        return answered({"TrainingJobArn": self._arn(job, call.body, call.where.region)})
 
     def _describe(self, call: _Call) -> Answer | None:
         name = call.body["TrainingJobName"]
@@ -185,11 +182,11 @@ class QueueHooks:
         if job is None or job.name != name:
             return None
         self._sdk_v3_logs.join()
-        attempts = self._attempts.of(job, self._client(call))
+        attempts = self._attempts.of(job, self._clients.of("sagemaker", call.where))
         request = {} if attempts else self.queued.request(name)
-        found = description(job, request, attempts, arn=self._arn(job, request, call.region))
-        self._names[found["TrainingJobArn"]] = name
-        return answered(found)
+        found = description(job, request, attempts, arn=self._arn(job, request, call.where.region))
+        self._names.keep(found["TrainingJobArn"], name)
+        return answered(deepcopy(found))  # callers change what they got, to submit it again
 
     def _stop(self, call: _Call) -> Answer | None:
         """Of a name of any attempt: to stop an attempt is to take its job out of the queue."""
@@ -209,10 +206,10 @@ class QueueHooks:
         """
         arn = call.body["ResourceArn"]
         _, kind, tail = arn.partition(_ARN_KIND)
-        job = self._job(self._names.get(arn, tail)) if kind else None
+        job = self._job(self._names.get(arn) or tail) if kind else None
         if job is None:
             return None
-        return answered({"Tags": self.queued.request(str(job.name)).get("Tags") or []})
+        return answered({"Tags": deepcopy(self.queued.request(str(job.name)).get("Tags") or [])})
 
     def _job(self, name: str) -> JobView | None:
         document = self.queued.find(name)
@@ -223,16 +220,6 @@ class QueueHooks:
         account = (str(request.get("RoleArn")).split(":") + [""] * 5)[4]
         partition = self._session.get_partition_for_region(region)
         return f"arn:{partition}:sagemaker:{region}:{account}{_ARN_KIND}{job.name}"
-
-    def _client(self, call: _Call) -> Any:  # noqa: ANN401  boto3's
-        """For the region and endpoint that was called. boto3 sessions make one client at a time."""
-        key = (call.region, call.endpoint_url)
-        with self._making:
-            if key not in self._clients:
-                self._clients[key] = plain_client(
-                    self._session, "sagemaker", region_name=call.region, endpoint_url=call.endpoint_url
-                )
-            return self._clients[key]
 
 
 def _default_session() -> boto3.Session:

@@ -19,6 +19,7 @@ from trainmaster_client.errors import NotFoundError, TrainmasterClientError
 from trainmaster_client.hook import hooks_of
 from trainmaster_client.log_tail import LogTail
 from trainmaster_client.progress import Progress
+from trainmaster_client.recently_used import RecentlyUsed
 from trainmaster_client.views import JobView, job_view
 from trainmaster_client.watching import FIRST_POLL_SECONDS, Watch
 
@@ -71,7 +72,7 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
         self._hooks.register(self.sagemaker_client.meta.events)
         self._hooks.register_readers(self.boto_session.events)
         self._poll_seconds = poll_seconds
-        self._told: dict[str, Progress] = {}
+        self._told = RecentlyUsed[Progress]()
 
     def _intercept_create_request(
         self, request: dict[str, Any], create: Callable[[dict[str, Any]], Any], func_name: str | None = None
@@ -113,7 +114,8 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
             _say(f"Warning: {field_problem(warning)}")
         job = job_view(answer.get("job") or {})
         _say(f"Queued {job.name}." if job.is_waiting else f"{job.name} is already there: {job.state}.")
-        progress = self._told[str(job.name)] = Progress()
+        progress = Progress()
+        self._told.keep(str(job.name), progress)
         for line in progress.lines(job):
             _say(line)
 
@@ -135,7 +137,7 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
         watch = Watch(
             look=look,
             say=_say,
-            progress=self._told.pop(name, Progress()),
+            progress=self._told.take(name) or Progress(),
             further=(lambda: tail.lines(seen)) if tail else list,
             late_looks=_LATE_LOOKS if tail else 0,
             first_poll=self._poll_seconds,

@@ -9,6 +9,7 @@ from unittest.mock import patch
 import boto3
 import sagemaker.estimator
 from sagemaker.session import Session
+from trainmaster_client.recently_used import RecentlyUsed
 from trainmaster_client.session import QueueTrainingJobSession
 
 from tests.integration.client.fake_api import (
@@ -38,8 +39,8 @@ class World:
     def forget(self) -> None:
         self.api.forget()
         self.aws.forget()
-        self.session._hooks.queued._known.clear()
-        self.session._hooks.queued._requests.clear()
+        self.session._hooks.queued._known = RecentlyUsed()
+        self.session._hooks.queued._requests = RecentlyUsed()
 
 
 @contextmanager

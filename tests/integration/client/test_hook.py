@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError
+from botocore.awsrequest import AWSPreparedRequest
+from botocore.exceptions import ClientError, WaiterError
 from botocore.validate import ParamValidator
 from trainmaster_client.bypasses import RoundTheQueueWarning
 from trainmaster_client.errors import InvalidArgumentError
@@ -294,6 +296,83 @@ def test_the_tags_of_other_things_come_from_sagemaker(sagemaker: Any, api: FakeA
     assert aws.operations() == ["ListTags", "ListTags"]
 
 
+def test_who_changes_an_answer_to_submit_it_again_does_not_change_the_next_one(
+    sagemaker: Any, api: FakeApi, aws: FakeAws
+) -> None:
+    known(api, state="completed", attempts=[attempt(0, "job1", is_over=True)])
+    aws.answers["DescribeTrainingJob"] = lambda _: described("job1", "Completed", "Completed")
+    answer = sagemaker.describe_training_job(TrainingJobName="job1")
+    answer["ResourceConfig"]["InstanceCount"] = 8
+    tags = sagemaker.list_tags(ResourceArn=answer["TrainingJobArn"])["Tags"]
+    tags[0]["Value"] = "9"
+    again = sagemaker.describe_training_job(TrainingJobName="job1")
+    assert again["ResourceConfig"]["InstanceCount"] == 1
+    tags = sagemaker.list_tags(ResourceArn=answer["TrainingJobArn"])["Tags"]
+    assert tags == [{"Key": "priority", "Value": "3"}]
+
+
+def test_attempts_are_described_where_the_caller_s_client_asks(
+    boto_session: boto3.Session, api: FakeApi
+) -> None:
+    asked: list[str] = []
+    endpoint = "https://vpce-0a.api.sagemaker.eu-west-1.vpce.amazonaws.com"
+
+    def sent(request: AWSPreparedRequest, **_: object) -> None:
+        asked.append(request.url)
+
+    known(api, state="running", attempts=[attempt(0, "job1"), attempt(1, "job1-r1-abcdef")])
+    session = boto3.Session(ACCESS_KEY, SECRET_KEY, region_name=REGION)
+    session.events.register_first("before-send", sent)
+    aws = FakeAws(answers={"DescribeTrainingJob": lambda _: described("job1")})
+    aws.attach(session)
+    install(session, api_url=api.url)
+    client = session.client("sagemaker", endpoint_url=endpoint)
+    client.describe_training_job(TrainingJobName="job1")
+    assert asked == [f"{endpoint}/"] * 2
+
+
+def test_a_waiter_of_botocore_says_what_sagemaker_said_of_an_attempt(
+    sagemaker: Any, api: FakeApi, aws: FakeAws
+) -> None:
+    known(api, state="running", attempts=[attempt(0, "job1")])
+    aws.answers["DescribeTrainingJob"] = lambda _: {"__type": "AccessDeniedException", "message": "no"}
+    waiter = sagemaker.get_waiter("training_job_completed_or_stopped")
+    with pytest.raises(WaiterError, match="AccessDeniedException") as caught:
+        waiter.wait(TrainingJobName="job1", WaiterConfig={"Delay": 0, "MaxAttempts": 2})
+    assert caught.value.last_response["Error"]["Code"] == "AccessDeniedException"
+
+
+def test_a_waiter_of_botocore_waits_through_the_queue_to_the_end(
+    sagemaker: Any, api: FakeApi, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainmaster_client.queued_jobs.FRESH_SECONDS", 0)
+    ended = view(state="completed", attempts=[attempt(0, "job1", is_over=True)])
+    views = [Scripted(document={**one, "request": REQUEST}) for one in (view(), view(), ended)]
+    api.script("GET", "/jobs/job1", *views)
+    aws.answers["DescribeTrainingJob"] = lambda _: described("job1", "Completed", "Completed")
+    waiter = sagemaker.get_waiter("training_job_completed_or_stopped")
+    waiter.wait(TrainingJobName="job1", WaiterConfig={"Delay": 0, "MaxAttempts": 9})
+    assert aws.operations() == ["DescribeTrainingJob"]
+
+
+def test_threads_submit_each_its_own_job_and_see_it(sagemaker: Any, api: FakeApi, aws: FakeAws) -> None:
+    names = [f"job{number}" for number in range(8)]
+    for name in names:
+        api.script("GET", f"/jobs/{name}", Scripted(document={**view(name), "request": REQUEST}))
+    api.script("POST", "/add-job", Scripted(status=201, document={"job": view(), "warnings": []}))
+
+    def submit(name: str) -> tuple[str, str]:
+        sagemaker.create_training_job(**{**REQUEST, "TrainingJobName": name})
+        found = sagemaker.describe_training_job(TrainingJobName=name)
+        return found["TrainingJobName"], found["SecondaryStatus"]
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(submit, names)) == [(name, "Pending") for name in names]
+    submitted = [json.loads(one.body)["TrainingJobName"] for one in api.received if one.method == "POST"]
+    assert sorted(submitted) == names
+    assert aws.calls == []
+
+
 def test_a_training_job_that_only_has_the_name_of_ours_is_not_shown(
     sagemaker: Any, api: FakeApi, aws: FakeAws
 ) -> None:
@@ -388,12 +467,14 @@ def test_one_client_that_exists_can_be_hooked_alone(api: FakeApi, aws: FakeAws) 
     assert other.describe_training_job(TrainingJobName="job1")["SecondaryStatus"] == "Training"
 
 
-def test_a_client_of_another_region_trains_there_as_it_did(
+def test_a_client_of_another_region_trains_there_as_it_did_and_is_told(
     boto_session: boto3.Session, api: FakeApi, aws: FakeAws
 ) -> None:
     install(boto_session, api_url=api.url)
     aws.answers["CreateTrainingJob"] = lambda _: {"TrainingJobArn": ARN}
-    boto_session.client("sagemaker", region_name="us-west-2").create_training_job(**REQUEST)
+    client = boto_session.client("sagemaker", region_name="us-west-2")
+    with pytest.warns(RoundTheQueueWarning, match="goes to us-west-2, the queue serves eu-west-1"):
+        client.create_training_job(**REQUEST)
     assert (aws.operations(), api.calls()) == (["CreateTrainingJob"], [])
 
 

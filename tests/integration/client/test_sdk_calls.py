@@ -17,6 +17,7 @@ from sagemaker.tuner import ContinuousParameter, HyperparameterTuner
 from sagemaker.workflow.pipeline_context import PipelineSession
 from trainmaster_client.botocore_answers import answered
 from trainmaster_client.bypasses import Bypasses, RoundTheQueueWarning
+from trainmaster_client.recently_used import RecentlyUsed
 from trainmaster_client.session import QueueTrainingJobSession
 
 from tests.integration.client.fake_api import (
@@ -61,7 +62,7 @@ def world() -> Iterator[World]:
 @pytest.fixture
 def api(world: World) -> FakeApi:
     world.forget()
-    world.session._hooks._attempts._over.clear()
+    world.session._hooks._attempts._over = RecentlyUsed()
     world.session._hooks._bypasses._told.clear()
     return world.api
 

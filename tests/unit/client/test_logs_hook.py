@@ -7,23 +7,37 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 from trainmaster_client import logs_hook
-from trainmaster_client.errors import ApiUnreachableError
+from trainmaster_client.client_events import PlainClients, Where
+from trainmaster_client.errors import ApiUnreachableError, CredentialsError, TrainmasterClientError
+from trainmaster_client.queued_jobs import QueuedJobs
 
 from tests.unit.client.cloudwatch_logs import GROUP, TrainingLogs, job, ms, session
 
 
-class Queue:
-    """Knows one job."""
+class Queue(QueuedJobs):
+    """Knows one job, and asks nobody."""
 
     def __init__(self) -> None:
         self.document: dict[str, Any] | None = None
-        self.is_away = False
+        self.trouble: TrainmasterClientError | None = None
 
     def find(self, name: str) -> dict[str, Any] | None:
-        if self.is_away:
-            raise ApiUnreachableError("https://api", why="nothing there.")
+        if self.trouble:
+            raise self.trouble
         names = [one["training_job_name"] for one in (self.document or {}).get("attempts", ())]
         return self.document if name in names else None
+
+
+class Readers(PlainClients):
+    """Gives one client for every place, and says for which it was asked."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self.asked: set[tuple[str, Where]] = set()
+
+    def of(self, service: str, where: Where) -> Any:
+        self.asked.add((service, where))
+        return self._client
 
 
 class World:
@@ -33,8 +47,9 @@ class World:
         self.client: Any = session().client("logs", "us-east-1")
         self.now = 0.0
         monkeypatch.setattr("time.monotonic", lambda: self.now)
-        for _ in range(2):
-            logs_hook.register(self.client.meta.events, self.queue, lambda: self.logs.client)  # type: ignore[arg-type]
+        self.readers = Readers(self.logs.client)
+        for queue in (Queue(), self.queue):  # said again, the last time counts
+            logs_hook.register(self.client.meta.events, queue, self.readers, region="us-east-1")
 
     def streams(self, prefix: str) -> list[str]:
         answer = self.client.describe_log_streams(logGroupName=GROUP, logStreamNamePrefix=prefix)
@@ -158,9 +173,34 @@ def test_what_is_not_in_the_queue_is_read_as_ever(world: World) -> None:
     assert world.logs.calls == []
 
 
-def test_logs_are_read_while_the_api_does_not_answer(two_attempts: World) -> None:
-    two_attempts.queue.is_away = True
+@pytest.mark.parametrize(
+    "trouble", [ApiUnreachableError("https://api", why="away."), CredentialsError("none.")]
+)
+def test_logs_are_read_while_the_queue_cannot_be_asked(
+    trouble: TrainmasterClientError, two_attempts: World
+) -> None:
+    two_attempts.queue.trouble = trouble
     assert two_attempts.read_all("job1/algo-1-100") == ["a", "b"]
+
+
+def test_a_client_of_another_region_than_the_queue_s_reads_what_is_there(world: World) -> None:
+    world.queue.document = job("job1", "job1-r1-aa", ended=[0])
+    client = session().client("logs", "us-west-2")
+    logs_hook.register(client.meta.events, world.queue, world.readers, region="us-east-1")
+    client.create_log_group(logGroupName=GROUP)
+    client.create_log_stream(logGroupName=GROUP, logStreamName="job1/algo-1-7")
+    streams = client.describe_log_streams(logGroupName=GROUP, logStreamNamePrefix="job1/")["logStreams"]
+    assert [one["logStreamName"] for one in streams] == ["job1/algo-1-7"]
+
+
+def test_later_attempts_are_read_where_the_caller_reads(two_attempts: World) -> None:
+    client = session().client(
+        "logs", "us-east-1", endpoint_url="https://vpce-0a.logs.us-east-1.vpce.amazonaws.com"
+    )
+    logs_hook.register(client.meta.events, two_attempts.queue, two_attempts.readers, region="us-east-1")
+    client.describe_log_streams(logGroupName=GROUP, logStreamNamePrefix="job1/")
+    there = Where(region="us-east-1", endpoint_url="https://vpce-0a.logs.us-east-1.vpce.amazonaws.com")
+    assert two_attempts.readers.asked == {("logs", there)}
 
 
 def test_other_log_groups_are_none_of_its_business(two_attempts: World) -> None:

@@ -114,6 +114,58 @@ def test_a_job_that_was_seen_and_is_refused_now_is_an_error_not_a_stranger(
         jobs.find("job1")
 
 
+def test_a_job_that_the_queue_has_forgotten_after_its_end_is_sagemakers() -> None:
+    queue = FakeQueue({"name": "job1", "state": "completed"})
+    jobs = queue.jobs()
+    jobs.find("job1")
+    queue.answer, queue.now = UNKNOWN, 5.0
+    assert jobs.find("job1") is None
+
+
+def test_a_job_that_was_submitted_and_not_looked_at_until_the_queue_forgot_it_is_sagemakers() -> None:
+    queue = FakeQueue(UNKNOWN)
+    jobs = queue.jobs()
+    jobs.submitted({"name": "job1", "state": "pending"})
+    queue.now = 91 * 86400.0
+    assert jobs.find("job1") is None
+
+
+def test_who_lost_the_right_to_see_a_job_is_told_so_however_late() -> None:
+    queue = FakeQueue({"name": "job1", "state": "completed"})
+    jobs = queue.jobs()
+    jobs.find("job1")
+    queue.answer, queue.now = FORBIDDEN, 91 * 86400.0
+    with pytest.raises(ForbiddenError):
+        jobs.find("job1")
+
+
+def test_a_late_answer_that_a_job_is_not_there_does_not_hide_what_another_thread_submitted() -> None:
+    class Racing(FakeQueue):
+        def job(self, name: str, **options: Any) -> Document:
+            jobs.submitted({"name": name, "state": "pending"})
+            return FakeQueue.job(self, name, **options)
+
+    queue = Racing(UNKNOWN)
+    jobs = queue.jobs()
+    assert jobs.find("job1") == {"name": "job1", "state": "pending"}
+    queue.answer = AWAY
+    assert jobs.find("job1") == {"name": "job1", "state": "pending"}
+
+
+def test_a_process_that_looks_at_jobs_for_months_keeps_the_latest_five_hundred() -> None:
+    queue = FakeQueue({"state": "pending", "request": {}})
+    jobs = queue.jobs()
+    for number in range(501):
+        jobs.find(f"job{number}")
+        jobs.request(f"job{number}")
+    before = len(queue.asked)
+    jobs.request("job1")
+    assert len(queue.asked) == before
+    jobs.request("job0")
+    jobs.find("job0")
+    assert len(queue.asked) == before + 2
+
+
 def test_who_may_see_nothing_of_the_queue_has_nothing_in_it() -> None:
     assert FakeQueue(FORBIDDEN).jobs().find("job1") is None
 
