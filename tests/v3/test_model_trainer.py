@@ -74,18 +74,23 @@ def test_a_preempted_job_is_one_job_with_one_log_and_the_model_of_its_last_attem
     assert job.model_artifacts.s3_model_artifacts.endswith(f"/low/{last}/output/model.tar.gz")
     waits = [one.status_message for one in job.secondary_status_transitions if one.status == "Pending"]
     assert f"preemption: made room for {job_of(high).training_job_name}" in waits
-    assert deployed(job) == ("InService", job.model_artifacts.s3_model_artifacts)
+    assert deployed(job, low.sagemaker_session.boto_session) == (
+        "InService",
+        job.model_artifacts.s3_model_artifacts,
+    )
 
 
-def deployed(job: TrainingJob) -> tuple[str, str]:
+def deployed(job: TrainingJob, session: boto3.Session) -> tuple[str, str]:
     """An endpoint with the model of a job: its status, and whence the model takes its data."""
     container = ContainerDefinition(image=IMAGE, model_data_url=job.model_artifacts.s3_model_artifacts)
-    model = Model.create(model_name="low", primary_container=container, execution_role_arn=job.role_arn)
+    model = Model.create(
+        model_name="low", primary_container=container, execution_role_arn=job.role_arn, session=session
+    )
     variant = ProductionVariant(
         variant_name="all", model_name="low", instance_type="ml.m5.xlarge", initial_instance_count=1
     )
-    EndpointConfig.create(endpoint_config_name="low", production_variants=[variant])
-    endpoint = Endpoint.create(endpoint_name="low", endpoint_config_name="low")
+    EndpointConfig.create(endpoint_config_name="low", production_variants=[variant], session=session)
+    endpoint = Endpoint.create(endpoint_name="low", endpoint_config_name="low", session=session)
     endpoint.wait_for_status("InService", poll=1)
     return endpoint.endpoint_status, model.primary_container.model_data_url
 
