@@ -185,7 +185,7 @@ ADVICE: Mapping[Trouble, Advice] = {
     ),
     _T.OLD_CLIENT: Advice(
         cause="This client is older than the stack.",
-        remedy="Install the client of the stack's version: pip install --upgrade trainmaster.",
+        remedy="Install the wheel that was made from the checkout of the stack (docs/guides/install.md).",
     ),
     _T.OLD_STACK: Advice(
         cause="The stack is older than this client.",
@@ -193,7 +193,7 @@ ADVICE: Mapping[Trouble, Advice] = {
     ),
     _T.OLD_LIBRARY: Advice(
         cause="A library is of a version that this client was not made for.",
-        remedy="Install what the package asks for: pip install --upgrade 'trainmaster[sdk2]'.",
+        remedy="Install the wheel again, with the extra of your SDK (docs/guides/install.md).",
     ),
     _T.NO_POOLS: Advice(
         cause="The policy has no pools, so no job can be submitted.",
