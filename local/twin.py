@@ -21,7 +21,7 @@ from local.deployment.stack import deploy
 from local.deployment.template import load_template
 from local.deployment.wiring import Wiring
 from local.foundation import Foundation
-from local.sagemaker import SageMakerTwin
+from local.sagemaker import Outside, SageMakerTwin
 from local.sagemaker.adapters import CloudWatchLogSink, CloudWatchMetrics, S3Store
 from local.wire import AwsError
 
@@ -133,18 +133,18 @@ class Twin:
     def _mount_training(self, base: Foundation, assembly: Assembly, deliveries: DeliveryFaults) -> None:
         work = base.state / "training"
         work.mkdir(exist_ok=True)
-        training = SageMakerTwin(
+        outside = Outside(
             clock=base.clock,
             journal=base.journal,
-            storage=S3Store(base.engine.client("s3")),
+            store=S3Store(base.engine.client("s3")),
             logs=CloudWatchLogSink(base.engine.client("logs")),
-            events=assembly.router,
             metrics=CloudWatchMetrics(base.engine.cloudwatch),
             region=self._config.region,
-            account_id=base.account_id,
             work_dir=work,
             environment=partial(_reach, base),
-            seed=self._config.seed,
+        )
+        training = SageMakerTwin(
+            outside, events=assembly.router, account_id=base.account_id, seed=self._config.seed
         )
         self._resources.callback(training.close)
         each_minute(base.clock, training.measure, base.engine.cloudwatch.evaluate)

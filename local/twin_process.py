@@ -61,12 +61,17 @@ def running_twin(
         ready = _wait_for(files["ready.json"], process, files["twin.log"])
         yield TwinProcess(ready=ready, journal=files["journal.jsonl"])
     finally:
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Asked to, else killed; gone when this returns."""
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _wait_for(ready: Path, process: subprocess.Popen[bytes], log: Path) -> dict[str, Any]:

@@ -61,20 +61,8 @@ class Attempt:
             batches=batches,
             agreement=self.agreement,
         )
-        reporter = Reporter(
-            self.config,
-            world=self.world,
-            trainer=trainer,
-            meter=meter,
-            newest_checkpoint=lambda: self.checkpointer.newest_step,
-        )
-        saves = Saves(
-            self.checkpointer,
-            meter,
-            by_time=self.world.is_first and not self.config.checkpoint_every,
-            check=trainer.check,
-            tell=lambda step, stall: self._tell(Event.CHECKPOINT, step=step, stall_ms=round(1000 * stall, 1)),
-        )
+        reporter = self._reporter(trainer, meter)
+        saves = self._saves(trainer, meter)
         reached = done
 
         def train_step(step: int) -> StepEnd:
@@ -103,6 +91,24 @@ class Attempt:
         except Exception as error:
             self.checkpointer.end(JobState.FAILED, step=reached, reason=str(error))
             raise
+
+    def _reporter(self, trainer: Trainer, meter: Meter) -> Reporter:
+        return Reporter(
+            self.config,
+            world=self.world,
+            trainer=trainer,
+            meter=meter,
+            newest_checkpoint=lambda: self.checkpointer.newest_step,
+        )
+
+    def _saves(self, trainer: Trainer, meter: Meter) -> Saves:
+        return Saves(
+            self.checkpointer,
+            meter,
+            by_time=self.world.is_first and not self.config.checkpoint_every,
+            check=trainer.check,
+            tell=lambda step, stall: self._tell(Event.CHECKPOINT, step=step, stall_ms=round(1000 * stall, 1)),
+        )
 
     def _leave(self, end: LoopEnd) -> int:
         """Say what is saved and what is lost."""

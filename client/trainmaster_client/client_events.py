@@ -12,6 +12,7 @@ from typing import Any, Self, TypeAlias
 from urllib.parse import urlsplit
 
 import boto3
+import botocore.session
 
 Handler: TypeAlias = Callable[..., Any]
 """As botocore calls it: with keyword arguments, of which a handler names those it needs."""
@@ -38,6 +39,27 @@ def plain_client(boto_session: boto3.Session, service: str, **options: Any) -> A
     for event in HOOKED_EVENTS:
         client.meta.events.unregister(event, unique_id=_id(event))
     return client
+
+
+def like_the_default() -> boto3.Session:
+    """A session with the profile, region and credentials of boto3's default one, and events of its own."""
+    default = boto3.DEFAULT_SESSION
+    if default is None:
+        return boto3.Session()
+    profile = None if default.profile_name == "default" else default.profile_name
+    own = botocore.session.Session(profile=profile)
+    own.register_component("credential_provider", _CredentialsOf(default))
+    return boto3.Session(botocore_session=own, region_name=default.region_name)
+
+
+@dataclass(frozen=True, slots=True)
+class _CredentialsOf:
+    """Botocore's chain of providers, for a session that signs as another one does."""
+
+    session: boto3.Session
+
+    def load_credentials(self) -> Any:  # noqa: ANN401  botocore's; None where there are none
+        return self.session.get_credentials()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from sagemaker.exceptions import UnexpectedStatusException
 from sagemaker.session import Session
 
 from trainmaster_client.api import Document, field_problem
-from trainmaster_client.client_events import plain_client
+from trainmaster_client.client_events import like_the_default, plain_client
 from trainmaster_client.errors import NotFoundError, TrainmasterClientError
 from trainmaster_client.hook import hooks_of
 from trainmaster_client.log_tail import LogTail
@@ -53,7 +53,8 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
     boto session train as they did; those for logs and metrics read jobs of the queue over all attempts.
 
     Args:
-        boto_session: As for ``sagemaker.Session``; its credentials sign the requests.
+        boto_session: Its credentials sign the requests. None: one of its own, with the profile, region and
+            credentials of boto3's default session, whose clients stay as they are.
         api_url: Else ``TRAINMASTER_API_URL``, else SSM parameter ``/trainmaster/api-url``.
         poll_seconds: The first pause between two looks at a job; grows to 10 s while nothing happens.
         options: Passed on to ``sagemaker.Session``.
@@ -67,7 +68,7 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
         poll_seconds: float = FIRST_POLL_SECONDS,
         **options: Any,  # noqa: ANN401  the SDK's
     ) -> None:
-        super().__init__(boto_session, **options)
+        super().__init__(boto_session or like_the_default(), **options)
         self._hooks = hooks_of(self.boto_session, api_url=api_url)
         self._hooks.register(self.sagemaker_client.meta.events)
         self._hooks.register_readers(self.boto_session.events)

@@ -29,7 +29,7 @@ def attempts(
         checkpoints: S3 prefix by job name.
         stored: SHA-256 by S3 URI, of the checkpoints as they lay in S3 while their job was preempted.
     """
-    logs = boto3.Session().client("logs")  # the default session is the SDK's: it joins the logs of attempts
+    logs = boto3.client("logs")
     return [
         _attempt(job["name"], attempt, log_lines(logs, attempt["training_job_name"]), checkpoints, stored)
         for job in jobs

@@ -13,10 +13,9 @@ from typing import Self
 from local.demo_client.doors.seeing import FACTS_VARIABLE
 from local.evidence import Document
 from local.namespace import namespaces_refused
-from local.twin_process import TwinProcess
+from local.twin_process import TwinProcess, end
 
 ROOT = Path(__file__).parents[2]
-STOP_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +80,7 @@ class Program:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._process.kill()
-        self._process.wait(STOP_SECONDS)
+        end(self._process)
 
     @property
     def is_over(self) -> bool:

@@ -11,13 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from local.twin_process import end
+
 ACCOUNT = "123456789012"
 REGION = "us-east-1"
 ROOT_KEY = "test"
 """Access key and secret of the account's root user. Source: MiniStack's documentation, authentication."""
 PROGRAM = Path(__file__).parents[2] / ".venv-ministack/bin/ministack"
 START_SECONDS = 60.0
-STOP_SECONDS = 15.0
 _POLL_SECONDS = 0.1
 
 
@@ -67,12 +68,7 @@ def running_ministack(folder: Path, *, sagemaker_url: str) -> Iterator[MiniStack
         _wait_for(stack, process, log_file)
         yield stack
     finally:
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(process)
 
 
 def free_port() -> int:

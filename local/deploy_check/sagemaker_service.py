@@ -16,7 +16,7 @@ from local.engine.errors import error_response
 from local.http_server import HttpServer
 from local.identity.sigv4 import read_claim
 from local.journal import Journal
-from local.sagemaker import SageMakerTwin
+from local.sagemaker import Outside, SageMakerTwin
 from local.sagemaker.adapters import CloudWatchLogSink, S3Store
 from local.sagemaker.loads import Sample
 from local.sagemaker.ports import EventSink
@@ -56,19 +56,17 @@ class SageMakerService:
         """
         clock = TwinClock(manual=False)
         journal = Journal(self._journal, clock)
-        twin = self._twin = SageMakerTwin(
+        outside = Outside(
             clock=clock,
             journal=journal,
-            storage=S3Store(session.client("s3")),
+            store=S3Store(session.client("s3")),
             logs=CloudWatchLogSink(session.client("logs")),
-            events=events,
             metrics=NoMetrics(),
             region=REGION,
-            account_id=ACCOUNT,
             work_dir=work,
             environment=lambda _: reach,
-            seed=0,
         )
+        twin = self._twin = SageMakerTwin(outside, events=events, account_id=ACCOUNT, seed=0)
         self._server.start()
         try:
             yield twin

@@ -1,5 +1,6 @@
 """A faithful twin of SageMaker training: its API, its status machine, and jobs that really run."""
 
+from local.sagemaker.container import Outside
 from local.sagemaker.twin import SageMakerTwin
 
-__all__ = ["SageMakerTwin"]
+__all__ = ["Outside", "SageMakerTwin"]

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from local.clock import TwinClock
@@ -38,10 +38,11 @@ class Outside:
     metrics: MetricSink
     region: str
     work_dir: Path
-    ports: Ports
-    capacity: Capacity
+    """For the folders of running jobs."""
     environment: Callable[[str], Mapping[str, str]]
     """How a container of a role reaches AWS: endpoint and credentials, by role ARN."""
+    ports: Ports = field(default_factory=Ports)
+    capacity: Capacity = field(default_factory=Capacity)
 
 
 class Container:

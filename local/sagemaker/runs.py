@@ -18,7 +18,7 @@ class Runs:
         self._runs: dict[str, JobRun] = {}
 
     def start(self, job: TrainingJob) -> None:
-        plan = RunPlan(root=self._outside.work_dir / job.name, seed=self._seed, on_end=self._forget)
+        plan = RunPlan(root=self._outside.work_dir.resolve() / job.name, seed=self._seed, on_end=self._forget)
         run = JobRun(job, table=self._table, outside=self._outside, plan=plan)
         with self._lock:
             self._runs[job.name] = run

@@ -1,27 +1,22 @@
 """Puts the rooms of the training twin together."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
 
-from local.clock import TwinClock
-from local.journal import Journal
 from local.sagemaker.admission import Admission
-from local.sagemaker.capacity import Capacity
 from local.sagemaker.container import Outside
 from local.sagemaker.control import Control
-from local.sagemaker.hosts import Ports
 from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.loads import Loads
 from local.sagemaker.operations import Operations
 from local.sagemaker.pool_keeper import PoolKeeper
-from local.sagemaker.ports import EventSink, LogSink, MetricSink, ObjectStore
+from local.sagemaker.ports import EventSink
 from local.sagemaker.quotas import AccountQuotas
 from local.sagemaker.runs import Runs
 from local.sagemaker.table import JobTable
@@ -37,46 +32,19 @@ _MINUTE = timedelta(minutes=1)
 class SageMakerTwin:
     """``call`` is the API; what else is public, but ``resource_tags``, are the twin's own controls."""
 
-    def __init__(  # noqa: PLR0913  the composition root of this part
-        self,
-        *,
-        clock: TwinClock,
-        journal: Journal,
-        storage: ObjectStore,
-        logs: LogSink,
-        events: EventSink,
-        metrics: MetricSink,
-        region: str,
-        account_id: str,
-        work_dir: Path,
-        environment: Callable[[str], Mapping[str, str]],
-        seed: int,
-    ) -> None:
-        """``work_dir`` holds the folders of running jobs; ``environment`` says how a role reaches AWS."""
+    def __init__(self, outside: Outside, *, events: EventSink, account_id: str, seed: int) -> None:
+        clock, region = outside.clock, outside.region
         self._events = events
-        self._metrics = metrics
+        self._metrics = outside.metrics
         self._loads = Loads()
         self._table = JobTable(on_step=self._publish)
-        capacity = Capacity()
-        outside = Outside(
-            clock=clock,
-            journal=journal,
-            store=storage,
-            logs=logs,
-            metrics=metrics,
-            region=region,
-            work_dir=work_dir.resolve(),
-            ports=Ports(),
-            capacity=capacity,
-            environment=environment,
-        )
         self._runs = Runs(table=self._table, outside=outside, seed=seed)
         quotas = AccountQuotas(f"arn:aws:servicequotas:{region}:{account_id}:sagemaker/")
         self._operations = Operations(
             table=self._table,
             runs=self._runs,
             pools=PoolKeeper(table=self._table, clock=clock),
-            admission=Admission(store=storage, account_id=account_id, region=region),
+            admission=Admission(store=outside.store, account_id=account_id, region=region),
             quotas=quotas,
             clock=clock,
             arn_prefix=f"arn:aws:sagemaker:{region}:{account_id}:training-job/",
@@ -85,7 +53,7 @@ class SageMakerTwin:
         self.fail = control.fail
         self.gpu = control.gpu
         self.spot = control.spot
-        self.withhold_capacity = capacity.withhold
+        self.withhold_capacity = outside.capacity.withhold
         self.set_quota = quotas.set
         self.service_quotas = quotas.call
         self.training_jobs = control.training_jobs

@@ -14,9 +14,7 @@ from typing import Any
 from local.clock import TwinClock
 from local.journal import Journal
 from local.sagemaker import SageMakerTwin
-from local.sagemaker.capacity import Capacity
 from local.sagemaker.container import Outside
-from local.sagemaker.hosts import Ports
 from local.sagemaker.loads import Sample
 from local.sagemaker.ports import LogLine
 from local.wire import Principal
@@ -122,22 +120,10 @@ class World:
         self.journal_path = folder / "journal.jsonl"
         self.journal = Journal(self.journal_path, clock)
         self.work_dir = folder / "work"
-        self.twin = SageMakerTwin(
-            clock=clock,
-            journal=self.journal,
-            storage=self.store,
-            logs=self.logs,
-            events=self.events,
-            metrics=self.metrics,
-            region=REGION,
-            account_id=ACCOUNT,
-            work_dir=self.work_dir,
-            environment=lambda _: {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "AKIAJOB"},
-            seed=0,
-        )
+        self.twin = SageMakerTwin(self.outside(), events=self.events, account_id=ACCOUNT, seed=0)
 
     def outside(self) -> Outside:
-        """What a part of the twin that is tried by itself has around it."""
+        """What the twin has around it, or a part of it that is tried by itself."""
         return Outside(
             clock=self.clock,
             journal=self.journal,
@@ -146,9 +132,7 @@ class World:
             metrics=self.metrics,
             region=REGION,
             work_dir=self.work_dir,
-            ports=Ports(),
-            capacity=Capacity(),
-            environment=lambda _: {},
+            environment=lambda _: {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "AKIAJOB"},
         )
 
     def call(self, operation: str, **params: Any) -> dict[str, Any]:
