@@ -21,13 +21,13 @@ setup: .venv/.ready ## make .venv with everything in it
 	touch $@
 
 demo: setup ## four real training jobs queue, preempt, resume and finish on the local twin
-	$(BIN)/python -m local.demo
+	$(BIN)/python -m demos.main_job
 
 demo-client: setup .venv-v3/.ready ## one training by SDK v2, SDK v3 and boto3, each preempted once; three minutes
-	$(BIN)/python -m local.demo_client
+	$(BIN)/python -m demos.client
 
 demo-governance: setup ## rules, idle GPUs, failures, spot, jobs past the queue: two hours on a clock moved by hand
-	$(BIN)/python -m local.demo_governance
+	$(BIN)/python -m demos.governance
 
 SEED ?= 7
 KILL_AT ?= 7:TERM,13:KILL,19:TERM
@@ -83,7 +83,7 @@ test-wheel: setup ## the wheel in empty environments, away from here; a minute o
 	$(PYTEST) -m long tests/e2e/test_wheel.py
 
 deploy-check: setup .venv-ministack/.ready ## template.yaml deployed onto an emulator, the four jobs on it; no account, 3 minutes
-	$(BIN)/python -m local.deploy_check
+	$(BIN)/python -m demos.deploy_check
 
 .venv-ministack/.ready: requirements-ministack.lock
 	$(PYTHON) -m venv --clear .venv-ministack

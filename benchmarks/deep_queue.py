@@ -10,20 +10,14 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-from trainmaster import lifecycle, runtime
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore
-from trainmaster.jobs import (
-    Attempt,
-    Job,
-    JobSpec,
-    JobState,
-)
-from trainmaster.policy import PoolPolicy, parse_policy
-from trainmaster.ports import Change, Guard
-from trainmaster.shapes import (
-    Capacity,
-    Shape,
-)
+from trainmaster.core.jobs import run_time
+from trainmaster.core.jobs.instances import Capacity, Shape
+from trainmaster.core.jobs.model import Attempt, Job, JobSpec, JobState
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.policy import PoolPolicy, parse_policy
+from trainmaster.core.records import Guard
 
 from local.engine.calls import AwsCall
 from local.engine.moto_engine import MotoEngine
@@ -107,14 +101,14 @@ def _run(job: Job, store: DynamoJobStore, policy_version: int, *, now: datetime)
         number=0,
         training_job_name=job.name,
         shape=job.spec.shapes[0],
-        max_runtime=runtime.runtime_left(job)[0],
+        max_runtime=run_time.runtime_left(job)[0],
         claimed_at=now,
-        lease_until=now + lifecycle.LEASE,
+        lease_until=now + steps.LEASE,
     )
     guard = Guard(policy_version=policy_version, room=dict.fromkeys(job.vector, CAPACITY))
-    (claimed,) = store.commit([Change(before=job, after=lifecycle.claim(job, attempt))], at=now, guard=guard)
+    (claimed,) = store.commit([Change(before=job, after=steps.claim(job, attempt))], at=now, guard=guard)
     arn = f"arn:aws:sagemaker:us-east-1:111122223333:training-job/{job.name}"
-    recorded = lifecycle.recorded(claimed, training_job_arn=arn, now=now)
+    recorded = steps.recorded(claimed, training_job_arn=arn, now=now)
     store.commit([Change(before=claimed, after=recorded)], at=now)
 
 

@@ -18,14 +18,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from trainmaster.jobs import JobState
-from trainmaster.policy import PoolPolicy, Quota
-from trainmaster.scheduling.actions import Start
-from trainmaster.scheduling.candidates import HEADS, MAX_LANES
-from trainmaster.scheduling.passes import Scheduler
-from trainmaster.scheduling.planner import plan
-from trainmaster.scheduling.snapshot import Snapshot, WaitingJob
-from trainmaster.shapes import Capacity, Shape
+from trainmaster.core.jobs.instances import Capacity, Shape
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.planning.actions import Start
+from trainmaster.core.planning.candidates import HEADS, MAX_LANES
+from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
+from trainmaster.core.policy import PoolPolicy, Quota
+from trainmaster.services.scheduler.passes import Scheduler
 from trainmaster_client.report import Report
 
 from benchmarks.deep_queue import POOL, DeepQueue, ready_made

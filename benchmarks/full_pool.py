@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
 from trainmaster.ports import AlarmKeeper, Mailer, Notifier, TrainingApi
-from trainmaster.scheduling.passes import Scheduler
-from trainmaster.scheduling.reranking import Reranker
+from trainmaster.services.scheduler.passes import Scheduler
+from trainmaster.services.scheduler.reranking import Reranker
 
 from benchmarks.deep_queue import RETENTION_DAYS
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from trainmaster.errors import FieldError
-from trainmaster.strict_json import parse_object
+from trainmaster.core.errors import FieldError
+from trainmaster.core.request.strict_json import parse_object
 
 
 def body(**changes: Any) -> dict[str, Any]:

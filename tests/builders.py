@@ -3,22 +3,13 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from trainmaster import lifecycle, runtime
-from trainmaster.ends import Observation
-from trainmaster.jobs import (
-    Attempt,
-    Job,
-    JobSpec,
-    JobState,
-)
-from trainmaster.policy import Order, PoolPolicy, Preemption
-from trainmaster.scheduling.snapshot import RunningJob, Snapshot, WaitingJob
-from trainmaster.shapes import (
-    Capacity,
-    CapacityType,
-    Shape,
-    Vector,
-)
+from trainmaster.core.jobs import run_time
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Shape, Vector
+from trainmaster.core.jobs.model import Attempt, Job, JobSpec, JobState
+from trainmaster.core.jobs.observations import Observation
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob
+from trainmaster.core.policy import Order, PoolPolicy, Preemption
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 A = "ml.a.xlarge"
@@ -160,9 +151,9 @@ def claimed(one: Job, name: str | None = None, *, now: datetime = NOON, **fields
         "number": one.attempt,
         "training_job_arn": None,
         "shape": one.spec.shapes[0],
-        "max_runtime": runtime.runtime_left(one)[0],
+        "max_runtime": run_time.runtime_left(one)[0],
         "max_wait": one.spec.max_wait,
         "claimed_at": now,
-        "lease_until": now + lifecycle.LEASE,
+        "lease_until": now + steps.LEASE,
     }
-    return lifecycle.claim(one, attempt(name or one.name, **values | fields))
+    return steps.claim(one, attempt(name or one.name, **values | fields))

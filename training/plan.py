@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from enum import IntEnum
 
-from trainmaster import memory_plan, training_runs
+from trainmaster.core.memory import memory_plan, training_runs
 
 from training.config import TrainConfig
 from training.errors import ConfigError

@@ -3,8 +3,8 @@
 from collections import Counter
 from datetime import datetime
 
-from trainmaster.scheduling.estimate import MOST_AHEAD, Question, estimate
-from trainmaster.shapes import lane_text
+from trainmaster.core.forecast.start_estimate import MOST_AHEAD, Question, estimate
+from trainmaster.core.jobs.instances import lane_text
 
 from benchmarks.replay.pool_table import PoolTable
 

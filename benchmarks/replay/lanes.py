@@ -3,8 +3,8 @@
 from bisect import bisect_left, insort
 from itertools import chain
 
-from trainmaster.scheduling.candidates import HEADS
-from trainmaster.scheduling.snapshot import WaitingJob
+from trainmaster.core.planning.candidates import HEADS
+from trainmaster.core.planning.snapshot import WaitingJob
 
 LaneKey = tuple[str, str]
 """Team, and what its jobs ask for."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from trainmaster.policy import Policy, parse_policy
+from trainmaster.core.policy import Policy, parse_policy
 
 from benchmarks.replay.jobs import POOLS, Klass
 

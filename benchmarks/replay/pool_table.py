@@ -6,24 +6,15 @@ It is told when a job is submitted, trains, saves or ends, never how long it is 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from trainmaster.jobs import (
-    JobSpec,
-    JobState,
-)
-from trainmaster.lifecycle import LEASE
-from trainmaster.policy import PoolPolicy
-from trainmaster.runtime import END_SLACK, LEAST_RUNTIME
-from trainmaster.scheduling.actions import Charge
-from trainmaster.scheduling.ordering import score_of
-from trainmaster.scheduling.run_times import Run, RunTimes
-from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob, WarmPool
-from trainmaster.shapes import (
-    Capacity,
-    Choice,
-    Shape,
-    Vector,
-    lane_text,
-)
+from trainmaster.core.forecast.run_times import Run, RunTimes
+from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, lane_text
+from trainmaster.core.jobs.model import JobSpec, JobState
+from trainmaster.core.jobs.run_time import END_SLACK, LEAST_RUNTIME
+from trainmaster.core.lifecycle.steps import LEASE
+from trainmaster.core.planning.actions import Charge
+from trainmaster.core.planning.ordering import score_of
+from trainmaster.core.planning.snapshot import Hold, RunningJob, Snapshot, WaitingJob, WarmPool
+from trainmaster.core.policy import PoolPolicy
 
 from benchmarks.replay.jobs import TraceJob
 from benchmarks.replay.lanes import LaneKey, Lanes

@@ -5,9 +5,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import assert_never
 
-from trainmaster.policy import PoolPolicy
-from trainmaster.scheduling import planner
-from trainmaster.scheduling.actions import (
+from trainmaster.core.planning import planner
+from trainmaster.core.planning.actions import (
     Action,
     DropHold,
     KeepWarm,
@@ -22,7 +21,8 @@ from trainmaster.scheduling.actions import (
     WarnOfBudget,
     WatchGpus,
 )
-from trainmaster.scheduling.snapshot import Hold, WarmPool
+from trainmaster.core.planning.snapshot import Hold, WarmPool
+from trainmaster.core.policy import PoolPolicy
 
 from benchmarks.replay.pool_table import PoolTable, instant
 from benchmarks.replay.site import Attempt, Site, Task

@@ -8,7 +8,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from trainmaster.adapters import emf
 from trainmaster.bootstrap import wiring
-from trainmaster.metrics import SERVER_ERRORS, Sample
+from trainmaster.core.monitoring.metrics import SERVER_ERRORS, Sample
 
 logger = Logger()
 

@@ -5,7 +5,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from trainmaster.bootstrap import wiring
-from trainmaster.idle_alarms import watched_in
+from trainmaster.services.alarm_events import watched_in
 
 logger = Logger()
 

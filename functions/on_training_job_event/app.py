@@ -5,7 +5,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from trainmaster.bootstrap import wiring
-from trainmaster.requests import TAG_STACK
+from trainmaster.core.request.request import TAG_STACK
 
 logger = Logger()
 

@@ -5,12 +5,12 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from trainmaster import measuring
 from trainmaster.adapters import emf
-from trainmaster.adapters.doorbell import pool_of
+from trainmaster.adapters.wake_ups import pool_of
 from trainmaster.bootstrap import wiring
-from trainmaster.scheduling.actions import subject
-from trainmaster.scheduling.passes import LONGEST, Scheduler
+from trainmaster.core.planning.actions import subject
+from trainmaster.services import pass_metrics
+from trainmaster.services.scheduler.passes import LONGEST, Scheduler
 
 logger = Logger()
 
@@ -47,7 +47,7 @@ def _run(scheduler: Scheduler, pool: str) -> bool:
         logger.info("postponed", pool=pool, reason=str(error), cause=str(error.__cause__ or ""))
     for failure in summary.failures:
         logger.error("failed", pool=pool, exc_info=failure)
-    samples = measuring.of_pass(pool, summary, now=scheduler.clock())
+    samples = pass_metrics.of_pass(pool, summary, now=scheduler.clock())
     emf.write(samples, stack=scheduler.stack)
     logger.info("pass over", pool=pool, looks=summary.looks, postponed=len(summary.postponed))
     return not summary.failures

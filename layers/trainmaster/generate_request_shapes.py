@@ -1,4 +1,4 @@
-"""Write trainmaster/request_shapes.py from the CreateTrainingJob model of the installed botocore.
+"""Write request_shapes.py from the CreateTrainingJob model of the installed botocore.
 
 Run it after a change of the pinned botocore: ``python layers/trainmaster/generate_request_shapes.py``.
 It stops at a pattern it cannot translate, so a new kind of pattern is looked at by a person.
@@ -14,7 +14,7 @@ import botocore
 import botocore.session
 from botocore.model import ListShape, MapShape, Shape, StructureShape
 
-TARGET = Path(__file__).parent / "trainmaster" / "request_shapes.py"
+TARGET = Path(__file__).parent / "trainmaster/core/request/request_shapes.py"
 ROOT = "CreateTrainingJobRequest"
 
 # The enums of instance types lag behind AWS: the policy says which types there are. Any case passes, so that

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from trainmaster.accelerators import gpus
+from trainmaster.core.memory.accelerators import gpus
 
 from local.clock import TwinClock
 from local.sagemaker.hosts import hosts_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from trainmaster.accelerators import gpus
+from trainmaster.core.memory.accelerators import gpus
 
 from local.sagemaker.hosts import hosts_of
 from local.sagemaker.jobs import TrainingJob

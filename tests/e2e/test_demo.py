@@ -15,7 +15,7 @@ pytestmark = pytest.mark.long
 @pytest.fixture(scope="module")
 def report(tmp_path_factory) -> dict[str, Any]:
     path = tmp_path_factory.mktemp("demo") / "demo.json"
-    command = [sys.executable, "-m", "local.demo", "--json", str(path)]
+    command = [sys.executable, "-m", "demos.main_job", "--json", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_SECONDS, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     found: dict[str, Any] = json.loads(path.read_text())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from local.deploy_check.ministack import PROGRAM
+from demos.deploy_check.ministack import PROGRAM
 
 ROOT = Path(__file__).parents[2]
 MINUTES = 10
@@ -23,7 +23,7 @@ pytestmark = [
 
 def test_the_template_deploys_runs_the_four_jobs_and_leaves_no_process(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "local.deploy_check", "--json", str(tmp_path / "deploy.json")],
+        [sys.executable, "-m", "demos.deploy_check", "--json", str(tmp_path / "deploy.json")],
         cwd=ROOT,
         env=os.environ | {"TMPDIR": str(tmp_path)},
         capture_output=True,

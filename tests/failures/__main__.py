@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainmaster.failure_classes import Diagnosis, FailureClass
-from trainmaster.policy.governing import Recovery
-from trainmaster.recovery import diagnose
+from trainmaster.core.diagnosis import diagnose
+from trainmaster.core.jobs.failures import Diagnosis, FailureClass
+from trainmaster.core.policy.governing import Recovery
 from trainmaster_client.report import Report
 
 from tests.failures.messages import OWN, BadMessageError, Message, read_messages

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainmaster.failure_classes import FailureClass
-from trainmaster.recovery import Traces
+from trainmaster.core.diagnosis import Traces
+from trainmaster.core.jobs.failures import FailureClass
 
 OWN = Path(__file__).with_name("messages.jsonl")
 

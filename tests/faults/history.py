@@ -4,11 +4,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from trainmaster.jobs import (
-    Job,
-    JobState,
-)
-from trainmaster.shapes import Vector
+from trainmaster.core.jobs.instances import Vector
+from trainmaster.core.jobs.model import Job, JobState
 
 from tests.builders import A, B, minutes
 from tests.integration.cloud import AnswerLost

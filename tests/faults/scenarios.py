@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from trainmaster.shapes import Vector
+from trainmaster.core.jobs.instances import Vector
 
 from tests.builders import A, B, minutes, of
 from tests.faults.alarming import alarms, goes, gpu_hosts, gpu_policy, hears_of, idle_alarm

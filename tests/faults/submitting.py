@@ -4,12 +4,12 @@ import json
 from typing import Any
 
 import pytest
-from trainmaster.errors import InvalidRequestError, TrainmasterError
-from trainmaster.policy import PoolPolicy, parse_policy
-from trainmaster.requests import read_request
-from trainmaster.strict_json import parse_object
-from trainmaster.submission import Submission, judge
-from trainmaster.validation import require_valid
+from trainmaster.core.errors import InvalidRequestError, TrainmasterError
+from trainmaster.core.policy import PoolPolicy, parse_policy
+from trainmaster.core.request.request import read_request
+from trainmaster.core.request.strict_json import parse_object
+from trainmaster.core.request.validation import require_valid
+from trainmaster.core.submission.admission import Submission, judge
 
 from tests.bodies import fields
 

@@ -4,8 +4,8 @@ import json
 from datetime import timedelta
 
 import pytest
-from trainmaster import alarms as alarm_names
-from trainmaster.jobs import JobState
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.monitoring import alarms as alarm_names
 
 from tests.builders import NOON, minutes
 from tests.faults.alarming import (

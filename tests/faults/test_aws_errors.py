@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from trainmaster.jobs import JobState
+from trainmaster.core.jobs.model import JobState
 
 from tests.faults.scenes import code_of, ends
 from tests.integration.cloud import AnswerLost

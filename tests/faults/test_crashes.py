@@ -1,7 +1,7 @@
 """Group A: each handler dies before and after each of its AWS calls; retries and repair make it good."""
 
 import pytest
-from trainmaster.jobs import JobState
+from trainmaster.core.jobs.model import JobState
 
 from tests.builders import minutes
 from tests.faults.alarming import alarms, gpu_policy, idle_alarm

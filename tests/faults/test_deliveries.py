@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from trainmaster.errors import UnavailableError
+from trainmaster.core.errors import UnavailableError
 
 from tests.builders import minutes
 from tests.faults.scenes import ends

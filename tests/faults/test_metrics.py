@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from trainmaster.adapters import emf
-from trainmaster.metrics import METRICS, NAMESPACE, STACK, Sample
+from trainmaster.core.monitoring.metrics import METRICS, NAMESPACE, STACK, Sample
 
 from tests.builders import minutes
 from tests.faults.scenes import ends
 from tests.integration.cloud import OUTAGE
 from tests.integration.world import World
-from tests.unit.notices.examples import EXAMPLES
+from tests.unit.core.outbox.examples import EXAMPLES
 
 
 @dataclass(frozen=True, slots=True)

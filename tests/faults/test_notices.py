@@ -1,16 +1,16 @@
 """What is told while events come twice, processes die and nobody listens."""
 
 import pytest
-from trainmaster import lifecycle
-from trainmaster.notices.messages import event_detail
-from trainmaster.ports import Change
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.outbox.render import event_detail
 
 from tests.builders import A, minutes
 from tests.faults.conftest import NewWorld
 from tests.faults.scenes import ends, trains
 from tests.integration.cloud import THROTTLED, Unreachable
 from tests.integration.world import Crash, World
-from tests.unit.notices.examples import EXAMPLES
+from tests.unit.core.outbox.examples import EXAMPLES
 
 BUDGET = {
     "pools": [{"name": "main", "capacity": {"ml.a.xlarge": 2}}],
@@ -113,10 +113,10 @@ def test_a_spot_job_that_waited_too_long_is_told_to_have_moved(new_world: NewWor
 def test_an_idle_job_is_told_twice_before_and_after_it_is_stopped(busy: World) -> None:
     trains(busy, "job1")
     job = busy.job("job1")
-    warned = lifecycle.idle(job, since=busy.now, stop_due=busy.now + minutes(10))
+    warned = steps.idle(job, since=busy.now, stop_due=busy.now + minutes(10))
     (job,) = busy.wiring.store.commit([Change(before=job, after=warned)], at=busy.now)
     busy.now += minutes(11)
-    stopped = lifecycle.stopped_for_idle(job, now=busy.now)
+    stopped = steps.stopped_for_idle(job, now=busy.now)
     busy.wiring.store.commit([Change(before=job, after=stopped)], at=busy.now)
     busy.ring()
     ends(busy, "job1", "Stopped")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from trainmaster.bootstrap import QUICK
-from trainmaster.errors import TrainmasterError
+from trainmaster.core.errors import TrainmasterError
 
 from tests.builders import A, minutes
 from tests.faults.scenes import code_of, ends, trains

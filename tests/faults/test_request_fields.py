@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from trainmaster.errors import PolicyViolationError
-from trainmaster.policy import parse_policy
-from trainmaster.requests import attempt_name, read_request
-from trainmaster.shapes import Capacity
-from trainmaster.submission import Submission, judge
-from trainmaster.user_options import UserOptions
-from trainmaster.validation import require_valid
+from trainmaster.core.errors import PolicyViolationError
+from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.policy import parse_policy
+from trainmaster.core.request.options import UserOptions
+from trainmaster.core.request.request import attempt_name, read_request
+from trainmaster.core.request.validation import require_valid
+from trainmaster.core.submission.admission import Submission, judge
 
 from tests.bodies import body, fields, resources, sent, spot, tag_list, tags
 from tests.faults.submitting import refusal, refused_fields, submit

@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from trainmaster.errors import PayloadTooLargeError
-from trainmaster.requests import canonical
-from trainmaster.strict_json import MAX_BODY_BYTES
-from trainmaster.validation import require_valid
+from trainmaster.core.errors import PayloadTooLargeError
+from trainmaster.core.request.request import canonical
+from trainmaster.core.request.strict_json import MAX_BODY_BYTES
+from trainmaster.core.request.validation import require_valid
 
 from tests.bodies import body, fields, resources, sent, tags
 from tests.faults.submitting import refusal, refused_fields, submit

@@ -5,12 +5,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from trainmaster.errors import InvalidRequestError, PolicyViolationError
-from trainmaster.jobs import JobState
-from trainmaster.policy import parse_policy
-from trainmaster.requests import read_request
-from trainmaster.submission import Submission, judge
-from trainmaster.validation import require_valid
+from trainmaster.core.errors import InvalidRequestError, PolicyViolationError
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.policy import parse_policy
+from trainmaster.core.request.request import read_request
+from trainmaster.core.request.validation import require_valid
+from trainmaster.core.submission.admission import Submission, judge
 
 from tests.bodies import body, resources, sent
 from tests.builders import A

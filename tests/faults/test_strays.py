@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from trainmaster.errors import UnavailableError
-from trainmaster.jobs import Job
+from trainmaster.core.errors import UnavailableError
+from trainmaster.core.jobs.model import Job
 
 from tests.builders import A, B, minutes, of
 from tests.faults.conftest import NewWorld

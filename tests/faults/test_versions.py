@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from trainmaster.errands import Errand, ErrandKind
-from trainmaster.policy import STRAYS
+from trainmaster.core.outbox.messages import Errand, ErrandKind
+from trainmaster.core.policy import STRAYS
 
 from tests.integration.messages import request
 from tests.integration.world import World

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from trainmaster.api.visit import Answer
-from trainmaster.errors import (
+from trainmaster.api.request_context import Answer
+from trainmaster.core.errors import (
     AccountLimitError,
     OutcomeUnknownError,
     ServerFaultError,
@@ -15,7 +15,7 @@ from trainmaster.errors import (
     UnavailableError,
     UnclassifiedTrainingError,
 )
-from trainmaster.jobs import JobState
+from trainmaster.core.jobs.model import JobState
 
 from tests.bodies import body
 from tests.builders import A, B, minutes

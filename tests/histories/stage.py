@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainmaster.errors import OutcomeUnknownError, UnavailableError
+from trainmaster.core.errors import OutcomeUnknownError, UnavailableError
 
 MOST_CALLS = 3000
 """A process that makes more does not end by itself."""

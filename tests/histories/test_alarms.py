@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from trainmaster.alarms import AlarmState, Watched, alarms_of, wanted_of, watched_by
-from trainmaster.errors import AlarmQuotaError, UnavailableError
-from trainmaster.jobs import Job, JobState
-from trainmaster.policy import STRAYS, parse_policy
+from trainmaster.core.errors import AlarmQuotaError, UnavailableError
+from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.monitoring.alarms import AlarmState, Watched, alarms_of, wanted_of, watched_by
+from trainmaster.core.policy import STRAYS, parse_policy
 
 from tests.builders import minutes
 from tests.histories.history import History

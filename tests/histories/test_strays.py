@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from trainmaster.governance.violations import Outcome, ViolationRecord
-from trainmaster.jobs import JobState
-from trainmaster.policy import STRAYS
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.policy import STRAYS
+from trainmaster.core.rules.violation import Outcome, ViolationRecord
 
 from tests.bodies import body
 from tests.builders import A, minutes

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from trainmaster.errors import AccountLimitError, TrainingRefusedError, UnavailableError
+from trainmaster.core.errors import AccountLimitError, TrainingRefusedError, UnavailableError
 
 from tests.bodies import resources
 from tests.builders import A, minutes, of

@@ -5,18 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from trainmaster.jobs import (
-    TRANSITIONS,
-    Job,
-    JobState,
-)
-from trainmaster.policy import STRAYS, parse_policy
-from trainmaster.ports import Change, Guard
-from trainmaster.scheduling.capacity import pool_vector
-from trainmaster.shapes import (
-    Capacity,
-    Vector,
-)
+from trainmaster.core.jobs.instances import Capacity, Vector
+from trainmaster.core.jobs.model import TRANSITIONS, Job, JobState
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.capacity import pool_vector
+from trainmaster.core.policy import STRAYS, parse_policy
+from trainmaster.core.records import Guard
 
 from tests.memory.sagemaker import MemorySageMaker
 from tests.memory.store import MemoryJobStore

@@ -6,25 +6,25 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from trainmaster.alarm_sweep import AlarmSweep
-from trainmaster.alarms import Watched
-from trainmaster.api.patching import patch_job
-from trainmaster.api.single import cancel_job
-from trainmaster.api.submitting import add_job
-from trainmaster.api.visit import Answer, Call, Outside, Visit, enter
-from trainmaster.checkpoint_looks import CheckpointLooks
-from trainmaster.errors import TrainmasterError
-from trainmaster.idle_alarms import IdleWatch
-from trainmaster.jobs import Job
-from trainmaster.judging import Judge
-from trainmaster.observer import Observer
-from trainmaster.policy import PoolPolicy, parse_policy
+from trainmaster.api.add_job import add_job
+from trainmaster.api.jobs import cancel_job
+from trainmaster.api.patches import patch_job
+from trainmaster.api.request_context import Answer, Call, Outside, Visit, enter
+from trainmaster.core.errors import TrainmasterError
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.monitoring.alarms import Watched
+from trainmaster.core.policy import PoolPolicy, parse_policy
 from trainmaster.ports import LogReader
-from trainmaster.reconciler import Reconciler
-from trainmaster.scheduling.passes import LONGEST, Scheduler
-from trainmaster.scheduling.reranking import Reranker
-from trainmaster.strays import Strays
-from trainmaster.sweeping import Sweep
+from trainmaster.services.alarm_events import IdleWatch
+from trainmaster.services.alarm_sweep import AlarmSweep
+from trainmaster.services.checkpoint_looks import CheckpointLooks
+from trainmaster.services.judge import Judge
+from trainmaster.services.observer import Observer
+from trainmaster.services.reconciler import Reconciler
+from trainmaster.services.scheduler.passes import LONGEST, Scheduler
+from trainmaster.services.scheduler.reranking import Reranker
+from trainmaster.services.unmanaged_jobs import Strays
+from trainmaster.services.unmanaged_sweep import Sweep
 
 from tests.builders import NOON
 from tests.histories.stage import Stage

@@ -5,17 +5,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from trainmaster.bootstrap import Wiring
-from trainmaster.jobs import Job
-from trainmaster.ledger import Cause
-from trainmaster.policy import parse_policy
-from trainmaster.ports import PoolState
-from trainmaster.scheduling.capacity import pool_vector
-from trainmaster.scheduling.snapshot import total
-from trainmaster.shapes import (
-    Capacity,
-    Vector,
-    fits,
-)
+from trainmaster.core.costs.ledger import Cause
+from trainmaster.core.jobs.instances import Capacity, Vector, fits
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.planning.capacity import pool_vector
+from trainmaster.core.planning.snapshot import total
+from trainmaster.core.policy import parse_policy
+from trainmaster.core.records import PoolState
 
 from tests.integration.sagemaker_stub import SageMakerStub
 

@@ -14,12 +14,9 @@ from uuid import uuid4
 
 from botocore.awsrequest import AWSPreparedRequest
 from trainmaster.bootstrap import Wiring
-from trainmaster.jobs import Job
+from trainmaster.core.jobs.instances import Capacity, Vector
+from trainmaster.core.jobs.model import Job
 from trainmaster.settings import Settings
-from trainmaster.shapes import (
-    Capacity,
-    Vector,
-)
 
 from local.cloudwatch.alarms import Alarm
 from local.engine.client import received

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from trainmaster.alarms import Alarm, AlarmReading, AlarmState
-from trainmaster.errors import UnavailableError
-from trainmaster.ports import Newest
+from trainmaster.core.errors import UnavailableError
+from trainmaster.core.jobs.observations import Newest
+from trainmaster.core.monitoring.alarms import Alarm, AlarmReading, AlarmState
 
 
 @dataclass(slots=True)

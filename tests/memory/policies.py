@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from trainmaster.errors import LostRaceError
-from trainmaster.policy import STRAYS
-from trainmaster.ports import Closing, StoredPolicy
+from trainmaster.core.errors import LostRaceError
+from trainmaster.core.policy import STRAYS
+from trainmaster.core.records import Closing, StoredPolicy
 
 from tests.memory.tables import Tables
 

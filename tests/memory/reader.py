@@ -6,29 +6,25 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from trainmaster.governance.violations import ViolationRecord
-from trainmaster.jobs import (
-    Attempt,
-    Job,
-    JobState,
-    epoch_ms,
+from trainmaster.core.costs.ledger import (
+    Cause,
+    MonthAccount,
+    PreemptionEntry,
+    UsageLine,
+    budget_cents,
+    month_of,
 )
-from trainmaster.ledger import Cause, MonthAccount, PreemptionEntry, UsageLine, budget_cents, month_of
-from trainmaster.policy import Policy, PoolPolicy
-from trainmaster.ports import Alias, HistoryLine, PoolState, TeamState
-from trainmaster.pricing import PriceTable
-from trainmaster.scheduling.candidates import HEADS
-from trainmaster.scheduling.entries import running_entry, waiting_entry
-from trainmaster.scheduling.run_times import RunTimes
-from trainmaster.scheduling.snapshot import (
-    BudgetState,
-    RunningJob,
-    Snapshot,
-    WaitingJob,
-    total,
-)
-from trainmaster.shapes import Capacity
-from trainmaster.spot_record import SpotDay
+from trainmaster.core.costs.pricing import PriceTable
+from trainmaster.core.costs.spot_record import SpotDay
+from trainmaster.core.forecast.run_times import RunTimes
+from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.jobs.model import Attempt, Job, JobState, epoch_ms
+from trainmaster.core.planning.candidates import HEADS
+from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
+from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob, total
+from trainmaster.core.policy import Policy, PoolPolicy
+from trainmaster.core.records import Alias, HistoryLine, PoolState, TeamState
+from trainmaster.core.rules.violation import ViolationRecord
 
 from tests.memory.tables import Month, Tables, Usage, lane_of
 

@@ -6,17 +6,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from trainmaster.ends import (
-    TERMINAL_STATUSES,
-    Observation,
-    Stretch,
-)
-from trainmaster.errors import NameTakenError, OutcomeUnknownError, StopDeniedError, UnavailableError
-from trainmaster.ports import Described, Listed
-from trainmaster.shapes import (
-    Capacity,
-    CapacityType,
-)
+from trainmaster.core.errors import NameTakenError, OutcomeUnknownError, StopDeniedError, UnavailableError
+from trainmaster.core.jobs.instances import Capacity, CapacityType
+from trainmaster.core.jobs.observations import Described, Listed, Observation, Stretch
+from trainmaster.core.lifecycle.ends import TERMINAL_STATUSES
 
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/"
 

@@ -4,26 +4,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from trainmaster.errands import Errand
-from trainmaster.errors import LostRaceError, TeamLimit, TeamLimitError
-from trainmaster.governance.violations import ViolationRecord
-from trainmaster.jobs import (
-    Attempt,
-    Job,
-    JobState,
-)
-from trainmaster.ledger import PreemptionEntry, month_of
-from trainmaster.notices import errands_of
-from trainmaster.policy import STRAYS
-from trainmaster.ports import Admission, Adoption, Alias, Change, Guard, HistoryLine
-from trainmaster.scheduling.run_times import Run, RunTimes
-from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
-from trainmaster.shapes import (
-    Capacity,
-    CapacityType,
-    Vector,
-)
-from trainmaster.spot_record import SpotDay
+from trainmaster.core.costs.ledger import PreemptionEntry, month_of
+from trainmaster.core.costs.spot_record import SpotDay
+from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError
+from trainmaster.core.forecast.run_times import Run, RunTimes
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
+from trainmaster.core.jobs.model import Attempt, Job, JobState
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.outbox import errands_of
+from trainmaster.core.outbox.messages import Errand
+from trainmaster.core.planning.snapshot import AccountLimit, Hold, WarmPool
+from trainmaster.core.policy import STRAYS
+from trainmaster.core.records import Admission, Adoption, Alias, Guard, HistoryLine
+from trainmaster.core.rules.violation import ViolationRecord
 
 from tests.memory.tables import Month, PoolRows, Tables, Usage, lane_of
 

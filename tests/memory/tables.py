@@ -5,18 +5,15 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from trainmaster.adapters.dynamodb.layout import lane
-from trainmaster.errands import Errand
-from trainmaster.governance.violations import ViolationRecord
-from trainmaster.jobs import (
-    Attempt,
-    Job,
-)
-from trainmaster.ledger import PreemptionEntry
-from trainmaster.ports import Alias, Closing, HistoryLine, StoredPolicy
-from trainmaster.scheduling.run_times import RunTimes
-from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
-from trainmaster.shapes import Capacity
-from trainmaster.spot_record import SpotDay
+from trainmaster.core.costs.ledger import PreemptionEntry
+from trainmaster.core.costs.spot_record import SpotDay
+from trainmaster.core.forecast.run_times import RunTimes
+from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.jobs.model import Attempt, Job
+from trainmaster.core.outbox.messages import Errand
+from trainmaster.core.planning.snapshot import AccountLimit, Hold, WarmPool
+from trainmaster.core.records import Alias, Closing, HistoryLine, StoredPolicy
+from trainmaster.core.rules.violation import ViolationRecord
 
 NO_POLICY = StoredPolicy(revision=0, version=0, paused=False, document={})
 

@@ -6,14 +6,9 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from trainmaster import lifecycle
-from trainmaster.jobs import (
-    TRANSITIONS,
-    Job,
-    JobState,
-    Reason,
-)
-from trainmaster.ports import Change
+from trainmaster.core.jobs.model import TRANSITIONS, Job, JobState, Reason
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle.change import Change
 
 from tests.builders import NOON
 from tests.model.plane import ModelStore, Moving, Plane, Rows, State, Training
@@ -242,9 +237,9 @@ class Explorer:
             yield "job2 is submitted", arrived, False
         for job in self._jobs(state):
             if job.state is S.HELD:
-                yield f"release {job.name}", self._written(state, job, lifecycle.released(job)), False
+                yield f"release {job.name}", self._written(state, job, steps.released(job)), False
             elif job.is_waiting and self._left(state, "holds"):
-                held = self._written(state, job, lifecycle.held(job, HELD))
+                held = self._written(state, job, steps.held(job, HELD))
                 yield f"hold {job.name}", self._spent(held, "holds"), True
 
     # ---- small parts

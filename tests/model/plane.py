@@ -6,30 +6,27 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from trainmaster.api.single import cancel_job
-from trainmaster.api.visit import Call, Outside, enter
-from trainmaster.errors import (
+from trainmaster.api.jobs import cancel_job
+from trainmaster.api.request_context import Call, Outside, enter
+from trainmaster.core.errors import (
     AccountLimitError,
     JobConflictError,
     OutcomeUnknownError,
     TrainmasterError,
     UnavailableError,
 )
-from trainmaster.jobs import (
-    Attempt,
-    Job,
-    JobState,
-)
-from trainmaster.judging import Judge
-from trainmaster.observer import Observer
-from trainmaster.policy import parse_policy
-from trainmaster.ports import Alias, Change, Guard, StoredPolicy
-from trainmaster.requests import attempt_name, canonical, read_request
-from trainmaster.scheduling.passes import Scheduler
-from trainmaster.scheduling.reranking import Reranker
-from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
-from trainmaster.shapes import Capacity
-from trainmaster.submission import Submission, new_job
+from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.jobs.model import Attempt, Job, JobState
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.snapshot import AccountLimit, Hold, WarmPool
+from trainmaster.core.policy import parse_policy
+from trainmaster.core.records import Alias, Guard, StoredPolicy
+from trainmaster.core.request.request import attempt_name, canonical, read_request
+from trainmaster.core.submission.admission import Submission, new_job
+from trainmaster.services.judge import Judge
+from trainmaster.services.observer import Observer
+from trainmaster.services.scheduler.passes import Scheduler
+from trainmaster.services.scheduler.reranking import Reranker
 
 from tests.bodies import resources, tag_list
 from tests.builders import NOON, A

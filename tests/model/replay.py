@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainmaster.errors import TrainmasterError
-from trainmaster.ports import Change
+from trainmaster.core.errors import TrainmasterError
+from trainmaster.core.lifecycle.change import Change
 
 READS = frozenset(
     {

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from trainmaster.jobs import JobState
-from trainmaster.policy import PoolPolicy
-from trainmaster.scheduling.actions import (
+from trainmaster.core.jobs.instances import Capacity, Vector
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.planning.actions import (
     Action,
     DropHold,
     KeepWarm,
@@ -19,11 +19,8 @@ from trainmaster.scheduling.actions import (
     WarnOfBudget,
     WatchGpus,
 )
-from trainmaster.scheduling.snapshot import Hold, RunningJob, Snapshot, WaitingJob, WarmPool, total
-from trainmaster.shapes import (
-    Capacity,
-    Vector,
-)
+from trainmaster.core.planning.snapshot import Hold, RunningJob, Snapshot, WaitingJob, WarmPool, total
+from trainmaster.core.policy import PoolPolicy
 
 LEASE = timedelta(seconds=300)
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from trainmaster.jobs import JobState
-from trainmaster.ledger import MonthAccount
-from trainmaster.policy import AtLimit, Order, PoolPolicy, Preemption, Quota, WarmPool
-from trainmaster.pricing import PriceTable
-from trainmaster.scheduling.snapshot import (
+from trainmaster.core.costs.ledger import MonthAccount
+from trainmaster.core.costs.pricing import PriceTable
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.planning.snapshot import (
     AccountLimit,
     BudgetState,
     Hold,
@@ -21,14 +21,8 @@ from trainmaster.scheduling.snapshot import (
     WaitingJob,
     total,
 )
-from trainmaster.scheduling.snapshot import WarmPool as KeptPool
-from trainmaster.shapes import (
-    Capacity,
-    CapacityType,
-    Choice,
-    Shape,
-    Vector,
-)
+from trainmaster.core.planning.snapshot import WarmPool as KeptPool
+from trainmaster.core.policy import AtLimit, Order, PoolPolicy, Preemption, Quota, WarmPool
 
 from tests.builders import NOON, A, B, minutes, of, running, waiting
 

@@ -8,14 +8,16 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trainmaster import ending, lifecycle, runtime
-from trainmaster.ends import Observation, Stretch, end_of
-from trainmaster.failure_classes import FailureClass
-from trainmaster.jobs import Attempt, Job, JobState, Reason
-from trainmaster.judging import Judge
-from trainmaster.policy import Policy, parse_policy
-from trainmaster.ports import Change
-from trainmaster.runtime import may_requeue, most_retries
+from trainmaster.core.jobs import run_time
+from trainmaster.core.jobs.failures import FailureClass
+from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.observations import Observation, Stretch
+from trainmaster.core.lifecycle import ending, steps
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.ends import end_of
+from trainmaster.core.lifecycle.retries import may_requeue, most_retries
+from trainmaster.core.policy import Policy, parse_policy
+from trainmaster.services.judge import Judge
 
 from tests.builders import NOON, A, attempt, job, minutes, of, waiting
 from tests.memory.edges import MemoryLogs
@@ -113,8 +115,8 @@ class Life:
         """Claimed, started, in training, interrupted, asked to stop, over."""
         one = self.job
         self.now = max(self.now, one.not_before or self.now)
-        claimed = lifecycle.claim(lifecycle.unparked(one), self._claim(one))
-        running = lifecycle.recorded(claimed, training_job_arn="arn:x", now=self.now)
+        claimed = steps.claim(steps.unparked(one), self._claim(one))
+        running = steps.recorded(claimed, training_job_arn="arn:x", now=self.now)
         began = self.now + minutes(5)
         self.now = began + minutes(fate.trains)
         is_spot = running.live is not None and running.live.max_wait is not None
@@ -127,7 +129,7 @@ class Life:
             stretches=(Stretch(since=began, until=self.now),),
             interruptions=fate.interruptions if is_spot else 0,
         )
-        running = self.judge.progress(lifecycle.progressed(running, news, now=self.now), news, now=self.now)
+        running = self.judge.progress(steps.progressed(running, news, now=self.now), news, now=self.now)
         self._over(self._asked(running, fate), news, fate)
 
     def _claim(self, one: Job) -> Attempt:
@@ -137,10 +139,10 @@ class Life:
             number=one.attempt,
             training_job_arn=None,
             shape=shape,
-            max_runtime=runtime.runtime_left(one)[0],
+            max_runtime=run_time.runtime_left(one)[0],
             max_wait=one.max_wait,
             claimed_at=self.now,
-            lease_until=self.now + lifecycle.LEASE,
+            lease_until=self.now + steps.LEASE,
         )
 
     def _asked(self, running: Job, fate: Fate) -> Job:
@@ -149,14 +151,14 @@ class Life:
         if running.state is not S.RUNNING:
             return running
         if fate.end == "preempted" and running.preemptions < pool.preemption.max_per_job:
-            return lifecycle.preempted_for(running, waiting("urgent"))
+            return steps.preempted_for(running, waiting("urgent"))
         if fate.end == "cancelled":
-            return lifecycle.cancelled(running, reason=STOPPED, now=self.now)
+            return steps.cancelled(running, reason=STOPPED, now=self.now)
         if fate.end == "idle":
-            idle = lifecycle.idle(running, since=self.now - minutes(1))
+            idle = steps.idle(running, since=self.now - minutes(1))
             if may_requeue(running, self.policy.governing.recovery):
-                return lifecycle.requeued_for_idle(idle, self.now)
-            return lifecycle.stopped_for_idle(idle, self.now)
+                return steps.requeued_for_idle(idle, self.now)
+            return steps.stopped_for_idle(idle, self.now)
         return running
 
     def _over(self, one: Job, news: Observation, fate: Fate) -> None:

@@ -7,25 +7,12 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster.jobs import JobState
-from trainmaster.policy import AtLimit
-from trainmaster.scheduling.actions import (
-    KeepWarm,
-    Plan,
-    Preempt,
-    ReleaseWarm,
-    SettleWarm,
-    Start,
-)
-from trainmaster.scheduling.planner import plan
-from trainmaster.scheduling.snapshot import RunningJob, Snapshot, WaitingJob, total
-from trainmaster.shapes import (
-    Capacity,
-    CapacityType,
-    Choice,
-    Vector,
-    fits,
-)
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Vector, fits
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.planning.actions import KeepWarm, Plan, Preempt, ReleaseWarm, SettleWarm, Start
+from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob, total
+from trainmaster.core.policy import AtLimit
 
 from tests.builders import NOON
 from tests.properties.carrying_out import after_stops, carry_out

@@ -9,16 +9,12 @@ from datetime import datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster.jobs import JobState
-from trainmaster.policy import Order, PoolPolicy, Preemption
-from trainmaster.scheduling.actions import Preempt, Start
-from trainmaster.scheduling.planner import plan
-from trainmaster.scheduling.snapshot import RunningJob, Snapshot, WaitingJob, total
-from trainmaster.shapes import (
-    Capacity,
-    Vector,
-    fits,
-)
+from trainmaster.core.jobs.instances import Capacity, Vector, fits
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.planning.actions import Preempt, Start
+from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob, total
+from trainmaster.core.policy import Order, PoolPolicy, Preemption
 
 from tests.builders import NOON, A, B, minutes, of, running, waiting
 from tests.properties.carrying_out import frees_by, started_job

@@ -6,15 +6,12 @@ from itertools import combinations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster.jobs import JobState
-from trainmaster.policy import Preemption, Quota
-from trainmaster.scheduling.preemption import Field, Preemptor, victims_for
-from trainmaster.scheduling.quotas import Quotas
-from trainmaster.scheduling.snapshot import RunningJob, total
-from trainmaster.shapes import (
-    Vector,
-    fits,
-)
+from trainmaster.core.jobs.instances import Vector, fits
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.planning.preemption import Field, Preemptor, victims_for
+from trainmaster.core.planning.quotas import Quotas
+from trainmaster.core.planning.snapshot import RunningJob, total
+from trainmaster.core.policy import Preemption, Quota
 
 from tests.builders import NOON, B, minutes, of, running, waiting
 from tests.properties.pools import TEAMS, always, shape

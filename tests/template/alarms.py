@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainmaster import metrics
-from trainmaster.metrics import NAMESPACE, STACK, Metric
+from trainmaster.core.monitoring import metrics
+from trainmaster.core.monitoring.metrics import NAMESPACE, STACK, Metric
 
 from tests.template.functions import FUNCTIONS
 from tests.template.stack import of_type, without

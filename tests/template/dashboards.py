@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainmaster.metrics import METRICS, NAMESPACE, STACK
+from trainmaster.core.monitoring.metrics import METRICS, NAMESPACE, STACK
 
 from tests.template.functions import FUNCTIONS
 from tests.template.stack import of_type

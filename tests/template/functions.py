@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trainmaster.metrics import NAMESPACE
+from trainmaster.core.monitoring.metrics import NAMESPACE
 
 from tests.template.stack import PARAMETERS, of_type
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from trainmaster.user_options import Alternative
+from trainmaster.core.request.options import Alternative
 
 from trainmaster_client.advice.memory_fit import MemoryFit, memory_fit, run_in
 from trainmaster_client.advice.network import network_note

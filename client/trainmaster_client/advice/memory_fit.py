@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from trainmaster.accelerators import BY_TYPE
-from trainmaster.memory import cluster_of, estimate
-from trainmaster.training_runs import Run, run_of
-from trainmaster.user_options import Alternative
+from trainmaster.core.memory.accelerators import BY_TYPE
+from trainmaster.core.memory.footprint import cluster_of, estimate
+from trainmaster.core.memory.training_runs import Run, run_of
+from trainmaster.core.request.options import Alternative
 
 from trainmaster_client.advice.shapes import Request
 

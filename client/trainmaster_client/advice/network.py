@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from trainmaster.accelerators import BY_TYPE
-from trainmaster.training_runs import Run, Strategy
-from trainmaster.user_options import Alternative
+from trainmaster.core.memory.accelerators import BY_TYPE
+from trainmaster.core.memory.training_runs import Run, Strategy
+from trainmaster.core.request.options import Alternative
 
 _FROM_8XLARGE = dict.fromkeys(("8xlarge", "12xlarge", "16xlarge", "24xlarge", "48xlarge"), 1)
 

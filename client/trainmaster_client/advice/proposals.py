@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from trainmaster.accelerators import BY_TYPE
-from trainmaster.shapes import Capacity, CapacityType
-from trainmaster.user_options import Alternative
+from trainmaster.core.jobs.instances import Capacity, CapacityType
+from trainmaster.core.memory.accelerators import BY_TYPE
+from trainmaster.core.request.options import Alternative
 
 MOST = 6
 """Each is tried on the API, which may think for seconds."""

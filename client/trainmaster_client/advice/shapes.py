@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from trainmaster.shapes import Capacity, CapacityType
-from trainmaster.user_options import ALTERNATIVES, READERS, Alternative, BadOptionError
+from trainmaster.core.jobs.instances import Capacity, CapacityType
+from trainmaster.core.request.options import ALTERNATIVES, READERS, Alternative, BadOptionError
 
 from trainmaster_client.errors import InvalidArgumentError
 

@@ -7,7 +7,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from trainmaster.user_options import Alternative
+from trainmaster.core.request.options import Alternative
 
 _CONFIG = Config(connect_timeout=3, read_timeout=8, retries={"total_max_attempts": 1})
 """Seconds. Off the network the advice is a little late, not minutes."""

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from trainmaster.user_options import ALTERNATIVES
+from trainmaster.core.request.options import ALTERNATIVES
 
 from trainmaster_client.advice.assessing import Assessment
 from trainmaster_client.advice.ranking import Recommendation

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.text import Text
-from trainmaster.user_options import Alternative
+from trainmaster.core.request.options import Alternative
 
 from trainmaster_client.advice.assessing import Assessment, Assessor
 from trainmaster_client.advice.ranking import By, Recommendation, ranked, recommend

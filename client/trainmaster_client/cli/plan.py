@@ -5,8 +5,8 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from trainmaster import memory_plan
-from trainmaster.training_runs import (
+from trainmaster.core.memory import memory_plan
+from trainmaster.core.memory.training_runs import (
     DEFAULT_BATCH_SIZE,
     PRESETS,
     ActivationCheckpointing,

@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, Any
 import botocore.session
 from botocore.config import Config
 
-from trainmaster.adapters.alarms import CloudWatchAlarms
-from trainmaster.adapters.checkpoints import S3Checkpoints
-from trainmaster.adapters.doorbell import SqsDoorbell
+from trainmaster.adapters.cloudwatch_alarms import CloudWatchAlarms
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
-from trainmaster.adapters.events import EventBridgeNotifier
-from trainmaster.adapters.logs import CloudWatchLogs
 from trainmaster.adapters.mail import SnsMailer
+from trainmaster.adapters.notifications import EventBridgeNotifier
+from trainmaster.adapters.s3_checkpoints import S3Checkpoints
 from trainmaster.adapters.sagemaker import SageMakerTraining
-from trainmaster.alarm_sweep import AlarmSweep
-from trainmaster.checkpoint_looks import CheckpointLooks
-from trainmaster.idle_alarms import IdleWatch
-from trainmaster.judging import Judge
-from trainmaster.observer import Observer
+from trainmaster.adapters.training_logs import CloudWatchLogs
+from trainmaster.adapters.wake_ups import SqsDoorbell
 from trainmaster.ports import LogReader
-from trainmaster.reconciler import Reconciler
-from trainmaster.scheduling.passes import Scheduler
-from trainmaster.scheduling.reranking import Reranker
+from trainmaster.services.alarm_events import IdleWatch
+from trainmaster.services.alarm_sweep import AlarmSweep
+from trainmaster.services.checkpoint_looks import CheckpointLooks
+from trainmaster.services.judge import Judge
+from trainmaster.services.observer import Observer
+from trainmaster.services.reconciler import Reconciler
+from trainmaster.services.scheduler.passes import Scheduler
+from trainmaster.services.scheduler.reranking import Reranker
+from trainmaster.services.unmanaged_jobs import Strays
+from trainmaster.services.unmanaged_sweep import Sweep
 from trainmaster.settings import Settings
-from trainmaster.strays import Strays
-from trainmaster.sweeping import Sweep
 
 if TYPE_CHECKING:
     from trainmaster.api import Handler

@@ -10,17 +10,14 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
-from trainmaster import __version__, ending, lifecycle
+from trainmaster import __version__
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
 from trainmaster.api import Outside, build_api
-from trainmaster.ends import End
-from trainmaster.errors import LostRaceError, UnavailableError
-from trainmaster.jobs import (
-    Job,
-    JobState,
-    Reason,
-)
-from trainmaster.ports import Change
+from trainmaster.core.errors import LostRaceError, UnavailableError
+from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.lifecycle import ending, steps
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.ends import End
 
 from tests.bodies import body, tag_list
 from tests.builders import NOON, claimed, waiting
@@ -184,15 +181,15 @@ class Api:
 
     def start(self, name: str) -> Job:
         self.change(name, claimed(self.job(name), name, now=self.now))
-        return self.change(name, lifecycle.recorded(self.job(name), training_job_arn="arn:x", now=self.now))
+        return self.change(name, steps.recorded(self.job(name), training_job_arn="arn:x", now=self.now))
 
     def put_back(self, name: str) -> Job:
         reason = Reason(code="throttled", message="come back")
         self.change(name, claimed(self.job(name), name, now=self.now))
-        return self.change(name, lifecycle.put_back(self.job(name), reason=reason, now=self.now))
+        return self.change(name, steps.put_back(self.job(name), reason=reason, now=self.now))
 
     def preempt(self, name: str) -> Job:
-        return self.change(name, lifecycle.preempted_for(self.job(name), waiting("x")))
+        return self.change(name, steps.preempted_for(self.job(name), waiting("x")))
 
     def end(self, name: str, becomes: JobState = JobState.COMPLETED) -> Job:
         """Preempted or final, with the attempt over."""

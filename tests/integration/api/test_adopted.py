@@ -1,9 +1,9 @@
 """Adopted jobs over the API: listed like others, also those without a pool and without a team."""
 
-from trainmaster import lifecycle
-from trainmaster.governance.violations import Outcome, ViolationRecord
-from trainmaster.jobs import Reason
-from trainmaster.ports import Adoption
+from trainmaster.core.jobs.model import Reason
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.records import Adoption
+from trainmaster.core.rules.violation import Outcome, ViolationRecord
 
 from tests.builders import NOON, attempt, live_job, of, seen
 from tests.integration.api.conftest import ADA, ADMIN, BOB, P5, Api
@@ -58,10 +58,10 @@ def test_a_job_without_a_pool_can_be_ranked_held_back_and_cancelled(api: Api) ->
 
 def test_one_that_waits_without_a_pool_starts_with_the_next_pass(api: Api) -> None:
     adopt(api, "poolless", pool="-", instance_type="ml.m5.large")
-    change = lifecycle.observed(api.job("poolless"), NO_CAPACITY, now=NOON)
+    change = steps.observed(api.job("poolless"), NO_CAPACITY, now=NOON)
     assert change is not None
     (waits,) = api.store.commit([change], at=NOON)
-    api.change("poolless", lifecycle.unparked(waits))
+    api.change("poolless", steps.unparked(waits))
     view = api.get("/jobs/poolless").json
     assert (view["state"], view["waiting"]["code"]) == ("pending", "ahead")
     assert view["waiting"]["message"].endswith("the next pass starts it")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from trainmaster.api import violations
-from trainmaster.governance.violations import Outcome, Violation, ViolationRecord
-from trainmaster.policy.governing import Mode
+from trainmaster.core.policy.governing import Mode
+from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 
 from tests.integration.api.conftest import ADA, ADMIN, BOB, OWN, STRANGER, Api
 

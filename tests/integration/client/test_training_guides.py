@@ -12,15 +12,15 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
-from trainmaster import memory_plan
-from trainmaster.failure_classes import FailureClass
-from trainmaster.governance.check import check
-from trainmaster.jobs import JobState
-from trainmaster.policy import parse_policy
-from trainmaster.policy.governing import Recovery
-from trainmaster.recovery import Traces, diagnose
-from trainmaster.training_runs import PRESETS, run_of
-from trainmaster.validation import check_request
+from trainmaster.core.diagnosis import Traces, diagnose
+from trainmaster.core.jobs.failures import FailureClass
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.memory import memory_plan
+from trainmaster.core.memory.training_runs import PRESETS, run_of
+from trainmaster.core.policy import parse_policy
+from trainmaster.core.policy.governing import Recovery
+from trainmaster.core.request.validation import check_request
+from trainmaster.core.rules.check import check
 from trainmaster_client.launcher import LAUNCHER
 
 from tests.integration.client.command import Trainmaster

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trainmaster.scheduling import candidates
+from trainmaster.core.planning import candidates
 
 from benchmarks import depth
 

@@ -18,7 +18,7 @@ from tests.integration.local.sagemaker_world import (
     request,
     wait_for,
 )
-from tests.unit.local.test_sagemaker_jobs import a_job
+from tests.unit.local.sagemaker.test_jobs import a_job
 
 GRACE_SECONDS = 120
 WAIT_SECONDS = 40

@@ -5,16 +5,15 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from trainmaster import lifecycle
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoReader
-from trainmaster.jobs import (
-    Job,
-    Reason,
-)
-from trainmaster.policy import parse_policy
-from trainmaster.ports import Change, Guard, PolicyStore, StoredPolicy
-from trainmaster.scheduling.entries import waiting_entry
-from trainmaster.scheduling.snapshot import Hold, Snapshot, WarmPool
+from trainmaster.core.jobs.model import Job, Reason
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.queue_entries import waiting_entry
+from trainmaster.core.planning.snapshot import Hold, Snapshot, WarmPool
+from trainmaster.core.policy import parse_policy
+from trainmaster.core.records import Guard, StoredPolicy
+from trainmaster.ports import PolicyStore
 
 from tests.builders import NOON, A, B, claimed, job, minutes, of, seen
 from tests.memory.reader import MemoryReader
@@ -52,14 +51,14 @@ class Plane:
         claim = {key: fields.pop(key) for key in ("month", "reserved_cents") if key in fields}
         one = self.submitted(name, **fields)
         started = self.change(one, claimed(one, **claim))
-        return self.change(started, lifecycle.recorded(started, training_job_arn="arn:x", now=NOON))
+        return self.change(started, steps.recorded(started, training_job_arn="arn:x", now=NOON))
 
     def snapshot(self, *, at: timedelta = timedelta(), paused: bool = False) -> Snapshot:
         policy = parse_policy(self.policy.document)
         return self.reader.snapshot(policy.pools[0], policy=policy, paused=paused, now=NOON + at)
 
     def preempts(self, hold: Hold, victim: Job, preemptor: Job) -> Job:
-        after = lifecycle.preempted_for(victim, waiting_entry(preemptor))
+        after = steps.preempted_for(victim, waiting_entry(preemptor))
         return self.change(victim, after, places_hold=hold, still_waiting=waiting_entry(preemptor))
 
     def job(self, name: str) -> Job:
@@ -73,7 +72,7 @@ def ended(one: Job, status: str = "Completed", *, trained: timedelta = HALF_AN_H
     assert one.live is not None
     news: dict[str, Any] = {"training_since": NOON - trained, "ended_at": NOON, "secondary": status}
     name = one.live.training_job_name
-    change = lifecycle.observed(one, seen(name, status=status, **news | fields), now=NOON)
+    change = steps.observed(one, seen(name, status=status, **news | fields), now=NOON)
     assert change is not None
     return change
 

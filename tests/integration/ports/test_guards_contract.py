@@ -5,17 +5,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from trainmaster import lifecycle
-from trainmaster.errors import LostRaceError
-from trainmaster.jobs import JobState
-from trainmaster.scheduling.entries import running_entry, waiting_entry
-from trainmaster.scheduling.run_times import RunTimes, bucket
-from trainmaster.scheduling.snapshot import Hold
-from trainmaster.shapes import (
-    Capacity,
-    Choice,
-    Shape,
-)
+from trainmaster.core.errors import LostRaceError
+from trainmaster.core.forecast.run_times import RunTimes, bucket
+from trainmaster.core.jobs.instances import Capacity, Choice, Shape
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
+from trainmaster.core.planning.snapshot import Hold
 
 from tests.builders import NOON, A, B, claimed, minutes, of, seen, waiting
 from tests.integration.ports.plane import WHY, Plane, ended, warm
@@ -59,7 +55,7 @@ def test_a_write_whose_guard_does_not_hold_changes_nothing(plane: Plane, guard: 
 
 def test_a_write_that_counts_nothing_is_guarded_too(plane: Plane) -> None:
     one = plane.submitted("a")
-    gone = lifecycle.failed(one, reason=WHY, now=NOON)
+    gone = steps.failed(one, reason=WHY, now=NOON)
     with pytest.raises(LostRaceError):
         plane.change(one, gone, policy_version=0)
     assert plane.job("a") == one
@@ -100,7 +96,7 @@ def test_what_sagemaker_took_of_a_choice_is_all_that_stays_in_use(plane: Plane) 
     one = plane.submitted("a", shapes=both, choice=Choice.SAGEMAKER)
     live = plane.change(one, claimed(one, shape=Shape(vector={**of(2), **of(1, B)})))
     assert plane.snapshot().used == {**of(2), **of(1, B)}
-    news = lifecycle.observed(live, seen("a", selected_type=B), now=NOON)
+    news = steps.observed(live, seen("a", selected_type=B), now=NOON)
     assert news is not None
     plane.store.commit([news], at=NOON)
     assert plane.snapshot().used == of(1, B)
@@ -140,7 +136,7 @@ def test_completed_jobs_are_counted_by_month_and_priority_for_two_months(plane: 
 
 def test_the_run_time_of_a_job_is_that_of_all_its_attempts_and_no_minute_counts_twice(plane: Plane) -> None:
     one = plane.running("a", survived=minutes(20), max_runtime=minutes(90))
-    seen_late = plane.change(one, lifecycle.checkpoint_seen(one, NOON - minutes(1)))
+    seen_late = plane.change(one, steps.checkpoint_seen(one, NOON - minutes(1)))
     plane.store.commit([ended(seen_late, trained=minutes(10))], at=NOON)
     assert plane.reader.predicted("main", "default", f"{A}=1") == minutes(30)
 
@@ -148,7 +144,7 @@ def test_the_run_time_of_a_job_is_that_of_all_its_attempts_and_no_minute_counts_
 def test_a_preempted_job_goes_back_to_its_old_place_in_the_queue(plane: Plane) -> None:
     early = plane.running("early", score=100)
     plane.submitted("late", score=200)
-    victim = plane.change(early, lifecycle.preempted_for(early, waiting("urgent")))
+    victim = plane.change(early, steps.preempted_for(early, waiting("urgent")))
     plane.store.commit([ended(victim, "Stopped")], at=NOON)
     assert [(one.name, one.state) for one in plane.reader.waiting("main", after=None, limit=9)] == [
         ("early", S.PREEMPTED),
@@ -184,5 +180,5 @@ def test_the_owner_of_a_hold_who_left_the_queue_is_named(plane: Plane) -> None:
     preemptor = plane.submitted("p")
     plane.preempts(Hold(preemptor="p", vector=of(1), victims=("v",)), plane.running("v"), preemptor)
     assert plane.snapshot().gone_preemptors == frozenset()
-    plane.change(preemptor, lifecycle.cancelled(preemptor, reason=WHY, now=NOON))
+    plane.change(preemptor, steps.cancelled(preemptor, reason=WHY, now=NOON))
     assert plane.snapshot().gone_preemptors == {"p"}

@@ -5,21 +5,16 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from trainmaster import lifecycle
-from trainmaster.errors import LostRaceError
-from trainmaster.jobs import (
-    JobState,
-    Reason,
-)
-from trainmaster.ledger import MonthAccount
-from trainmaster.policy import parse_policy
-from trainmaster.policy.governing import Idle, Utilization, Watch
-from trainmaster.ports import Change, TeamState
-from trainmaster.scheduling.snapshot import Snapshot
-from trainmaster.shapes import (
-    Choice,
-    Shape,
-)
+from trainmaster.core.costs.ledger import MonthAccount
+from trainmaster.core.errors import LostRaceError
+from trainmaster.core.jobs.instances import Choice, Shape
+from trainmaster.core.jobs.model import JobState, Reason
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.snapshot import Snapshot
+from trainmaster.core.policy import parse_policy
+from trainmaster.core.policy.governing import Idle, Utilization, Watch
+from trainmaster.core.records import TeamState
 
 from tests.builders import NOON, A, B, attempt, claimed, job, minutes, of
 from tests.integration.ports.plane import DOCUMENT, WHY, Plane, ended
@@ -76,8 +71,8 @@ def test_an_attempt_cannot_take_the_name_of_another_job(plane: Plane) -> None:
 def test_the_second_of_two_writers_loses_and_changes_nothing(plane: Plane) -> None:
     one, other = plane.submitted("a"), plane.submitted("b")
     plane.change(one, claimed(one))
-    stale = Change(before=one, after=lifecycle.cancelled(one, reason=WHY, now=NOON))
-    fresh = Change(before=other, after=lifecycle.cancelled(other, reason=WHY, now=NOON))
+    stale = Change(before=one, after=steps.cancelled(one, reason=WHY, now=NOON))
+    fresh = Change(before=other, after=steps.cancelled(other, reason=WHY, now=NOON))
     with pytest.raises(LostRaceError):
         plane.store.commit([fresh, stale], at=NOON)
     assert (plane.job("a").state, plane.job("b")) == (S.STARTING, other)
@@ -87,14 +82,14 @@ def test_the_second_of_two_writers_loses_and_changes_nothing(plane: Plane) -> No
 def test_a_job_that_nobody_submitted_cannot_be_changed(plane: Plane) -> None:
     one = job("ghost")
     with pytest.raises(LostRaceError):
-        plane.change(one, lifecycle.cancelled(one, reason=WHY, now=NOON))
+        plane.change(one, steps.cancelled(one, reason=WHY, now=NOON))
     assert plane.reader.job("ghost") is None
 
 
 def test_a_note_is_a_line_of_the_story_even_where_the_state_stays(plane: Plane) -> None:
     one = plane.submitted("a")
     note = Reason(code="priority", message="priority 0 became 3 by ada")
-    after = lifecycle.reranked(one, priority=3, score=7, ranked_by="age-1")
+    after = steps.reranked(one, priority=3, score=7, ranked_by="age-1")
     plane.change(one, after, {"note": note})
     _, lines = plane.reader.story(plane.job("a"))
     assert [(line.from_state, line.to_state, line.reason) for line in lines] == [
@@ -106,7 +101,7 @@ def test_a_note_is_a_line_of_the_story_even_where_the_state_stays(plane: Plane) 
 def test_the_story_tells_every_step_and_attempt(plane: Plane) -> None:
     one = plane.running("a")
     (waits,) = plane.store.commit([ended(one, "Failed", failure_reason="CapacityError: none")], at=NOON)
-    waits = plane.change(waits, lifecycle.unparked(waits))
+    waits = plane.change(waits, steps.unparked(waits))
     again = plane.change(waits, claimed(waits, "a-r1-abcdef"))
     attempts, lines = plane.reader.story(again)
     assert [(one.number, one.training_job_name, one.status) for one in attempts] == [
@@ -125,10 +120,10 @@ def test_the_story_tells_every_step_and_attempt(plane: Plane) -> None:
 
 def test_what_somebody_wanted_is_told_even_where_the_state_stays(plane: Plane) -> None:
     one = plane.submitted("a")
-    higher = lifecycle.reranked(one, priority=9, score=1, ranked_by="age-1")
+    higher = steps.reranked(one, priority=9, score=1, ranked_by="age-1")
     changed = plane.change(one, higher, {"note": Reason(code="priority", message="0 to 9 by ada")})
-    again = plane.change(changed, lifecycle.explained(changed, Reason(code="capacity", message="x")))
-    plane.change(again, lifecycle.held(again, WHY), {"note": Reason(code="held", message="held by ada")})
+    again = plane.change(changed, steps.explained(changed, Reason(code="capacity", message="x")))
+    plane.change(again, steps.held(again, WHY), {"note": Reason(code="held", message="held by ada")})
     lines = plane.reader.story(again)[1]
     assert [(line.from_state, line.to_state, line.reason and line.reason.message) for line in lines] == [
         (None, S.PENDING, None),
@@ -140,17 +135,17 @@ def test_what_somebody_wanted_is_told_even_where_the_state_stays(plane: Plane) -
 def test_a_back_off_parks_a_job_until_it_is_due_and_a_hold_for_ever(plane: Plane) -> None:
     one = plane.submitted("a")
     live = plane.change(one, claimed(one))
-    parked = plane.change(live, lifecycle.put_back(live, reason=WHY, now=NOON))
+    parked = plane.change(live, steps.put_back(live, reason=WHY, now=NOON))
     two = plane.submitted("b")
-    held = plane.change(two, lifecycle.held(two, WHY))
+    held = plane.change(two, steps.held(two, WHY))
     assert (plane.snapshot().waiting, plane.snapshot().due) == ((), ())
     assert plane.reader.queue_length("main") == 0
     assert [entry.name for entry in plane.snapshot(at=minutes(20)).due] == ["a"]
     first, second = plane.reader.parked("main", after=None, limit=9)
     assert (first.name, second.name) == ("a", "b")
     assert plane.reader.parked("main", after=(first.parked_until_ms, "a"), limit=9) == (second,)
-    plane.change(parked, lifecycle.unparked(parked))
-    plane.change(held, lifecycle.released(held))
+    plane.change(parked, steps.unparked(parked))
+    plane.change(held, steps.released(held))
     assert [entry.name for entry in plane.reader.waiting("main", after=None, limit=9)] == ["a", "b"]
     assert plane.reader.queue_length("main") == 2
 
@@ -170,7 +165,7 @@ def test_a_pass_reads_eight_heads_of_each_lane_of_each_team(plane: Plane) -> Non
 def test_an_entry_follows_its_job_to_another_rank(plane: Plane) -> None:
     one = plane.submitted("a", score=300)
     plane.submitted("b", score=200)
-    plane.change(one, lifecycle.reranked(one, priority=9, score=-100, ranked_by="age-1"))
+    plane.change(one, steps.reranked(one, priority=9, score=-100, ranked_by="age-1"))
     found = plane.reader.waiting("main", after=None, limit=9)
     assert [(entry.name, entry.score, entry.priority) for entry in found] == [("a", -100, 9), ("b", 200, 0)]
 
@@ -192,7 +187,7 @@ def test_running_jobs_are_listed_by_priority_then_start(plane: Plane) -> None:
 def test_finished_jobs_of_a_team_and_state_are_listed_newest_first(plane: Plane) -> None:
     for number, at in enumerate((0, 5, 5, 9)):
         one = plane.submitted(f"a{number}")
-        plane.change(one, lifecycle.cancelled(one, reason=WHY, now=NOON + minutes(at)))
+        plane.change(one, steps.cancelled(one, reason=WHY, now=NOON + minutes(at)))
     plane.submitted("waits")
     plane.store.commit([ended(plane.running("done"))], at=NOON)
     found = plane.reader.finished("default", state=S.STOPPED, after=None, limit=2)
@@ -205,9 +200,9 @@ def test_finished_jobs_of_a_team_and_state_are_listed_newest_first(plane: Plane)
 def test_counts_of_the_teams_follow_their_jobs(plane: Plane) -> None:
     plane.running("a", vector=of(2))
     one = plane.submitted("b", team="other")
-    plane.change(one, lifecycle.held(one, WHY))
+    plane.change(one, steps.held(one, WHY))
     gone = plane.submitted("c", team="third")
-    plane.change(gone, lifecycle.cancelled(gone, reason=WHY, now=NOON))
+    plane.change(gone, steps.cancelled(gone, reason=WHY, now=NOON))
     assert plane.reader.pool_state("main").teams == {
         "default": TeamState(used=of(2), waiting=0),
         "other": TeamState(used={}, waiting=1),

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from trainmaster import lifecycle
-from trainmaster.errors import LostRaceError, TeamLimit, TeamLimitError
-from trainmaster.jobs import JobState
-from trainmaster.policy import Limits
-from trainmaster.ports import Admission, Closing
+from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.policy import Limits
+from trainmaster.core.records import Admission, Closing
 
 from tests.builders import NOON, claimed, job, minutes
 from tests.integration.ports.plane import DOCUMENT, WHY, Plane
@@ -80,10 +80,10 @@ def test_a_team_has_at_most_so_many_jobs_waiting(plane: Plane) -> None:
     assert refused.value.limit is TeamLimit.MAX_WAITING
     assert (plane.reader.job("c"), plane.reader.alias("c")) == (None, None)
     submit(plane, "d", two, team="vision")
-    held = plane.change(plane.job("a"), lifecycle.held(plane.job("a"), WHY))
+    held = plane.change(plane.job("a"), steps.held(plane.job("a"), WHY))
     with pytest.raises(TeamLimitError):
         submit(plane, "c", two)
-    plane.change(held, lifecycle.cancelled(held, reason=WHY, now=NOON))
+    plane.change(held, steps.cancelled(held, reason=WHY, now=NOON))
     submit(plane, "c", two)
 
 

@@ -6,14 +6,15 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from trainmaster import lifecycle
-from trainmaster.errors import LostRaceError
-from trainmaster.jobs import JobState
-from trainmaster.ledger import Cause, MonthAccount, PreemptionEntry, UsageLine
-from trainmaster.ports import Change, Guard
-from trainmaster.scheduling.snapshot import AccountLimit
-from trainmaster.shapes import Capacity
-from trainmaster.spot_record import SpotDay
+from trainmaster.core.costs.ledger import Cause, MonthAccount, PreemptionEntry, UsageLine
+from trainmaster.core.costs.spot_record import SpotDay
+from trainmaster.core.errors import LostRaceError
+from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.snapshot import AccountLimit
+from trainmaster.core.records import Guard
 
 from tests.builders import NOON, A, B, claimed, minutes, of, waiting
 from tests.integration.ports.plane import Plane, billed, ended, warm
@@ -133,7 +134,7 @@ def test_a_reservation_is_made_at_the_claim_and_undone_without_an_attempt(plane:
     one = plane.submitted("a", team="vision")
     live = plane.change(one, claimed(one, month="2026-11", reserved_cents=700))
     assert plane.reader.month("vision", "2026-11") == MonthAccount(spent=0, reserved=700)
-    plane.change(live, lifecycle.unclaimed(live))
+    plane.change(live, steps.unclaimed(live))
     assert plane.reader.month("vision", "2026-11") == MonthAccount(spent=0, reserved=0)
     assert plane.reader.usage("vision", "2026-11") == ((), ())
 
@@ -175,7 +176,7 @@ def test_the_bill_takes_the_place_of_the_reservation_and_is_kept_by_job(plane: P
 def test_what_spot_saved_is_kept_by_job_and_adds_up(plane: Plane) -> None:
     one = plane.running("a", team="vision", month="2026-11")
     bill: dict[str, Any] = {"cents": 30, "cents_by": {"productive": 30}, "instance_seconds": 1800}
-    asked = plane.change(one, lifecycle.preempted_for(one, waiting("urgent")))
+    asked = plane.change(one, steps.preempted_for(one, waiting("urgent")))
     plane.store.commit([billed(asked, "Stopped", **bill, saved_cents=70)], at=NOON)
     again = plane.job("a")
     live = plane.change(again, claimed(again, "a-r1", month="2026-11", training_job_arn="arn:y"))
@@ -205,7 +206,7 @@ def test_days_of_spot_instances_are_added_up_by_type(plane: Plane) -> None:
 def test_who_took_what_from_whom_is_kept(plane: Plane) -> None:
     one = plane.running("v", team="vision", month="2026-11", has_checkpoint=False, vector=of(2))
     preemptor = waiting("urgent", team="speech")
-    victim = plane.change(one, lifecycle.preempted_for(one, preemptor))
+    victim = plane.change(one, steps.preempted_for(one, preemptor))
     bill = {"cents": 90, "cents_by": {"preemption": 80}, "instance_seconds": 3600}
     plane.store.commit([billed(victim, "Stopped", **bill)], at=NOON)
     _, takings = plane.reader.usage("vision", "2026-11")

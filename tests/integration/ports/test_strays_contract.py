@@ -5,16 +5,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from trainmaster import lifecycle
-from trainmaster.errands import Errand, ErrandKind, Notice, NoticeKind
-from trainmaster.errors import LostRaceError
-from trainmaster.governance.violations import Outcome, Violation, ViolationRecord
-from trainmaster.jobs import Job, JobState, Reason
-from trainmaster.ledger import MonthAccount
-from trainmaster.policy import STRAY_POOL, STRAYS, parse_policy
-from trainmaster.policy.governing import Mode
-from trainmaster.ports import Adoption, HistoryLine, TeamState
-from trainmaster.scheduling.entries import running_entry
+from trainmaster.core.costs.ledger import MonthAccount
+from trainmaster.core.errors import LostRaceError
+from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.outbox.messages import Errand, ErrandKind, Notice, NoticeKind
+from trainmaster.core.planning.queue_entries import running_entry
+from trainmaster.core.policy import STRAY_POOL, STRAYS, parse_policy
+from trainmaster.core.policy.governing import Mode
+from trainmaster.core.records import Adoption, HistoryLine, TeamState
+from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 
 from tests.builders import NOON, attempt, claimed, live_job, minutes, of
 from tests.integration.ports.plane import Plane, ended
@@ -142,7 +142,7 @@ def test_the_pool_of_strays_takes_claims_from_the_first_adoption_on(plane: Plane
     job = found_running(pool=STRAYS)
     plane.store.adopt(adoption(job, policy_version=plane.policy.version), at=NOON)
     (waits,) = plane.store.commit([ended(job, "Failed", failure_reason="CapacityError: none")], at=NOON)
-    waits = plane.change(waits, lifecycle.unparked(waits))
+    waits = plane.change(waits, steps.unparked(waits))
     plane.change(waits, claimed(waits, "stray-r1-abcdef"), room=of(9))
     assert plane.job("stray").state is S.STARTING
 

@@ -17,7 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._tools.fsdp2_mem_tracker import FSDPMemTracker
 from torch.nn import functional
 from torch.testing._internal.distributed.fake_pg import FakeStore
-from trainmaster import memory
+from trainmaster.core.memory import footprint
 
 from training.choices import ActivationCheckpointing, Precision, Strategy
 from training.config import TrainConfig
@@ -51,11 +51,11 @@ def sharded(config: TrainConfig, world: World, *, layers: int | None = None) -> 
     return model
 
 
-def planned(config: TrainConfig, ranks: int, *, layers: int | None = None) -> memory.BytesPerRank:
-    cluster = memory.Cluster(hosts=ranks // RANKS_PER_HOST, ranks_per_host=RANKS_PER_HOST, memory_bytes=1)
+def planned(config: TrainConfig, ranks: int, *, layers: int | None = None) -> footprint.BytesPerRank:
+    cluster = footprint.Cluster(hosts=ranks // RANKS_PER_HOST, ranks_per_host=RANKS_PER_HOST, memory_bytes=1)
     run = run_of(config)
     run = replace(run, shape=replace(run.shape, layers=layers or run.shape.layers))
-    return memory.estimate(run, cluster).bytes_per_rank
+    return footprint.estimate(run, cluster).bytes_per_rank
 
 
 def stepped(config: TrainConfig, model: Transformer) -> tuple[int, int, int]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.api.paging import Mark, Seal
-from trainmaster.errors import InvalidRequestError
+from trainmaster.core.errors import InvalidRequestError
 
 SEAL = Seal(key=b"k" * 32, bound="vision")
 MARK = Mark(stretch="waiting:p5", order=(-12, "secret-job"), counted=3)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from trainmaster.api.problems import problem
-from trainmaster.errors import (
+from trainmaster.core.errors import (
     FieldError,
     NotFoundError,
     PolicyViolationError,

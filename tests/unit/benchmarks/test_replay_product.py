@@ -3,10 +3,10 @@
 from datetime import datetime, timedelta
 
 import pytest
-from trainmaster.policy import PoolPolicy
-from trainmaster.scheduling import planner
-from trainmaster.scheduling.actions import LimitHold, Plan
-from trainmaster.scheduling.snapshot import Hold, Snapshot
+from trainmaster.core.planning import planner
+from trainmaster.core.planning.actions import LimitHold, Plan
+from trainmaster.core.planning.snapshot import Hold, Snapshot
+from trainmaster.core.policy import PoolPolicy
 
 from benchmarks.replay.jobs import Klass, TraceJob
 from benchmarks.replay.pool_table import instant

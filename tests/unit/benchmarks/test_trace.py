@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trainmaster.policy import PoolPolicy
-from trainmaster.scheduling import planner
-from trainmaster.scheduling.actions import Plan
-from trainmaster.scheduling.snapshot import Snapshot
+from trainmaster.core.planning import planner
+from trainmaster.core.planning.actions import Plan
+from trainmaster.core.planning.snapshot import Snapshot
+from trainmaster.core.policy import PoolPolicy
 from trainmaster_client.report import Report
 
 from benchmarks import trace

@@ -1,6 +1,6 @@
 """Jobs of a trace and rules of a pool with sensible defaults; a test sets only what it is about."""
 
-from trainmaster.policy import PoolPolicy, parse_policy
+from trainmaster.core.policy import PoolPolicy, parse_policy
 
 from benchmarks.replay.jobs import Klass, TraceJob
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
-from trainmaster.accelerators import BY_TYPE
-from trainmaster.training_runs import run_of
+from trainmaster.core.memory.accelerators import BY_TYPE
+from trainmaster.core.memory.training_runs import run_of
 from trainmaster_client.advice.assessing import Assessment
 from trainmaster_client.advice.memory_fit import MemoryFit, memory_fit
 from trainmaster_client.advice.network import efa_interfaces, network_note

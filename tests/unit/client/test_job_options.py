@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from trainmaster.user_options import MAX_PRIORITY, MAX_RETRIES, READERS, read_options
+from trainmaster.core.request.options import MAX_PRIORITY, MAX_RETRIES, READERS, read_options
 from trainmaster_client import job_options
 from trainmaster_client.errors import InvalidOptionsError
 from trainmaster_client.job_options import job_tags

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict
-from trainmaster.validation import check_request
+from trainmaster.core.request.validation import check_request
 from trainmaster_client.errors import UnsupportedTrainerError
 from trainmaster_client.launcher import LAUNCHER
 from trainmaster_client.trainer import use_launcher

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
-from trainmaster import memory, training_runs
+from trainmaster.core.memory import footprint, training_runs
 
 from training.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
 from training.config import TrainConfig
@@ -92,6 +92,6 @@ def test_blocks_keep_for_the_backward_pass_what_is_counted(
 ) -> None:
     found, run = kept(kind, kv_heads, mode)
     tokens = SEQUENCES * LENGTH
-    counted = tokens * memory.kept_per_token(run, kind.itemsize)
+    counted = tokens * footprint.kept_per_token(run, kind.itemsize)
     output = tokens * WIDTH * kind.itemsize  # of the last block: the next one's input
     assert found == pytest.approx(counted + output, rel=0.01)

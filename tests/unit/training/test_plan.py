@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from trainmaster import training_runs
+from trainmaster.core.memory import training_runs
 
 from training import plan
 from training.config import TrainConfig

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from aws_lambda_powertools.metrics import EphemeralMetrics
 
-from trainmaster.metrics import Sample
+from trainmaster.core.monitoring.metrics import Sample
 
 
 def write(samples: Iterable[Sample], *, stack: str) -> None:

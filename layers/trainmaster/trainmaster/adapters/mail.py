@@ -5,7 +5,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainmaster.errors import UnavailableError
+from trainmaster.core.errors import UnavailableError
 
 MAX_SUBJECT = 100
 """Characters, printable ASCII. Source: SNS API reference, Publish."""

@@ -15,12 +15,8 @@ from botocore.exceptions import (
 )
 
 from trainmaster.adapters.sagemaker_requests import request_of
-from trainmaster.ends import (
-    TERMINAL_STATUSES,
-    Observation,
-    Stretch,
-)
-from trainmaster.errors import (
+from trainmaster.core.diagnosis.evidence import without_secrets
+from trainmaster.core.errors import (
     AccountLimitError,
     NameTakenError,
     OutcomeUnknownError,
@@ -32,8 +28,8 @@ from trainmaster.errors import (
     UnclassifiedTrainingError,
     UnreachableError,
 )
-from trainmaster.ports import Described, Listed
-from trainmaster.recovery.evidence import without_secrets
+from trainmaster.core.jobs.observations import Described, Listed, Observation, Stretch
+from trainmaster.core.lifecycle.ends import TERMINAL_STATUSES
 
 # Codes of the SageMaker API and of AWS's common errors.
 _NAME_IN_USE = "ResourceInUse"

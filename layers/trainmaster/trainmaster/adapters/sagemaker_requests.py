@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from trainmaster.request_shapes import ROOT, SHAPES
+from trainmaster.core.request.request_shapes import ROOT, SHAPES
 
 _ONLY_SHOWN = frozenset({"SelectedInstanceType", "SelectedInstanceCount"})
 """Members of ResourceConfig that only Describe has. Source: SageMaker API, ResourceConfig."""

@@ -2,13 +2,13 @@
 
 from collections import Counter
 
-from trainmaster.api.surroundings import Standing
-from trainmaster.api.visit import Visit
-from trainmaster.jobs import Job
-from trainmaster.scheduling.entries import waiting_entry
-from trainmaster.scheduling.estimate import MOST_AHEAD, Question, estimate
-from trainmaster.shapes import lane_text
-from trainmaster.views import MAX_POSITION, View, instant_text
+from trainmaster.api.job_context import Standing
+from trainmaster.api.request_context import Visit
+from trainmaster.api.views import MAX_POSITION, View, instant_text
+from trainmaster.core.forecast.start_estimate import MOST_AHEAD, Question, estimate
+from trainmaster.core.jobs.instances import lane_text
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.planning.queue_entries import waiting_entry
 
 
 def estimated_start(job: Job, standing: Standing, visit: Visit) -> View | None:

@@ -2,10 +2,10 @@
 
 import re
 
-from trainmaster.api.visit import Visit
-from trainmaster.errors import FieldError
-from trainmaster.ledger import month_of
-from trainmaster.request_errors import invalid, quoted
+from trainmaster.api.request_context import Visit
+from trainmaster.core.costs.ledger import month_of
+from trainmaster.core.errors import FieldError
+from trainmaster.core.request_errors import invalid, quoted
 
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable
 
-from trainmaster.api.visit import Visit
-from trainmaster.errors import FieldError, JobConflictError, LostRaceError, NotFoundError
-from trainmaster.jobs import Job
-from trainmaster.ports import Change
+from trainmaster.api.request_context import Visit
+from trainmaster.core.errors import FieldError, JobConflictError, LostRaceError, NotFoundError
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.lifecycle.change import Change
 
 # Source: SageMaker API reference, TrainingJobName.
 _NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}")

@@ -3,8 +3,8 @@
 from datetime import datetime
 from http import HTTPStatus
 
-from trainmaster.api.visit import Answer, ApiReader, Visit
-from trainmaster.views import MAX_POSITION, pool_view
+from trainmaster.api.request_context import Answer, ApiReader, Visit
+from trainmaster.api.views import MAX_POSITION, pool_view
 
 
 def list_pools(visit: Visit) -> Answer:

@@ -5,8 +5,8 @@ from http import HTTPStatus
 
 from aws_lambda_powertools.event_handler import Response
 
-from trainmaster.errors import TooManyRequestsError, TrainmasterError, UnavailableError
-from trainmaster.views import field_error_view
+from trainmaster.api.views import field_error_view
+from trainmaster.core.errors import TooManyRequestsError, TrainmasterError, UnavailableError
 
 PROBLEM_JSON = "application/problem+json"
 """RFC 9457."""

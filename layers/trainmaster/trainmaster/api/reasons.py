@@ -3,18 +3,15 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from trainmaster.api.visit import Visit
-from trainmaster.jobs import (
-    Job,
-    Reason,
-)
-from trainmaster.policy import PoolPolicy
-from trainmaster.scheduling.actions import Plan, Start
-from trainmaster.scheduling.planner import plan
-from trainmaster.scheduling.reasons import PAUSED
-from trainmaster.scheduling.snapshot import Snapshot
-from trainmaster.scheduling.stray_pool import rules_for
-from trainmaster.views import Place, ahead
+from trainmaster.api.request_context import Visit
+from trainmaster.api.views import Place, ahead
+from trainmaster.core.jobs.model import Job, Reason
+from trainmaster.core.planning.actions import Plan, Start
+from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.snapshot import Snapshot
+from trainmaster.core.planning.wait_reasons import PAUSED
+from trainmaster.core.policy import PoolPolicy
+from trainmaster.core.unmanaged.stray_pool import rules_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

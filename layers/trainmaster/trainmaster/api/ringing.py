@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from contextlib import suppress
 
-from trainmaster.errors import UnavailableError
+from trainmaster.core.errors import UnavailableError
 from trainmaster.ports import Doorbell
 
 

@@ -7,17 +7,17 @@ from typing import Any, TypeAlias
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 
 from trainmaster import __version__
-from trainmaster.api.listing import list_jobs
-from trainmaster.api.patching import patch_job
-from trainmaster.api.policies import put_paused, put_policy, show_policy
+from trainmaster.api.add_job import add_job
+from trainmaster.api.job_list import list_jobs
+from trainmaster.api.jobs import cancel_job, show_job
+from trainmaster.api.patches import patch_job
+from trainmaster.api.policy import put_paused, put_policy, show_policy
 from trainmaster.api.pools import list_pools
 from trainmaster.api.problems import no_such_route, problem
-from trainmaster.api.single import cancel_job, show_job
-from trainmaster.api.submitting import add_job
+from trainmaster.api.request_context import Answer, Call, Outside, Visit, enter, enter_as_admin
 from trainmaster.api.usage import show_usage
 from trainmaster.api.violations import show_violations
-from trainmaster.api.visit import Answer, Call, Outside, Visit, enter, enter_as_admin
-from trainmaster.errors import TrainmasterError
+from trainmaster.core.errors import TrainmasterError
 
 Handler: TypeAlias = Callable[[dict[str, Any], Any], dict[str, Any]]
 """Proxy event and Lambda context in, proxy answer out."""

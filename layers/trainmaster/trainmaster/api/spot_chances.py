@@ -2,11 +2,11 @@
 
 from datetime import UTC
 
-from trainmaster.api.visit import Visit
-from trainmaster.jobs import Job
-from trainmaster.shapes import Capacity, CapacityType
-from trainmaster.spot_record import record_of
-from trainmaster.views import View
+from trainmaster.api.request_context import Visit
+from trainmaster.api.views import View
+from trainmaster.core.costs.spot_record import record_of
+from trainmaster.core.jobs.instances import Capacity, CapacityType
+from trainmaster.core.jobs.model import Job
 
 
 def spot_chances(job: Job, visit: Visit) -> tuple[View, ...]:

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
-from trainmaster.api.visit import ApiReader, Visit
-from trainmaster.errors import FieldError, PolicyInUseError, TrainmasterError
-from trainmaster.policy import DEFAULT_TEAM, Policy, PoolPolicy
-from trainmaster.ports import Closing
+from trainmaster.api.request_context import ApiReader, Visit
+from trainmaster.core.errors import FieldError, PolicyInUseError, TrainmasterError
+from trainmaster.core.policy import DEFAULT_TEAM, Policy, PoolPolicy
+from trainmaster.core.records import Closing
 
 CLOSED_FOR = timedelta(minutes=1)
 """More than the API function may take (15 s), and than two clocks may differ."""

@@ -3,12 +3,12 @@
 from http import HTTPStatus
 
 from trainmaster.api.months import month_asked
-from trainmaster.api.visit import Answer, Visit
-from trainmaster.errors import FieldError, ForbiddenError, InvalidRequestError, NotFoundError
-from trainmaster.ledger import MonthAccount, budget_cents, usage_view, warns
-from trainmaster.policy import DEFAULT_TEAM
-from trainmaster.request_errors import invalid, quoted
-from trainmaster.views import View
+from trainmaster.api.request_context import Answer, Visit
+from trainmaster.api.views import View
+from trainmaster.core.costs.ledger import MonthAccount, budget_cents, usage_view, warns
+from trainmaster.core.errors import FieldError, ForbiddenError, InvalidRequestError, NotFoundError
+from trainmaster.core.policy import DEFAULT_TEAM
+from trainmaster.core.request_errors import invalid, quoted
 
 
 def show_usage(visit: Visit) -> Answer:

@@ -6,9 +6,9 @@ from http import HTTPStatus
 
 from trainmaster.api.months import month_asked
 from trainmaster.api.paging import Mark, Seal
-from trainmaster.api.visit import Answer, Visit
-from trainmaster.governance.violations import Violation, ViolationRecord, causes, enforced_first
-from trainmaster.views import View, instant_text
+from trainmaster.api.request_context import Answer, Visit
+from trainmaster.api.views import View, instant_text
+from trainmaster.core.rules.violation import Violation, ViolationRecord, causes, enforced_first
 
 PAGE = 500
 """Records of one answer; each is about 1 KB of the 6 MB that Lambda may answer."""

@@ -1,12 +1,11 @@
 """AWS beside the table, as small protocols."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from trainmaster.alarms import Alarm, AlarmReading
-from trainmaster.ends import Observation
+from trainmaster.core.jobs.observations import Described, Listed, Newest, Observation
+from trainmaster.core.monitoring.alarms import Alarm, AlarmReading
 
 Clock = Callable[[], datetime]
 """Now, aware, UTC."""
@@ -37,26 +36,6 @@ class TrainingApi(Protocol):
         """How long its warm pool is kept from its end on; zero gives it up. False: it has none (any more)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
-    """A training job that somebody else started, as far as SageMaker shows it."""
-
-    observation: Observation
-    request: Mapping[str, Any]
-    """The CreateTrainingJob request that would make it again; without tags."""
-    created_at: datetime
-    """In whole milliseconds."""
-    tuning_job_arn: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
-    """One line of a list of training jobs."""
-
-    training_job_name: str
-    created_at: datetime
-
-
 class TrainingJobReader(Protocol):
     """SageMaker, for jobs that are not known to us. Every call may raise UnavailableError."""
 
@@ -71,16 +50,6 @@ class TrainingJobReader(Protocol):
 class LogReader(Protocol):
     def tail(self, training_job_name: str) -> tuple[str, ...]:
         """The last lines its hosts logged, the oldest first; empty where there are none. Never raises."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Newest:
-    """The newest checkpoint somebody found."""
-
-    written_at: datetime | None = None
-    """None: none was found."""
-    is_certain: bool = True
-    """False: not everything could be read, so there may be a newer one."""
 
 
 class CheckpointReader(Protocol):

@@ -4,32 +4,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from trainmaster.errands import Errand
-from trainmaster.governance.violations import ViolationRecord
-from trainmaster.jobs import (
-    Attempt,
-    Job,
-    JobState,
-)
-from trainmaster.ledger import MonthAccount, PreemptionEntry, UsageLine
-from trainmaster.policy import Policy, PoolPolicy
-from trainmaster.ports.records import (
+from trainmaster.core.costs.ledger import MonthAccount, PreemptionEntry, UsageLine
+from trainmaster.core.costs.spot_record import SpotDay
+from trainmaster.core.forecast.run_times import RunTimes
+from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.jobs.model import Attempt, Job, JobState
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.outbox.messages import Errand
+from trainmaster.core.planning.snapshot import AccountLimit, Hold, RunningJob, Snapshot, WaitingJob, WarmPool
+from trainmaster.core.policy import Policy, PoolPolicy
+from trainmaster.core.records import (
     Admission,
     Adoption,
     Alias,
-    Change,
     Closing,
     Guard,
     HistoryLine,
     PoolState,
     StoredPolicy,
 )
-from trainmaster.scheduling.run_times import RunTimes
-from trainmaster.scheduling.snapshot import AccountLimit, Hold, RunningJob, Snapshot, WaitingJob, WarmPool
-from trainmaster.shapes import (
-    Capacity,
-)
-from trainmaster.spot_record import SpotDay
+from trainmaster.core.rules.violation import ViolationRecord
 
 
 class JobStore(Protocol):

@@ -8,12 +8,12 @@ from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import encode, iso
 from trainmaster.adapters.dynamodb.counting import counted_in
 from trainmaster.adapters.dynamodb.writes import Operation, Writes, job_item
-from trainmaster.errands import Errand
-from trainmaster.governance.violations import ViolationRecord
-from trainmaster.ledger import month_of
-from trainmaster.policy import STRAYS
-from trainmaster.ports import Adoption, Alias, HistoryLine
-from trainmaster.scheduling.entries import running_entry
+from trainmaster.core.costs.ledger import month_of
+from trainmaster.core.outbox.messages import Errand
+from trainmaster.core.planning.queue_entries import running_entry
+from trainmaster.core.policy import STRAYS
+from trainmaster.core.records import Adoption, Alias, HistoryLine
+from trainmaster.core.rules.violation import ViolationRecord
 
 _FREE = "attribute_not_exists(pk)"
 

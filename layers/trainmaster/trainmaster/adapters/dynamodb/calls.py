@@ -8,7 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import from_attributes, to_attributes
 from trainmaster.adapters.dynamodb.transactions import unavailable
-from trainmaster.errors import UnavailableError
+from trainmaster.core.errors import UnavailableError
 
 PAGE = 250
 """Rows of one call where nobody needs fewer."""

@@ -15,11 +15,7 @@ from typing import Any, TypeVar
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
-from trainmaster.shapes import (
-    Vector,
-    parse_vector,
-    vector_text,
-)
+from trainmaster.core.jobs.instances import Vector, parse_vector, vector_text
 
 T = TypeVar("T")
 AttributeMap = dict[str, Any]

@@ -6,21 +6,18 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from trainmaster import spot_record
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import encode, iso
 from trainmaster.adapters.dynamodb.layout import Key
-from trainmaster.jobs import (
-    Attempt,
-    Job,
-    JobState,
-)
-from trainmaster.ledger import Cause, UsageLine, month_of
-from trainmaster.ports import Change, Guard
-from trainmaster.scheduling.run_times import Run, bucket, month_before, start_of_month
-from trainmaster.scheduling.snapshot import WarmPool
-from trainmaster.shapes import CapacityType
-from trainmaster.spot_record import day_of
+from trainmaster.core.costs import spot_record
+from trainmaster.core.costs.ledger import Cause, UsageLine, month_of
+from trainmaster.core.costs.spot_record import day_of
+from trainmaster.core.forecast.run_times import Run, bucket, month_before, start_of_month
+from trainmaster.core.jobs.instances import CapacityType
+from trainmaster.core.jobs.model import Attempt, Job, JobState
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.snapshot import WarmPool
+from trainmaster.core.records import Guard
 
 SPOT_DAYS_KEPT = spot_record.KEPT + timedelta(days=1)
 

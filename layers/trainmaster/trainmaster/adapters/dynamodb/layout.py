@@ -30,14 +30,9 @@ import hashlib
 from collections.abc import Sequence
 from datetime import date
 
-from trainmaster.jobs import Job
-from trainmaster.scheduling.snapshot import WaitingJob
-from trainmaster.shapes import (
-    Capacity,
-    Choice,
-    Shape,
-    lane_text,
-)
+from trainmaster.core.jobs.instances import Capacity, Choice, Shape, lane_text
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.planning.snapshot import WaitingJob
 
 SCORE_OFFSET = 10**16
 SCORE_DIGITS = 17

@@ -22,29 +22,17 @@ from trainmaster.adapters.dynamodb.rows import (
     ties_by_name,
     usage_line,
 )
-from trainmaster.governance.violations import ViolationRecord
-from trainmaster.jobs import (
-    Attempt,
-    Job,
-    JobState,
-    epoch_ms,
-)
-from trainmaster.ledger import MonthAccount, PreemptionEntry, UsageLine, budget_cents, month_of
-from trainmaster.policy import Budget, Policy, PoolPolicy
-from trainmaster.ports import Alias, HistoryLine, PoolState, TeamState
-from trainmaster.pricing import PriceTable
-from trainmaster.scheduling.candidates import HEADS, Lane, chosen_lanes
-from trainmaster.scheduling.capacity import minus, pool_vector
-from trainmaster.scheduling.run_times import RunTimes
-from trainmaster.scheduling.snapshot import (
-    BudgetState,
-    Hold,
-    RunningJob,
-    Snapshot,
-    WaitingJob,
-    WarmPool,
-)
-from trainmaster.spot_record import SpotDay
+from trainmaster.core.costs.ledger import MonthAccount, PreemptionEntry, UsageLine, budget_cents, month_of
+from trainmaster.core.costs.pricing import PriceTable
+from trainmaster.core.costs.spot_record import SpotDay
+from trainmaster.core.forecast.run_times import RunTimes
+from trainmaster.core.jobs.model import Attempt, Job, JobState, epoch_ms
+from trainmaster.core.planning.candidates import HEADS, Lane, chosen_lanes
+from trainmaster.core.planning.capacity import minus, pool_vector
+from trainmaster.core.planning.snapshot import BudgetState, Hold, RunningJob, Snapshot, WaitingJob, WarmPool
+from trainmaster.core.policy import Budget, Policy, PoolPolicy
+from trainmaster.core.records import Alias, HistoryLine, PoolState, TeamState
+from trainmaster.core.rules.violation import ViolationRecord
 
 HISTORY_LINES = 200
 BATCH = 100

@@ -6,13 +6,11 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from trainmaster.adapters.dynamodb.codec import decode
-from trainmaster.ledger import Cause, MonthAccount, UsageLine
-from trainmaster.scheduling.run_times import RunTimes
-from trainmaster.scheduling.snapshot import (
-    AccountLimit,
-)
-from trainmaster.shapes import Capacity
-from trainmaster.spot_record import SpotDay
+from trainmaster.core.costs.ledger import Cause, MonthAccount, UsageLine
+from trainmaster.core.costs.spot_record import SpotDay
+from trainmaster.core.forecast.run_times import RunTimes
+from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.planning.snapshot import AccountLimit
 
 
 def counts(item: dict[str, Any], prefix: str) -> dict[Capacity, int]:

@@ -12,13 +12,14 @@ from trainmaster.adapters.dynamodb import adoptions, layout, submissions
 from trainmaster.adapters.dynamodb.codec import decode, encode, from_attributes, iso, value
 from trainmaster.adapters.dynamodb.transactions import ConditionsFailedError, Transactions, unavailable
 from trainmaster.adapters.dynamodb.writes import Operation, Retention, Writes, with_new_versions
-from trainmaster.errands import Errand
-from trainmaster.errors import TeamLimit, TeamLimitError
-from trainmaster.governance.violations import ViolationRecord
-from trainmaster.jobs import Job
-from trainmaster.ports import Admission, Adoption, Change, Guard
-from trainmaster.scheduling.snapshot import AccountLimit, Hold, WarmPool
-from trainmaster.shapes import Capacity
+from trainmaster.core.errors import TeamLimit, TeamLimitError
+from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.outbox.messages import Errand
+from trainmaster.core.planning.snapshot import AccountLimit, Hold, WarmPool
+from trainmaster.core.records import Admission, Adoption, Guard
+from trainmaster.core.rules.violation import ViolationRecord
 
 
 class DynamoJobStore:

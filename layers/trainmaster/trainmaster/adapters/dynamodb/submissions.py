@@ -9,12 +9,9 @@ from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import encode
 from trainmaster.adapters.dynamodb.counting import Update
 from trainmaster.adapters.dynamodb.writes import Operation, Writes, job_item
-from trainmaster.jobs import (
-    Job,
-    epoch_ms,
-)
-from trainmaster.ports import Admission, Alias, Closing, HistoryLine
-from trainmaster.scheduling.entries import waiting_entry
+from trainmaster.core.jobs.model import Job, epoch_ms
+from trainmaster.core.planning.queue_entries import waiting_entry
+from trainmaster.core.records import Admission, Alias, Closing, HistoryLine
 
 MINUTE_MS = 60_000
 COUNTS_KEPT = timedelta(hours=1)

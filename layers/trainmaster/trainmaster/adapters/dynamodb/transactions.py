@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainmaster.errors import LostRaceError, UnavailableError
+from trainmaster.core.errors import LostRaceError, UnavailableError
 
 CONFLICT_TRIES = 8
 """Two writers on the same item at the same instant: AWS cancels one and leaves the retry to us."""

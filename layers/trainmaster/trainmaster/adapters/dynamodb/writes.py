@@ -16,17 +16,14 @@ from trainmaster.adapters.dynamodb.counting import (
     warm_changed,
 )
 from trainmaster.adapters.dynamodb.layout import Key
-from trainmaster.errands import Errand
-from trainmaster.jobs import (
-    Attempt,
-    Job,
-    JobState,
-)
-from trainmaster.ledger import PreemptionEntry, month_of
-from trainmaster.notices import errands_of
-from trainmaster.ports import Alias, Change, Guard, HistoryLine
-from trainmaster.scheduling.entries import running_entry, waiting_entry
-from trainmaster.scheduling.snapshot import WarmPool
+from trainmaster.core.costs.ledger import PreemptionEntry, month_of
+from trainmaster.core.jobs.model import Attempt, Job, JobState
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.outbox import errands_of
+from trainmaster.core.outbox.messages import Errand
+from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
+from trainmaster.core.planning.snapshot import WarmPool
+from trainmaster.core.records import Alias, Guard, HistoryLine
 
 Operation = dict[str, Any]
 """One element of TransactItems."""

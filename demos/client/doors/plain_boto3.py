@@ -1,0 +1,94 @@
+"""boto3 alone: create_training_job, then a loop around describe_training_job and the log stream."""
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+from trainmaster_client.hook import install
+from trainmaster_client.launcher import LAUNCHER
+
+from demos.client.doors import settings
+from demos.client.doors.seeing import Seen
+from demos.client.doors.source import uploaded
+
+GROUP = "/aws/sagemaker/TrainingJobs"
+POLL_SECONDS = 1.0
+
+
+def main() -> None:
+    session = boto3.Session()
+    seen = Seen(session)
+    install(session)
+    client = session.client("sagemaker")
+    name = f"{settings.LABEL}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    code = uploaded(session, f"s3://{settings.BUCKET}/{name}/source.tar.gz")
+    client.create_training_job(**request(name, code))
+    lines = Lines(session, name)
+    while True:
+        job = client.describe_training_job(TrainingJobName=name)
+        lines.print_new()
+        if job["TrainingJobStatus"] in {"Completed", "Failed", "Stopped"}:
+            break
+        time.sleep(POLL_SECONDS)
+    artifacts = job["ModelArtifacts"]["S3ModelArtifacts"]
+    seen.write(sdk="boto3", version=boto3.__version__, job=name, model_artifacts=artifacts)
+
+
+def request(name: str, code: str) -> dict[str, Any]:
+    """``code`` is the S3 URI of the source archive."""
+    return {
+        "TrainingJobName": name,
+        "RoleArn": settings.ROLE,
+        "AlgorithmSpecification": {
+            "TrainingImage": settings.IMAGE,
+            "TrainingInputMode": "File",
+            "ContainerEntrypoint": LAUNCHER,
+        },
+        "HyperParameters": {key: str(value) for key, value in settings.HYPERPARAMETERS.items()}
+        | {"sagemaker_submit_directory": code, "sagemaker_program": "train.py"},
+        "ResourceConfig": {
+            "InstanceType": settings.INSTANCE_TYPE,
+            "InstanceCount": 1,
+            "VolumeSizeInGB": 30,
+        },
+        "CheckpointConfig": {"S3Uri": settings.CHECKPOINTS},
+        "OutputDataConfig": {"S3OutputPath": settings.OUTPUT},
+        "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
+    }
+
+
+class Lines:
+    """The log of a job's first host, read as it grows."""
+
+    def __init__(self, session: boto3.Session, job: str) -> None:
+        self._logs = session.client("logs")
+        self._job = job
+        self._at: dict[str, str] = {}
+
+    def print_new(self) -> None:
+        try:
+            found = self._logs.describe_log_streams(
+                logGroupName=GROUP, logStreamNamePrefix=f"{self._job}/algo-1"
+            )
+        except self._logs.exceptions.ResourceNotFoundException:
+            return  # nobody has logged anything in this account yet
+        for stream in found["logStreams"][:1]:
+            self._print_stream(stream["logStreamName"])
+
+    def _print_stream(self, name: str) -> None:
+        while True:
+            token = self._at.get(name)
+            onwards: dict[str, Any] = {"nextToken": token} if token else {}
+            answer = self._logs.get_log_events(
+                logGroupName=GROUP, logStreamName=name, startFromHead=True, **onwards
+            )
+            for event in answer["events"]:
+                print(event["message"], flush=True)
+            if answer["nextForwardToken"] == token:
+                return
+            self._at[name] = answer["nextForwardToken"]
+
+
+if __name__ == "__main__":
+    main()

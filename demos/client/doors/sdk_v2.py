@@ -1,0 +1,60 @@
+"""SageMaker SDK v2: an estimator as always, with the session of the queue."""
+
+import threading
+import time
+
+import boto3
+import sagemaker
+from sagemaker.pytorch import PyTorch
+from sagemaker.session_settings import SessionSettings
+from trainmaster_client.session import QueueTrainingJobSession
+
+from demos.client.doors import settings
+from demos.client.doors.seeing import Seen
+
+LOOK_SECONDS = 1.0
+QUIET = {"SchemaVersion": "1.0", "SageMaker": {"PythonSDK": {"Modules": {"TelemetryOptOut": True}}}}
+
+
+def main() -> None:
+    boto_session = boto3.Session()
+    seen = Seen(boto_session)
+    session = QueueTrainingJobSession(
+        boto_session,
+        default_bucket=settings.BUCKET,
+        settings=SessionSettings(encrypt_repacked_artifacts=False),
+        sagemaker_config=QUIET,
+    )
+    estimator = PyTorch(
+        entry_point="train.py",
+        source_dir=settings.SOURCE,
+        image_uri=settings.IMAGE,
+        role=settings.ROLE,
+        instance_type=settings.INSTANCE_TYPE,
+        instance_count=1,
+        hyperparameters=settings.HYPERPARAMETERS,
+        checkpoint_s3_uri=settings.CHECKPOINTS,
+        output_path=settings.OUTPUT,
+        base_job_name=settings.LABEL,
+        max_run=3600,
+        disable_profiler=True,
+        debugger_hook_config=False,
+        sagemaker_session=session,
+    )
+    threading.Thread(target=look, args=(estimator,), daemon=True).start()
+    estimator.fit(wait=True)
+    estimator.latest_training_job.describe()
+    name = estimator.latest_training_job.name
+    seen.write(sdk="sagemaker", version=sagemaker.__version__, job=name, model_artifacts=estimator.model_data)
+
+
+def look(estimator: PyTorch) -> None:
+    """Another cell of the notebook, in which somebody looks at the job now and then while ``fit`` waits."""
+    while True:
+        time.sleep(LOOK_SECONDS)
+        if estimator.latest_training_job is not None:
+            estimator.latest_training_job.describe()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""PolicyStore over DynamoDB.
+
+Each pool's counters carry the version, so that a claim decided on an old policy fails.
+"""
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from trainmaster.adapters.dynamodb import layout, submissions
+from trainmaster.adapters.dynamodb.codec import from_attributes, to_attributes, value
+from trainmaster.adapters.dynamodb.transactions import MAX_ITEMS, Transactions, unavailable
+from trainmaster.adapters.dynamodb.writes import Retention, Writes
+from trainmaster.core.errors import LostRaceError, UnavailableError
+from trainmaster.core.policy import STRAYS
+from trainmaster.core.records import Closing, StoredPolicy
+
+_PK = "POLICY"
+_CURRENT = "current"
+SEAL_KEY_BYTES = 32
+NOTHING = StoredPolicy(revision=0, version=0, paused=False, document={})
+"""Before anybody wrote a policy: the empty document."""
+
+
+class DynamoPolicyStore:
+    def __init__(self, client: Any, *, table: str) -> None:
+        self._client = client
+        self._table = table
+        self._transactions = Transactions(client)
+        self._writes = Writes(table=table, retention=Retention(days=0))  # of rows that do not expire
+
+    def current(self) -> StoredPolicy:
+        item = self._item(_CURRENT)
+        return NOTHING if item is None else _stored(item)
+
+    def revision(self, number: int) -> StoredPolicy | None:
+        item = self._item(_revision(number))
+        return None if item is None else _stored(item)
+
+    def put(
+        self, document: Mapping[str, Any], *, pools: Sequence[str], replaces: StoredPolicy
+    ) -> StoredPolicy:
+        new = _next(replace(replaces, revision=replaces.revision + 1, document=document))
+        kept = {"Put": {"TableName": self._table, "Item": _key(_revision(new.revision)) | _attributes(new)}}
+        self._write(new, pools, replaces, extra=[kept])
+        return new
+
+    def set_paused(self, paused: bool, *, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy:  # noqa: FBT001
+        new = _next(replace(replaces, paused=paused))
+        self._write(new, pools, replaces, extra=[])
+        return new
+
+    def close(self, closing: Closing) -> None:
+        operations = submissions.of_closing(closing, self._writes)
+        for start in range(0, len(operations), MAX_ITEMS):
+            self._transactions.write(operations[start : start + MAX_ITEMS])
+
+    def reopen(self, closing: Closing) -> None:
+        for operation in submissions.of_reopening(closing, self._writes):
+            with suppress(LostRaceError):
+                self._transactions.write([operation])
+
+    def _item(self, sk: str) -> dict[str, Any] | None:
+        try:
+            answer = self._client.get_item(TableName=self._table, Key=_key(sk), ConsistentRead=True)
+        except ClientError as error:
+            raise unavailable(error) from error
+        except BotoCoreError as error:
+            raise UnavailableError("the table did not answer") from error
+        return from_attributes(answer["Item"]) if "Item" in answer else None
+
+    def _write(
+        self, new: StoredPolicy, pools: Sequence[str], replaces: StoredPolicy, *, extra: list[dict[str, Any]]
+    ) -> None:
+        put: dict[str, Any] = {
+            "TableName": self._table,
+            "Item": _key(_CURRENT) | _attributes(new),
+            "ConditionExpression": "version = :old" if replaces.version else "attribute_not_exists(pk)",
+        }
+        if replaces.version:
+            put["ExpressionAttributeValues"] = {":old": value(replaces.version)}
+        told = self._told({*pools, STRAYS}, new.version)
+        self._transactions.write([{"Put": put}, *extra, *told])
+
+    def _told(self, pools: Iterable[str], version: int) -> list[dict[str, Any]]:
+        return [
+            {
+                "Update": {
+                    "TableName": self._table,
+                    "Key": dict(
+                        zip(("pk", "sk"), ({"S": part} for part in layout.counters_key(pool)), strict=True)
+                    ),
+                    "UpdateExpression": "SET policy_version = :v",
+                    "ExpressionAttributeValues": {":v": value(version)},
+                },
+            }
+            for pool in pools
+        ]
+
+
+def _stored(item: Mapping[str, Any]) -> StoredPolicy:
+    return StoredPolicy(
+        revision=item["revision"],
+        version=item["version"],
+        paused=item["paused"],
+        document=json.loads(item["document"]),
+        seal_key=item["seal_key"],
+    )
+
+
+def _revision(number: int) -> str:
+    return f"v#{number:09d}"
+
+
+def _next(policy: StoredPolicy) -> StoredPolicy:
+    seal_key = policy.seal_key or secrets.token_hex(SEAL_KEY_BYTES)
+    return replace(policy, version=policy.version + 1, seal_key=seal_key)
+
+
+def _attributes(policy: StoredPolicy) -> dict[str, Any]:
+    return to_attributes(
+        {
+            "revision": policy.revision,
+            "version": policy.version,
+            "paused": policy.paused,
+            # Not escaped: a document may be 256 KiB of UTF-8, an item 400 KB.
+            "document": json.dumps(policy.document, sort_keys=True, ensure_ascii=False),
+            "seal_key": policy.seal_key,
+        },
+    )
+
+
+def _key(sk: str) -> dict[str, Any]:
+    return {"pk": {"S": _PK}, "sk": {"S": sk}}

@@ -1,0 +1,77 @@
+"""CheckpointReader over S3."""
+
+import json
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from trainmaster.core.errors import UnavailableError
+from trainmaster.core.jobs.observations import Newest
+
+STATUS = "status.json"
+"""What trainmaster's own training program rewrites with each checkpoint, and at the end of an attempt."""
+_CHECKPOINT_AT = "checkpoint_at"
+_READ_BYTES = 65_536
+"""Of a status file; one that is longer is not one of ours."""
+_NOT_THERE = frozenset({"404", "NoSuchKey", "NotFound"})
+_NOT_OURS = frozenset({"403", "AccessDenied", "NoSuchBucket"})
+_UNKNOWN = Newest(is_certain=False)
+
+
+class S3Checkpoints:
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def newest(self, uri: str) -> Newest:
+        """What ``status.json`` says in ``checkpoint_at``, else its own age; without one the newest object.
+
+        A page comes in the order of keys: where a job keeps more than 1,000 objects there may be a newer one.
+        A bucket that the stack may not read (parameter ``CheckpointBuckets``) tells nothing.
+        """
+        parts = urlsplit(uri)
+        bucket, prefix = parts.netloc, parts.path.strip("/")
+        folder = f"{prefix}/" if prefix else ""
+        try:
+            written_at = self._status(bucket, folder)
+            return Newest(written_at=written_at) if written_at else self._listed(bucket, folder)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _NOT_OURS:
+                return _UNKNOWN
+            raise UnavailableError(f"S3 refused: {error.response['Error']['Code']}") from error
+        except BotoCoreError as error:
+            raise UnavailableError("S3 did not answer") from error
+
+    def _status(self, bucket: str, folder: str) -> datetime | None:
+        """None: there is no such file, or it says that there is no checkpoint of its own."""
+        try:
+            answer = self._client.get_object(Bucket=bucket, Key=folder + STATUS)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _NOT_THERE:
+                return None
+            raise
+        return _checkpoint_at(answer["Body"].read(_READ_BYTES), otherwise=_utc(answer["LastModified"]))
+
+    def _listed(self, bucket: str, folder: str) -> Newest:
+        page = self._client.list_objects_v2(Bucket=bucket, Prefix=folder)
+        objects = [one for one in page.get("Contents", []) if one["Key"] != folder + STATUS]
+        newest = max((_utc(one["LastModified"]) for one in objects), default=None)
+        return Newest(written_at=newest, is_certain=not page.get("IsTruncated", False))
+
+
+def _checkpoint_at(body: bytes, *, otherwise: datetime) -> datetime | None:
+    """A file that does not say it counts by its age, and so does one that says what is still to come."""
+    with suppress(ValueError, TypeError, KeyError, RecursionError):
+        written = json.loads(body)[_CHECKPOINT_AT]
+        if written is None:
+            return None
+        instant = datetime.fromisoformat(written)
+        if instant.tzinfo is not None:
+            return min(_utc(instant), otherwise)
+    return otherwise
+
+
+def _utc(instant: datetime) -> datetime:
+    return instant.astimezone(UTC)

@@ -1,0 +1,49 @@
+"""Doorbell over SQS: one message a pool; the schedule function answers."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from trainmaster.core.errors import UnavailableError
+
+VERSION = 1
+"""Of a message. One without a version is of the first."""
+BATCH = 10
+"""Messages of one SendMessageBatch. Source: SQS limits."""
+
+
+class SqsDoorbell:
+    def __init__(self, client: Any, *, queue_url: str) -> None:
+        self._client = client
+        self._queue_url = queue_url
+
+    def ring(self, pools: Iterable[str]) -> None:
+        """Raises UnavailableError; the reconciler rings within a minute anyway."""
+        names = sorted(set(pools))
+        for start in range(0, len(names), BATCH):
+            self._send(names[start : start + BATCH])
+
+    def _send(self, pools: list[str]) -> None:
+        entries = [
+            {"Id": str(number), "MessageBody": json.dumps({"version": VERSION, "pool": pool})}
+            for number, pool in enumerate(pools)
+        ]
+        try:
+            answer = self._client.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
+        except (ClientError, BotoCoreError) as error:
+            raise UnavailableError("the doorbell queue did not take the message") from error
+        if answer.get("Failed"):
+            raise UnavailableError("the doorbell queue refused a message")
+
+
+def pool_of(body: str) -> str:
+    """Which pool a message rings for. Raises ValueError for one that nobody here has written."""
+    message = json.loads(body)
+    if not isinstance(message, dict) or not isinstance(message.get("pool"), str):
+        raise ValueError("the message names no pool")  # noqa: TRY004  one error, whatever is wrong with it
+    if message.get("version", 1) != VERSION:
+        raise ValueError(f"the message has version {message['version']!r}, this code reads {VERSION}")
+    pool: str = message["pool"]
+    return pool

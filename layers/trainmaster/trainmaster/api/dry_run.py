@@ -1,0 +1,104 @@
+"""What would become of a job that is not submitted yet, as the planner sees the pool with it added."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from trainmaster.api.estimating import estimated_start
+from trainmaster.api.job_context import Standing
+from trainmaster.api.positions import jobs_ahead, place_behind
+from trainmaster.api.reasons import Look, snapshot_of
+from trainmaster.api.request_context import Visit
+from trainmaster.api.spot_chances import spot_chances
+from trainmaster.api.views import NOWHERE, Place, View
+from trainmaster.core.costs.ledger import budget_cents, month_of
+from trainmaster.core.costs.pricing import PriceTable, cost_cents
+from trainmaster.core.jobs.instances import Choice, Shape
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.planning.actions import Plan, Preempt, Start
+from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.queue_entries import waiting_entry
+from trainmaster.core.planning.snapshot import BudgetState, Snapshot
+from trainmaster.core.policy import PoolPolicy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreseen:
+    place: Place
+    victims: tuple[str | None, ...]
+    """Whom it would stop; jobs of other teams have no names."""
+    start: View | None
+    """As of ``estimated_start``."""
+    usd_per_hour: float | None
+    """On-demand price of all its instances together; None: a price is unknown."""
+    cost_usd: float | None
+    """None: a price is unknown."""
+    spot_record: tuple[View, ...]
+    """Of each spot shape."""
+
+
+UNFORESEEN = Foreseen(place=NOWHERE, victims=(), start=None, usd_per_hour=None, cost_usd=None, spot_record=())
+
+
+def foresee(job: Job, pool: PoolPolicy, visit: Visit) -> Foreseen:
+    now, entry = visit.outside.clock(), waiting_entry(job)
+    snapshot = _with_budget(snapshot_of(pool, visit, now=now), job.spec.team, visit, now=now)
+    others = tuple(one for one in snapshot.waiting if one.name != job.name)  # the same request, sent already
+    snapshot = replace(snapshot, waiting=(*others, entry))
+    decided = plan(snapshot, pool, now=now)
+    ahead = jobs_ahead(job, visit.outside.reader)
+    look = Look(pool=pool, snapshot=snapshot, decided=decided, at=now)
+    rate = _usd_per_hour(job, _shape(job, decided), snapshot.prices)
+    return Foreseen(
+        place=place_behind(job, ahead),
+        victims=tuple(_victims(job, decided, visit)),
+        start=estimated_start(job, Standing(look=look, ahead=ahead), visit),
+        usd_per_hour=None if rate is None else float(rate),
+        cost_usd=_cost_usd(job, rate),
+        spot_record=spot_chances(job, visit),
+    )
+
+
+def _with_budget(snapshot: Snapshot, team: str, visit: Visit, *, now: datetime) -> Snapshot:
+    """Snapshots have the budgets of those who wait; the team may have nobody waiting yet."""
+    found = visit.policy.team(team)
+    if team in snapshot.budgets or found is None or found.budget is None:
+        return snapshot
+    month = month_of(now)
+    state = BudgetState(
+        month=month,
+        account=visit.outside.reader.month(team, month),
+        limit_cents=budget_cents(found.budget.usd_per_month),
+        at_limit=found.budget.at_limit,
+    )
+    return replace(snapshot, budgets={**snapshot.budgets, team: state})
+
+
+def _victims(job: Job, decided: Plan, visit: Visit) -> Iterator[str | None]:
+    for action in decided.actions:
+        if isinstance(action, Preempt) and action.job.name == job.name:
+            yield from (victim.name if visit.sees(victim.team) else None for victim in action.victims)
+
+
+def _shape(job: Job, decided: Plan) -> Shape:
+    """The one it would start in now, else the one it would like best."""
+    picked = (
+        action.shape
+        for action in decided.actions
+        if isinstance(action, Start | Preempt) and action.job.name == job.name
+    )
+    return next(picked, job.shapes[0])
+
+
+def _usd_per_hour(job: Job, shape: Shape, prices: PriceTable) -> Decimal | None:
+    if job.spec.choice is Choice.SAGEMAKER:
+        return prices.dearest_usd_per_hour(one.vector for one in job.shapes)
+    return prices.vector_usd_per_hour(shape.vector)
+
+
+def _cost_usd(job: Job, usd_per_hour: Decimal | None) -> float | None:
+    """For as long as the team's jobs of this shape took lately, else for all of its MaxRuntimeInSeconds."""
+    length: timedelta = min(job.spec.predicted or job.spec.max_runtime, job.spec.max_runtime)
+    cents = cost_cents(usd_per_hour, length)
+    return None if cents is None else cents / 100

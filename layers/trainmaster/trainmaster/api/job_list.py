@@ -1,0 +1,172 @@
+"""GET /jobs: pools in policy order; running, waiting in their turn, held. Finished ones only by state.
+
+A page goes on behind the last entry of the one before, so entries that stay where they are come exactly
+once, whatever the others do; one that is started or preempted between two pages may be missed or come twice.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any
+
+from trainmaster.api.list_sections import Entry, Stretch, finished, unfinished
+from trainmaster.api.paging import Mark, Seal
+from trainmaster.api.reasons import Look, look_at, reason_now
+from trainmaster.api.request_context import Answer, Visit
+from trainmaster.api.views import NOWHERE, Place, Surroundings, job_view, masked_view
+from trainmaster.core.errors import FieldError, InvalidRequestError
+from trainmaster.core.jobs.model import FINAL, Job, JobState
+from trainmaster.core.policy import DEFAULT_TEAM, STRAYS, UNMANAGED_TEAM
+from trainmaster.core.request_errors import invalid, quoted
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 100
+_READ_AHEAD = 250
+"""Entries read at a time; filters may drop most of them."""
+_MAX_READ = 2000
+"""Entries looked at for one page: with a filter that matches little, pages may be short, even empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What the query string asks for."""
+
+    state: JobState | None
+    team: str | None
+    pool: str | None
+    limit: int
+    token: str | None
+
+    def still_fits(self, job: Job) -> bool:
+        """Jobs move on between the read of the queue and that of the job."""
+        right_state = job.state is self.state if self.state else not job.is_final
+        return right_state and self.pool in {None, job.spec.pool}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """An entry of the page, and its place if it has a turn."""
+
+    entry: Entry
+    place: Place
+
+
+def list_jobs(visit: Visit) -> Answer:
+    wish = _wish(visit)
+    seal = Seal(key=bytes.fromhex(visit.stored.seal_key), bound=_bound(visit, wish))
+    start = seal.mark(wish.token) if wish.token else None
+    page, end = _page(_stretches(visit, wish), wish, start)
+    body = {"jobs": _views(visit, wish, page), "next_token": seal.token(end) if end else None}
+    return Answer(status=HTTPStatus.OK, body=body)
+
+
+def _wish(visit: Visit) -> Wish:
+    given = visit.call.parameters("state", "team", "pool", "limit", "next_token")
+    return Wish(
+        state=_state(given.get("state")),
+        team=given.get("team"),
+        pool=given.get("pool"),
+        limit=_limit(given.get("limit")),
+        token=given.get("next_token"),
+    )
+
+
+def _state(text: str | None) -> JobState | None:
+    if text is None:
+        return None
+    try:
+        return JobState(text)
+    except ValueError as error:
+        raise _refused(
+            "state", f"{quoted(text)} is no state", f"use one of: {', '.join(JobState)}"
+        ) from error
+
+
+def _limit(text: str | None) -> int:
+    if text is None:
+        return DEFAULT_LIMIT
+    if text.isascii() and text.isdigit() and 1 <= int(text[:4]) <= MAX_LIMIT and len(text) < len("1000"):
+        return int(text)
+    raise _refused("limit", f"{quoted(text)} is not between 1 and {MAX_LIMIT}", f"write 1 to {MAX_LIMIT}")
+
+
+def _refused(parameter: str, message: str, hint: str) -> InvalidRequestError:
+    return invalid([FieldError(field=f"query.{parameter}", message=message, hint=hint)])
+
+
+def _bound(visit: Visit, wish: Wish) -> str:
+    """A token is good for callers who see the same, and for the same filters."""
+    return json.dumps([visit.is_admin, visit.teams, wish.state, wish.team, wish.pool])
+
+
+def _stretches(visit: Visit, wish: Wish) -> list[Stretch]:
+    reader = visit.outside.reader
+    if wish.state in FINAL:
+        known = [team.name for team in visit.policy.teams] or [DEFAULT_TEAM]
+        teams = dict.fromkeys((*known, UNMANAGED_TEAM))
+        return finished([team for team in teams if wish.team in {None, team}], wish.state, reader)
+    pools = [*(pool.name for pool in visit.policy.pools), STRAYS]
+    return unfinished([pool for pool in pools if wish.pool in {None, pool}], wish.state, reader)
+
+
+def _page(stretches: list[Stretch], wish: Wish, start: Mark | None) -> tuple[list[Found], Mark | None]:
+    """The page's entries, and the mark behind which the next one begins; None at the end."""
+    page: list[Found] = []
+    walk = _walk(stretches, start)
+    for looked, (mark, found) in enumerate(walk, start=1):
+        if _matches(found.entry, wish):
+            page.append(found)
+        if len(page) == wish.limit or looked == _MAX_READ:
+            return page, mark if next(walk, None) else None
+    return page, None
+
+
+def _walk(stretches: list[Stretch], start: Mark | None) -> Iterator[tuple[Mark, Found]]:
+    """Every entry from behind the mark, with a mark of its own."""
+    names = [stretch.name for stretch in stretches]
+    if start is not None and start.stretch not in names:
+        raise _refused("next_token", "is of a list whose pools have changed", "start again without it")
+    for stretch in stretches[names.index(start.stretch) if start else 0 :]:
+        mark = (
+            start
+            if start and start.stretch == stretch.name
+            else Mark(stretch=stretch.name, order=(), counted=0)
+        )
+        more = True
+        while more:
+            entries = stretch.read(mark.order or None, _READ_AHEAD)
+            more = len(entries) == _READ_AHEAD
+            for entry in entries:
+                mark = replace(mark, order=entry.order, counted=mark.counted + 1)
+                place = Place.behind(mark.counted - 1) if stretch.has_turns else NOWHERE
+                yield mark, Found(entry=entry, place=place)
+
+
+def _matches(entry: Entry, wish: Wish) -> bool:
+    return wish.team in {None, entry.team} and wish.state in {None, entry.state}
+
+
+def _views(visit: Visit, wish: Wish, page: list[Found]) -> list[dict[str, Any]]:
+    jobs = visit.outside.reader.jobs(found.entry.name for found in page)
+    shown = [(found, job) for found in page if (job := jobs.get(found.entry.name)) and wish.still_fits(job)]
+    looks = _looks(visit, (job for _, job in shown))
+    return [_view(visit, job, found.place if job.is_waiting else NOWHERE, looks) for found, job in shown]
+
+
+def _looks(visit: Visit, jobs: Iterable[Job]) -> dict[str, Look | None]:
+    """At the pools of those jobs of the page that wait, each once."""
+    pools = {job.spec.pool for job in jobs if job.is_waiting and visit.sees(job.spec.team)}
+    return {pool: look_at(visit.policy.pool(pool), visit) for pool in sorted(pools)}
+
+
+def _view(visit: Visit, job: Job, place: Place, looks: dict[str, Look | None]) -> dict[str, Any]:
+    if not visit.sees(job.spec.team):
+        return masked_view(job, place)
+    around = Surroundings(
+        now=visit.outside.clock(),
+        pool=visit.policy.pool(job.spec.pool),
+        place=place,
+        why=reason_now(job, place, looks.get(job.spec.pool), paused=visit.stored.paused),
+    )
+    return job_view(job, around)

@@ -1,0 +1,161 @@
+"""One call: what came in, who calls, and what the routes may reach."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Protocol
+
+from trainmaster.core.errors import FieldError, ForbiddenError
+from trainmaster.core.policy import Policy, parse_policy
+from trainmaster.core.records import StoredPolicy
+from trainmaster.core.request_errors import invalid, path_text
+from trainmaster.core.submission.identity import Caller, caller_of, is_admin, stranger, teams_of
+from trainmaster.ports import (
+    Clock,
+    Doorbell,
+    JobReader,
+    JobStore,
+    LedgerReader,
+    PolicyStore,
+    PoolReader,
+    QueueReader,
+    SnapshotReader,
+    SpotReader,
+    ViolationReader,
+)
+
+
+class ApiReader(
+    JobReader,
+    QueueReader,
+    PoolReader,
+    SnapshotReader,
+    LedgerReader,
+    SpotReader,
+    ViolationReader,
+    Protocol,
+):
+    """Every read the API makes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """What the API reaches, and which deployment it speaks for."""
+
+    store: JobStore
+    reader: ApiReader
+    policies: PolicyStore
+    doorbell: Doorbell
+    clock: Clock
+    random_bytes: Callable[[int], bytes]
+    """For entry ids."""
+    account_id: str
+    admin_principal_arns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """An HTTP call as the gateway handed it over."""
+
+    user_arn: str | None
+    query: Mapping[str, list[str]]
+    body: str | None
+    is_base64: bool
+    content_type: str | None
+
+    def parameters(self, *allowed: str) -> dict[str, str]:
+        """The query string; an empty value counts as absent.
+
+        Raises:
+            InvalidRequestError: A parameter that is unknown (a typo must not change what a call does)
+                or given twice.
+        """
+        errors = [_unknown(name, allowed) for name in self.query if name not in allowed]
+        errors += [_repeated(name) for name, values in self.query.items() if len(values) > 1]
+        if errors:
+            raise invalid(errors)
+        return {name: values[0] for name, values in self.query.items() if values and values[0]}
+
+
+def flag(call: Call, name: str, *, default: bool) -> bool:
+    """The one parameter that a call takes, true or false. Raises InvalidRequestError."""
+    return flags(call, **{name: default})[name]
+
+
+def flags(call: Call, **defaults: bool) -> dict[str, bool]:
+    """The parameters that a call takes, each true or false. Raises InvalidRequestError."""
+    given = call.parameters(*defaults)
+    errors = [_no_flag(name) for name, value in given.items() if value not in {"true", "false"}]
+    if errors:
+        raise invalid(errors)
+    return defaults | {name: value == "true" for name, value in given.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    status: HTTPStatus
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """A caller who may be here, and the policy in force."""
+
+    call: Call
+    outside: Outside
+    caller: Caller
+    teams: tuple[str, ...]
+    is_admin: bool
+    stored: StoredPolicy
+    policy: Policy
+
+    def sees(self, team: str) -> bool:
+        """True when the team's jobs are shown whole."""
+        return self.is_admin or team in self.teams
+
+
+def enter(call: Call, outside: Outside) -> Visit:
+    """Let the caller in.
+
+    Raises:
+        MissingIdentityError: The gateway named no caller; nothing was read.
+        ForbiddenError: Somebody of no team who is no admin either.
+    """
+    caller = caller_of(call.user_arn)
+    stored = outside.policies.current()
+    policy = parse_policy(stored.document)
+    visit = Visit(
+        call=call,
+        outside=outside,
+        caller=caller,
+        teams=teams_of(caller, policy, outside.account_id),
+        is_admin=is_admin(caller, policy, outside.admin_principal_arns),
+        stored=stored,
+        policy=policy,
+    )
+    if not visit.teams and not visit.is_admin:
+        raise stranger(caller)
+    return visit
+
+
+def enter_as_admin(call: Call, outside: Outside) -> Visit:
+    """Raises as ``enter``, and ForbiddenError for everybody who is no admin."""
+    visit = enter(call, outside)
+    if not visit.is_admin:
+        raise ForbiddenError("only admins may read or change the policy")
+    return visit
+
+
+def _unknown(name: str, allowed: tuple[str, ...]) -> FieldError:
+    hint = f"use {', '.join(allowed)}" if allowed else "this call takes none"
+    return FieldError(field=path_text(("query", name)), message="unknown parameter", hint=hint)
+
+
+def _no_flag(name: str) -> FieldError:
+    return FieldError(
+        field=path_text(("query", name)), message="is neither true nor false", hint="write true or false"
+    )
+
+
+def _repeated(name: str) -> FieldError:
+    return FieldError(field=path_text(("query", name)), message="is given twice", hint="give it once")

@@ -1,0 +1,256 @@
+"""What people see of a job, a pool and the policy: plain JSON values, every key always there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias
+
+from trainmaster.core.costs.pricing import cost_cents
+from trainmaster.core.errors import FieldError
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
+from trainmaster.core.jobs.model import Attempt, Job, Reason
+from trainmaster.core.planning.quotas import Quotas
+from trainmaster.core.planning.snapshot import WarmPool, total
+from trainmaster.core.policy import PoolPolicy, Quota
+from trainmaster.core.records import PoolState, StoredPolicy, TeamState
+
+View: TypeAlias = dict[str, Any]
+
+MAX_POSITION = 1000
+"""Positions are counted up to here; behind it only this much is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a job stands in its pool's queue."""
+
+    position: int | None = None
+    """1 is next; None when the job does not wait its turn, or too far behind to count."""
+    ahead_at_least: int | None = None
+    """Only for those too far behind."""
+    waiting: int = 0
+    """How many jobs the pool has waiting at least, where nobody counted further."""
+
+    @classmethod
+    def behind(cls, ahead: int) -> "Place":
+        return cls(position=ahead + 1) if ahead < MAX_POSITION else cls(ahead_at_least=MAX_POSITION)
+
+
+NOWHERE = Place()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a view of a job needs besides the job."""
+
+    now: datetime
+    pool: PoolPolicy | None
+    place: Place = NOWHERE
+    why: Reason | None = None
+    """Why it waits its turn, as the planner says it now; None where it was not asked."""
+    latest: Attempt | None = None
+    """The last attempt where the job has no live one, if it was read."""
+
+
+def job_view(job: Job, around: Surroundings) -> View:
+    """A whole JobView: for the own team and for admins."""
+    attempt = job.live or around.latest
+    return {
+        "name": job.name,
+        "team": job.spec.team,
+        "submitted_by": job.spec.submitted_by,
+        "pool": job.spec.pool,
+        "state": job.state.value,
+        "reason": reason_view(job.reason),
+        "priority": job.priority,
+        "effective_priority": effective_priority(job, around.pool, now=around.now),
+        "instances": _by_type(job.vector),
+        "capacity_type": (job.live or job.shapes[0]).capacity_type.value,
+        "submitted_at": instant_text(job.spec.submitted_at),
+        "started_at": instant_text(job.started_at),
+        "ended_at": instant_text(job.ended_at),
+        **_place_view(around.place),
+        "waiting": reason_view(_why_it_waits(job, around)),
+        "attempt": job.attempt,
+        "training_job_name": attempt.training_job_name if attempt else None,
+        "training_job_arn": attempt.training_job_arn if attempt else None,
+        "preemptions": job.preemptions,
+        "retries": job.retries,
+        "wasted_seconds": dict(job.wasted),
+        "cost_usd": _cost_usd(job, now=around.now),
+        "cost_is_estimate": not job.is_final,
+    }
+
+
+def masked_view(job: Job, place: Place = NOWHERE) -> View:
+    """What other teams may see: enough to understand the queue, nothing to find the job by."""
+    return {
+        "name": None,
+        "team": job.spec.team,
+        "pool": job.spec.pool,
+        "state": job.state.value,
+        "priority": job.priority,
+        "instances": _by_type(job.vector),
+        "position": place.position,
+        "started_at": instant_text(job.started_at),
+    }
+
+
+def effective_priority(job: Job, pool: PoolPolicy | None, *, now: datetime) -> float:
+    """Base priority and what waiting has added to it; stands still once the job has ended."""
+    aging = pool.order.aging if pool else None
+    if aging is None:
+        return float(job.priority)
+    age = max((job.ended_at or now) - job.spec.submitted_at, timedelta())
+    return round(job.priority + age / aging.per * aging.add, 2)
+
+
+def _cost_usd(job: Job, *, now: datetime) -> float | None:
+    """Bills of ended attempts, and of the live one all time since its claim; None: a price is unknown."""
+    live = job.live
+    so_far = cost_cents(live.usd_per_hour, max(now - live.claimed_at, timedelta())) if live else 0
+    return None if so_far is None or job.unpriced else (job.cents + so_far) / 100
+
+
+def pool_view(pool: PoolPolicy, state: PoolState, oldest_waiting_since: datetime | None) -> View:
+    """One line of ``GET /pools``. Teams with a quota are there even if they use nothing."""
+    taken = total((state.used, state.warm))
+    return {
+        "name": pool.name,
+        "capacity": dict(pool.capacity),
+        "spot_capacity": dict(pool.spot_capacity),
+        "used": _by_capacity_type(state.used),
+        "warm": _by_capacity_type(state.warm),
+        "free": {
+            CapacityType.ON_DEMAND.value: _free(pool.capacity, taken, CapacityType.ON_DEMAND),
+            CapacityType.SPOT.value: _free(pool.spot_capacity, taken, CapacityType.SPOT),
+        },
+        "warm_pools": [view for warm in state.warm_pools for view in _warm_pool_views(warm)],
+        "teams": [_team_view(name, pool, state) for name in sorted({*state.teams, *pool.quotas})],
+        "waiting": sum(team.waiting for team in state.teams.values()),
+        "oldest_waiting_since": instant_text(oldest_waiting_since),
+        "account_limits": [
+            {
+                "instance_type": capacity.instance_type,
+                "capacity_type": capacity.capacity_type.value,
+                "limit": limit.limit,
+                "until": instant_text(limit.until),
+            }
+            for capacity, limit in sorted(state.account_limits.items())
+        ],
+        "reranking": state.order_key not in {None, pool.order_key},
+    }
+
+
+def _warm_pool_views(warm: WarmPool) -> list[View]:
+    return [
+        {
+            "instance_type": capacity.instance_type,
+            "instances": count,
+            "expires_at": instant_text(warm.expires_at),
+        }
+        for capacity, count in sorted(warm.vector.items())
+    ]
+
+
+def _team_view(name: str, pool: PoolPolicy, state: PoolState) -> View:
+    team = state.teams.get(name, TeamState(used={}, waiting=0))
+    quotas = Quotas(quotas=pool.quotas)
+    quotas.count(name, team.used)
+    return {
+        "name": name,
+        "used": _by_capacity_type(team.used),
+        "borrowed": _by_capacity_type(quotas.borrowed(name) if pool.quotas else {}),
+        "quota": _quota_view(pool.quotas.get(name, Quota())) if pool.quotas else None,
+        "waiting": team.waiting,
+    }
+
+
+def _quota_view(quota: Quota) -> View:
+    """As in the policy; a borrowing limit of None is whatever others leave idle."""
+    limit = quota.borrowing_limit
+    return {"nominal": dict(quota.nominal), "borrowing_limit": None if limit is None else dict(limit)}
+
+
+def policy_view(stored: StoredPolicy, warnings: tuple[FieldError, ...] = ()) -> View:
+    return {
+        "revision": stored.revision,
+        "paused": stored.paused,
+        "policy": dict(stored.document),
+        "warnings": [field_error_view(warning) for warning in warnings],
+    }
+
+
+def field_error_view(error: FieldError) -> View:
+    view = {"field": error.field, "message": error.message, "hint": error.hint}
+    return view if error.rule is None else {**view, "rule": error.rule}
+
+
+def reason_view(reason: Reason | None) -> View | None:
+    return None if reason is None else {"code": reason.code, "message": reason.message}
+
+
+def instant_text(instant: datetime | None) -> str | None:
+    """ISO 8601, UTC, to the millisecond."""
+    if instant is None:
+        return None
+    return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _place_view(place: Place) -> View:
+    if place.ahead_at_least is None:
+        return {"position": place.position}
+    return {"position": None, "ahead_at_least": place.ahead_at_least}
+
+
+def _why_it_waits(job: Job, around: Surroundings) -> Reason | None:
+    """What was found just now, else what was written to the job; everybody else is behind those."""
+    if job.is_final:
+        return None
+    if job.is_live:
+        return job.waiting
+    if job.is_waiting and job.not_before is not None:
+        return _backs_off(job, until=job.not_before, now=around.now)
+    return around.why or job.waiting or ahead(around.place)
+
+
+def _backs_off(job: Job, *, until: datetime, now: datetime) -> Reason:
+    why = f"{job.waiting.message}; " if job.waiting else ""
+    then = "is due: the next pass takes the job back" if until <= now else f"is at {instant_text(until)}"
+    tried = f", after {job.refused_starts} so far" if job.refused_starts else ""
+    return Reason(code="backoff", message=f"{why}the next try {then}{tried}")
+
+
+def ahead(place: Place) -> Reason:
+    """For a job that the planner has not looked at: those before it speak for it."""
+    if place.ahead_at_least is not None:
+        message = f"jobs of the pool that are ahead: at least {place.ahead_at_least}"
+    elif place.position is None:
+        message = f"the scheduler is about to look at it; more than {place.waiting} jobs wait in the pool"
+    elif place.position == 1:
+        message = "no job of the pool is ahead; the scheduler is about to look at it"
+    else:
+        message = f"jobs of the pool that are ahead: {place.position - 1}"
+    return Reason(code="ahead", message=message)
+
+
+def _by_type(vector: Vector) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for capacity in sorted(vector):
+        counts[capacity.instance_type] = counts.get(capacity.instance_type, 0) + vector[capacity]
+    return counts
+
+
+def _by_capacity_type(vector: Vector) -> dict[str, dict[str, int]]:
+    return {
+        kind.value: {one.instance_type: vector[one] for one in sorted(vector) if one.capacity_type is kind}
+        for kind in CapacityType
+    }
+
+
+def _free(capacity: Mapping[str, int], taken: Vector, kind: CapacityType) -> dict[str, int]:
+    """Never below zero: a capacity that was lowered is not free, whoever still uses it."""
+    return {
+        instance_type: max(count - taken.get(Capacity(instance_type, kind), 0), 0)
+        for instance_type, count in capacity.items()
+    }

@@ -1,0 +1,1 @@
+"""Data and decisions: no I/O, clock, chance, environment or logger."""

@@ -1,0 +1,1 @@
+"""Prices, the ledger, and the record of spot instances."""

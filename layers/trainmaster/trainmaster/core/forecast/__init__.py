@@ -1,0 +1,1 @@
+"""The planner rolled forward: when will a job start?"""

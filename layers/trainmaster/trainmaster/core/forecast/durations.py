@@ -1,0 +1,178 @@
+"""How long the jobs of a forecast train, from what is known of earlier ones and of those that run."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from trainmaster.core.forecast.lengths import Lengths, shares
+from trainmaster.core.forecast.run_times import RunTimes, bucket
+from trainmaster.core.jobs.instances import Shape, lane_text, vector_text
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.jobs.run_time import END_SLACK
+from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
+
+START_UP = timedelta(minutes=4)
+"""From the start of an attempt to Training, on new instances. Source: typical of SageMaker training jobs."""
+LOST_BY_STOP = timedelta(minutes=15)
+"""Training that a stop costs a job with checkpoints: half of the usual time between two of them."""
+BORROWED_JOBS = 5.0
+"""What the run times of the whole pool count for beside a team's own, in jobs."""
+USUAL_LIMIT = timedelta(days=1)
+"""SageMaker's MaxRuntimeInSeconds where nobody asks for another. Source: SageMaker API, StoppingCondition."""
+
+LaneKey = tuple[str, str]
+"""Team, and ``lane_text`` of what its jobs ask for."""
+Kind = tuple[LaneKey, int]
+"""With the bucket of MaxRuntimeInSeconds: who asks for more time also trains for longer."""
+
+
+class Durations:
+    """Distributions are made once, and drawn from in every future."""
+
+    def __init__(self, known: Mapping[LaneKey, RunTimes], unfinished: Mapping[Kind, list[timedelta]]) -> None:
+        self._known = known
+        self._unfinished = unfinished
+        self._made: dict[Kind, Lengths] = {}
+
+    @classmethod
+    def of(
+        cls,
+        known: Mapping[LaneKey, RunTimes],
+        running: Iterable[RunningJob],
+        waiting: Iterable[WaitingJob],
+        *,
+        now: datetime,
+    ) -> "Durations":
+        unfinished: dict[Kind, list[timedelta]] = defaultdict(list)
+        for job in running:
+            unfinished[_kind(job)].append(trained(job, now=now))
+        for one in waiting:
+            if one.trained:
+                unfinished[_kind(one)].append(one.trained)
+        return cls(known, unfinished)
+
+    def of_waiting(self, job: WaitingJob, chance: float) -> timedelta:
+        """How long its next attempt trains if nobody stops it."""
+        saved = _saved(job)
+        most = saved + job.runs_at_most
+        return self._whole(_kind(job), chance, longer_than=job.trained or timedelta(), most=most) - saved
+
+    def of_running(self, job: RunningJob, chance: float, *, now: datetime) -> timedelta:
+        """How long its attempt trains in all if nobody stops it."""
+        saved = _saved(job)
+        most = saved + runs_at_most(job)
+        return self._whole(_kind(job), chance, longer_than=trained(job, now=now), most=most) - saved
+
+    def _whole(self, kind: Kind, chance: float, *, longer_than: timedelta, most: timedelta) -> timedelta:
+        """How long a job trains of which so much is known."""
+        drawn = self._lengths(kind).draw(chance, longer_than=longer_than)
+        if drawn is None:
+            return longer_than + max(most - longer_than, timedelta()) * chance
+        return max(min(drawn, most), longer_than)
+
+    def _lengths(self, kind: Kind) -> Lengths:
+        if kind not in self._made:
+            self._made[kind] = self._lengths_of(kind)
+        return self._made[kind]
+
+    def _lengths_of(self, kind: Kind) -> Lengths:
+        """The team's own, filled up with the pool's; where nobody had this limit, those of any limit."""
+        key, limit = kind
+        own, everybody = self._known.get(key), self._known.values()
+        if any(limit in times.counts for times in everybody):
+            completed = Counter(own.counts.get(limit, {}) if own else {})
+            pool = sum((Counter(times.counts.get(limit, {})) for times in everybody), Counter[int]())
+        else:
+            completed = Counter(own.all_counts if own else {})
+            pool = sum((Counter(times.all_counts) for times in everybody), Counter[int]())
+        others = [one for (_, same), found in self._unfinished.items() if same == limit for one in found]
+        weights: dict[int, float] = dict(completed)
+        for number, share in shares(pool, others, limit=limit).items():
+            weights[number] = weights.get(number, 0) + BORROWED_JOBS * share
+        return Lengths(shares(weights, self._unfinished.get(kind, ()), limit=limit))
+
+
+def _kind(job: WaitingJob | RunningJob) -> Kind:
+    most = job.runs_at_most if isinstance(job, WaitingJob) else runs_at_most(job)
+    return lane_of(job), bucket(_saved(job) + most)
+
+
+def lane_of(job: WaitingJob | RunningJob) -> LaneKey:
+    """Of a job that runs, as if it had asked for what it has."""
+    if isinstance(job, WaitingJob):
+        return (job.team, lane_text(job.shapes, job.choice))
+    return (job.team, vector_text(job.vector))
+
+
+def _saved(job: WaitingJob | RunningJob) -> timedelta:
+    """What earlier attempts have left behind in checkpoints: about all that they trained."""
+    return job.trained if job.trained and job.has_checkpoint else timedelta()
+
+
+def trained(job: RunningJob, *, now: datetime) -> timedelta:
+    """What is known by now of how long it trains."""
+    gone = max(now - job.training_since, timedelta()) if job.training_since else timedelta()
+    return max(job.trained or timedelta(), _saved(job) + gone)
+
+
+def runs_at_most(job: RunningJob) -> timedelta:
+    """MaxRuntimeInSeconds of an attempt; the usual one where nobody noted it."""
+    if job.runs_at_most is not None:
+        return job.runs_at_most
+    if job.ends_by is None or job.training_since is None:
+        return USUAL_LIMIT
+    return job.ends_by - END_SLACK - job.training_since
+
+
+def saved_by(job: RunningJob, *, stopped: datetime) -> timedelta:
+    """Training of this attempt that a stop at this instant leaves in checkpoints."""
+    since = job.training_since
+    if since is None or not job.has_checkpoint or stopped <= since:
+        return timedelta()
+    seen = job.last_checkpoint - since if job.last_checkpoint else timedelta()
+    return max(seen, stopped - since - LOST_BY_STOP, timedelta())
+
+
+def waits_again(job: RunningJob, asked_as: WaitingJob | None) -> WaitingJob:
+    """A job that was stopped, in its old turn; ``asked_as``: as it waited before, where that is known."""
+    if asked_as is not None:
+        return replace(asked_as, state=JobState.PREEMPTED)
+    return WaitingJob(
+        name=job.name,
+        ver=job.ver,
+        team=job.team,
+        state=JobState.PREEMPTED,
+        shapes=(Shape(vector=job.vector),),
+        priority=job.priority,
+        score=job.score,
+        submitted_at=job.claimed_at,
+        runs_at_most=runs_at_most(job),
+        has_checkpoint=job.has_checkpoint,
+        predicted=job.predicted,
+    )
+
+
+def runs(job: WaitingJob, shape: Shape, *, at: datetime, stops: int) -> RunningJob:
+    """A job of a forecast that got its instances at this instant."""
+    trains = at + START_UP
+    return RunningJob(
+        name=job.name,
+        ver=job.ver,
+        team=job.team,
+        state=JobState.RUNNING,
+        vector=shape.vector,
+        priority=job.priority,
+        score=job.score,
+        claimed_at=at,
+        lease_until=trains,
+        training_job_name=job.name,
+        known_to_sagemaker=True,
+        training_since=trains,
+        ends_by=trains + job.runs_at_most + END_SLACK,
+        stop_sent=False,
+        preemptible=True,
+        has_checkpoint=job.has_checkpoint,
+        preemptions=stops,
+        runs_at_most=job.runs_at_most,
+    )

@@ -1,0 +1,281 @@
+"""One possible future of a pool: lengths and arrivals are drawn, ``plan()`` decides, until a job starts."""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from heapq import heapify, heappop, heappush
+from itertools import chain
+
+from trainmaster.core.forecast.chance import Chance
+from trainmaster.core.forecast.durations import START_UP, Durations, runs, saved_by, waits_again
+from trainmaster.core.forecast.sampling import Slots
+from trainmaster.core.jobs.instances import Vector, lane_text
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.planning.actions import DropHold, LimitHold, Plan, Preempt, Start
+from trainmaster.core.planning.candidates import HEADS
+from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
+from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.snapshot import Hold, RunningJob, Snapshot, WaitingJob, total
+from trainmaster.core.planning.warm_pools import reusable
+from trainmaster.core.policy import PoolPolicy
+
+STOPS_AFTER, STOPS_WITHIN = timedelta(seconds=60), timedelta(seconds=120)
+"""From StopTrainingJob to the end; after 120 s it is killed. Source: SageMaker API, StopTrainingJob."""
+FINEST, COARSENESS = timedelta(seconds=10), 0.03
+"""Events so close together are decided on at once; further off, this part of the time until then."""
+LOOKED_AT_EVERY = timedelta(minutes=1)
+"""How often the scheduler is woken to see whether a warm pool is gone."""
+ROUNDS = 12
+"""Passes over what starts and ends within such a stretch; what is left then counts as of its end."""
+HORIZON = timedelta(days=56)
+"""What does not start within it has no estimate: twice the longest MaxRuntimeInSeconds of SageMaker."""
+
+Lane = tuple[str, str]
+"""Team, and what its jobs ask for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What every future of a pool begins with."""
+
+    snapshot: Snapshot
+    waiting: tuple[WaitingJob, ...]
+    pool: PoolPolicy
+    durations: Durations
+    now: datetime
+
+
+class Future:
+    """One draw.
+
+    Time goes in stretches that get longer the further off they are. What comes free within one is given away
+    together, and whoever gets it counts as started when it came free: so that hundreds of jobs can pass
+    through the pool in a few dozen passes, at no loss of throughput.
+
+    Warm pools count as free, as they are given up as soon as their room is needed; those that end by
+    themselves any moment count as taken until somebody has seen that they are gone.
+    """
+
+    def __init__(self, outlook: Outlook, arrivals: Iterator[WaitingJob], chance: Chance) -> None:
+        self.looks = 0
+        """Jobs looked at in all passes: what a future costs."""
+        self._outlook = outlook
+        self._chance = chance
+        self._arrivals = arrivals
+        self._next_arrival = next(arrivals, None)
+        self._now = outlook.now
+        self._since = outlook.now
+        """Where the stretch began."""
+        self._running = {job.name: job for job in outlook.snapshot.running}
+        self._used = dict(outlook.snapshot.used)
+        self._holds = {hold.preemptor: hold for hold in outlook.snapshot.holds}
+        self._lanes: dict[Lane, list[WaitingJob]] = {}
+        self._names: set[str] = set()
+        """Of those that wait."""
+        self._asked_as: dict[str, WaitingJob] = {}
+        """Jobs that started in this future, as they waited."""
+        self._trains: dict[str, timedelta] = {}
+        """What each job that has started has to train in its attempt, or in the next one."""
+        self._stops: dict[str, int] = {}
+        """How often each of them was preempted."""
+        self._slots = Slots()
+        self._ends: dict[str, datetime] = {}
+        for waiting in outlook.waiting:
+            self._queue(waiting)
+        for job in outlook.snapshot.running:
+            self._ends[job.name] = self._holds_until(job)
+        self._going = self._warm_pools_that_go()
+        self._events = [(at, name) for name, at in self._ends.items()]
+        heapify(self._events)
+
+    def start_of(self, name: str, *, most_looks: int) -> timedelta | None:
+        """How long from now until it starts; None: not within the horizon, or not seen in so many looks."""
+        at = self._decide(name)
+        ahead = self._ahead(name)
+        while at is None and self.looks < most_looks and self._now - self._outlook.now <= HORIZON:
+            stretch_end = self._next_stretch()
+            if stretch_end is None:
+                return None
+            at = self._let_pass(stretch_end, name)
+        if at is not None:
+            return at - self._outlook.now
+        return self._extrapolated(ahead, self._ahead(name)) if self.looks >= most_looks else None
+
+    def _ahead(self, name: str) -> int:
+        """How many wait that go before the job."""
+        mine = next(job for job in self._outlook.waiting if job.name == name).rank
+        return sum(bisect_left(lane, mine, key=_rank) for lane in self._lanes.values())
+
+    def _extrapolated(self, before: int, left: int) -> timedelta | None:
+        """As if the rest went on at the pace so far."""
+        gone = before - left
+        return (self._now - self._outlook.now) * (before / gone) if gone > 0 else None
+
+    # ---- time
+
+    def _next_stretch(self) -> datetime | None:
+        """Up to when things are decided together; None when nothing will happen any more."""
+        firsts = [at for at, _ in self._events[:1]]
+        if self._next_arrival is not None:
+            firsts.append(self._next_arrival.submitted_at)
+        if not firsts:
+            return None
+        first = min(firsts)
+        return first + max(FINEST, COARSENESS * (first - self._outlook.now))
+
+    def _let_pass(self, upto: datetime, name: str) -> datetime | None:
+        """When the job started, if it did."""
+        self._since, self._now = self._now, upto
+        self._slots.forget()
+        for _ in range(ROUNDS):
+            if not self._happened(upto):
+                return None
+            at = self._decide(name)
+            if at is not None:
+                return at
+        return None
+
+    def _happened(self, upto: datetime) -> bool:
+        happened = False
+        while self._events and self._events[0][0] <= upto:
+            at, name = heappop(self._events)
+            if self._ends.get(name) == at:
+                self._ended(name, max(at, self._since))
+                happened = True
+        while self._next_arrival is not None and self._next_arrival.submitted_at <= upto:
+            self._queue(self._next_arrival)
+            self._next_arrival = next(self._arrivals, None)
+            happened = True
+        return happened
+
+    def _ended(self, name: str, at: datetime) -> None:
+        del self._ends[name]
+        if name in self._going:
+            self._slots.came_free(self._going.pop(name), at)
+            return
+        job = self._running.pop(name)
+        take(self._used, job.vector)
+        self._slots.came_free(job.vector, at)
+        if job.state is JobState.PREEMPTING:
+            self._stops[name] = job.preemptions + 1
+            self._queue(waits_again(job, self._asked_as.get(name)))
+
+    def _holds_until(self, job: RunningJob) -> datetime:
+        """When a job that runs now gives its instances back, if nobody stops it."""
+        now = self._outlook.now
+        trains = self._outlook.durations.of_running(job, self._chance.draw(), now=now)
+        self._trains[job.name] = trains
+        if job.state in ASKED_TO_STOP:
+            self._trains[job.name] -= saved_by(job, stopped=now)
+            return now + self._stopping()
+        return (job.training_since or max(job.claimed_at + START_UP, now)) + trains
+
+    def _warm_pools_that_go(self) -> dict[str, Vector]:
+        """By a name that no job has; each comes free with the next look at it."""
+        going: dict[str, Vector] = {}
+        now = self._outlook.now
+        for warm in self._outlook.snapshot.warm_pools:
+            if not reusable(warm, now=now):
+                name = f"~warm~{warm.training_job_name}"
+                going[name] = warm.vector
+                gone = now if warm.releasing else max(warm.expires_at, now)
+                self._ends[name] = gone + self._chance.draw() * LOOKED_AT_EVERY
+        return going
+
+    def _stopping(self) -> timedelta:
+        return STOPS_AFTER + self._chance.draw() * (STOPS_WITHIN - STOPS_AFTER)
+
+    def _ends_at(self, name: str, at: datetime) -> None:
+        self._ends[name] = at
+        heappush(self._events, (at, name))
+
+    # ---- the queue
+
+    def _queue(self, job: WaitingJob) -> None:
+        insort(self._lanes.setdefault(_lane(job), []), job, key=_rank)
+        self._names.add(job.name)
+
+    def _unqueue(self, job: WaitingJob) -> None:
+        lane = self._lanes[_lane(job)]
+        lane.remove(job)
+        if not lane:
+            del self._lanes[_lane(job)]
+        self._names.discard(job.name)
+
+    def _snapshot(self) -> Snapshot:
+        return replace(
+            self._outlook.snapshot,
+            used=self._used,
+            warm=total(self._going.values()),
+            warm_pools=(),
+            holds=tuple(self._holds.values()),
+            waiting=tuple(chain.from_iterable(lane[:HEADS] for lane in self._lanes.values())),
+            due=(),
+            running=tuple(self._running.values()),
+            gone_preemptors=frozenset(self._holds.keys() - self._names),
+            watch=None,
+        )
+
+    # ---- what is done
+
+    def _decide(self, name: str) -> datetime | None:
+        """Plan and act until all that can start has started; when the job did, if it did."""
+        while True:
+            snapshot = self._snapshot()
+            found = plan(snapshot, self._outlook.pool, now=self._now)
+            self.looks += len(snapshot.waiting) + len(snapshot.running)
+            started = self._carry_out(found)
+            if name in started:
+                return started[name]
+            if len(started) < HEADS:
+                return None
+
+    def _carry_out(self, found: Plan) -> dict[str, datetime]:
+        started: dict[str, datetime] = {}
+        for action in found.actions:
+            match action:
+                case Start():
+                    started[action.job.name] = self._start(action)
+                case Preempt():
+                    self._preempt(action)
+                case DropHold(hold=hold):
+                    del self._holds[hold.preemptor]
+                case LimitHold(hold=hold, until=until):
+                    self._holds[hold.preemptor] = replace(hold, until=until)
+                case _:
+                    continue
+        return started
+
+    def _start(self, action: Start) -> datetime:
+        job, vector = action.job, action.shape.vector
+        self._unqueue(job)
+        if action.ends_hold:
+            del self._holds[job.name]
+        at = self._slots.taken(vector, not_before=max(job.submitted_at, self._since))
+        self._asked_as[job.name] = job
+        take(self._used, vector, times=-1)
+        stops = self._stops.get(job.name, int(job.state is JobState.PREEMPTED))
+        self._running[job.name] = runs(job, action.shape, at=at, stops=stops)
+        if job.name not in self._trains:
+            self._trains[job.name] = self._outlook.durations.of_waiting(job, self._chance.draw())
+        self._ends_at(job.name, at + START_UP + self._trains[job.name])
+        return at
+
+    def _preempt(self, action: Preempt) -> None:
+        at = max(action.job.submitted_at, self._since)
+        for victim in action.victims:
+            self._trains[victim.name] -= saved_by(victim, stopped=at)
+            self._running[victim.name] = replace(victim, state=JobState.PREEMPTING, stop_sent=True)
+            self._ends_at(victim.name, at + self._stopping())
+        names = tuple(victim.name for victim in action.victims)
+        vector = action.shape.vector
+        self._holds[action.job.name] = Hold(preemptor=action.job.name, vector=vector, victims=names)
+
+
+def _rank(job: WaitingJob) -> tuple[int, str]:
+    return job.rank
+
+
+def _lane(job: WaitingJob) -> Lane:
+    return (job.team, lane_text(job.shapes, job.choice))

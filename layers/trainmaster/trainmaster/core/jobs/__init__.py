@@ -1,0 +1,1 @@
+"""Jobs and attempts: what they are and what they ask for."""

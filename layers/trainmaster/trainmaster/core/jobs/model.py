@@ -1,0 +1,298 @@
+"""What a job is: its states, the legal steps between them, its attempts.
+
+A *job* is what the user submitted; an *attempt* is one SageMaker training job made for it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from types import MappingProxyType
+
+from trainmaster.core.jobs.failures import Diagnosis
+from trainmaster.core.jobs.instances import CapacityType, Choice, Shape, Vector, asked_for, on_demand
+
+
+class JobState(StrEnum):
+    PENDING = "pending"
+    HELD = "held"
+    STARTING = "starting"
+    RUNNING = "running"
+    PREEMPTING = "preempting"
+    PREEMPTED = "preempted"
+    STOPPING = "stopping"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+_S = JobState
+
+TRANSITIONS: Mapping[JobState, frozenset[JobState]] = MappingProxyType(
+    {
+        _S.PENDING: frozenset({_S.STARTING, _S.HELD, _S.STOPPED, _S.FAILED}),
+        _S.HELD: frozenset({_S.PENDING, _S.PREEMPTED, _S.STOPPED, _S.FAILED}),
+        _S.STARTING: frozenset(
+            {_S.RUNNING, _S.PENDING, _S.STOPPING, _S.COMPLETED, _S.FAILED, _S.STOPPED},
+        ),
+        _S.RUNNING: frozenset(
+            {_S.PREEMPTING, _S.STOPPING, _S.PENDING, _S.COMPLETED, _S.FAILED, _S.STOPPED},
+        ),
+        _S.PREEMPTING: frozenset(
+            {_S.PREEMPTED, _S.PENDING, _S.STOPPING, _S.COMPLETED, _S.FAILED, _S.STOPPED},
+        ),
+        _S.PREEMPTED: frozenset({_S.STARTING, _S.HELD, _S.STOPPED, _S.FAILED}),
+        _S.STOPPING: frozenset({_S.COMPLETED, _S.FAILED, _S.STOPPED}),
+        _S.COMPLETED: frozenset(),
+        _S.FAILED: frozenset(),
+        _S.STOPPED: frozenset(),
+    },
+)
+
+WAITING = frozenset({_S.PENDING, _S.PREEMPTED})
+"""In the queue, in their turn."""
+LIVE = frozenset({_S.STARTING, _S.RUNNING, _S.PREEMPTING, _S.STOPPING})
+"""Hold their instances."""
+FINAL = frozenset({_S.COMPLETED, _S.FAILED, _S.STOPPED})
+"""Never left."""
+
+
+def epoch_ms(instant: datetime) -> int:
+    """Whole milliseconds since 1970; exact, unlike timestamp()."""
+    return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+class IllegalTransitionError(ValueError):
+    """A step TRANSITIONS does not have: our own mistake."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a job waits, was stopped or ended: a stable code for programs, a sentence for people."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One SageMaker training job made for a job."""
+
+    number: int
+    training_job_name: str
+    shape: Shape
+    """What it holds. With InstancePreferences every type SageMaker may take, until it has taken one."""
+    max_runtime: timedelta
+    """MaxRuntimeInSeconds of this attempt: what is left of the job's."""
+    claimed_at: datetime
+    lease_until: datetime
+    """Until then the pass that claimed the job may still be about to create the training job."""
+    max_wait: timedelta | None = None
+    """MaxWaitTimeInSeconds, of spot attempts."""
+    keep_alive: timedelta | None = None
+    """KeepAlivePeriodInSeconds; None: it leaves no warm pool."""
+    reuses: str | None = None
+    """The training job whose warm pool it was claimed with; None once SageMaker has said so, or without."""
+    usd_per_hour: Decimal | None = None
+    """Of all its instances, as priced at the claim; None where the price is unknown."""
+    reserved_cents: int = 0
+    """Worst case, counted against the team's month until the bill is known."""
+    month: str | None = None
+    """``YYYY-MM`` (UTC) of the claim: the month it is charged to."""
+    training_job_arn: str | None = None
+    status: str | None = None
+    secondary_status: str | None = None
+    training_since: datetime | None = None
+    """When it first reached Training; None before."""
+    last_checkpoint: datetime | None = None
+    """The newest checkpoint seen in S3; a lower bound."""
+    taken_by: str | None = None
+    """The job it is being preempted for."""
+    taken_by_team: str | None = None
+    stop_sent: bool = False
+    """SageMaker took our StopTrainingJob."""
+    interruptions: int = 0
+    """Of a spot attempt: how often SageMaker took its instances away."""
+    trained: timedelta | None = None
+    """In status Training: stretches that an interruption ended, at the end all; None before there is one."""
+    lost: timedelta = timedelta()
+    """Of that, what has to be done again or was for nothing, as far as anybody knows; set at the end."""
+    guarded: str | None = None
+    """Digest of the alarms that watch its GPUs, as last put; None: none were put yet, or none are wanted."""
+    unguarded: Reason | None = None
+    """Why its GPUs go unwatched although the policy wants it."""
+    guard_again_at: datetime | None = None
+    """Before that nobody tries again to put its alarms."""
+    idle_since: datetime | None = None
+    """Its idle alarm is in ALARM since then."""
+    stop_due: datetime | None = None
+    """When it is to be stopped unless its GPUs work again by then."""
+    underused_since: datetime | None = None
+    """Its utilization alarm is in ALARM since then."""
+    checkpoint_overdue: bool = False
+    """Its owner was told that the newest checkpoint is too old."""
+    stays_on_spot: Reason | None = None
+    """The spot rules would move its job to on-demand instances, and why that cannot be."""
+    diagnosis: Diagnosis | None = None
+    """Of an attempt that failed."""
+    ended_at: datetime | None = None
+    reason: Reason | None = None
+    instance_seconds: int = 0
+    """How long its instances ran, all together; set at the end."""
+    cents: int | None = None
+    """What it cost; None until it has ended, or where the price is unknown."""
+    cents_by: Mapping[str, int] = field(default_factory=dict)
+    """The same by what it was spent on."""
+    saved_cents: int = 0
+    """What the same instances would have cost more on demand."""
+
+    @property
+    def vector(self) -> Vector:
+        return self.shape.vector
+
+    @property
+    def capacity_type(self) -> CapacityType:
+        return self.shape.capacity_type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpec:
+    """What was submitted; never changes."""
+
+    name: str
+    entry_id: str
+    """ULID of this submission."""
+    team: str
+    pool: str
+    submitted_by: str
+    submitted_at: datetime
+    shapes: tuple[Shape, ...]
+    """The forms it can run in, the best first; nearly always one."""
+    preemptible: bool
+    max_runtime: timedelta
+    max_wait: timedelta | None
+    """Managed spot only: from creation to the end, waiting included."""
+    body_hash: str
+    """SHA-256 (hex) of the canonical request: the identity of a repeated submission."""
+    choice: Choice = Choice.FIRST_FIT
+    checkpoint_uri: str | None = None
+    """CheckpointConfig.S3Uri; None: a stop loses everything."""
+    keep_alive: timedelta | None = None
+    """KeepAlivePeriodInSeconds as asked for: a wish, cut to the pool's."""
+    predicted: timedelta | None = None
+    """Mean of the team's last two run times in this shape, when it was submitted."""
+    retries: int | None = None
+    """Most retries of failures that its owner wants; None: as many as the policy allows."""
+    halves_batch: bool = False
+    """Its owner lets a retry after running out of GPU memory halve the batch."""
+    adopted: bool = False
+    """It went round the queue: SageMaker ran it before we knew of it."""
+
+    @property
+    def has_checkpoint(self) -> bool:
+        return self.checkpoint_uri is not None
+
+    @property
+    def vector(self) -> Vector:
+        """What it asked for as submitted; with InstancePreferences every type there is a choice of."""
+        return asked_for(self.shapes, self.choice)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """The unit of work, as the table keeps it."""
+
+    spec: JobSpec
+    state: JobState
+    priority: int
+    score: int
+    """Turn in the queue, lower is earlier: ``PoolPolicy.score``."""
+    ranked_by: str = ""
+    """``PoolPolicy.order_key`` of the order the score was made with."""
+    ver: int = 0
+    """Rises with each write; every write is conditional on it."""
+    attempt: int = 0
+    live: Attempt | None = None
+    """The attempt that holds the slot; None while waiting and when final."""
+    not_before: datetime | None = None
+    """End of a back-off; parked until then."""
+    waiting: Reason | None = None
+    reason: Reason | None = None
+    """Why it ended, or why it is being stopped."""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    preemptions: int = 0
+    retries: int = 0
+    """Attempts made because one before failed; what AWS is to blame for at the start is not counted."""
+    productive: timedelta = timedelta()
+    """In status Training since the last failure that was charged as a retry, over ended attempts."""
+    halvings: int = 0
+    """How often the batch was halved because the GPUs ran out of memory."""
+    rewritten: Mapping[str, str] = field(default_factory=dict)
+    """Hyperparameters of its next attempts that are not as submitted, since the batch was halved."""
+    idle_requeues: int = 0
+    """How often it was stopped while its GPUs did nothing, and came back."""
+    interruptions: int = 0
+    """Of ended spot attempts."""
+    spot_trained: timedelta = timedelta()
+    """In status Training, over ended spot attempts."""
+    spot_elapsed: timedelta = timedelta()
+    """From claim to end, over the same."""
+    on_demand: bool = False
+    """The spot rules moved it: it asks for on-demand instances from now on."""
+    survived: timedelta = timedelta()
+    """Training time of earlier attempts that is safe in checkpoints."""
+    extensions: int = 0
+    """Attempts that got more run time than was left of the job's, so that they get anywhere at all."""
+    refused_starts: int = 0
+    """Starts in a row that AWS put off; the exponent of the back-off."""
+    unknown_errors: int = 0
+    wasted: Mapping[str, int] = field(default_factory=dict)
+    """Seconds of training lost, by cause."""
+    cents: int = 0
+    """What its ended attempts cost, as far as prices are known."""
+    unpriced: bool = False
+    """One of them had no known price."""
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The forms it can run in from now on, the best first."""
+        return on_demand(self.spec.shapes) if self.on_demand else self.spec.shapes
+
+    @property
+    def max_wait(self) -> timedelta | None:
+        """As submitted; None once it asks for on-demand instances."""
+        return None if self.on_demand else self.spec.max_wait
+
+    @property
+    def vector(self) -> Vector:
+        """What it holds, or asks for while it waits."""
+        return self.live.vector if self.live else asked_for(self.shapes, self.spec.choice)
+
+    @property
+    def is_final(self) -> bool:
+        return self.state in FINAL
+
+    @property
+    def is_live(self) -> bool:
+        return self.state in LIVE
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.state in WAITING
+
+    @property
+    def is_parked(self) -> bool:
+        """Waits for an instant or for a person, not for its turn."""
+        return self.state is JobState.HELD or (self.is_waiting and self.not_before is not None)
+
+    def moved_to(self, state: JobState) -> "Job":
+        """The job after one legal step. Raises IllegalTransitionError."""
+        if state not in TRANSITIONS[self.state]:
+            raise IllegalTransitionError(f"job {self.name!r} cannot go from {self.state} to {state}")
+        return replace(self, state=state)

@@ -1,0 +1,87 @@
+"""What SageMaker and S3 say: of our training jobs, of those that others started, of checkpoints."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """One time in status Training. A spot attempt has another one after each interruption."""
+
+    since: datetime
+    until: datetime | None
+    """None: it goes on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What DescribeTrainingJob said about one training job."""
+
+    training_job_name: str
+    training_job_arn: str
+    status: str
+    secondary_status: str
+    failure_reason: str | None = None
+    training_since: datetime | None = None
+    ended_at: datetime | None = None
+    selected_type: str | None = None
+    """The type SageMaker took of InstancePreferences; None before it has, and where there was no choice."""
+    warm_status: str | None = None
+    """WarmPoolStatus.Status: Available, InUse, Reused, Terminated; None without a warm pool."""
+    billable: timedelta | None = None
+    """BillableTimeInSeconds: of each instance, for spot with the discount in it; None before the end."""
+    up: timedelta | None = None
+    """TrainingTimeInSeconds: how long each instance was there; None before the end."""
+    interruptions: int = 0
+    """How often SageMaker took its spot instances away."""
+    stretches: tuple[Stretch, ...] = ()
+    """The oldest first; empty where nothing but the start of Training is known."""
+
+    def trained_by(self, instant: datetime) -> timedelta:
+        """In status Training until then, or until its end if that was before; interruptions are left out."""
+        last = min(instant, self.ended_at or instant)
+        times = (min(one.until or last, last) - one.since for one in self._stretches())
+        return sum((max(time, timedelta()) for time in times), timedelta())
+
+    @property
+    def trained_before(self) -> timedelta | None:
+        """In stretches that are over; None without one."""
+        over = [one.until - one.since for one in self.stretches if one.until is not None]
+        return sum(over, timedelta()) if over else None
+
+    def _stretches(self) -> tuple[Stretch, ...]:
+        if self.stretches or self.training_since is None:
+            return self.stretches
+        return (Stretch(since=self.training_since, until=None),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """A training job that somebody else started, as far as SageMaker shows it."""
+
+    observation: Observation
+    request: Mapping[str, Any]
+    """The CreateTrainingJob request that would make it again; without tags."""
+    created_at: datetime
+    """In whole milliseconds."""
+    tuning_job_arn: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One line of a list of training jobs."""
+
+    training_job_name: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newest:
+    """The newest checkpoint somebody found."""
+
+    written_at: datetime | None = None
+    """None: none was found."""
+    is_certain: bool = True
+    """False: not everything could be read, so there may be a newer one."""

@@ -1,0 +1,39 @@
+"""What run time a job has left; when the instances of an attempt are certain to be free."""
+
+from datetime import datetime, timedelta
+
+from trainmaster.core.jobs.model import Job
+
+END_SLACK = timedelta(minutes=10)
+"""SageMaker's own time around Training: start-up is not counted, stopping and upload come after."""
+LEAST_RUNTIME = timedelta(minutes=30)
+"""What an attempt gets even if less is left of the job's MaxRuntimeInSeconds: enough to get anywhere."""
+MAX_EXTENSIONS = 3
+"""Attempts that get more than what is left; then the rest it is."""
+SHORTEST_RUNTIME = timedelta(minutes=1)
+
+
+def runtime_left(job: Job) -> tuple[timedelta, bool]:
+    """MaxRuntime of the next attempt, and whether that is more than what is left of the job's.
+
+    Run time is the job's: what survived in checkpoints is used up.
+    """
+    left = job.spec.max_runtime - job.survived
+    if left >= min(LEAST_RUNTIME, job.spec.max_runtime):
+        return left, False
+    if job.extensions < MAX_EXTENSIONS:
+        return min(LEAST_RUNTIME, job.spec.max_runtime), True
+    return max(left, SHORTEST_RUNTIME), False
+
+
+def ends_by(job: Job) -> datetime | None:
+    """When the live attempt's instances are free at the latest; None before it trains.
+
+    Spot counts MaxWait from creation, on-demand MaxRuntime from the start of Training.
+    """
+    live = job.live
+    if live is None:
+        return None
+    if live.max_wait is not None:
+        return live.claimed_at + live.max_wait + END_SLACK
+    return None if live.training_since is None else live.training_since + live.max_runtime + END_SLACK

@@ -1,0 +1,254 @@
+"""What the end of an attempt makes of its job: final, or waiting again; the bill, and what was lost."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from trainmaster.core.costs.ledger import EndedAttempt, line_of, lost_to
+from trainmaster.core.jobs.instances import CapacityType, Shape
+from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.observations import Observation
+from trainmaster.core.jobs.reason_codes import IDLE, IDLE_REQUEUE, PREEMPTION, SPOT_FALLBACK
+from trainmaster.core.jobs.run_time import runtime_left
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.ends import End, Retry
+from trainmaster.core.planning.snapshot import WarmPool
+
+COMES_BACK = (JobState.PENDING, JobState.PREEMPTED)
+BACKOFF_FIRST = timedelta(seconds=10)
+BACKOFF_MAX = timedelta(minutes=15)
+WARM_AVAILABLE = "Available"
+"""WarmPoolStatus.Status of a pool that waits for the next job. Source: SageMaker API, WarmPoolStatus."""
+
+
+def ended(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Change:
+    """The attempt is over: the slot is free, and the job is final or waits with the next attempt."""
+    times = _times(job, end, seen, now=now)
+    attempt = _finished_attempt(job, end, seen, times)
+    _, extended = runtime_left(job)  # as at the claim: only attempts that came to be use an extension up
+    after = replace(
+        _on_spot(job, attempt, times).moved_to(end.becomes),
+        live=None,
+        extensions=job.extensions + extended,
+        wasted=_wasted(job, end, times),
+        survived=job.survived + times.survived,
+        productive=job.productive + times.trained - times.idle,
+        cents=job.cents + (attempt.cents or 0),
+        unpriced=job.unpriced or attempt.cents is None,
+    )
+    if end.becomes in COMES_BACK:
+        after = _waits_again(after, end, now=now)
+    else:
+        after = replace(after, reason=end.reason, ended_at=now)
+    return Change(before=job, after=after, ended=attempt, leaves_warm=_left_warm(job, seen, attempt))
+
+
+def _left_warm(job: Job, seen: Observation | None, attempt: Attempt) -> WarmPool | None:
+    """What SageMaker kept of the attempt: only its word for it counts."""
+    if seen is None or seen.warm_status != WARM_AVAILABLE or attempt.shape.warm_key is None:
+        return None
+    since = attempt.ended_at
+    assert since is not None
+    return WarmPool(
+        training_job_name=attempt.training_job_name,
+        team=job.spec.team,
+        vector=attempt.vector,
+        warm_key=attempt.shape.warm_key,
+        since=since,
+        expires_at=since + (attempt.keep_alive or timedelta()),
+        job=job.name,
+        month=attempt.month,
+        usd_per_hour=attempt.usd_per_hour,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """Of an attempt that is over."""
+
+    ended_at: datetime
+    trained: timedelta
+    """In status Training, all stretches together."""
+    survived: timedelta
+    """Of that, what is safe in the newest checkpoint seen; nothing where none was seen."""
+    idle: timedelta
+    """Of that, from the idle alarm on, where that is why it ended."""
+    lost: timedelta
+    """Of that, what has to be done again, or was for nothing."""
+
+
+def _times(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Times:
+    live = live_attempt(job)
+    ended_at = (seen.ended_at if seen else None) or now
+    survived = timedelta()
+    if live.last_checkpoint is not None:
+        survived = trained_by(min(live.last_checkpoint, ended_at), live, seen)
+    trained = trained_by(ended_at, live, seen)
+    return Times(
+        ended_at=ended_at,
+        trained=trained,
+        survived=survived,
+        idle=min(_idle(live, end, ended_at), trained),
+        lost=_lost(job, end, trained - survived),
+    )
+
+
+def _idle(live: Attempt, end: End, ended_at: datetime) -> timedelta:
+    if live.idle_since is None or end.reason.code not in (IDLE, IDLE_REQUEUE):
+        return timedelta()
+    return max(ended_at - live.idle_since, timedelta())
+
+
+def trained_by(instant: datetime, live: Attempt, seen: Observation | None) -> timedelta:
+    """How long an attempt was in status Training; where SageMaker does not say, since it was seen there."""
+    if seen is not None and seen.training_since is not None:
+        return seen.trained_by(instant)
+    since = live.training_since
+    return timedelta() if since is None else max(instant - since, timedelta())
+
+
+def _lost(job: Job, end: End, unsaved: timedelta) -> timedelta:
+    """Not guessed of a job that comes back and whose checkpoints nobody saw; one that has failed lost all."""
+    if end.becomes is JobState.FAILED:
+        return unsaved
+    unknown = job.spec.has_checkpoint and live_attempt(job).last_checkpoint is None
+    return unsaved if end.becomes in COMES_BACK and not unknown else timedelta()
+
+
+def _finished_attempt(job: Job, end: End, seen: Observation | None, times: Times) -> Attempt:
+    live = live_attempt(job)
+    attempt = replace(
+        live,
+        ended_at=times.ended_at,
+        trained=times.trained,
+        lost=max(times.lost, times.idle),
+        reason=end.of_attempt or end.reason,
+        diagnosis=end.diagnosis,
+    )
+    if seen is not None:
+        attempt = replace(
+            attempt,
+            training_job_arn=seen.training_job_arn,
+            status=seen.status,
+            secondary_status=seen.secondary_status,
+            training_since=seen.training_since or live.training_since,
+            interruptions=seen.interruptions,
+            shape=shape_taken(live.shape, seen),
+        )
+    return _billed(job, attempt, seen, times)
+
+
+def _billed(job: Job, attempt: Attempt, seen: Observation | None, times: Times) -> Attempt:
+    """With what it cost, and what that was spent on."""
+    assert attempt.reason is not None
+    line = line_of(
+        EndedAttempt(
+            job=job.name,
+            instances=attempt.shape.instances,
+            usd_per_hour=attempt.usd_per_hour,
+            claimed_at=attempt.claimed_at,
+            ended_at=times.ended_at,
+            trained=times.trained,
+            up=_up(attempt, seen),
+            billable=seen.billable if seen else None,
+            idle=times.idle,
+            lost=times.lost,
+            lost_to=lost_to(attempt.reason.code),
+        ),
+    )
+    by = {cause.value: cents for cause, cents in line.by.items() if cents}
+    return replace(
+        attempt,
+        instance_seconds=line.instance_seconds,
+        cents=line.cents,
+        cents_by=by,
+        saved_cents=line.saved_cents,
+    )
+
+
+def _up(attempt: Attempt, seen: Observation | None) -> timedelta | None:
+    """Billed time says it too, but of spot attempts."""
+    return seen.up if seen and attempt.capacity_type is CapacityType.SPOT else None
+
+
+def _on_spot(job: Job, attempt: Attempt, times: Times) -> Job:
+    """With what the attempt says about its job on spot instances."""
+    if attempt.capacity_type is not CapacityType.SPOT:
+        return job
+    return replace(
+        job,
+        interruptions=job.interruptions + attempt.interruptions,
+        spot_trained=job.spot_trained + times.trained,
+        spot_elapsed=job.spot_elapsed + max(times.ended_at - attempt.claimed_at, timedelta()),
+    )
+
+
+def _waits_again(job: Job, end: End, *, now: datetime) -> Job:
+    again = replace(
+        job,
+        attempt=job.attempt + 1,
+        reason=None,
+        waiting=None,
+        on_demand=job.on_demand or end.moves,
+        preemptions=job.preemptions + (end.reason.code == PREEMPTION),
+        idle_requeues=job.idle_requeues + (end.reason.code == IDLE_REQUEUE),
+    )
+    if end.retry is not None:
+        return _retried(again, end.retry, now=now)
+    if end.becomes is JobState.PREEMPTED or end.reason.code == SPOT_FALLBACK:
+        return again
+    wait = backoff(job.spec.entry_id, job.refused_starts)
+    return replace(
+        again,
+        not_before=now + wait,
+        refused_starts=job.refused_starts + 1,
+        waiting=Reason(code="backoff", message=end.reason.message),
+    )
+
+
+def _retried(job: Job, retry: Retry, *, now: datetime) -> Job:
+    """Charged: the next failure needs its productive time anew."""
+    return replace(
+        job,
+        not_before=now + retry.wait,
+        waiting=retry.waiting,
+        retries=job.retries + 1,
+        productive=timedelta(),
+        halvings=job.halvings + bool(retry.rewritten),
+        rewritten={**job.rewritten, **retry.rewritten},
+    )
+
+
+def _wasted(job: Job, end: End, times: Times) -> dict[str, int]:
+    """With what a job that comes back has to train again."""
+    wasted = dict(job.wasted)
+    seconds = int(times.lost.total_seconds())
+    if seconds > 0 and end.becomes is not JobState.FAILED:
+        wasted[end.reason.code] = wasted.get(end.reason.code, 0) + seconds
+    return wasted
+
+
+def shape_taken(shape: Shape, seen: Observation) -> Shape:
+    """With InstancePreferences: only what SageMaker took, once it has said so."""
+    if seen.selected_type is None:
+        return shape
+    took = {
+        capacity: count
+        for capacity, count in shape.vector.items()
+        if capacity.instance_type == seen.selected_type
+    }
+    return replace(shape, vector=took or shape.vector)
+
+
+def backoff(
+    entry_id: str, refused: int, *, first: timedelta = BACKOFF_FIRST, most: timedelta = BACKOFF_MAX
+) -> timedelta:
+    """Full jitter (uniform up to the exponential limit), drawn from a hash so that it can be repeated."""
+    ceiling: timedelta = min(most, first * 2 ** min(refused, 10))
+    digest = hashlib.blake2b(f"{entry_id}:{refused}".encode(), digest_size=7).digest()
+    return max(timedelta(seconds=1), ceiling * (int.from_bytes(digest, "big") / 2**56))
+
+
+def live_attempt(job: Job) -> Attempt:
+    assert job.live is not None, f"{job.name} has no live attempt"
+    return job.live

@@ -1,0 +1,134 @@
+"""Whether a job comes back after an attempt failed: class of the failure, time earned, retries left.
+
+What an end owes to AWS having no instances is no failure: ``ends`` has it, and it is not charged.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from trainmaster.core.jobs.failures import Diagnosis, FailureClass
+from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.lifecycle.ending import backoff
+from trainmaster.core.lifecycle.ends import End, Retry
+from trainmaster.core.lifecycle.halving import Halving, halve
+from trainmaster.core.policy.governing import Recovery
+
+MAX_MESSAGE = 1024
+"""Characters; as many as FailureReason may have."""
+NO_RETRIES = "no failure of it is, by trainmaster:retries or recovery.max_retries"
+AT_ONCE = frozenset({FailureClass.SERVICE, FailureClass.CAPACITY})
+"""Failures that the job has no part in need no productive time before them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One attempt that failed, and what is known of it."""
+
+    job: Job
+    """With the attempt still live."""
+    trained: timedelta
+    """How long the attempt was in status Training."""
+    text: str
+    """FailureReason."""
+    diagnosis: Diagnosis
+    hyperparameters: Mapping[str, str] = field(default_factory=dict)
+    """Of the attempt; only asked for where the batch may be halved."""
+
+
+def may_halve(job: Job, diagnosis: Diagnosis) -> bool:
+    """Its owner wants the batch halved, and it is that kind of failure."""
+    return job.spec.halves_batch and diagnosis.failure_class is FailureClass.GPU_OOM
+
+
+def judged(failure: Failure, recovery: Recovery) -> End:
+    """The end of an attempt that failed: the job comes back for another one, or has failed."""
+    halving = _halving(failure, recovery)
+    refusal = _used_up(failure, recovery) or (None if halving else _refusal(failure, recovery))
+    if refusal is not None:
+        return _final(failure, refusal)
+    return _again(failure, recovery, halving)
+
+
+def _halving(failure: Failure, recovery: Recovery) -> Halving | None:
+    if recovery.on_oom is None or not may_halve(failure.job, failure.diagnosis):
+        return None
+    return halve(failure.hyperparameters, recovery.on_oom)
+
+
+def _used_up(failure: Failure, recovery: Recovery) -> str | None:
+    most = most_retries(failure.job, recovery)
+    if failure.job.retries < most:
+        return None
+    return f"its retries are used up, {failure.job.retries} of {most}" if most else NO_RETRIES
+
+
+def _refusal(failure: Failure, recovery: Recovery) -> str | None:
+    """Why this failure earns no retry; None: it does."""
+    found = failure.diagnosis.failure_class
+    if found not in recovery.retry_classes:
+        return f"failures of class {found} are not retried{_not_halved(failure, recovery)}"
+    productive = failure.job.productive + failure.trained
+    if found in AT_ONCE or productive >= recovery.min_runtime:
+        return None
+    return (
+        f"it was in training for {_seconds(productive)} s since its last charged failure,"
+        f" and a retry needs {_seconds(recovery.min_runtime)} s"
+    )
+
+
+def _not_halved(failure: Failure, recovery: Recovery) -> str:
+    if not may_halve(failure.job, failure.diagnosis):
+        return ""
+    if recovery.on_oom is None:
+        return ", and the policy names no batch to halve (recovery.on_oom)"
+    names = ", ".join(recovery.on_oom.batch)
+    return f", and none of its hyperparameters {names} is a whole number of 2 or more to halve"
+
+
+def _final(failure: Failure, refusal: str) -> End:
+    found = failure.diagnosis
+    text = f"Not retried: {refusal}. SageMaker says: {failure.text}"
+    return End(
+        becomes=JobState.FAILED,
+        reason=_reason(found, f"{found.advice} {text}"),
+        of_attempt=_reason(found, text),
+        diagnosis=found,
+    )
+
+
+def _again(failure: Failure, recovery: Recovery, halving: Halving | None) -> End:
+    job, found = failure.job, failure.diagnosis
+    halved = "" if halving is None else f"; with half the batch: {halving.says}"
+    count = f"retry {job.retries + 1} of {most_retries(job, recovery)}"
+    message = f"{found.failure_class}: {found.advice} This is {count}{halved}"
+    comes_back = f"It comes back, {count}{halved}. SageMaker says: {failure.text}"
+    retry = Retry(
+        wait=backoff(job.spec.entry_id, job.retries, first=recovery.backoff.first, most=recovery.backoff.max),
+        waiting=Reason(code="backoff", message=message[:MAX_MESSAGE]),
+        rewritten={} if halving is None else halving.rewritten,
+    )
+    reason = _reason(found, comes_back)
+    return End(becomes=JobState.PENDING, reason=reason, diagnosis=found, retry=retry)
+
+
+def _reason(found: Diagnosis, message: str) -> Reason:
+    return Reason(code=found.failure_class.value, message=message[:MAX_MESSAGE])
+
+
+def _seconds(time: timedelta) -> int:
+    return int(time.total_seconds())
+
+
+def most_retries(job: Job, recovery: Recovery) -> int:
+    """What the policy allows, or fewer if its owner wants fewer."""
+    wanted = job.spec.retries
+    return recovery.max_retries if wanted is None else min(wanted, recovery.max_retries)
+
+
+def may_requeue(job: Job, recovery: Recovery) -> bool:
+    """Whether a stop because its GPUs do nothing brings it back.
+
+    It is not charged as a retry, but what hangs each time must come to an end: as often as it may be retried.
+    """
+    return job.idle_requeues < most_retries(job, recovery)

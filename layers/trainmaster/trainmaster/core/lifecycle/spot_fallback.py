@@ -1,0 +1,128 @@
+"""When a job has had enough of spot instances, and whether it can have on-demand ones instead."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from trainmaster.core.jobs.instances import CapacityType, fits
+from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.observations import Observation
+from trainmaster.core.jobs.reason_codes import MAX_WAIT, SPOT_FALLBACK
+from trainmaster.core.lifecycle.ending import COMES_BACK, trained_by
+from trainmaster.core.lifecycle.ends import End
+from trainmaster.core.planning.capacity import pool_vector
+from trainmaster.core.policy import STRAYS, Policy, PoolPolicy
+from trainmaster.core.policy.governing import Fallback, Spot
+
+PATIENCE = timedelta(hours=1)
+"""Time on spot before its progress is judged: starts and restarts take minutes of their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A job should leave spot."""
+
+    why: str
+    stays: Reason | None = None
+    """Why it cannot; None: it does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Progress:
+    """Of a job on spot instances, over all its attempts there."""
+
+    interruptions: int
+    trained: timedelta
+    elapsed: timedelta
+
+
+def concern(job: Job) -> bool:
+    """Whether the rules may have something to say of a job that runs; asked before the policy is read.
+
+    Not of one that was moved: if its team's budget put it on spot again, it is there to stay.
+    """
+    live = job.live
+    if live is None or job.state is not JobState.RUNNING or not _may_move(job, live):
+        return False
+    return job.interruptions + live.interruptions > 0
+
+
+def verdict(job: Job, seen: Observation, policy: Policy, *, now: datetime) -> Verdict | None:
+    """Of a job that the rules concern; None: it gets on."""
+    assert job.live is not None, f"{job.name} has no live attempt"
+    why = _enough(_progress(job, job.live, seen, until=now), policy.governing.spot)
+    return None if why is None else Verdict(why=why, stays=_stays(job, policy))
+
+
+def concern_end(job: Job, end: End) -> bool:
+    """Whether the rules may change the end of a live attempt."""
+    assert job.live is not None, f"{job.name} has no live attempt"
+    return _may_move(job, job.live) and (end.becomes in COMES_BACK or end.reason.code == MAX_WAIT)
+
+
+def at_end(job: Job, end: End, seen: Observation | None, policy: Policy, *, now: datetime) -> End:
+    """An end that the rules concern, with what they make of it: the job may come back on demand."""
+    live = job.live
+    assert live is not None, f"{job.name} has no live attempt"
+    if end.reason.code == MAX_WAIT:
+        return end if _stays(job, policy) else _waited_too_long(end)
+    if end.reason.code == SPOT_FALLBACK:
+        return replace(end, moves=True)
+    if job.reason is not None and job.reason.code == SPOT_FALLBACK:
+        return _moved(end, job.reason.message)
+    until = (seen.ended_at if seen else None) or now
+    enough = _enough(_progress(job, live, seen, until=until), policy.governing.spot)
+    return end if enough is None or _stays(job, policy) else _moved(end, enough)
+
+
+def _may_move(job: Job, live: Attempt) -> bool:
+    return live.capacity_type is CapacityType.SPOT and not job.on_demand
+
+
+def _waited_too_long(end: End) -> End:
+    reason = Reason(code=SPOT_FALLBACK, message=end.reason.message)
+    return End(becomes=JobState.PENDING, reason=reason, moves=True)
+
+
+def _moved(end: End, why: str) -> End:
+    """It ended for another reason, and comes back on demand all the same."""
+    reason = replace(end.reason, message=f"{end.reason.message}; {why}, so it comes back on demand")
+    return replace(end, reason=reason, moves=True)
+
+
+def _progress(job: Job, live: Attempt, seen: Observation | None, *, until: datetime) -> _Progress:
+    interrupted = seen.interruptions if seen else live.interruptions
+    return _Progress(
+        interruptions=job.interruptions + interrupted,
+        trained=job.spot_trained + trained_by(until, live, seen),
+        elapsed=job.spot_elapsed + max(until - live.claimed_at, timedelta()),
+    )
+
+
+def _enough(progress: _Progress, rules: Spot) -> str | None:
+    """Why it should leave spot; None: it gets on."""
+    if progress.interruptions > rules.max_interruptions:
+        return f"interrupted {progress.interruptions} times on spot, more than {rules.max_interruptions}"
+    if not progress.interruptions or progress.elapsed < PATIENCE:
+        return None
+    if progress.trained >= progress.elapsed * rules.min_progress_ratio:
+        return None
+    part = progress.trained * 100 // progress.elapsed
+    least = int(rules.min_progress_ratio * 100)
+    return f"in training for {part} % of its time on spot after an interruption, less than {least} %"
+
+
+def _stays(job: Job, policy: Policy) -> Reason | None:
+    """What keeps it on spot; None: nothing."""
+    if policy.governing.spot.fallback is Fallback.NONE:
+        return Reason(
+            code="no-fallback", message="the policy moves no job to on-demand (spot.fallback: none)"
+        )
+    if job.spec.pool == STRAYS or _has_room(policy.pool(job.spec.pool), job):
+        return None
+    message = f"pool {job.spec.pool} has no on-demand capacity that it would fit into"
+    return Reason(code="no-on-demand-capacity", message=message)
+
+
+def _has_room(pool: PoolPolicy | None, job: Job) -> bool:
+    capacity = pool_vector(pool) if pool else {}
+    return any(fits(shape.vector, capacity) for shape in replace(job, on_demand=True).shapes)

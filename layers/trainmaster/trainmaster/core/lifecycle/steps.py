@@ -1,0 +1,237 @@
+"""Every step of a job's life as a pure function: the job before, an instant, and the job after."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.observations import Observation
+from trainmaster.core.jobs.reason_codes import IDLE, IDLE_REQUEUE, PREEMPTION, SPOT_FALLBACK
+from trainmaster.core.jobs.run_time import runtime_left
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.ending import WARM_AVAILABLE, backoff, ended, live_attempt, shape_taken
+from trainmaster.core.lifecycle.ends import end_of
+from trainmaster.core.planning.snapshot import WaitingJob, WarmPool, known_as
+from trainmaster.core.rules.violation import Outcome
+
+LEASE = timedelta(seconds=300)
+"""A claim is safe from repair this long: more than the scheduler's timeout (120 s) and its SDK's retries."""
+MAX_UNKNOWN_ERRORS = 3
+"""Errors we cannot classify before the job is given up."""
+
+
+def claim(job: Job, attempt: Attempt) -> Job:
+    """The job holds its instances; the training job may be created until the lease runs out."""
+    assert attempt.max_runtime == runtime_left(job)[0], attempt
+    return replace(job.moved_to(JobState.STARTING), live=attempt, waiting=None)
+
+
+def recorded(job: Job, *, training_job_arn: str, now: datetime) -> Job:
+    """SageMaker has the attempt."""
+    live = replace(
+        live_attempt(job), training_job_arn=training_job_arn, status="InProgress", secondary_status="Starting"
+    )
+    running = job if job.state is not JobState.STARTING else job.moved_to(JobState.RUNNING)
+    return replace(running, live=live, started_at=job.started_at or now, refused_starts=0, unknown_errors=0)
+
+
+def refused_by_account(job: Job, reason: Reason) -> Job:
+    """The account allows no more of the type: the same attempt waits in its turn, not charged."""
+    return replace(job.moved_to(JobState.PENDING), live=None, not_before=None, waiting=reason)
+
+
+def put_back(job: Job, *, reason: Reason, now: datetime) -> Job:
+    """The start was refused for now: the same attempt waits out a back-off, not charged."""
+    return replace(
+        job.moved_to(JobState.PENDING),
+        live=None,
+        not_before=now + backoff(job.spec.entry_id, job.refused_starts),
+        waiting=Reason(code="backoff", message=reason.message),
+        refused_starts=job.refused_starts + 1,
+    )
+
+
+def unclaimed(job: Job) -> Job:
+    """The lease ran out without a training job: the same attempt waits again, at once."""
+    return replace(job.moved_to(JobState.PENDING), live=None, not_before=None)
+
+
+def puzzled(job: Job, *, message: str, now: datetime) -> Job:
+    """An error nobody classified: counted, and after a few the job is given up."""
+    if job.unknown_errors + 1 >= MAX_UNKNOWN_ERRORS:
+        return failed(job, reason=Reason(code="failed-to-start", message=message), now=now)
+    waiting = put_back(job, reason=Reason(code="unknown", message=message), now=now)
+    return replace(waiting, unknown_errors=job.unknown_errors + 1)
+
+
+def failed(job: Job, *, reason: Reason, now: datetime) -> Job:
+    return replace(job.moved_to(JobState.FAILED), live=None, waiting=None, reason=reason, ended_at=now)
+
+
+def unparked(job: Job) -> Job:
+    """The back-off is over."""
+    return replace(job, not_before=None, waiting=None)
+
+
+def explained(job: Job, reason: Reason) -> Job:
+    return replace(job, waiting=reason)
+
+
+def preempted_for(job: Job, preemptor: WaitingJob) -> Job:
+    """Asked to stop so that another can start; it comes back."""
+    message = f"made room for {known_as(preemptor, to=job.spec.team)}"
+    live = replace(live_attempt(job), taken_by=preemptor.name, taken_by_team=preemptor.team)
+    reason = Reason(code=PREEMPTION, message=message)
+    return replace(job.moved_to(JobState.PREEMPTING), live=live, reason=reason)
+
+
+def stop_told(job: Job, *, told: bool = True) -> Job:
+    """SageMaker took the stop; or, seen still running, did not."""
+    return replace(job, live=replace(live_attempt(job), stop_sent=told))
+
+
+def not_stopped(job: Job, why: str) -> Job:
+    """AWS does not let us stop what we did not start: it runs on, asked to stop, and its owner is told."""
+    return replace(job, waiting=Reason(code=Outcome.NOT_STOPPED.value, message=why))
+
+
+def idle(job: Job, *, since: datetime | None, stop_due: datetime | None = None) -> Job:
+    """Its alarm says that the GPUs do nothing, and when that is to end it; None: they work again."""
+    return replace(job, live=replace(live_attempt(job), idle_since=since, stop_due=stop_due))
+
+
+def stopped_for_idle(job: Job, now: datetime) -> Job:
+    """Its GPUs did nothing for too long: it does not come back."""
+    return replace(job.moved_to(JobState.STOPPING), reason=_idle(job, IDLE, now=now))
+
+
+def requeued_for_idle(job: Job, now: datetime) -> Job:
+    """Its GPUs did nothing for too long: it comes back from its checkpoint, not charged."""
+    return replace(job.moved_to(JobState.PREEMPTING), reason=_idle(job, IDLE_REQUEUE, now=now))
+
+
+def _idle(job: Job, code: str, *, now: datetime) -> Reason:
+    assert job.state is JobState.RUNNING, job.state
+    since = live_attempt(job).idle_since
+    assert since is not None, f"{job.name} is not idle"
+    minutes = (now - since) // timedelta(minutes=1)
+    return Reason(code=code, message=f"its GPUs did nothing: {minutes} minutes since its alarm went off")
+
+
+def leaves_spot(job: Job, why: str) -> Job:
+    """Spot gets it nowhere: it is asked to stop, and comes back on on-demand instances."""
+    return replace(job.moved_to(JobState.PREEMPTING), reason=Reason(code=SPOT_FALLBACK, message=why))
+
+
+def stays_on_spot(job: Job, reason: Reason) -> Job:
+    """It should leave spot and cannot; its owner is told once for each attempt."""
+    return replace(job, live=replace(live_attempt(job), stays_on_spot=reason))
+
+
+def checkpoint_seen(job: Job, written_at: datetime | None) -> Job:
+    """Somebody looked for its newest checkpoint; one older than the known one says nothing."""
+    live = live_attempt(job)
+    known = [at for at in (written_at, live.last_checkpoint) if at is not None]
+    return replace(job, live=replace(live, last_checkpoint=max(known, default=None)))
+
+
+def reuse_settled(job: Job, left: Observation | None) -> Change:
+    """What became of the warm pool that the attempt was claimed with, now that the attempt trains.
+
+    If SageMaker started it elsewhere and still keeps the pool, the pool is counted again.
+
+    Args:
+        job: Its live attempt has ``reuses``.
+        left: The training job whose warm pool it is.
+    """
+    after = replace(job, live=replace(live_attempt(job), reuses=None))
+    return Change(before=job, after=after, leaves_warm=_still_warm(job, left))
+
+
+def claim_undone(job: Job, after: Job, left: Observation | None) -> Change:
+    """The attempt was not created: its instances are free, and the warm pool it was to take is warm again.
+
+    Args:
+        job: With the live attempt.
+        after: Without it.
+        left: As for ``reuse_settled``; None too where the attempt was claimed without a warm pool.
+    """
+    live = live_attempt(job)
+    never = replace(live, ended_at=after.ended_at, reason=after.reason, cents=0)
+    return Change(
+        before=job, after=after, ended=never if after.is_final else None, leaves_warm=_still_warm(job, left)
+    )
+
+
+def _still_warm(job: Job, left: Observation | None) -> WarmPool | None:
+    """The warm pool that the live attempt was claimed with, if SageMaker keeps it still."""
+    live = live_attempt(job)
+    if left is None or left.warm_status != WARM_AVAILABLE or left.ended_at is None:
+        return None
+    assert live.shape.warm_key is not None, live
+    return WarmPool(
+        training_job_name=left.training_job_name,
+        team=job.spec.team,
+        vector=live.vector,
+        warm_key=live.shape.warm_key,
+        since=left.ended_at,
+        expires_at=left.ended_at + (live.keep_alive or timedelta()),
+        job=job.name,
+        month=live.month,
+        usd_per_hour=live.usd_per_hour,
+        billed_from=live.claimed_at,
+    )
+
+
+def held(job: Job, reason: Reason) -> Job:
+    """Somebody holds it: only a release brings it back into its turn."""
+    return replace(job.moved_to(JobState.HELD), not_before=None, waiting=reason)
+
+
+def released(job: Job) -> Job:
+    """Back in its turn, with the attempts it has behind it."""
+    back = JobState.PREEMPTED if job.preemptions else JobState.PENDING
+    return replace(job.moved_to(back), waiting=None)
+
+
+def reranked(job: Job, *, priority: int, score: int, ranked_by: str) -> Job:
+    """Another priority, or another order in its pool."""
+    return replace(job, priority=priority, score=score, ranked_by=ranked_by)
+
+
+def cancelled(job: Job, *, reason: Reason, now: datetime) -> Job:
+    """A user's stop: at once while it waits, else as soon as SageMaker has stopped the attempt."""
+    if job.is_live:
+        stopping = job if job.state is JobState.STOPPING else job.moved_to(JobState.STOPPING)
+        return replace(stopping, reason=reason)
+    stopped = job.moved_to(JobState.STOPPED)
+    return replace(stopped, waiting=None, not_before=None, reason=reason, ended_at=now)
+
+
+def never_created(job: Job, *, now: datetime) -> Job:
+    """Stopped by a user between claim and create, and the create never came."""
+    return replace(job.moved_to(JobState.STOPPED), live=None, ended_at=now)
+
+
+def observed(job: Job, seen: Observation | None, *, now: datetime) -> Change | None:
+    """What news of the live attempt makes of the job, before any policy; None when there is nothing new."""
+    end = end_of(job, seen)
+    if end is not None:
+        return ended(job, end, seen, now=now)
+    assert seen is not None
+    after = progressed(job, seen, now=now)
+    return None if after == job else Change(before=job, after=after)
+
+
+def progressed(job: Job, seen: Observation, *, now: datetime) -> Job:
+    """The live attempt has not ended."""
+    live = replace(
+        live_attempt(job),
+        training_job_arn=seen.training_job_arn,
+        status=seen.status,
+        secondary_status=seen.secondary_status,
+        training_since=seen.training_since or live_attempt(job).training_since,
+        interruptions=seen.interruptions,
+        trained=seen.trained_before,
+        shape=shape_taken(live_attempt(job).shape, seen),
+    )
+    return replace(recorded(job, training_job_arn=seen.training_job_arn, now=now), live=live)

@@ -1,0 +1,204 @@
+"""How much memory the training program needs on each rank: closed arithmetic, nothing is run.
+
+State is exact: a parameter costs 4 bytes of fp32 weight, 4 of gradient and 8 of AdamW's two moments, and with
+``bf16_pure`` 2, 2 and 6 (bf16 moments and the rest of Kahan's sum); sharding divides it by rows, and the rank
+with most rows counts. What a step needs on top is estimated: tensors kept for the backward pass (counted from
+the model's code), gathered weights, gradients on their way to their shards, and logits. Sources: PyTorch
+documentation, fully_shard; Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models,
+arXiv 2205.05198.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trainmaster.core.memory.accelerators import Accelerators
+from trainmaster.core.memory.training_runs import (
+    ActivationCheckpointing,
+    ModelShape,
+    Precision,
+    ReduceDtype,
+    Run,
+    Strategy,
+)
+
+USABLE_PERCENT = 92
+"""Of a GPU's memory; the rest goes to the CUDA context, NCCL's buffers and fragmentation. A guess."""
+USABLE_HOST_PERCENT = 85
+"""Of a host's memory under cpu_offload; the rest is the system's, the processes' and the data's. A guess."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """The GPUs of all instances that train together: one rank each."""
+
+    hosts: int
+    ranks_per_host: int
+    memory_bytes: int
+    """Of the smallest GPU."""
+    host_memory_bytes: int | None = None
+    """Of the smallest host; None: unknown, and then not judged."""
+
+    @property
+    def world_size(self) -> int:
+        return self.hosts * self.ranks_per_host
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BytesPerRank:
+    """On the GPU."""
+
+    params: int
+    grads: int
+    optimizer: int
+    activations: int
+    """All that a step needs on top of the state."""
+
+    @property
+    def total(self) -> int:
+        return self.params + self.grads + self.optimizer + self.activations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    params: int
+    """Of the whole model."""
+    world_size: int
+    bytes_per_rank: BytesPerRank
+    host_bytes_per_rank: int
+    """What cpu_offload keeps in the host's memory instead."""
+    checkpoint_bytes: int
+    """Of all ranks together: weights and optimizer."""
+    headroom_bytes: int
+    """What is left for a rank of the usable memory of its GPU, or of its part of the host where that is less;
+    negative: what is missing."""
+
+    @property
+    def fits(self) -> bool:
+        return self.headroom_bytes >= 0
+
+
+_STATE = {Precision.FP32: (4, 4, 8), Precision.BF16: (4, 4, 8), Precision.BF16_PURE: (2, 2, 6)}
+"""Bytes of weight, gradient and optimizer of one parameter."""
+_KEEPS_GATHERED = {Strategy.SHARD_GRAD_OP, Strategy.HYBRID_SHARD_ZERO2, Strategy.NO_SHARD}
+"""From a block's forward to its backward pass; of no_shard the copies in the precision of the computation."""
+
+
+def estimate(run: Run, cluster: Cluster) -> Estimate:
+    weight, gradient, optimizer = _STATE[run.precision]
+    params = run.shape.params
+    own = run.shape.largest_shard(shards(run, cluster))
+    on_gpu = 0 if run.cpu_offload else own
+    per_rank = BytesPerRank(
+        params=on_gpu * weight,
+        grads=on_gpu * gradient,
+        optimizer=on_gpu * optimizer,
+        activations=_step_bytes(run, cluster),
+    )
+    on_host = (own - on_gpu) * (weight + gradient + optimizer)
+    return Estimate(
+        params=params,
+        world_size=cluster.world_size,
+        bytes_per_rank=per_rank,
+        host_bytes_per_rank=on_host,
+        checkpoint_bytes=params * (weight + optimizer),
+        headroom_bytes=_headroom(cluster, gpu=per_rank.total, host=on_host),
+    )
+
+
+def shards(run: Run, cluster: Cluster) -> int:
+    """Among how many ranks a parameter is divided."""
+    match run.strategy:
+        case Strategy.FULL_SHARD | Strategy.SHARD_GRAD_OP:
+            return cluster.world_size
+        case Strategy.HYBRID_SHARD | Strategy.HYBRID_SHARD_ZERO2:
+            return min(run.shard_group_size or cluster.ranks_per_host, cluster.world_size)
+        case Strategy.NO_SHARD:
+            return 1
+
+
+def _headroom(cluster: Cluster, *, gpu: int, host: int) -> int:
+    left = cluster.memory_bytes * USABLE_PERCENT // 100 - gpu
+    if host and cluster.host_memory_bytes is not None:
+        share = cluster.host_memory_bytes * USABLE_HOST_PERCENT // 100 // cluster.ranks_per_host
+        left = min(left, share - host)
+    return left
+
+
+def _step_bytes(run: Run, cluster: Cluster) -> int:
+    """Gathered weights, gradients, what the backward pass needs of the forward pass, logits and theirs."""
+    shape = run.shape
+    width = 4 if run.precision is Precision.FP32 else 2
+    sequences = math.ceil(run.batch_size / (cluster.world_size * run.accumulation))
+    tokens = sequences * shape.sequence_length
+    logits = tokens * shape.vocabulary * (width + 8)  # as computed; in fp32; their logarithms or gradients
+    weights = _gathered_bytes(run, width) + _gradient_bytes(run, cluster, width)
+    return weights + tokens * _kept(run, width) + logits
+
+
+def _kept(run: Run, width: int) -> int:
+    """Bytes of a token: what the backward pass needs, and the block that it computes again."""
+    again = run.activation_checkpointing is not ActivationCheckpointing.NONE
+    return kept_per_token(run, width) + (_whole_block(run.shape, width) if again else 0)
+
+
+def kept_per_token(run: Run, width: int) -> int:
+    """Bytes that all blocks keep of a token from the forward to the backward pass."""
+    match run.activation_checkpointing:
+        case ActivationCheckpointing.NONE:
+            each = _whole_block(run.shape, width)
+        case ActivationCheckpointing.SELECTIVE:
+            each = _costly_part(run.shape, width)
+        case ActivationCheckpointing.FULL:
+            each = run.shape.width * width
+    return run.shape.layers * each
+
+
+def _whole_block(shape: ModelShape, width: int) -> int:
+    """Of one block: inputs of matrices, attention and the gate; each norm two vectors and a number in fp32.
+
+    Fused kernels of a GPU may keep less. Attention keeps a sum per head.
+    """
+    inputs = 5 * shape.width + 2 * shape.kv_width + 4 * shape.hidden
+    norms = 2 * (2 * shape.width + 1)
+    return inputs * width + (norms + shape.heads) * 4
+
+
+def _costly_part(shape: ModelShape, width: int) -> int:
+    """Of one block: its input, what its seven matrices give, attention and its sum per head."""
+    matrices = 3 * shape.width + 2 * shape.kv_width + 2 * shape.hidden
+    return (2 * shape.width + matrices) * width + shape.heads * 4
+
+
+def _gathered_bytes(run: Run, width: int) -> int:
+    """Whole weights beside the shards: all of them, or those of the head, this block and the next."""
+    if run.strategy in _KEEPS_GATHERED:
+        return run.shape.params * width
+    blocks = min(1 + max(run.prefetch_blocks, 1), run.shape.layers)
+    return (run.shape.head_params + blocks * run.shape.block_params) * width
+
+
+def _gradient_bytes(run: Run, cluster: Cluster, width: int) -> int:
+    """Those of a block, as computed and as they are summed over the ranks; and what waits for the last part.
+
+    Copies and groups of ranks add up the parts of a step where they are, in the precision of the sum, which
+    may be wider than that of the gradients.
+    """
+    summed_in = 4 if run.precision is Precision.FP32 or run.reduce_dtype is ReduceDtype.FP32 else 2
+    on_its_way = run.shape.block_params * (width + summed_in)
+    if run.accumulation == 1 or run.strategy in {Strategy.FULL_SHARD, Strategy.SHARD_GRAD_OP}:
+        return on_its_way
+    _, gradient, _ = _STATE[run.precision]
+    return on_its_way + run.shape.largest_shard(shards(run, cluster)) * max(0, summed_in - gradient)
+
+
+def cluster_of(instances: Sequence[tuple[Accelerators, int]]) -> Cluster:
+    """Of instances and their counts; where they differ the smallest speaks for all."""
+    hosts = [one.host_memory_bytes for one, _ in instances]
+    known = [memory for memory in hosts if memory is not None]
+    return Cluster(
+        hosts=sum(count for _, count in instances),
+        ranks_per_host=min(one.count for one, _ in instances),
+        memory_bytes=min(one.memory_bytes for one, _ in instances),
+        host_memory_bytes=min(known) if len(known) == len(hosts) else None,
+    )

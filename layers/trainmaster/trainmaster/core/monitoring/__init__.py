@@ -1,0 +1,1 @@
+"""What is watched of a running job: alarms, checkpoints; and every metric."""

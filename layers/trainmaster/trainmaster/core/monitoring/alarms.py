@@ -1,0 +1,274 @@
+"""Which alarms watch the GPUs of an attempt, as data; CloudWatch's words.
+
+Facts behind the numbers: CloudWatch API reference, PutMetricAlarm and PutCompositeAlarm; SageMaker developer
+guide, "Metrics for monitoring SageMaker AI with Amazon CloudWatch", training jobs.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from trainmaster.core.jobs.instances import Vector
+from trainmaster.core.jobs.model import Reason
+from trainmaster.core.memory.accelerators import gpus
+from trainmaster.core.policy.governing import Watch
+
+PREFIX = "trainmaster"
+NAMESPACE = "/aws/sagemaker/TrainingJobs"
+METRIC = "GPUUtilization"
+"""Of one host, 0 to 100 times its GPUs, each minute."""
+HOSTS_OF_ONE = 10
+"""Metrics that the expression of one alarm may name."""
+MOST_PARTS = 40
+"""Alarms in the rule of a composite: 100 are allowed, but the rule has at most 10,240 characters."""
+LATE = timedelta(minutes=5)
+"""Data points shorter than this may not be there yet when the alarm asks for the last one."""
+LONGEST = timedelta(days=1)
+"""Most that all data points of an alarm span together, where one is shorter than an hour."""
+
+_GPU_FAMILY = re.compile(r"ml\.[gp][0-9]")
+_NAME = re.compile(r"(?P<job>[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62})(?:\.(?P<part>[1-9][0-9]?))?")
+"""Names of training jobs have no dots."""
+
+
+class AlarmKind(StrEnum):
+    IDLE = "idle"
+    UTILIZATION = "utilization"
+
+
+class AlarmState(StrEnum):
+    OK = "OK"
+    ALARM = "ALARM"
+    INSUFFICIENT_DATA = "INSUFFICIENT_DATA"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmReading:
+    """What CloudWatch says of an alarm."""
+
+    state: AlarmState
+    since: datetime
+    """To the millisecond, as it is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alarm:
+    """One metric alarm over the hosts of an attempt, or a composite of such alarms."""
+
+    name: str
+    description: str
+    acts: bool
+    """Its transitions go to the alarm topic."""
+    hosts: tuple[str, ...] = ()
+    """Values of dimension Host; empty: it is a composite."""
+    expression: str = ""
+    """Metric math over ``m0``, ``m1`` ... of its hosts; in per cent of one GPU."""
+    below: int = 0
+    period: timedelta = timedelta(minutes=5)
+    periods: int = 1
+    """Data points that must be below ..."""
+    out_of: int = 1
+    """... of the last so many."""
+    rule: str = ""
+    """AlarmRule of a composite."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """How the GPUs of an attempt are to be watched."""
+
+    hosts: int = 0
+    gpus: int = 0
+    """Of each host."""
+    digest: str | None = None
+    """Changes with everything that the alarms are made of but their names; None: there are to be none."""
+    unguarded: Reason | None = None
+    """Why there are none although the policy wants some."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What the name of an alarm says."""
+
+    kind: AlarmKind
+    training_job_name: str
+    part: int | None = None
+    """Of a composite's alarms; None: it acts itself."""
+
+
+# ---- names
+
+
+def full_name(stack: str, relative: str) -> str:
+    """At most 219 of CloudWatch's 255 characters: a stack's name has up to 128."""
+    return f"{PREFIX}-{stack}-{relative}"
+
+
+def alarm_name(stack: str, kind: str, training_job_name: str) -> str:
+    return full_name(stack, f"{kind}-{training_job_name}")
+
+
+def relative_name(name: str, *, stack: str) -> str:
+    return name.removeprefix(full_name(stack, ""))
+
+
+def watched_by(name: str, *, stack: str) -> Watched | None:
+    """Whom an alarm of this stack watches; None: it is none of ours."""
+    prefix = full_name(stack, "")
+    if not name.startswith(prefix):
+        return None
+    kind, _, rest = name.removeprefix(prefix).partition("-")
+    found = _NAME.fullmatch(rest)
+    if found is None or kind not in tuple(AlarmKind):
+        return None
+    part = found["part"]
+    return Watched(
+        kind=AlarmKind(kind), training_job_name=found["job"], part=None if part is None else int(part)
+    )
+
+
+def may_be_of_another_stack(watched: Watched) -> bool:
+    """``trainmaster-a-idle-idle-x``: of ``idle-x`` in stack ``a``, or of ``x`` in stack ``a-idle``."""
+    return watched.training_job_name.startswith(tuple(f"{kind}-" for kind in AlarmKind))
+
+
+def names_of(training_job_name: str, *, hosts: int) -> tuple[str, ...]:
+    """All alarms that an attempt may have, without the stack; those that act first, which is how they go."""
+    acting = [f"{kind}-{training_job_name}" for kind in AlarmKind]
+    parts = range(1, _parts(hosts) + 1) if hosts > HOSTS_OF_ONE else ()
+    return (*acting, *(f"{name}.{part}" for name in acting for part in parts))
+
+
+def _parts(hosts: int) -> int:
+    return -(-hosts // HOSTS_OF_ONE)
+
+
+# ---- what is wanted
+
+
+def wanted_of(vector: Vector, watch: Watch) -> Wanted:
+    """What the policy wants for an attempt in Training that holds these instances."""
+    if watch.idle is None and watch.utilization is None:
+        return Wanted()
+    counts = {capacity.instance_type: gpus(capacity.instance_type) for capacity in vector}
+    unknown = sorted(name for name, count in counts.items() if count is None and _GPU_FAMILY.match(name))
+    if unknown:
+        message = f"nobody knows how many GPUs {', '.join(unknown)} has; its GPUs are not watched"
+        return Wanted(unguarded=Reason(code="unknown-type", message=message))
+    different = {count or 0 for count in counts.values()}
+    if len(different) > 1:
+        message = "its hosts have different numbers of GPUs, and their names do not tell which has how many"
+        return Wanted(unguarded=Reason(code="mixed-hosts", message=message))
+    hosts, each = sum(vector.values()), different.pop() if different else 0
+    if not each:
+        return Wanted()
+    if _parts(hosts) > MOST_PARTS:
+        message = f"it has more than {MOST_PARTS * HOSTS_OF_ONE} hosts, more than one alarm can cover"
+        return Wanted(unguarded=Reason(code="too-many-hosts", message=message))
+    return Wanted(hosts=hosts, gpus=each, digest=_digest(hosts, each, watch))
+
+
+def _digest(hosts: int, each: int, watch: Watch) -> str:
+    """Legible, because it is short enough; the number in front rises when the alarms are made otherwise."""
+    parts = [f"1 {hosts}x{each}"]
+    parts += [
+        f"{test.kind} <{test.below}% {test.periods}/{test.out_of}x{test.period}" for test in _tests(watch)
+    ]
+    return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Test:
+    """What one kind of alarm asks."""
+
+    kind: AlarmKind
+    over_hosts: str
+    """Function of metric math."""
+    below: int
+    period: timedelta
+    lasts: timedelta
+
+    @property
+    def periods(self) -> int:
+        return max(self.lasts // self.period, 1)
+
+    @property
+    def out_of(self) -> int:
+        """One more where the last data point is often late: filled in as busy, it would always be in the way.
+
+        That is how CloudWatch's user guide has FILL used in alarms ("Using metric math", FILL).
+        """
+        late = self.period < LATE and (self.periods + 1) * self.period <= LONGEST
+        return self.periods + 1 if late else self.periods
+
+
+def _tests(watch: Watch) -> Iterator[_Test]:
+    if (idle := watch.idle) is not None:
+        yield _Test(
+            kind=AlarmKind.IDLE,
+            over_hosts="MAX",
+            below=idle.gpu_below_percent,
+            period=idle.period,
+            lasts=idle.for_,
+        )
+    if (utilization := watch.utilization) is not None:
+        yield _Test(
+            kind=AlarmKind.UTILIZATION,
+            over_hosts="MIN",
+            below=utilization.gpu_below_percent,
+            period=utilization.PERIOD,
+            lasts=utilization.for_,
+        )
+
+
+# ---- the alarms
+
+
+def alarms_of(training_job_name: str, wanted: Wanted, watch: Watch, *, stack: str) -> tuple[Alarm, ...]:
+    """In the order they are to be made: a composite after its parts."""
+    if wanted.digest is None:
+        return ()
+    hosts = tuple(f"{training_job_name}/algo-{number}" for number in range(1, wanted.hosts + 1))
+    return tuple(
+        alarm
+        for test in _tests(watch)
+        for alarm in _of_test(test, alarm_name(stack, test.kind, training_job_name), hosts, wanted.gpus)
+    )
+
+
+def _of_test(test: _Test, name: str, hosts: tuple[str, ...], each: int) -> Iterator[Alarm]:
+    if len(hosts) <= HOSTS_OF_ONE:
+        yield _over(test, name, hosts, each, acts=True)
+        return
+    names = [f"{name}.{part}" for part in range(1, _parts(len(hosts)) + 1)]
+    for number, part in enumerate(names):
+        covered = hosts[number * HOSTS_OF_ONE : (number + 1) * HOSTS_OF_ONE]
+        yield _over(test, part, covered, each, acts=False)
+    joined = " AND " if test.kind is AlarmKind.IDLE else " OR "
+    rule = joined.join(f'ALARM("{part}")' for part in names)
+    yield Alarm(name=name, description=_description(test), acts=True, rule=rule)
+
+
+def _over(test: _Test, name: str, hosts: tuple[str, ...], each: int, *, acts: bool) -> Alarm:
+    """A silent host counts as busy: a host that starts, restarts or saves is no reason to stop the others."""
+    series = [f"FILL(m{number}, {100 * each})" for number in range(len(hosts))]
+    over = series[0] if len(series) == 1 else f"{test.over_hosts}([{', '.join(series)}])"
+    return Alarm(
+        name=name,
+        description=_description(test),
+        acts=acts,
+        hosts=hosts,
+        expression=f"{over} / {each}",
+        below=test.below,
+        period=test.period,
+        periods=test.periods,
+        out_of=test.out_of,
+    )
+
+
+def _description(test: _Test) -> str:
+    which = "busiest" if test.kind is AlarmKind.IDLE else "least busy"
+    minutes = test.lasts // timedelta(minutes=1)
+    return f"GPUs of its {which} host below {test.below} % for {minutes} minutes. Made by trainmaster."

@@ -1,0 +1,106 @@
+"""What the alarms of its GPUs make of a job: the job before, what was read, and the job after."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle.ending import live_attempt
+from trainmaster.core.lifecycle.retries import may_requeue
+from trainmaster.core.monitoring.alarms import AlarmKind, AlarmReading, AlarmState, Wanted
+from trainmaster.core.policy.governing import Governing, Idle, IdleThen, Watch
+
+TRAINING = "Training"
+"""The one secondary status in which its GPUs have something to do."""
+AGAIN = timedelta(minutes=15)
+"""Between two tries to make alarms that CloudWatch refused."""
+
+
+def guarded(job: Job, wanted: Wanted) -> Job:
+    """Its alarms are as they are wanted, or there are to be none."""
+    live = replace(live_attempt(job), guarded=wanted.digest, unguarded=wanted.unguarded, guard_again_at=None)
+    return replace(job, live=live)
+
+
+def refused(job: Job, reason: Reason, *, now: datetime) -> Job:
+    """CloudWatch did not make all of its alarms."""
+    live = replace(live_attempt(job), guarded=None, unguarded=reason, guard_again_at=now + AGAIN)
+    return replace(job, live=live)
+
+
+def alarms_lost(job: Job) -> Job:
+    """Somebody deleted an alarm: the next pass makes it again."""
+    return replace(job, live=replace(live_attempt(job), guarded=None))
+
+
+def is_watched(job: Job) -> bool:
+    """Not while it is being stopped anyway, nor while it starts, downloads, uploads or was interrupted."""
+    live = job.live
+    return (
+        job.state is JobState.RUNNING
+        and live is not None
+        and live.training_since is not None
+        and live.secondary_status == TRAINING
+    )
+
+
+def heard(job: Job, kind: AlarmKind, reading: AlarmReading | None, watch: Watch, *, now: datetime) -> Job:
+    """The job after one of its alarms was read.
+
+    INSUFFICIENT_DATA leaves everything: an alarm is in it before its first evaluation, also when it is made
+    anew for a changed policy, and that says nothing about the GPUs. An alarm that is gone will never say OK,
+    so what it last said is taken back.
+
+    Args:
+        job: It runs.
+        kind: Which of its alarms.
+        reading: None: there is no such alarm.
+        watch: What the policy wants now.
+        now: UTC.
+    """
+    if not is_watched(job) or (reading is not None and reading.state is AlarmState.INSUFFICIENT_DATA):
+        return job
+    since = reading.since if reading is not None and reading.state is AlarmState.ALARM else None
+    match kind:
+        case AlarmKind.IDLE:
+            return _idle_since(job, since if watch.idle else None, watch.idle, now=now)
+        case AlarmKind.UTILIZATION:
+            live = replace(live_attempt(job), underused_since=since if watch.utilization else None)
+            return replace(job, live=live)
+        case _:
+            assert_never(kind)
+
+
+def _idle_since(job: Job, since: datetime | None, idle: Idle | None, *, now: datetime) -> Job:
+    """From each transition to ALARM its owner has ``warn_first``, counted from when it was noticed."""
+    live = live_attempt(job)
+    if since is None or idle is None or idle.then is IdleThen.NOTIFY:
+        return steps.idle(job, since=since)
+    known = live.stop_due if live.idle_since == since else None
+    return steps.idle(job, since=since, stop_due=known or now + idle.warn_first)
+
+
+def stop_for_idleness(
+    job: Job, reading: AlarmReading | None, governing: Governing, *, now: datetime
+) -> Job | None:
+    """The job on its way to an end, if its time is over and its alarm is in the ALARM it was warned of.
+
+    One that may not come back any more, because it was idle again and again, is stopped for good.
+    """
+    live, idle = job.live, governing.idle
+    if idle is None or live is None or live.stop_due is None or now < live.stop_due or not is_watched(job):
+        return None
+    if reading is None or reading.state is not AlarmState.ALARM or reading.since != live.idle_since:
+        return None
+    match idle.then:
+        case IdleThen.STOP:
+            return steps.stopped_for_idle(job, now)
+        case IdleThen.REQUEUE if not may_requeue(job, governing.recovery):
+            return steps.stopped_for_idle(job, now)
+        case IdleThen.REQUEUE:
+            return steps.requeued_for_idle(job, now)
+        case IdleThen.NOTIFY:
+            return None
+        case _:
+            assert_never(idle.then)

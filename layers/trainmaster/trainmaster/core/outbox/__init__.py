@@ -1,0 +1,19 @@
+"""Who is told what: the one place that knows, and the words."""
+
+from trainmaster.core.outbox.derive import errands_of
+from trainmaster.core.outbox.texts.budget_texts import budget_notice
+from trainmaster.core.outbox.texts.rules_and_budgets import (
+    not_stopped_notice,
+    rule_violated_notice,
+    unmanaged_notice,
+)
+from trainmaster.core.outbox.texts.wording import to_tell
+
+__all__ = [
+    "budget_notice",
+    "errands_of",
+    "not_stopped_notice",
+    "rule_violated_notice",
+    "to_tell",
+    "unmanaged_notice",
+]

@@ -1,0 +1,100 @@
+"""A notice as programs get it (the detail of an event) and as people do (a mail)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trainmaster.core.outbox.messages import Errand, Notice, NoticeKind
+from trainmaster.core.outbox.texts.wording import iso
+
+VERSION = "1"
+"""Of the detail, as docs/events.schema.json has it; a key that goes or changes its meaning raises it."""
+MAILED = frozenset(
+    {
+        NoticeKind.JOB_STOPPED,
+        NoticeKind.JOB_FAILED,
+        NoticeKind.JOB_RETRIED,
+        NoticeKind.JOB_IDLE,
+        NoticeKind.JOB_REQUEUED,
+        NoticeKind.JOB_UNDERUSED,
+        NoticeKind.JOB_UNGUARDED,
+        NoticeKind.CHECKPOINT_OVERDUE,
+        NoticeKind.MOVED_TO_ON_DEMAND,
+        NoticeKind.STAYS_ON_SPOT,
+        NoticeKind.UNMANAGED_JOB,
+        NoticeKind.RULE_VIOLATED,
+        NoticeKind.BUDGET_WARNING,
+    },
+)
+"""Somebody may want to do something. The others are events only: a queue at work makes many of them."""
+
+
+_RULE = "\n----\n\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mail:
+    subject: str
+    text: str
+    attributes: dict[str, str]
+    """For filter policies of subscriptions."""
+
+
+def event_detail(errand: Errand) -> dict[str, Any]:
+    """What is common to all kinds, and what belongs to this one. Empty texts are left out."""
+    notice = notice_of(errand)
+    texts = {
+        "job": notice.job,
+        "training_job_name": notice.training_job_name,
+        "what": notice.what,
+        "why": notice.why,
+        "todo": notice.todo,
+        "undo": notice.undo,
+    }
+    said = {name: text for name, text in texts.items() if text}
+    return {
+        "version": VERSION,
+        "id": errand.id,
+        "at": iso(errand.at),
+        "team": notice.team,
+        **said,
+        **notice.detail,
+    }
+
+
+def is_mailed(notice: Notice) -> bool:
+    """A retry that is not charged needs nobody: AWS had no instances, or the table was restored."""
+    if notice.kind is NoticeKind.JOB_RETRIED and not notice.detail.get("charged"):
+        return False
+    return notice.kind in MAILED
+
+
+def mail_of(errands: Sequence[Errand], *, stack: str) -> Mail:
+    """Of notices of one kind to one team."""
+    notice = notice_of(errands[0])
+    about = notice.job or notice.training_job_name or notice.team
+    if len(errands) > 1:
+        about = f"{len(errands)} of team {notice.team}"
+    return Mail(
+        subject=f"[trainmaster] {notice.kind}: {about}",
+        text=_RULE.join(_text(errand, stack) for errand in errands),
+        attributes={"team": notice.team, "kind": notice.kind.value},
+    )
+
+
+def _text(errand: Errand, stack: str) -> str:
+    notice = notice_of(errand)
+    lines = (
+        ("", notice.what),
+        ("Why: ", notice.why),
+        ("What to do: ", notice.todo),
+        ("To have it otherwise: ", notice.undo),
+    )
+    said = [f"{label}{text}" for label, text in lines if text]
+    about = f"Stack {stack}, team {notice.team}, {iso(errand.at)}, message {errand.id}"
+    return "\n\n".join([*said, about]) + "\n"
+
+
+def notice_of(errand: Errand) -> Notice:
+    assert errand.notice is not None, errand
+    return errand.notice

@@ -1,0 +1,267 @@
+"""Notices about ends: of a job, or of an attempt whose job comes back."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from trainmaster.core.costs.pricing import usd_text
+from trainmaster.core.jobs.model import FINAL, Attempt, Job, JobState
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.outbox.messages import Notice, NoticeKind
+from trainmaster.core.outbox.texts.losses import loss_text, lost_for
+from trainmaster.core.outbox.texts.wording import NOTHING, Words, instant, iso, quoted
+
+IDLE_REQUEUE = "idle-requeue"
+_TODO_WHEN_STOPPED: Mapping[str, str] = MappingProxyType(
+    {
+        "max-runtime": "Give it a longer MaxRuntimeInSeconds; it goes on from its checkpoints.",
+        "max-wait": "Give it a longer MaxWaitTimeInSeconds, or on-demand instances.",
+        "stopped-outside": "CloudTrail says who called StopTrainingJob. `trainmaster cancel` says it to all.",
+        "idle": "See in its log what its GPUs waited for before it is queued again.",
+    },
+)
+"""By the code of the reason."""
+
+
+def end_notice(change: Change) -> Notice | None:
+    """Of the end of the job, or of an attempt after which it waits again."""
+    before, after = change.before, change.after
+    if after.state in FINAL:
+        return None if before.is_final else _final(change)
+    if change.ended is None or after.is_live:
+        return None
+    if after.on_demand and not before.on_demand:
+        return _moved(change, change.ended)
+    if after.state is not JobState.PREEMPTED:
+        return _retried(change, change.ended)
+    if change.ended.reason is not None and change.ended.reason.code == IDLE_REQUEUE:
+        return _requeued(change, change.ended)
+    return _preempted(change, change.ended)
+
+
+def _final(change: Change) -> Notice:
+    match change.after.state:
+        case JobState.COMPLETED:
+            return _completed(change)
+        case JobState.FAILED:
+            return _failed(change)
+        case _:
+            return _stopped(change)
+
+
+def _completed(change: Change) -> Notice:
+    job = change.after
+    cost = "" if job.unpriced else f" It cost about {usd_text(job.cents)}."
+    return _notice(
+        NoticeKind.JOB_COMPLETED,
+        change,
+        Words(
+            what=f"Job {job.name} completed.{cost}",
+            todo=f"`trainmaster show {job.name}` shows its attempts.",
+        ),
+        {} if job.unpriced else {"cost_cents": job.cents},
+    )
+
+
+def _failed(change: Change) -> Notice:
+    job, why = change.after, failure_class(change)
+    return _notice(
+        NoticeKind.JOB_FAILED,
+        change,
+        Words(
+            what=f"Job {job.name} failed ({why}). It does not come back.",
+            why=_why_it_failed(job, change.ended),
+            todo=_advice(change.ended) or f"`trainmaster show {job.name}` has the whole reason.",
+            undo=_again(job),
+        ),
+        {"failure_class": why, "retries": job.retries, **_diagnosed(change.ended)},
+    )
+
+
+def _stopped(change: Change) -> Notice:
+    job = change.after
+    code = job.reason.code if job.reason else "stopped"
+    return _notice(
+        NoticeKind.JOB_STOPPED,
+        change,
+        Words(
+            what=f"Job {job.name} is stopped. It does not come back.",
+            why=_reason(job, change.ended),
+            todo=_TODO_WHEN_STOPPED.get(code, f"`trainmaster show {job.name}` has its history."),
+            undo=_again(job),
+        ),
+    )
+
+
+def _retried(change: Change, ended: Attempt) -> Notice:
+    """Also of what is not charged as a retry: no capacity, a restored table."""
+    job, why = change.after, failure_class(change)
+    charged = job.retries > change.before.retries
+    most = "" if job.spec.retries is None else f" of at most {job.spec.retries}"
+    count = f"retry {job.retries}{most}" if charged else "not counted as a retry"
+    ended_how = "failed" if charged else "got nowhere"
+    later = "" if job.not_before is None else f" It starts at {instant(job.not_before)} or later."
+    halved = " With half the batch." if job.halvings > change.before.halvings else ""
+    said = job.waiting.message if job.waiting else ""
+    return _notice(
+        NoticeKind.JOB_RETRIED,
+        change,
+        Words(
+            what=f"Attempt {ended.number} of job {job.name} {ended_how} ({why}). It comes back, {count}."
+            f"{later}{halved}",
+            why=quoted(said) or _reason(job, ended),
+            todo="Nothing: it goes on from its last checkpoint."
+            if job.spec.has_checkpoint
+            else "Nothing." + _unsaved(job),
+            undo=_or_not(job),
+        ),
+        {
+            "failure_class": why,
+            "charged": charged,
+            "retries": job.retries,
+            "halvings": job.halvings,
+            **({} if job.not_before is None else {"not_before": iso(job.not_before)}),
+            **_diagnosed(ended),
+        },
+    )
+
+
+def _preempted(change: Change, ended: Attempt) -> Notice:
+    """Names stay within their team: of a job of another one only the team is told."""
+    job, team = change.after, ended.taken_by_team
+    own = team == job.spec.team
+    whom = {} if team is None else {"for_team": team, **({"for_job": ended.taken_by} if own else {})}
+    return _notice(
+        NoticeKind.JOB_PREEMPTED,
+        change,
+        Words(
+            what=f"Job {job.name} was stopped for another and is back in the queue."
+            f" {loss_text(change, ended)}",
+            why=_reason(job, ended),
+            todo="Nothing: it comes back in its turn." + _unsaved(job),
+            undo=f"`trainmaster priority {job.name} N` moves it. {_or_not(job)}",
+        ),
+        {"preemptions": job.preemptions, **whom},
+    )
+
+
+def _requeued(change: Change, ended: Attempt) -> Notice:
+    job = change.after
+    return _notice(
+        NoticeKind.JOB_REQUEUED,
+        change,
+        Words(
+            what=f"Job {job.name} was stopped while its GPUs did nothing and is back in the queue."
+            f" {loss_text(change, ended)}",
+            why=_reason(job, ended),
+            todo="See in its log what its GPUs waited for.",
+            undo=_or_not(job),
+        ),
+    )
+
+
+def _moved(change: Change, ended: Attempt) -> Notice:
+    job = change.after
+    return _notice(
+        NoticeKind.MOVED_TO_ON_DEMAND,
+        change,
+        Words(
+            what=f"Job {job.name} got on badly on spot instances; from now on it asks for on-demand ones."
+            f" {loss_text(change, ended)}",
+            why=_reason(job, ended),
+            todo="Nothing: it comes back in its turn. On-demand instances cost more." + _unsaved(job),
+            undo=f"Queue it anew to have it on spot again. {_or_not(job)}",
+        ),
+        {"interruptions": job.interruptions},
+    )
+
+
+def failure_class(change: Change) -> str:
+    """As diagnosed; where nobody did, the code of the reason."""
+    ended, job = change.ended, change.after
+    if ended is not None and ended.diagnosis is not None:
+        return ended.diagnosis.failure_class.value
+    reason = job.reason or (ended.reason if ended else None)
+    return reason.code if reason else "unknown"
+
+
+def _reason(job: Job, ended: Attempt | None) -> str:
+    reason = job.reason or (ended.reason if ended else None)
+    return quoted(reason.message) if reason else ""
+
+
+def _why_it_failed(job: Job, ended: Attempt | None) -> str:
+    """Without the advice, which is said elsewhere, and with the line that gave the class away."""
+    if ended is None or ended.diagnosis is None or ended.reason is None:
+        return _reason(job, ended)
+    found, said = ended.diagnosis, quoted(ended.reason.message)
+    if found.evidence is None or found.evidence in said:
+        return said
+    return f"{said}; the line that gave it away: {quoted(found.evidence)}"
+
+
+def _advice(ended: Attempt | None) -> str:
+    return "" if ended is None or ended.diagnosis is None else quoted(ended.diagnosis.advice)
+
+
+def _diagnosed(ended: Attempt | None) -> dict[str, Any]:
+    if ended is None or ended.diagnosis is None:
+        return {}
+    found = ended.diagnosis
+    detail: dict[str, Any] = {"advice": quoted(found.advice)}
+    if found.evidence is not None:
+        detail["evidence"] = quoted(found.evidence)
+    if found.exit_code is not None:
+        detail["exit_code"] = found.exit_code
+    return detail
+
+
+def _again(job: Job) -> str:
+    saved = job.spec.checkpoint_uri
+    return "Queue it anew under another name" + (f"; {quoted(saved)} has its checkpoints." if saved else ".")
+
+
+def _or_not(job: Job) -> str:
+    return (
+        f"`trainmaster hold {job.name}` keeps it from starting until `trainmaster release {job.name}`;"
+        f" `trainmaster cancel {job.name}` ends it."
+    )
+
+
+def _unsaved(job: Job) -> str:
+    return "" if job.spec.has_checkpoint else " Without a CheckpointConfig it starts from the beginning."
+
+
+def _notice(kind: NoticeKind, change: Change, words: Words, detail: Mapping[str, Any] = NOTHING) -> Notice:
+    job, ended = change.after, change.ended
+    reason = job.reason or (ended.reason if ended else None)
+    return Notice(
+        kind=kind,
+        team=job.spec.team,
+        training_job_name=ended.training_job_name if ended else None,
+        job=job.name,
+        what=words.what,
+        why=words.why,
+        todo=words.todo,
+        undo=words.undo,
+        detail={
+            "state": job.state.value,
+            **({"reason": reason.code} if reason else {}),
+            **({} if ended is None else _of_attempt(ended)),
+            **detail,
+        },
+    )
+
+
+def _of_attempt(ended: Attempt) -> dict[str, Any]:
+    instances: dict[str, int] = {}
+    for capacity, count in ended.vector.items():
+        instances[capacity.instance_type] = instances.get(capacity.instance_type, 0) + count
+    lost = int(ended.lost.total_seconds())
+    return {
+        "attempt": ended.number,
+        "capacity_type": ended.capacity_type.value,
+        "instances": instances,
+        "lost_seconds": lost,
+        **({"lost_to": lost_for(ended).value} if lost else {}),
+    }

@@ -1,0 +1,159 @@
+"""Notices about a job while it runs: its GPUs, its alarms, its checkpoints, its capacity."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from trainmaster.core.jobs.model import Attempt, Job, JobState
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.outbox.messages import Notice, NoticeKind
+from trainmaster.core.outbox.texts.wording import NOTHING, Words, instant, iso, quoted
+
+_HOW_TO_GUARD = {
+    "alarm-quota": "Admins: raise the account's quota of CloudWatch alarms. It is tried again by itself.",
+    "alarm-refused": "Admins: see that `schedule` may make alarms. It is tried again by itself.",
+}
+"""By the code of the reason; jobs of other reasons cannot be watched at all."""
+
+
+def idle_notice(change: Change) -> Notice | None:
+    """The warning. Whether a stop follows is the policy's; ``stop_due`` says when."""
+    live = _warned(change)
+    if live is None or live.idle_since is None:
+        return None
+    job, due = change.after.name, live.stop_due
+    follows = "Nothing follows by itself."
+    if due is not None:
+        follows = f"It is stopped at {instant(due)} unless they work again by then."
+    return _notice(
+        NoticeKind.JOB_IDLE,
+        change.after,
+        Words(
+            what=f"The GPUs of job {job} do nothing since {instant(live.idle_since)}. {follows}",
+            why="The busiest of its hosts is below what the policy calls idle (`idle.gpu_below_percent`).",
+            todo=f"See in its log what they wait for. `trainmaster cancel {job}` frees them now.",
+            undo="It is left alone as soon as its GPUs work again.",
+        ),
+        {"idle_since": iso(live.idle_since), **({} if due is None else {"stop_due": iso(due)})},
+    )
+
+
+def busy_again_notice(change: Change) -> Notice | None:
+    if _became(change, lambda live: live.idle_since is None) is None:
+        return None
+    return _notice(
+        NoticeKind.JOB_BUSY_AGAIN,
+        change.after,
+        Words(what=f"Job {change.after.name} is no longer taken for idle. It is left alone."),
+    )
+
+
+def underused_notice(change: Change) -> Notice | None:
+    live = _became(change, lambda live: live.underused_since is not None)
+    if live is None or live.underused_since is None:
+        return None
+    job = change.after.name
+    return _notice(
+        NoticeKind.JOB_UNDERUSED,
+        change.after,
+        Words(
+            what=f"The GPUs of job {job} could do more since {instant(live.underused_since)}.",
+            why="One of its hosts is below what the policy expects (`utilization.gpu_below_percent`).",
+            todo="Nothing is done about it. Look for a slow input pipeline or a small batch.",
+        ),
+        {"underused_since": iso(live.underused_since)},
+    )
+
+
+def unguarded_notice(change: Change) -> Notice | None:
+    live = _became(change, lambda live: live.unguarded is not None)
+    if live is None or live.unguarded is None:
+        return None
+    job = change.after.name
+    return _notice(
+        NoticeKind.JOB_UNGUARDED,
+        change.after,
+        Words(
+            what=f"Nobody watches the GPUs of job {job}: it has no alarms. It runs on.",
+            why=quoted(live.unguarded.message),
+            todo=_HOW_TO_GUARD.get(live.unguarded.code, "Nothing: watch it yourself."),
+        ),
+        {"reason": live.unguarded.code},
+    )
+
+
+def checkpoint_notice(change: Change) -> Notice | None:
+    live = _became(change, lambda live: live.checkpoint_overdue)
+    if live is None:
+        return None
+    job, newest = change.after.name, live.last_checkpoint
+    last = "none was seen. A stop would lose all it has trained."
+    if newest is not None:
+        last = f"the newest is of {instant(newest)}. A stop would lose all since then."
+    seen = {} if newest is None else {"last_checkpoint": iso(newest)}
+    return _notice(
+        NoticeKind.CHECKPOINT_OVERDUE,
+        change.after,
+        Words(
+            what=f"Job {job} has no recent checkpoint: {last}",
+            why="It saved none for longer than `checkpoints.max_age` of the policy.",
+            todo=f"See in its log whether it still saves, and that it saves below {_place(change.after)}.",
+        ),
+        seen,
+    )
+
+
+def spot_notice(change: Change) -> Notice | None:
+    live = _became(change, lambda live: live.stays_on_spot is not None)
+    if live is None or live.stays_on_spot is None:
+        return None
+    job = change.after.name
+    return _notice(
+        NoticeKind.STAYS_ON_SPOT,
+        change.after,
+        Words(
+            what=f"Job {job} gets on badly on spot instances and stays there all the same.",
+            why=quoted(live.stays_on_spot.message),
+            todo=f"Give its pool on-demand capacity of the type, or `trainmaster cancel {job}`.",
+        ),
+        {"reason": live.stays_on_spot.code, "interruptions": _interruptions(change.after, live)},
+    )
+
+
+def _warned(change: Change) -> Attempt | None:
+    """Idle since now, or idle still and with another stop to come than was told."""
+    before, after = change.before.live, change.after.live
+    if before is None or after is None or before.stop_due == after.stop_due or after.stop_due is None:
+        return _became(change, lambda live: live.idle_since is not None)
+    same = before.number == after.number and change.after.state is JobState.RUNNING
+    return after if same else None
+
+
+def _became(change: Change, holds: Callable[[Attempt], bool]) -> Attempt | None:
+    """The attempt, if it runs before and after the change and this holds of it only since."""
+    before, after = change.before.live, change.after.live
+    if before is None or after is None or change.after.state is not JobState.RUNNING:
+        return None
+    return after if before.number == after.number and holds(after) and not holds(before) else None
+
+
+def _interruptions(job: Job, live: Attempt) -> int:
+    return job.interruptions + live.interruptions
+
+
+def _place(job: Job) -> str:
+    return quoted(job.spec.checkpoint_uri or "CheckpointConfig.S3Uri")
+
+
+def _notice(kind: NoticeKind, job: Job, words: Words, detail: Mapping[str, Any] = NOTHING) -> Notice:
+    assert job.live is not None, f"{job.name} has no live attempt"
+    return Notice(
+        kind=kind,
+        team=job.spec.team,
+        training_job_name=job.live.training_job_name,
+        job=job.name,
+        what=words.what,
+        why=words.why,
+        todo=words.todo,
+        undo=words.undo,
+        detail={"attempt": job.live.number, **detail},
+    )

@@ -1,0 +1,106 @@
+"""Notices about rules: training jobs that went round the queue, and queued jobs that a rule only audits."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.outbox.messages import Notice, NoticeKind
+from trainmaster.core.outbox.texts.wording import quoted
+from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord, causes
+
+MOST_NAMED = 5
+"""Violations that a sentence names; the rest is counted."""
+_QUEUE_IT = "Submit such jobs to the queue: `trainmaster submit FILE.json`, or the session of the client."
+_BECAME = {
+    Outcome.AUDITED: "It goes on; this was written down (`trainmaster violations`).",
+    Outcome.STOPPED: "It is being stopped.",
+    Outcome.ADOPTED: "It was adopted: it goes on as a job of the queue, counted and watched.",
+    Outcome.NOT_STOPPED: "It was to be stopped, and AWS does not let us. It goes on.",
+}
+_BELONGS_INTO_THE_QUEUE = "Training jobs of this account belong into the queue."
+_HAD_ENDED = "It has ended already; this was written down (`trainmaster violations`)."
+_UNDO = {
+    Outcome.AUDITED: "",
+    Outcome.NOT_STOPPED: "",
+    Outcome.STOPPED: "An admin can except its role in `unmanaged_jobs.except_principals` of the policy.",
+    Outcome.ADOPTED: "`trainmaster cancel {name}` stops it.",
+}
+
+
+def unmanaged_notice(record: ViolationRecord, *, runs: bool) -> Notice:
+    """Of a training job that somebody started without the queue, and what became of it."""
+    name = record.training_job_name
+    became = _BECAME[record.outcome] if runs else _HAD_ENDED
+    return Notice(
+        kind=NoticeKind.UNMANAGED_JOB,
+        team=record.team,
+        training_job_name=name,
+        job=name if record.outcome is Outcome.ADOPTED else None,
+        what=f"Training job {name} went round the queue. {became}",
+        why=_named(causes(record)) or _BELONGS_INTO_THE_QUEUE,
+        todo=_QUEUE_IT,
+        undo=_UNDO[record.outcome].format(name=name),
+        detail=_detail(record),
+    )
+
+
+def not_stopped_notice(training_job_name: str, *, team: str, why: str) -> Notice:
+    """Of one that was to be stopped, and AWS does not let us."""
+    return Notice(
+        kind=NoticeKind.UNMANAGED_JOB,
+        team=team,
+        training_job_name=training_job_name,
+        what=f"Training job {training_job_name} went round the queue and could not be stopped. It goes on.",
+        why=quoted(why),
+        todo=(
+            "Stop it by hand: `aws sagemaker stop-training-job --training-job-name"
+            f" {training_job_name}`, or deploy the stack with StopUnmanagedJobs=true."
+        ),
+        detail={"outcome": "not-stopped"},
+    )
+
+
+def job_not_stopped_notice(change: Change) -> Notice | None:
+    """The same of an adopted job, which is a job of the queue."""
+    job, why = change.after, change.after.waiting
+    if job.live is None or why is None or why.code != Outcome.NOT_STOPPED or why == change.before.waiting:
+        return None
+    notice = not_stopped_notice(job.live.training_job_name, team=job.spec.team, why=why.message)
+    return replace(notice, job=job.name)
+
+
+def rule_violated_notice(record: ViolationRecord) -> Notice:
+    """Of a queued job; its rules only audit, so it runs all the same."""
+    name = record.training_job_name
+    return Notice(
+        kind=NoticeKind.RULE_VIOLATED,
+        team=record.team,
+        training_job_name=name,
+        job=name,
+        what=f"Job {name} breaks a rule that is audited, not enforced. It runs all the same.",
+        why=_named(record.violations),
+        todo="Change the request before the rule is enforced.",
+        detail=_detail(record),
+    )
+
+
+def _detail(record: ViolationRecord) -> dict[str, Any]:
+    return {
+        "outcome": record.outcome.value,
+        "role_arn": record.role_arn,
+        "violations": [
+            {"rule": one.rule, "field": one.field, "message": quoted(one.message), "mode": one.mode.value}
+            for one in record.violations
+        ],
+    }
+
+
+def _named(violations: Sequence[Violation]) -> str:
+    """``rule: field message (hint)`` of the first few."""
+    named = [
+        f"{one.rule}: {one.field} {quoted(one.message)} ({quoted(one.hint)})"
+        for one in violations[:MOST_NAMED]
+    ]
+    more = len(violations) - len(named)
+    return "; ".join(named) + (f"; and {more} more" if more else "")

@@ -1,0 +1,54 @@
+"""How notices are put: an errand for each, texts of others made safe, instants as people say them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Any
+
+from trainmaster.core.outbox.messages import Errand, ErrandKind, Notice
+
+MAX_QUOTE = 500
+"""Characters of a text that somebody else wrote."""
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+_MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """The sentences of a notice, as ``Notice`` has them."""
+
+    what: str
+    why: str = ""
+    todo: str = ""
+    undo: str = ""
+
+
+def to_tell(notice: Notice, *, cause: str, at: datetime) -> Errand:
+    """The errand of a notice; the same cause is told of once."""
+    slug = notice.kind.lower().replace(" ", "-")
+    return Errand(id=f"{cause}#{slug}", kind=ErrandKind.TELL, at=at, notice=notice)
+
+
+def quoted(text: str) -> str:
+    """Somebody else's text, in one line: no control or direction-changing characters, cut."""
+    plain = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return plain if len(plain) <= MAX_QUOTE else f"{plain[: MAX_QUOTE - 3]}..."
+
+
+def instant(at: datetime) -> str:
+    """``2026-11-02 12:00 UTC``."""
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def span(time: timedelta) -> str:
+    """``2 h 5 min``; what is shorter than a minute is ``less than a minute``."""
+    if time < _MINUTE:
+        return "less than a minute"
+    hours, minutes = divmod(time // _MINUTE, 60)
+    return " ".join(f"{count} {unit}" for count, unit in ((hours, "h"), (minutes, "min")) if count)
+
+
+def iso(at: datetime) -> str:
+    """For programs: ISO 8601, UTC, milliseconds."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

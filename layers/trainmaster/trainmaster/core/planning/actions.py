@@ -1,0 +1,167 @@
+"""What a pass can decide to do. ``execute`` handles every kind."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import TypeAlias
+
+from trainmaster.core.jobs.instances import Capacity, Shape, Vector
+from trainmaster.core.jobs.model import Reason
+from trainmaster.core.planning.snapshot import Hold, RunningJob, WaitingJob, WarmPool
+from trainmaster.core.policy.governing import Watch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """The worst case of an attempt, to be covered by its team's month."""
+
+    month: str
+    usd_per_hour: Decimal
+    """Of all instances."""
+    cents: int
+    room_cents: int | None = None
+    """Most that may be committed before the claim; None: the team has no budget."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Claim the instances and create the training job."""
+
+    job: WaitingJob
+    shape: Shape
+    """The one of the job's shapes it runs in; with InstancePreferences all types that are held."""
+    room: Vector
+    """Most that may be in use, by capacity, at the instant of the claim."""
+    warm: Vector
+    """Exactly what must be warm at that instant; else ``room`` was reckoned wrongly."""
+    reuses: WarmPool | None = None
+    """The warm pool it lands in."""
+    ends_hold: bool = False
+    """The job was held room for; the claim uses it up."""
+    charge: Charge | None = None
+    """None where the price is unknown."""
+    probes: tuple[Capacity, ...] = ()
+    """Types whose learned account limit it goes above, to find out whether that still holds."""
+    backfills: bool = False
+    """It goes before a job that ranks ahead, without delaying it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preempt:
+    """Stop every victim so that ``job`` can start, and keep their room for it."""
+
+    job: WaitingJob
+    shape: Shape
+    victims: tuple[RunningJob, ...]
+    used: Vector
+    """In use when this was decided; if it has changed since, the decision is void."""
+    reclaims: bool = False
+    """It takes back the team's quota from borrowers, whatever their priority."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """Send StopTrainingJob for an attempt that was asked to stop but not yet told."""
+
+    job: RunningJob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpark:
+    """Move a job whose back-off is over back into the queue."""
+
+    job: WaitingJob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropHold:
+    """The preemptor is gone or did not come in time: its room is free again."""
+
+    hold: Hold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitHold:
+    """The last victim has ended: from now on the hold has a deadline."""
+
+    hold: Hold
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepWarm:
+    """Have SageMaker keep the warm pool for longer: a job that can use it is due."""
+
+    pool: WarmPool
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseWarm:
+    """Give the instances of a warm pool back."""
+
+    pool: WarmPool
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettleWarm:
+    """It is past its time or was told to go: ask SageMaker whether it is gone, and stop counting it if so."""
+
+    pool: WarmPool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarnOfBudget:
+    """Tell whoever listens that a team has spent most of its month's budget."""
+
+    team: str
+    month: str
+    spent_cents: int
+    limit_cents: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchGpus:
+    """Make the alarms of the job's GPUs as ``watch`` wants them, or say why there are none."""
+
+    job: RunningJob
+    watch: Watch
+
+
+Action: TypeAlias = (
+    Start
+    | Preempt
+    | Stop
+    | Unpark
+    | DropHold
+    | LimitHold
+    | KeepWarm
+    | ReleaseWarm
+    | SettleWarm
+    | WarnOfBudget
+    | WatchGpus
+)
+
+
+def subject(action: Action) -> str:
+    """Name of the job (or team) an action is about."""
+    match action:
+        case DropHold(hold=hold) | LimitHold(hold=hold):
+            return hold.preemptor
+        case KeepWarm(pool=pool) | ReleaseWarm(pool=pool) | SettleWarm(pool=pool):
+            return pool.training_job_name
+        case WarnOfBudget(team=team):
+            return team
+        case _:
+            return action.job.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything one look at a pool leads to."""
+
+    actions: tuple[Action, ...]
+    reasons: Mapping[str, Reason]
+    """Why each candidate that does not start waits, by job name."""

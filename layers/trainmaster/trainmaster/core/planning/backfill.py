@@ -1,0 +1,115 @@
+"""EASY backfill: the first job that has to wait gets a reservation; others pass it if they cannot delay it.
+
+Source: Lifka (1995), "The ANL/IBM SP scheduling system"; only ends that are certain count, never predictions.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Shape, Vector
+from trainmaster.core.jobs.run_time import END_SLACK
+from trainmaster.core.planning.capacity import ASKED_TO_STOP, minus, take
+from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob
+from trainmaster.core.policy import PoolPolicy
+
+End = tuple[datetime, Vector]
+"""From then on the instances are certain to be free."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Reservation:
+    """When and where a waiting job is certain to fit."""
+
+    job: WaitingJob
+    vector: Vector
+    at: datetime | None
+    """None: too few of those that run are certain to end."""
+    extra: dict[Capacity, int]
+    """What is left beside the job at that instant; what passes it uses it up."""
+
+    def admits(self, vector: Vector, *, ends_by: datetime, instead_of: Iterable[RunningJob] = ()) -> bool:
+        """True when a job that starts now cannot delay the reservation.
+
+        Args:
+            vector: What it takes.
+            ends_by: When it is certain to have given it back.
+            instead_of: Jobs that are stopped for it: what they would have held on to, it may.
+        """
+        if self.at is None:
+            return False
+        if ends_by <= self.at:
+            return True
+        extra = self._extra(instead_of, self.at)
+        return all(extra.get(one, 0) >= count for one, count in vector.items() if one in self.vector)
+
+    def passed_by(self, vector: Vector, *, ends_by: datetime, instead_of: Iterable[RunningJob] = ()) -> None:
+        """Count one that was admitted."""
+        if self.at is not None and ends_by > self.at:
+            self.extra = minus(self._extra(instead_of, self.at), vector)
+
+    def _extra(self, instead_of: Iterable[RunningJob], at: datetime) -> dict[Capacity, int]:
+        extra = dict(self.extra)
+        for victim in instead_of:
+            if victim.ends_by is None or victim.ends_by > at:
+                take(extra, victim.vector, times=-1)
+        return extra
+
+
+def reserve(
+    job: WaitingJob, shapes: Sequence[Shape], *, free: Vector, ends: Sequence[End], now: datetime
+) -> Reservation:
+    """The earliest instant at which one of the shapes is certain to fit.
+
+    Args:
+        job: Has to wait.
+        shapes: Those it may start in.
+        free: What it may use now, with what warm pools keep.
+        ends: ``certain_ends`` of what holds the rest.
+        now: Instant of the pass.
+    """
+    found = [_reserve(job, shape, free, ends, now) for shape in shapes]
+    known = [one for one in found if one.at is not None]
+    return min(known, key=lambda one: one.at or now) if known else found[0]
+
+
+def certain_ends(running: Iterable[RunningJob], *, now: datetime) -> list[End]:
+    """Ends that can be relied on, the next first; what was asked to stop is as good as gone."""
+    soon = now + END_SLACK
+    ends: list[End] = []
+    for job in running:
+        if job.state in ASKED_TO_STOP:
+            ends.append((min(job.ends_by or soon, soon), job.vector))
+        elif job.ends_by is not None:
+            ends.append((job.ends_by, job.vector))
+    ends.sort(key=lambda end: end[0])
+    return ends
+
+
+def frees_by(
+    job: WaitingJob, shape: Shape, pool: PoolPolicy, snapshot: Snapshot, *, now: datetime
+) -> datetime:
+    """When a job that starts now in this shape is certain to have given its instances back.
+
+    Before it trains SageMaker may look for instances for as long as the pool's ``capacity_wait``.
+    """
+    if shape.capacity_type is CapacityType.SPOT:
+        return now + (job.max_wait or job.runs_at_most + snapshot.spot_max_wait) + END_SLACK
+    return now + pool.capacity_wait + job.runs_at_most + END_SLACK
+
+
+def _reserve(job: WaitingJob, shape: Shape, free: Vector, ends: Sequence[End], now: datetime) -> Reservation:
+    available = dict(free)
+    missing = {one for one, count in shape.vector.items() if available.get(one, 0) < count}
+    at = now
+    for end, vector in ends:
+        if not missing and end > at:
+            break  # of several that end at one instant all count, whichever was read first
+        at = max(at, end)
+        for capacity, count in vector.items():
+            available[capacity] = available.get(capacity, 0) + count
+            if available[capacity] >= shape.vector.get(capacity, 0):
+                missing.discard(capacity)
+    if missing:
+        return Reservation(job=job, vector=shape.vector, at=None, extra={})
+    return Reservation(job=job, vector=shape.vector, at=at, extra=minus(available, shape.vector))

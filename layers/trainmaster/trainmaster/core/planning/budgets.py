@@ -1,0 +1,103 @@
+"""Budgets of teams: the worst case of an attempt is covered before it starts."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+
+from trainmaster.core.costs.ledger import MonthAccount, admits, budget_reason, month_of, warns
+from trainmaster.core.costs.pricing import cost_cents
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, fits
+from trainmaster.core.jobs.model import Reason
+from trainmaster.core.planning.actions import Charge, WarnOfBudget
+from trainmaster.core.planning.snapshot import BudgetState, Snapshot, WaitingJob
+from trainmaster.core.policy import AtLimit
+
+
+@dataclass(slots=True, kw_only=True)
+class Budgets:
+    """What the starts of a plan commit, team by team."""
+
+    snapshot: Snapshot
+    now: datetime
+    committed: dict[str, int] = field(default_factory=dict)
+    """Cents that this plan has committed so far, by team."""
+
+    def charge(self, job: WaitingJob, shape: Shape) -> Charge | None:
+        """The worst case of an attempt in this shape; None where the price is unknown."""
+        rate = self._rate(job, shape)
+        if rate is None:
+            return None
+        cents = cost_cents(rate, job.runs_at_most)
+        assert cents is not None
+        budget = self.snapshot.budgets.get(job.team)
+        room = None
+        if budget is not None and not self._runs_as_spot(shape, budget):
+            room = budget.limit_cents - cents
+        return Charge(month=month_of(self.now), usd_per_hour=rate, cents=cents, room_cents=room)
+
+    def refusal(self, job: WaitingJob, shape: Shape) -> Reason | None:
+        """Why the team's month does not cover it; None: it does."""
+        budget = self.snapshot.budgets.get(job.team)
+        if budget is None:
+            return None
+        account = budget.account.reserve(self.committed.get(job.team, 0))
+        charge = self.charge(job, shape)
+        worst_case = charge.cents if charge else None
+        if self._runs_as_spot(shape, budget):
+            covered = account.spent < budget.limit_cents
+        else:
+            covered = admits(budget.limit_cents, account, worst_case)
+        if covered:
+            return None
+        return budget_reason(
+            job.team, month=budget.month, budget=budget.limit_cents, account=account, worst_case=worst_case
+        )
+
+    def commit(self, team: str, charge: Charge | None) -> None:
+        if charge is not None:
+            self.committed[team] = self.committed.get(team, 0) + charge.cents
+
+    def shapes(self, job: WaitingJob, capacity: Vector) -> tuple[Shape, ...]:
+        """The shapes it may start in; past the limit spot ones, where the team's budget says so.
+
+        Args:
+            job: Waits.
+            capacity: All that the pool has: where it has too little spot, the job waits for its budget.
+        """
+        budget = self.snapshot.budgets.get(job.team)
+        if budget is None or budget.at_limit is AtLimit.WAIT or not _can_be_spot(job):
+            return job.shapes
+        covered = tuple(shape for shape in job.shapes if self.refusal(job, shape) is None)
+        spot = (_as_spot(shape) for shape in job.shapes)
+        return covered or tuple(one for one in spot if fits(one.vector, capacity)) or job.shapes
+
+    def _runs_as_spot(self, shape: Shape, budget: BudgetState) -> bool:
+        """With ``at_limit: spot`` a spot attempt needs no reservation, as long as something is left."""
+        return budget.at_limit is AtLimit.SPOT and shape.capacity_type is CapacityType.SPOT
+
+    def _rate(self, job: WaitingJob, shape: Shape) -> Decimal | None:
+        prices = self.snapshot.prices
+        if job.choice is Choice.SAGEMAKER:
+            return prices.dearest_usd_per_hour({one: count} for one, count in shape.vector.items())
+        return prices.vector_usd_per_hour(shape.vector)
+
+
+def warnings(snapshot: Snapshot) -> list[WarnOfBudget]:
+    """Teams that have spent most of their month and were not told yet."""
+    return [
+        WarnOfBudget(
+            team=team, month=budget.month, spent_cents=budget.account.spent, limit_cents=budget.limit_cents
+        )
+        for team, budget in sorted(snapshot.budgets.items())
+        if not budget.warned and warns(budget.limit_cents, MonthAccount(), budget.account)
+    ]
+
+
+def _can_be_spot(job: WaitingJob) -> bool:
+    """An interruption without checkpoints costs more than spot saves; who left spot does not return."""
+    return job.has_checkpoint and job.choice is Choice.FIRST_FIT and not job.left_spot
+
+
+def _as_spot(shape: Shape) -> Shape:
+    vector = {Capacity(one.instance_type, CapacityType.SPOT): count for one, count in shape.vector.items()}
+    return Shape(vector=vector, subnet=shape.subnet)

@@ -1,0 +1,56 @@
+"""How many instances of what are there, and for whom they are free."""
+
+from collections.abc import Iterable, Mapping
+
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.planning.snapshot import Hold, RunningJob, Snapshot, total
+from trainmaster.core.policy import PoolPolicy
+
+ASKED_TO_STOP = frozenset({JobState.PREEMPTING, JobState.STOPPING})
+
+
+def pool_vector(pool: PoolPolicy) -> dict[Capacity, int]:
+    """Everything the pool may use, on-demand and spot apart."""
+    on_demand = {Capacity(name, CapacityType.ON_DEMAND): count for name, count in pool.capacity.items()}
+    spot = {Capacity(name, CapacityType.SPOT): count for name, count in pool.spot_capacity.items()}
+    return on_demand | spot
+
+
+def free_now(snapshot: Snapshot, capacity: Vector, holds: Iterable[Hold]) -> dict[Capacity, int]:
+    """Neither used nor warm nor held. Below zero where capacity was lowered, or victims still stop."""
+    return minus(capacity, snapshot.used, snapshot.warm, *(hold.vector for hold in holds))
+
+
+def allowed(snapshot: Snapshot) -> dict[Capacity, int]:
+    """What learned account limits leave, of the types that have one; below zero where more is in use."""
+    return {
+        capacity: limit.limit - snapshot.used.get(capacity, 0) - snapshot.warm.get(capacity, 0)
+        for capacity, limit in snapshot.account_limits.items()
+    }
+
+
+def minus(left: Vector, *others: Vector) -> dict[Capacity, int]:
+    """``left`` less all others; may go below zero."""
+    rest = dict(left)
+    for other in others:
+        for capacity, count in other.items():
+            rest[capacity] = rest.get(capacity, 0) - count
+    return rest
+
+
+def take(rest: dict[Capacity, int], vector: Vector, *, times: int = 1) -> None:
+    """Subtract in place; ``times=-1`` gives back."""
+    for capacity, count in vector.items():
+        rest[capacity] = rest.get(capacity, 0) - times * count
+
+
+def on_its_way(running: Iterable[RunningJob]) -> dict[Capacity, int]:
+    """Instances of attempts that were asked to stop: free within minutes."""
+    return total(job.vector for job in running if job.state in ASKED_TO_STOP)
+
+
+def lacking(asked: Vector, free: Mapping[Capacity, int]) -> dict[Capacity, int]:
+    """How many more are needed, by capacity; empty when ``asked`` fits."""
+    short = {capacity: count - free.get(capacity, 0) for capacity, count in asked.items()}
+    return {capacity: count for capacity, count in short.items() if count > 0}

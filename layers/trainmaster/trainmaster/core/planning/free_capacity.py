@@ -1,0 +1,191 @@
+"""The room of a pool while a plan gives it away: what is free, held, warm, coming, and allowed."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+
+from trainmaster.core.jobs.instances import Capacity, Shape, Vector, fits
+from trainmaster.core.planning.actions import Charge, Preempt, Start
+from trainmaster.core.planning.capacity import allowed, free_now, minus, on_its_way, pool_vector, take
+from trainmaster.core.planning.snapshot import Hold, RunningJob, Snapshot, WaitingJob, WarmPool, total
+from trainmaster.core.planning.warm_pools import is_leaving, keys_wanted, matching, to_release
+from trainmaster.core.policy import PoolPolicy
+
+
+@dataclass(kw_only=True)
+class Room:
+    snapshot: Snapshot
+    pool: PoolPolicy
+    now: datetime
+    capacity: dict[Capacity, int]
+    used: dict[Capacity, int]
+    """In use once the starts so far are claimed."""
+    holds: dict[str, Hold]
+    """By preemptor."""
+    free: dict[Capacity, int]
+    """Neither used nor warm nor held, less what was given away."""
+    soon: dict[Capacity, int]
+    """``free``, with jobs and warm pools on their way out that no job of the plan counts on yet."""
+    allowed: dict[Capacity, int]
+    """What learned account limits leave, of the types that have one."""
+    probes: dict[Capacity, WaitingJob] = field(default_factory=dict)
+    """Starts above a learned limit; one a type."""
+    reused: set[str] = field(default_factory=set)
+    """Warm pools that starts land in, by training-job name."""
+    released: set[str] = field(default_factory=set)
+    preempted: set[str] = field(default_factory=set)
+    """Jobs that the plan stops."""
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, pool: PoolPolicy, *, holds: Iterable[Hold], now: datetime) -> "Room":
+        live = tuple(holds)
+        capacity = pool_vector(pool)
+        free = free_now(snapshot, capacity, live)
+        soon = dict(free)
+        leaving = (one.vector for one in snapshot.warm_pools if is_leaving(one, now=now))
+        take(soon, total((on_its_way(snapshot.running), *leaving)), times=-1)
+        return cls(
+            snapshot=snapshot,
+            pool=pool,
+            now=now,
+            capacity=capacity,
+            used=dict(snapshot.used),
+            holds={hold.preemptor: hold for hold in live},
+            free=free,
+            soon=soon,
+            allowed=allowed(snapshot),
+        )
+
+    @property
+    def running(self) -> tuple[RunningJob, ...]:
+        """What runs and is left alone so far."""
+        if not self.preempted:
+            return self.snapshot.running
+        return tuple(one for one in self.snapshot.running if one.name not in self.preempted)
+
+    # ---- does it fit
+
+    def fits(self, job: WaitingJob, shape: Shape, warm: WarmPool | None) -> bool:
+        """Counting the room that is held for it, and the warm pool it would land in."""
+        hold = self.holds.get(job.name)
+        for capacity, count in shape.vector.items():
+            room = self.free.get(capacity, 0)
+            if hold is not None:
+                room += hold.vector.get(capacity, 0)
+            if warm is not None:
+                room += warm.vector.get(capacity, 0)
+            if room < count:
+                return False
+        return True
+
+    def above_limit(self, vector: Vector, warm: WarmPool | None) -> tuple[Capacity, ...]:
+        """Types of which it would go above what the account was found to allow.
+
+        A warm pool that it lands in counts already.
+        """
+        if not self.allowed:
+            return ()
+        more = minus(vector, warm.vector) if warm else vector
+        return tuple(one for one, count in more.items() if count > self.allowed.get(one, count))
+
+    def with_room(self, shapes: Iterable[Shape]) -> Shape | None:
+        """Of shapes among which SageMaker picks all that fit now, held together; None if none does."""
+        roomy = [one for one in shapes if fits(one.vector, self.free)]
+        vector = {capacity: count for one in roomy for capacity, count in one.vector.items()}
+        return Shape(vector=vector) if vector else None
+
+    # ---- warm pools
+
+    def warm_pool_for(self, shape: Shape) -> WarmPool | None:
+        if not self.snapshot.warm_pools or not self.pool.warm_pool.keep_alive:
+            return None
+        return matching(shape, self.releasable(), now=self.now)
+
+    def releasable(self) -> list[WarmPool]:
+        """Warm pools that nobody takes and that are not on their way out."""
+        taken = self.reused | self.released
+        return [
+            one
+            for one in self.snapshot.warm_pools
+            if one.training_job_name not in taken and not is_leaving(one, now=self.now)
+        ]
+
+    def release_for(self, vector: Vector, free: Vector) -> tuple[WarmPool, ...]:
+        """Give up what makes ``vector`` fit into ``free``; nothing if that is not enough, or not needed."""
+        left = self.releasable() if self.snapshot.warm_pools else []
+        chosen = to_release(vector, free, left, wanted=self._wanted) if left else ()
+        self.released |= {one.training_job_name for one in chosen}
+        return chosen
+
+    def warm(self) -> dict[Capacity, int]:
+        """What is warm once the starts so far are claimed."""
+        taken = (one.vector for one in self.snapshot.warm_pools if one.training_job_name in self.reused)
+        return minus(self.snapshot.warm, *taken)
+
+    def free_with_warm(self) -> dict[Capacity, int]:
+        """Warm pools can be given up at any time."""
+        return total((self.free, self.warm())) if self.snapshot.warm_pools else self.free
+
+    def soon_with_warm(self) -> dict[Capacity, int]:
+        """What may be counted on before anybody is stopped."""
+        releasable = self.releasable() if self.snapshot.warm_pools else []
+        return total((self.soon, *(one.vector for one in releasable))) if releasable else self.soon
+
+    # ---- give it away
+
+    def start(
+        self, job: WaitingJob, shape: Shape, warm: WarmPool | None, *, charge: Charge | None, backfills: bool
+    ) -> Start:
+        hold = self.holds.pop(job.name, None)
+        now_warm = self.warm()
+        still_warm = minus(now_warm, warm.vector) if warm else now_warm
+        others = (one.vector for one in self.holds.values())
+        room = minus(self.capacity, shape.vector, still_warm, *others)
+        probed = self.above_limit(shape.vector, warm)
+        self.probes |= dict.fromkeys(probed, job)
+        self._count(shape, warm, hold)
+        return Start(
+            job=job,
+            shape=shape,
+            room={capacity: room.get(capacity, 0) for capacity in shape.vector},
+            warm={capacity: now_warm.get(capacity, 0) for capacity in shape.vector},
+            reuses=warm,
+            ends_hold=hold is not None,
+            charge=charge,
+            probes=probed,
+            backfills=backfills,
+        )
+
+    def _count(self, shape: Shape, warm: WarmPool | None, hold: Hold | None) -> None:
+        take(self.used, shape.vector, times=-1)
+        for rest in (self.free, self.soon):
+            take(rest, shape.vector)
+            if hold is not None:
+                take(rest, hold.vector, times=-1)
+            if warm is not None:
+                take(rest, warm.vector, times=-1)
+        if warm is not None:
+            self.reused.add(warm.training_job_name)
+        for capacity, count in shape.vector.items():
+            if capacity in self.allowed:
+                self.allowed[capacity] -= count - (warm.vector.get(capacity, 0) if warm else 0)
+
+    def preempt(
+        self, job: WaitingJob, shape: Shape, victims: tuple[RunningJob, ...], *, reclaims: bool
+    ) -> Preempt:
+        """The victims' room, and what is free already, is held for the job."""
+        names = tuple(victim.name for victim in victims)
+        used = {capacity: self.used.get(capacity, 0) for capacity in shape.vector}
+        self.preempted |= set(names)
+        self.holds[job.name] = Hold(preemptor=job.name, vector=shape.vector, victims=names)
+        for victim in victims:
+            take(self.soon, victim.vector, times=-1)
+        self.release_for(shape.vector, self.soon)
+        for rest in (self.free, self.soon):
+            take(rest, shape.vector)
+        return Preempt(job=job, shape=shape, victims=victims, used=used, reclaims=reclaims)
+
+    @cached_property
+    def _wanted(self) -> frozenset[str]:
+        return keys_wanted(self.snapshot.waiting)

@@ -1,0 +1,80 @@
+"""One look at a pool: what to do now, and why every other job waits. The only place that decides."""
+
+from datetime import datetime, timedelta
+
+from trainmaster.core.planning import wait_reasons
+from trainmaster.core.planning.actions import Action, DropHold, LimitHold, Plan, Stop, Unpark
+from trainmaster.core.planning.budgets import warnings
+from trainmaster.core.planning.capacity import ASKED_TO_STOP
+from trainmaster.core.planning.queue_walk import Turn
+from trainmaster.core.planning.snapshot import Hold, RunningJob, Snapshot
+from trainmaster.core.planning.warm_pools import Upkeep, keys_wanted
+from trainmaster.core.policy import PoolPolicy
+
+HOLD_LIFE = timedelta(minutes=15)
+"""A preemptor that has not started this long after its last victim ended loses its room."""
+
+
+def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
+    """Decide about every candidate exactly once.
+
+    In turn by ``(tier, score, name)``. What fits starts. The first job that does not gets a reservation, and
+    those behind it start only if they cannot delay it; or it preempts, and the room it makes is held for it.
+    A job that would not fit into an empty pool (capacity was lowered) stands in nobody's way.
+
+    Args:
+        snapshot: The pool as read at the start of the pass.
+        pool: Its section of the policy.
+        now: The instant of the pass, UTC; the planner never looks at a clock.
+
+    Returns:
+        Actions in the order they must be carried out, and a reason for each candidate that does not start.
+    """
+    first: list[Action] = [Stop(job=job) for job in snapshot.running if _must_be_told(job)]
+    first += [Unpark(job=job) for job in snapshot.due]
+    first += warnings(snapshot)
+    holds, upkeep = _upkeep(snapshot, now=now)
+    turn = Turn.of(snapshot, pool, holds=holds, now=now)
+    if snapshot.paused:
+        waits = {job.name: wait_reasons.PAUSED for job in snapshot.waiting}
+        return Plan(actions=(*first, *upkeep, *_warm(snapshot, pool, turn, now=now)), reasons=waits)
+    for job in turn.order():
+        turn.consider(job)
+    warm = _warm(snapshot, pool, turn, now=now)
+    return Plan(actions=(*first, *upkeep, *turn.actions, *warm), reasons=turn.reasons)
+
+
+def _must_be_told(job: RunningJob) -> bool:
+    return job.state in ASKED_TO_STOP and job.known_to_sagemaker and not job.stop_sent
+
+
+def _upkeep(snapshot: Snapshot, *, now: datetime) -> tuple[tuple[Hold, ...], list[Action]]:
+    """Holds that live on, and what is to be done about the others."""
+    live: list[Hold] = []
+    actions: list[Action] = []
+    if not snapshot.holds:
+        return (), []
+    stopping = {job.name for job in snapshot.running if job.state in ASKED_TO_STOP}
+    for hold in snapshot.holds:
+        if hold.preemptor in snapshot.gone_preemptors or (hold.until is not None and hold.until <= now):
+            actions.append(DropHold(hold=hold))
+            continue
+        if hold.until is None and not stopping & set(hold.victims):
+            actions.append(LimitHold(hold=hold, until=now + HOLD_LIFE))
+        live.append(hold)
+    return tuple(live), actions
+
+
+def _warm(snapshot: Snapshot, pool: PoolPolicy, turn: Turn, *, now: datetime) -> list[Action]:
+    """What becomes of each warm pool, once it is clear who starts where."""
+    if not snapshot.warm_pools:
+        return []
+    waits = [job for job in (*snapshot.waiting, *snapshot.due) if job.name not in turn.started]
+    upkeep = Upkeep(
+        rules=pool.warm_pool,
+        reused=frozenset(turn.room.reused),
+        released=frozenset(turn.room.released),
+        wanted=keys_wanted(waits),
+        now=now,
+    )
+    return upkeep.actions(snapshot.warm_pools)

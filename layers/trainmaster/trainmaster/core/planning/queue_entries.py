@@ -1,0 +1,81 @@
+"""What the queue and the pool keep of a job: small rows, derived from the job and from nothing else."""
+
+from datetime import timedelta
+
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.jobs.run_time import ends_by, runtime_left
+from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
+
+
+def waiting_entry(job: Job) -> WaitingJob:
+    return WaitingJob(
+        name=job.name,
+        ver=job.ver,
+        team=job.spec.team,
+        state=job.state,
+        shapes=job.shapes,
+        choice=job.spec.choice,
+        priority=job.priority,
+        score=job.score,
+        ranked_by=job.ranked_by,
+        submitted_at=job.spec.submitted_at,
+        runs_at_most=runtime_left(job)[0],
+        max_wait=job.max_wait,
+        has_checkpoint=job.spec.has_checkpoint,
+        left_spot=job.on_demand,
+        predicted=_still(job),
+        trained=_trained(job),
+        not_before=job.not_before,
+        waiting_code=job.waiting.code if job.waiting else None,
+    )
+
+
+def running_entry(job: Job) -> RunningJob:
+    live = job.live
+    assert live is not None, f"{job.name} has no live attempt"
+    return RunningJob(
+        name=job.name,
+        ver=job.ver,
+        team=job.spec.team,
+        state=job.state,
+        vector=live.vector,
+        priority=job.priority,
+        score=job.score,
+        claimed_at=live.claimed_at,
+        lease_until=live.lease_until,
+        training_job_name=live.training_job_name,
+        known_to_sagemaker=live.training_job_arn is not None,
+        training_since=live.training_since,
+        ends_by=ends_by(job),
+        stop_sent=live.stop_sent,
+        preemptible=job.spec.preemptible,
+        has_checkpoint=job.spec.has_checkpoint,
+        preemptions=job.preemptions,
+        runs_at_most=live.max_runtime,
+        last_checkpoint=live.last_checkpoint,
+        predicted=_still(job),
+        trained=_trained(job),
+        cents_per_hour=None if live.usd_per_hour is None else int(live.usd_per_hour * 100),
+        warm_key=live.shape.warm_key if live.keep_alive else None,
+        ranked_by=job.ranked_by,
+        guarded=live.guarded,
+        unguarded=live.unguarded.code if live.unguarded else None,
+        guard_again_at=live.guard_again_at,
+        idle_since=live.idle_since,
+        stop_due=live.stop_due,
+        underused_since=live.underused_since,
+        checkpoint_overdue=live.checkpoint_overdue,
+    )
+
+
+def _still(job: Job) -> timedelta | None:
+    """What is likely left of its training after earlier attempts."""
+    predicted = job.spec.predicted
+    return None if predicted is None else max(predicted - job.survived, timedelta())
+
+
+def _trained(job: Job) -> timedelta | None:
+    """How long it is known to train at least: what is safe, and what one attempt lost on average."""
+    if not job.attempt:
+        return None
+    return job.survived + timedelta(seconds=sum(job.wasted.values()) // job.attempt)

@@ -1,0 +1,233 @@
+"""What a pass knows about one pool: read once, then decided on."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_line
+from trainmaster.core.costs.pricing import PriceTable
+from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
+from trainmaster.core.jobs.model import JobState, epoch_ms
+from trainmaster.core.policy import AtLimit
+from trainmaster.core.policy.governing import Watch
+
+FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
+"""Until when a held job is parked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingJob:
+    """A queue entry: what ordering and placing need to know, and no more."""
+
+    name: str
+    ver: int
+    team: str
+    state: JobState
+    shapes: tuple[Shape, ...]
+    priority: int
+    score: int
+    submitted_at: datetime
+    runs_at_most: timedelta
+    """MaxRuntimeInSeconds of its next attempt."""
+    max_wait: timedelta | None = None
+    """MaxWaitTimeInSeconds as submitted, of spot jobs."""
+    choice: Choice = Choice.FIRST_FIT
+    has_checkpoint: bool = False
+    left_spot: bool = False
+    """The spot rules moved it to on-demand instances: nothing puts it on spot again."""
+    predicted: timedelta | None = None
+    """How long its next attempt is likely to train; a guess, never a promise."""
+    trained: timedelta | None = None
+    """How long it is known to train at least, from earlier attempts; None before it was ever stopped."""
+    ranked_by: str = ""
+    """``PoolPolicy.order_key`` of the order the score was made with."""
+    not_before: datetime | None = None
+    waiting_code: str | None = None
+    """Code of the reason last written to the job."""
+
+    @property
+    def vector(self) -> Vector:
+        """What it asks for: its best shape, or all that SageMaker may choose from."""
+        return asked_for(self.shapes, self.choice)
+
+    @property
+    def rank(self) -> tuple[int, str]:
+        """Its turn among the jobs of its tier."""
+        return (self.score, self.name)
+
+    @property
+    def parked_until_ms(self) -> int:
+        """Where it stands among those that wait for an instant or for a person."""
+        return epoch_ms(self.not_before or FOREVER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningJob:
+    """A job that holds its instances."""
+
+    name: str
+    ver: int
+    team: str
+    state: JobState
+    vector: Vector
+    priority: int
+    score: int
+    claimed_at: datetime
+    lease_until: datetime
+    training_job_name: str
+    known_to_sagemaker: bool
+    """False until the answer of CreateTrainingJob is recorded."""
+    training_since: datetime | None
+    ends_by: datetime | None
+    """When its instances are certain to be free at the latest; None before that is known."""
+    stop_sent: bool
+    preemptible: bool
+    has_checkpoint: bool
+    preemptions: int
+    runs_at_most: timedelta | None = None
+    """MaxRuntimeInSeconds of the attempt; None: nobody noted it."""
+    last_checkpoint: datetime | None = None
+    predicted: timedelta | None = None
+    """How long this attempt is likely to train in all; a guess."""
+    trained: timedelta | None = None
+    """How long the job is known to train at least, from earlier attempts; None in its first."""
+    cents_per_hour: int | None = None
+    """Of all its instances; None where the price is unknown."""
+    warm_key: str | None = None
+    """Of the warm pool it would leave behind; None: none."""
+    ranked_by: str = ""
+    """As of a waiting job."""
+    guarded: str | None = None
+    """Digest of the alarms that watch its GPUs."""
+    unguarded: str | None = None
+    """Code of the reason why there are none."""
+    guard_again_at: datetime | None = None
+    idle_since: datetime | None = None
+    stop_due: datetime | None = None
+    underused_since: datetime | None = None
+    checkpoint_overdue: bool = False
+
+    @property
+    def rank(self) -> tuple[int, str]:
+        return (self.score, self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """Instances kept free for the job that others were preempted for."""
+
+    preemptor: str
+    vector: Vector
+    victims: tuple[str, ...]
+    until: datetime | None = None
+    """Set once the last victim has ended; then the hold dies by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmPool:
+    """Instances that SageMaker keeps for the next job of the same key. They count as taken."""
+
+    training_job_name: str
+    """Whose end left it behind: the name that UpdateTrainingJob and DescribeTrainingJob take."""
+    team: str
+    vector: Vector
+    warm_key: str
+    since: datetime
+    expires_at: datetime
+    """When SageMaker gives it up by itself."""
+    releasing: bool = False
+    """SageMaker was told to give it up; still counted until DescribeTrainingJob says Terminated."""
+    job: str | None = None
+    """Whose attempt left it, and pays for it."""
+    month: str | None = None
+    """``YYYY-MM`` of that attempt's claim."""
+    usd_per_hour: Decimal | None = None
+    """Of all its instances; None where the price is unknown."""
+    billed_from: datetime | None = None
+    """Where that is not ``since``: an attempt was claimed with it and did not land in it."""
+
+    def bill(self, at: datetime) -> UsageLine | None:
+        """What it has cost by then; None where nobody is known to pay."""
+        if self.job is None or self.month is None:
+            return None
+        kept = min(at, self.expires_at) - (self.billed_from or self.since)
+        return warm_pool_line(
+            self.job,
+            instances=sum(self.vector.values()),
+            usd_per_hour=self.usd_per_hour,
+            retained=max(kept, timedelta()),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountLimit:
+    """What ResourceLimitExceeded taught about one type."""
+
+    limit: int
+    """Instances in use and warm when the account refused one more."""
+    until: datetime
+    """Nothing above the limit is tried before; then one start probes it."""
+    refusals: int
+    """In a row; the exponent of the wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetState:
+    """One team's month."""
+
+    month: str
+    """``YYYY-MM``, UTC."""
+    account: MonthAccount
+    limit_cents: int
+    at_limit: AtLimit
+    warned: bool = False
+    """The team was told that most of it is spent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One pool, as read at the start of a pass.
+
+    ``waiting`` holds the heads of each lane (jobs that ask for the same thing), so its size depends
+    on teams and shapes, never on how many jobs wait.
+    """
+
+    paused: bool = False
+    used: Vector = field(default_factory=dict)
+    warm: Vector = field(default_factory=dict)
+    """Instances of warm pools, by the counters."""
+    warm_pools: tuple[WarmPool, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    waiting: tuple[WaitingJob, ...] = ()
+    due: tuple[WaitingJob, ...] = ()
+    """Parked jobs whose back-off is over."""
+    running: tuple[RunningJob, ...] = ()
+    gone_preemptors: frozenset[str] = frozenset()
+    """Owners of holds that are no longer waiting."""
+    account_limits: Mapping[Capacity, AccountLimit] = field(default_factory=dict)
+    last_end: Mapping[Capacity, datetime] = field(default_factory=dict)
+    """When instances of the type last came free."""
+    budgets: Mapping[str, BudgetState] = field(default_factory=dict)
+    """By team, of those with a budget."""
+    prices: PriceTable = field(default_factory=PriceTable)
+    order_key: str | None = None
+    """``PoolPolicy.order_key`` of the order that every job is known to have a score of."""
+    spot_max_wait: timedelta = timedelta(hours=6)
+    """What MaxWaitTimeInSeconds is above MaxRuntimeInSeconds where the planner picks spot."""
+    watch: Watch | None = None
+    """How GPUs are to be watched; None: that is not asked (a forecast)."""
+
+
+def known_as(job: WaitingJob | RunningJob, *, to: str) -> str:
+    """A job as team ``to`` may hear of it: names stay within their team."""
+    return job.name if job.team == to else f"a job of team {job.team}"
+
+
+def total(vectors: Iterable[Vector]) -> dict[Capacity, int]:
+    """Sum of vectors."""
+    counted: dict[Capacity, int] = {}
+    for vector in vectors:
+        for capacity, count in vector.items():
+            counted[capacity] = counted.get(capacity, 0) + count
+    return counted

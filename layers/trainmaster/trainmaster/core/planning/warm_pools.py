@@ -1,0 +1,95 @@
+"""Which warm pools to keep, and for how long: only while a job that can use one is due."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from trainmaster.core.jobs.instances import Shape, Vector
+from trainmaster.core.planning.actions import Action, KeepWarm, ReleaseWarm, SettleWarm
+from trainmaster.core.planning.capacity import lacking
+from trainmaster.core.planning.snapshot import WaitingJob, WarmPool
+from trainmaster.core.policy import WarmPool as WarmRules
+
+LAST_MOMENT = timedelta(seconds=60)
+"""A warm pool that expires sooner may be gone before the training job reaches it."""
+EXTEND_BEFORE = timedelta(minutes=2)
+"""Reconciling comes each minute: extended in time even if one run fails."""
+
+
+def is_leaving(pool: WarmPool, *, now: datetime) -> bool:
+    """Its instances are free as soon as SageMaker says so."""
+    return pool.releasing or pool.expires_at <= now
+
+
+def reusable(pool: WarmPool, *, now: datetime) -> bool:
+    return not pool.releasing and pool.expires_at - now > LAST_MOMENT
+
+
+def matching(shape: Shape, pools: Iterable[WarmPool], *, now: datetime) -> WarmPool | None:
+    """The warm pool that the shape lands in: of several the one that ends first."""
+    if shape.warm_key is None:
+        return None
+    found = [pool for pool in pools if pool.warm_key == shape.warm_key and reusable(pool, now=now)]
+    return min(found, key=lambda pool: (pool.expires_at, pool.training_job_name), default=None)
+
+
+def to_release(
+    asked: Vector, free: Vector, pools: Sequence[WarmPool], *, wanted: frozenset[str]
+) -> tuple[WarmPool, ...]:
+    """Warm pools to give up so that ``asked`` fits; none if that is not enough.
+
+    Those that no waiting job can use go first, then those that end first.
+    """
+    missing = lacking(asked, free)
+    chosen: list[WarmPool] = []
+    for pool in sorted(
+        pools, key=lambda one: (one.warm_key in wanted, one.expires_at, one.training_job_name)
+    ):
+        if not missing:
+            break
+        if not missing.keys().isdisjoint(pool.vector):
+            chosen.append(pool)
+            missing = lacking(missing, pool.vector)
+    return () if missing else tuple(chosen)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upkeep:
+    """What the rest of the pass has decided about the warm pools."""
+
+    rules: WarmRules
+    reused: frozenset[str]
+    released: frozenset[str]
+    """By training-job name; as ``reused``."""
+    wanted: frozenset[str]
+    """Warm keys of jobs that wait."""
+    now: datetime
+
+    def actions(self, pools: Iterable[WarmPool]) -> list[Action]:
+        found = (self._action(pool) for pool in pools if pool.training_job_name not in self.reused)
+        return [action for action in found if action is not None]
+
+    def _action(self, pool: WarmPool) -> Action | None:
+        idle = self.now - pool.since
+        if is_leaving(pool, now=self.now):
+            return SettleWarm(pool=pool)
+        if pool.training_job_name in self.released:
+            return ReleaseWarm(pool=pool, because="its room is needed")
+        if idle >= self.rules.max_idle:
+            return ReleaseWarm(pool=pool, because="it has been idle for too long")
+        if pool.warm_key in self.wanted:
+            return self._extended(pool, upto=pool.since + self.rules.max_idle)
+        if idle < self.rules.retain:
+            return self._extended(pool, upto=pool.since + self.rules.retain)
+        return ReleaseWarm(pool=pool, because="no waiting job can use it")
+
+    def _extended(self, pool: WarmPool, *, upto: datetime) -> Action | None:
+        """Longer, when its end is near and it may still be kept."""
+        until = min(self.now + self.rules.keep_alive, upto)
+        near = pool.expires_at - self.now <= EXTEND_BEFORE
+        return KeepWarm(pool=pool, until=until) if near and until > pool.expires_at else None
+
+
+def keys_wanted(waiting: Iterable[WaitingJob]) -> frozenset[str]:
+    """Warm keys of the shapes that jobs wait for."""
+    return frozenset(shape.warm_key for job in waiting for shape in job.shapes if shape.warm_key is not None)

@@ -1,0 +1,130 @@
+"""What is written and read: changes of jobs with their conditions, and what the table says."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from trainmaster.core.jobs.instances import Capacity, Vector
+from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.outbox.messages import Errand
+from trainmaster.core.planning.snapshot import AccountLimit, Hold, WaitingJob, WarmPool
+from trainmaster.core.policy import Limits
+from trainmaster.core.rules.violation import ViolationRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """What must still hold in the pool at the instant of the write."""
+
+    policy_version: int
+    room: Vector | None = None
+    """Most that may be in use before the claim, by capacity."""
+    used: Vector | None = None
+    """Exactly what must be in use (a preemption decided on other numbers is void)."""
+    places_hold: Hold | None = None
+    ends_hold_of: str | None = None
+    still_waiting: WaitingJob | None = None
+    """The preemptor, which must be unchanged."""
+    warm: Vector | None = None
+    """Exactly what must be warm."""
+    reuses: WarmPool | None = None
+    """The warm pool that the claim turns into use; it must still be there."""
+    committed_room: int | None = None
+    """Most cents that may be committed in the month of the claimed attempt, before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """What must still hold for a new job's team in its pool at the instant of the write."""
+
+    policy_version: int
+    """The one that the submission was judged by."""
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """While a policy that takes something away is put in force, nobody may be let in by the old one.
+
+    Submissions that were judged by the old policy are refused, those judged by the new one are not.
+    """
+
+    pools: tuple[str, ...]
+    teams: tuple[str, ...]
+    """All who could submit by the old policy."""
+    version: int
+    """Of the old policy."""
+    at: datetime
+    until: datetime
+    """It ends by itself, should whoever closed the pools die."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alias:
+    """Which job and attempt a training-job name stands for."""
+
+    job: str
+    entry_id: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryLine:
+    at: datetime
+    attempt: int
+    from_state: JobState | None
+    to_state: JobState
+    reason: Reason | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamState:
+    """What one team uses and how many of its jobs wait in a pool."""
+
+    used: Vector
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolState:
+    used: Vector
+    teams: Mapping[str, TeamState]
+    warm: Vector = field(default_factory=dict)
+    warm_pools: tuple[WarmPool, ...] = ()
+    account_limits: Mapping[Capacity, AccountLimit] = field(default_factory=dict)
+    last_end: Mapping[Capacity, datetime] = field(default_factory=dict)
+    """When instances of the type last came free."""
+    order_key: str | None = None
+    """``PoolPolicy.order_key`` of the order that its jobs have scores of; None before anybody noted it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPolicy:
+    """The policy document in force."""
+
+    revision: int
+    """Rises with each document; 0 before the first."""
+    version: int
+    """Rises with each document *and* each pause: what claims are conditional on."""
+    paused: bool
+    document: Mapping[str, Any]
+    seal_key: str = ""
+    """Secret of this table, in hex, made with the first write: what paging tokens are sealed with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adoption:
+    """A job that SageMaker runs already, with all that is to be written together."""
+
+    job: Job
+    body: bytes
+    """Its request, as far as it is known."""
+    note: Reason
+    """For the history."""
+    record: ViolationRecord
+    replaces: ViolationRecord | None = None
+    errands: tuple[Errand, ...] = ()
+    """Of ``STRAYS``."""
+    policy_version: int
+    """Of the policy that it was adopted by: the first that a pool without a policy hears of."""

@@ -1,0 +1,1 @@
+"""A CreateTrainingJob request: is it one, and what does it ask for?"""

@@ -1,0 +1,134 @@
+"""What users tell trainmaster in tags, because tags are what plain SDK code can set."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from trainmaster.core.jobs.instances import Capacity, CapacityType
+
+TAG_PREFIX = "trainmaster:"
+"""Tags that begin so are ours: options that users may set, and what we put on each attempt."""
+PRIORITY = "priority"
+TEAM = "team"
+PREEMPTIBLE = "trainmaster:preemptible"
+RETRIES = "trainmaster:retries"
+ON_OOM = "trainmaster:on_oom"
+ALTERNATIVES = "trainmaster:alternatives"
+
+MAX_PRIORITY = 1000
+DEFAULT_PRIORITY = 0
+MAX_RETRIES = 5
+
+_ALTERNATIVE = re.compile(
+    r"(?P<type>[a-zA-Z0-9][a-zA-Z0-9.-]*)=(?P<count>[1-9][0-9]{0,5})(?P<spot>:spot)?(?:@(?P<subnet>subnet-[0-9a-z]+))?"
+)
+
+
+class OnOom(StrEnum):
+    """What a retry after running out of GPU memory changes."""
+
+    HALVE_BATCH = "halve_batch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """One of the shapes the job may run in."""
+
+    capacity: Capacity
+    count: int
+    subnet: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserOptions:
+    priority: int = DEFAULT_PRIORITY
+    team: str | None = None
+    preemptible: bool = True
+    retries: int | None = None
+    """None: as many as the policy allows."""
+    on_oom: OnOom | None = None
+    alternatives: tuple[Alternative, ...] = ()
+    """In the order of preference; empty: only what ResourceConfig says."""
+
+
+class BadOptionError(ValueError):
+    """The value of an option's tag says nothing; ``hint`` tells what would."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+def read_options(tags: Mapping[str, str]) -> UserOptions:
+    """The options among a job's tags. Raises BadOptionError."""
+    return UserOptions(**{READERS[key][0]: READERS[key][1](tags[key]) for key in READERS if key in tags})
+
+
+def _priority(text: str) -> int:
+    return _whole_number(text, MAX_PRIORITY)
+
+
+def _retries(text: str) -> int:
+    return _whole_number(text, MAX_RETRIES)
+
+
+def _whole_number(text: str, most: int) -> int:
+    # int() alone would take " 1_0 ", signs and other scripts' digits.
+    if re.fullmatch(r"[0-9]{1,4}", text) and int(text) <= most:
+        return int(text)
+    raise BadOptionError(f"is not a whole number from 0 to {most}", f"write 0 to {most} in digits, as text")
+
+
+def _team(text: str) -> str:
+    if text.strip() == text != "":
+        return text
+    raise BadOptionError("is not the name of a team", "name one of your teams, or leave the tag out")
+
+
+def _preemptible(text: str) -> bool:
+    if text in {"true", "false"}:
+        return text == "true"
+    raise BadOptionError("is neither true nor false", "write true or false, in lower case")
+
+
+def _on_oom(text: str) -> OnOom:
+    try:
+        return OnOom(text)
+    except ValueError as error:
+        allowed = ", ".join(OnOom)
+        raise BadOptionError("is none of the allowed values", f"use one of {allowed}") from error
+
+
+def _alternatives(text: str) -> tuple[Alternative, ...]:
+    found = tuple(_alternative(part) for part in text.split(" "))
+    if len(set(found)) < len(found):
+        raise BadOptionError("names the same shape twice", "name each shape once, the best first")
+    return found
+
+
+def _alternative(text: str) -> Alternative:
+    match = _ALTERNATIVE.fullmatch(text)
+    if match is None:
+        raise BadOptionError(
+            "is not a list of shapes",
+            "write type=count, then :spot and @subnet-id if wanted, with one space between two shapes:"
+            " ml.g5.12xlarge=1 ml.g5.4xlarge=4:spot@subnet-0ab1",
+        )
+    capacity_type = CapacityType.SPOT if match["spot"] else CapacityType.ON_DEMAND
+    return Alternative(
+        capacity=Capacity(match["type"], capacity_type), count=int(match["count"]), subnet=match["subnet"]
+    )
+
+
+READERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    PRIORITY: ("priority", _priority),
+    TEAM: ("team", _team),
+    PREEMPTIBLE: ("preemptible", _preemptible),
+    RETRIES: ("retries", _retries),
+    ON_OOM: ("on_oom", _on_oom),
+    ALTERNATIVES: ("alternatives", _alternatives),
+}
+"""Tag key -> field of UserOptions and how its text is read. Every option there is."""

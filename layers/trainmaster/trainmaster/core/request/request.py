@@ -1,0 +1,253 @@
+"""What a valid CreateTrainingJob request asks for, and what CreateTrainingJob gets for each attempt."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, asked_for
+from trainmaster.core.jobs.model import Attempt, Job
+from trainmaster.core.request.options import Alternative, UserOptions, read_options
+
+TAG_STACK = "trainmaster:stack"
+TAG_JOB = "trainmaster:job"
+TAG_ATTEMPT = "trainmaster:attempt"
+TAG_SPEC = "trainmaster:spec"
+
+MAX_NAME_CHARACTERS = 63
+"""Source: SageMaker API reference, TrainingJobName."""
+SHORTEST_PENDING = timedelta(seconds=1800)
+"""Source: SageMaker API reference, MaxPendingTimeInSeconds; the same for the longest."""
+LONGEST_PENDING = timedelta(seconds=2_419_200)
+ACCELERATED_PREFIXES = ("ml.p", "ml.g", "ml.trn")
+"""Families that MaxPendingTimeInSeconds works for. Source: as above."""
+
+_HASH_CHARACTERS = 6
+_WARM_KEY_BYTES = 8
+_SDK_INSTANCE_TYPE = "sagemaker_instance_type"
+"""Where SDK v2 notes the instance type for its containers, as JSON. Source: sagemaker 2.257.7."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What one job asks for."""
+
+    name: str
+    shapes: tuple[Shape, ...]
+    """The forms it can run in, in the order of preference; nearly always just one."""
+    choice: Choice
+    options: UserOptions
+    role_arn: str
+    max_runtime: timedelta
+    max_wait: timedelta | None
+    """Managed spot: from creation to end, waiting included."""
+    checkpoint_uri: str | None
+    keep_alive: timedelta | None
+    """KeepAlivePeriodInSeconds, a wish; None or zero: the pool's."""
+
+    @property
+    def vector(self) -> Vector:
+        return asked_for(self.shapes, self.choice)
+
+
+def read_request(body: Mapping[str, Any]) -> Ask:
+    """Read a body in which ``check_request`` found no mistake."""
+    resources = body["ResourceConfig"]
+    stopping = body["StoppingCondition"]
+    spot = body.get("EnableManagedSpotTraining", False)
+    options = read_options(_tags(body))
+    return Ask(
+        name=body["TrainingJobName"],
+        shapes=_alternatives(body, options)
+        or _shapes(body, CapacityType.SPOT if spot else CapacityType.ON_DEMAND),
+        choice=Choice.SAGEMAKER if "InstancePreferences" in resources else Choice.FIRST_FIT,
+        options=options,
+        role_arn=body["RoleArn"],
+        max_runtime=timedelta(seconds=stopping["MaxRuntimeInSeconds"]),
+        max_wait=timedelta(seconds=stopping["MaxWaitTimeInSeconds"]) if spot else None,
+        checkpoint_uri=body.get("CheckpointConfig", {}).get("S3Uri"),
+        keep_alive=timedelta(seconds=resources["KeepAlivePeriodInSeconds"])
+        if resources.get("KeepAlivePeriodInSeconds")
+        else None,
+    )
+
+
+def _tags(body: Mapping[str, Any]) -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in body.get("Tags", [])}
+
+
+def _shapes(body: Mapping[str, Any], capacity_type: CapacityType) -> tuple[Shape, ...]:
+    resources = body["ResourceConfig"]
+    if "InstancePreferences" in resources:
+        common = {"InstanceCount": resources.get("InstanceCount")}
+        return tuple(
+            Shape(vector=_vector([common | preference], capacity_type))
+            for preference in resources["InstancePreferences"]
+        )
+    if "InstanceGroups" in resources:
+        return (Shape(vector=_vector(resources["InstanceGroups"], capacity_type)),)
+    vector = _vector([resources], capacity_type)
+    return (Shape(vector=vector, warm_key=warm_key(body, vector)),)
+
+
+def _alternatives(body: Mapping[str, Any], options: UserOptions) -> tuple[Shape, ...]:
+    return tuple(_alternative(body, one) for one in options.alternatives)
+
+
+def _alternative(body: Mapping[str, Any], one: Alternative) -> Shape:
+    vector = {one.capacity: one.count}
+    return Shape(vector=vector, subnet=one.subnet, warm_key=warm_key(body, vector, subnet=one.subnet))
+
+
+def _vector(parts: Sequence[Mapping[str, Any]], capacity_type: CapacityType) -> Vector:
+    vector: dict[Capacity, int] = {}
+    for part in parts:
+        capacity = Capacity(part["InstanceType"], capacity_type)
+        vector[capacity] = vector.get(capacity, 0) + part["InstanceCount"]
+    return vector
+
+
+def warm_key(body: Mapping[str, Any], vector: Vector, *, subnet: str | None = None) -> str | None:
+    """What a job must have in common with another to reuse its warm pool, as a digest.
+
+    None where SageMaker keeps no warm pool: spot, and more than one instance type.
+    Source: SageMaker developer guide, managed warm pools, matching training jobs.
+    """
+    ((capacity, count), *others) = vector.items()
+    if others or capacity.capacity_type is CapacityType.SPOT:
+        return None
+    resources, network = body["ResourceConfig"], body.get("VpcConfig", {})
+    matching = [
+        body["RoleArn"],
+        capacity.instance_type,
+        count,
+        resources.get("VolumeSizeInGB"),
+        resources.get("VolumeKmsKeyId"),
+        [subnet] if subnet else sorted(network.get("Subnets", [])),
+        sorted(network.get("SecurityGroupIds", [])),
+        body.get("EnableInterContainerTrafficEncryption", False),
+        body.get("EnableNetworkIsolation", False),
+        body.get("SessionChainingConfig", {}).get("EnableSessionTagChaining", False),
+    ]
+    return hashlib.blake2b(json.dumps(matching).encode(), digest_size=_WARM_KEY_BYTES).hexdigest()
+
+
+def canonical(body: Mapping[str, Any]) -> bytes:
+    """The same bytes for the same request, whatever the order of keys and tags; no more than were sent."""
+    tags = sorted(body.get("Tags", []), key=lambda tag: (tag["Key"], tag["Value"]))
+    ordered = {**body, "Tags": tags} if "Tags" in body else body
+    text = json.dumps(ordered, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode()
+
+
+def body_hash(body: Mapping[str, Any]) -> str:
+    """Whether two submissions are the same one: SHA-256 of the canonical body, in hex."""
+    return hashlib.sha256(canonical(body)).hexdigest()
+
+
+def attempt_name(name: str, entry_id: str, attempt: int) -> str:
+    """The training job's name: always the same for the same attempt of the same submission.
+
+    Attempt 0 runs under the very name the user chose, so code that describes it by that name works.
+    """
+    assert attempt >= 0, attempt
+    if attempt == 0:
+        return name
+    digest = hashlib.sha256(f"{entry_id}:{attempt}".encode()).hexdigest()[:_HASH_CHARACTERS]
+    suffix = f"-r{attempt}-{digest}"
+    return name[: MAX_NAME_CHARACTERS - len(suffix)].rstrip("-") + suffix
+
+
+def attempt_request(
+    body: Mapping[str, Any], *, attempt: Attempt, job: Job, stack: str, capacity_wait: timedelta
+) -> dict[str, Any]:
+    """What CreateTrainingJob gets: the user's request in the attempt's shape and name, our tags last.
+
+    Args:
+        body: As submitted.
+        attempt: As claimed.
+        job: Whose attempt it is.
+        stack: Whose job it is: several stacks may share an account.
+        capacity_wait: How long SageMaker may wait for accelerated instances, unless the user said so himself.
+    """
+    return {
+        **_in_shape(body, job, attempt),
+        "TrainingJobName": attempt.training_job_name,
+        "ResourceConfig": _resources(body["ResourceConfig"], attempt),
+        "StoppingCondition": _stopping(body["StoppingCondition"], attempt, capacity_wait),
+        "Tags": [
+            *body.get("Tags", []),
+            {"Key": TAG_STACK, "Value": stack},
+            *({"Key": key, "Value": value} for key, value in _marks(job).items()),
+        ],
+    }
+
+
+def _in_shape(body: Mapping[str, Any], job: Job, attempt: Attempt) -> dict[str, Any]:
+    """Spot flag, subnet and the SDK's own note of the instance type follow the shape that was pinned.
+
+    So do hyperparameters that were rewritten since the job ran out of GPU memory.
+    """
+    changed = dict(body)
+    if attempt.capacity_type is CapacityType.SPOT:
+        changed["EnableManagedSpotTraining"] = True
+    elif "EnableManagedSpotTraining" in body:
+        changed["EnableManagedSpotTraining"] = False
+    if attempt.shape.subnet is not None and "VpcConfig" in body:
+        changed["VpcConfig"] = {**body["VpcConfig"], "Subnets": [attempt.shape.subnet]}
+    if "HyperParameters" in body:
+        changed["HyperParameters"] = _hyperparameters(body["HyperParameters"], job, attempt)
+    return changed
+
+
+def _hyperparameters(submitted: Mapping[str, str], job: Job, attempt: Attempt) -> dict[str, str]:
+    hyperparameters = {**submitted, **job.rewritten}
+    pinned = job.spec.choice is Choice.FIRST_FIT and len(attempt.vector) == 1
+    if pinned and _SDK_INSTANCE_TYPE in submitted:
+        (capacity,) = attempt.vector
+        hyperparameters[_SDK_INSTANCE_TYPE] = json.dumps(capacity.instance_type)
+    return hyperparameters
+
+
+def _resources(resources: Mapping[str, Any], attempt: Attempt) -> dict[str, Any]:
+    """The pinned type and count; of InstancePreferences those that are held; the pool's keep-alive."""
+    shaped = {name: value for name, value in resources.items() if name != "KeepAlivePeriodInSeconds"}
+    if "InstancePreferences" in resources:
+        held = {capacity.instance_type for capacity in attempt.vector}
+        shaped["InstancePreferences"] = [
+            one for one in resources["InstancePreferences"] if one["InstanceType"] in held
+        ]
+    elif "InstanceType" in resources:
+        ((capacity, count),) = attempt.vector.items()
+        shaped |= {"InstanceType": capacity.instance_type, "InstanceCount": count}
+    if attempt.keep_alive:
+        shaped["KeepAlivePeriodInSeconds"] = int(attempt.keep_alive.total_seconds())
+    return shaped
+
+
+def _stopping(stopping: Mapping[str, Any], attempt: Attempt, wait: timedelta) -> dict[str, Any]:
+    """What is left of the job's run time, the wait of a spot attempt, and for accelerated instances."""
+    shaped = {name: value for name, value in stopping.items() if name != "MaxWaitTimeInSeconds"}
+    shaped["MaxRuntimeInSeconds"] = int(attempt.max_runtime.total_seconds())
+    if attempt.max_wait is not None:
+        shaped["MaxWaitTimeInSeconds"] = int(attempt.max_wait.total_seconds())
+    accelerated = any(capacity.instance_type.startswith(ACCELERATED_PREFIXES) for capacity in attempt.vector)
+    if accelerated and "MaxPendingTimeInSeconds" not in stopping:
+        bounded = min(max(wait, SHORTEST_PENDING), LONGEST_PENDING)
+        shaped["MaxPendingTimeInSeconds"] = int(bounded.total_seconds())
+    return shaped
+
+
+def is_ours(tags: Mapping[str, str], job: Job) -> bool:
+    """True when a training job with these tags was started for the attempt that the job is at."""
+    return all(tags.get(key) == value for key, value in _marks(job).items())
+
+
+def _marks(job: Job) -> dict[str, str]:
+    return {
+        TAG_JOB: job.spec.entry_id,
+        TAG_ATTEMPT: str(job.attempt),
+        TAG_SPEC: job.spec.body_hash,
+    }

@@ -1,0 +1,47 @@
+"""Can this CreateTrainingJob request be queued? Everything wrong with it at once, each with its field."""
+
+from itertools import chain, islice
+
+from trainmaster.core.errors import FieldError
+from trainmaster.core.request.strict_json import JsonObject, JsonValue
+from trainmaster.core.request.validation.meaning import meaning_mistakes
+from trainmaster.core.request.validation.places import place_mistakes
+from trainmaster.core.request.validation.resources import resource_mistakes
+from trainmaster.core.request.validation.secrets import secret_mistakes
+from trainmaster.core.request.validation.shape import shape_mistakes
+from trainmaster.core.request.validation.tags import tag_mistakes
+from trainmaster.core.request_errors import MAX_ERRORS, Mistake, invalid
+
+__all__ = ["check_request", "check_shape", "require_valid"]
+
+
+def require_valid(body: JsonObject) -> None:
+    """Raises InvalidRequestError, which lists every mistake."""
+    errors = check_request(body)
+    if errors:
+        raise invalid(errors)
+
+
+def check_request(body: JsonValue) -> list[FieldError]:
+    """All mistakes of shape and of meaning, up to MAX_ERRORS."""
+    shape = shape_mistakes(body)
+    meaning = _meaning(body) if isinstance(body, dict) else []
+    explained = {mistake.path for mistake in meaning}  # where both found one, meaning says it better
+    kept = [mistake for mistake in shape if mistake.path not in explained]
+    return [mistake.as_field_error() for mistake in (kept + meaning)[:MAX_ERRORS]]
+
+
+def check_shape(body: JsonValue) -> list[FieldError]:
+    """Departures from the service's model alone."""
+    return [mistake.as_field_error() for mistake in shape_mistakes(body)]
+
+
+def _meaning(body: JsonObject) -> list[Mistake]:
+    found = chain(
+        meaning_mistakes(body),
+        resource_mistakes(body),
+        tag_mistakes(body),
+        place_mistakes(body),
+        secret_mistakes(body),
+    )
+    return list(islice(found, MAX_ERRORS))

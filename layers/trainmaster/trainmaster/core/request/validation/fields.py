@@ -1,0 +1,39 @@
+"""All values of one kind in a request, wherever the service model puts them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trainmaster.core.request.request_shapes import ROOT, SHAPES
+from trainmaster.core.request.strict_json import JsonValue
+from trainmaster.core.request_errors import Path, path_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    path: Path
+    value: str
+    beside: dict[str, JsonValue]
+    """The structure that it is a member of."""
+
+    @property
+    def field(self) -> str:
+        return path_text(self.path)
+
+
+def values_of(shape: str, body: JsonValue) -> Iterator[Found]:
+    """Every text whose shape in the model is this one; new fields of the model are found by themselves."""
+    yield from _walk(ROOT, body, shape, ())
+
+
+def _walk(name: str, value: JsonValue, wanted: str, path: Path) -> Iterator[Found]:
+    shape = SHAPES[name]
+    if isinstance(value, dict) and shape["type"] == "structure":
+        for key, member in shape["members"].items():
+            inner = value.get(key)
+            if member == wanted and isinstance(inner, str):
+                yield Found(path=(*path, key), value=inner, beside=value)
+            elif inner is not None:
+                yield from _walk(member, inner, wanted, (*path, key))
+    elif isinstance(value, list) and shape["type"] == "list":
+        for index, inner in enumerate(value):
+            yield from _walk(shape["member"], inner, wanted, (*path, index))

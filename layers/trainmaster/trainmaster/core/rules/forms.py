@@ -1,0 +1,111 @@
+"""The forms a request may run in, read from any body: a checked one, or one that SageMaker described."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trainmaster.core.jobs.instances import CapacityType
+from trainmaster.core.request.options import ALTERNATIVES, READERS, Alternative, BadOptionError
+from trainmaster.core.request.validation.sections import Section, elements, section, text, whole_number
+from trainmaster.core.request_errors import path_text
+
+_ROOT = "ResourceConfig"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Instances of one type, and where the request says so."""
+
+    instance_type: str
+    count: int
+    type_field: str
+    count_field: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What runs together."""
+
+    asked: tuple[Asked, ...]
+    is_spot: bool
+    subnets: frozenset[str]
+
+    @property
+    def instances(self) -> int:
+        return sum(one.count for one in self.asked)
+
+    @property
+    def count_field(self) -> str:
+        """Where the number of instances is said; of several groups, where they stand."""
+        fields = {one.count_field for one in self.asked}
+        return fields.pop() if len(fields) == 1 else path_text((_ROOT, "InstanceGroups"))
+
+
+def forms_of(body: Section) -> tuple[Form, ...]:
+    """All of them: any may be the one that is started. None where the body names no instances."""
+    resources = section(body, _ROOT) or {}
+    alternatives = tuple(_alternatives(body))
+    if alternatives:
+        return alternatives
+    spot, subnets = body.get("EnableManagedSpotTraining") is True, _subnets(body)
+    groups = tuple(tuple(group) for group in _groups(resources))
+    return tuple(Form(asked=group, is_spot=spot, subnets=subnets) for group in groups if group)
+
+
+def _groups(resources: Section) -> Iterator[Iterator[Asked]]:
+    """Each preference is a form of its own; groups run together."""
+    if "InstancePreferences" in resources:
+        for index, preference in elements(resources, "InstancePreferences"):
+            yield _asked(resources, preference, (_ROOT, "InstancePreferences", index))
+    elif "InstanceGroups" in resources:
+        groups = elements(resources, "InstanceGroups")
+        yield (
+            one
+            for index, group in groups
+            for one in _asked(resources, group, (_ROOT, "InstanceGroups", index))
+        )
+    else:
+        yield _asked(resources, resources, (_ROOT,))
+
+
+def _asked(resources: Section, part: Section, path: tuple[str | int, ...]) -> Iterator[Asked]:
+    instance_type, own = text(part, "InstanceType"), whole_number(part, "InstanceCount")
+    count = whole_number(resources, "InstanceCount") if own is None else own
+    if instance_type is not None and count is not None:
+        yield Asked(
+            instance_type=instance_type,
+            count=count,
+            type_field=path_text((*path, "InstanceType")),
+            count_field=path_text((*(path if own is not None else (_ROOT,)), "InstanceCount")),
+        )
+
+
+def _alternatives(body: Section) -> Iterator[Form]:
+    for index, tag in elements(body, "Tags"):
+        if tag.get("Key") == ALTERNATIVES:
+            field = path_text(("Tags", index, "Value"))
+            yield from (_alternative(one, field, _subnets(body)) for one in _read(text(tag, "Value") or ""))
+
+
+def _read(value: str) -> tuple[Alternative, ...]:
+    _, read = READERS[ALTERNATIVES]
+    try:
+        found: tuple[Alternative, ...] = read(value)
+    except BadOptionError:
+        return ()  # of a job that went round the queue: SageMaker does not read the tag either
+    return found
+
+
+def _alternative(one: Alternative, field: str, subnets: frozenset[str]) -> Form:
+    asked = Asked(
+        instance_type=one.capacity.instance_type, count=one.count, type_field=field, count_field=field
+    )
+    return Form(
+        asked=(asked,),
+        is_spot=one.capacity.capacity_type is CapacityType.SPOT,
+        subnets=subnets if one.subnet is None else frozenset({one.subnet}),
+    )
+
+
+def _subnets(body: Section) -> frozenset[str]:
+    found = (section(body, "VpcConfig") or {}).get("Subnets")
+    return frozenset(one for one in found if isinstance(one, str)) if isinstance(found, list) else frozenset()

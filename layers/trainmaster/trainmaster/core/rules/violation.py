@@ -1,0 +1,67 @@
+"""What a rule found, and what is kept of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from trainmaster.core.errors import FieldError
+from trainmaster.core.policy.governing import Mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """One thing in a request that one rule is against."""
+
+    rule: str
+    """Key of the policy's ``rules``; a team's own come as ``teams.NAME.rules.KEY``."""
+    field: str
+    """Path into the CreateTrainingJob request."""
+    message: str
+    """What is wrong; values that may be secret are never repeated."""
+    hint: str
+    """What is allowed."""
+    mode: Mode = Mode.ENFORCE
+
+    def as_field_error(self) -> FieldError:
+        return FieldError(field=self.field, message=self.message, hint=self.hint, rule=self.rule)
+
+
+class Outcome(StrEnum):
+    """What became of a job with violations, or of one that went round the queue."""
+
+    AUDITED = "audited"
+    STOPPED = "stopped"
+    ADOPTED = "adopted"
+    NOT_STOPPED = "not-stopped"
+    """It was to be stopped, and AWS does not let us: the stack has no right to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViolationRecord:
+    """One line of ``GET /violations``: written once for each training job."""
+
+    at: datetime
+    """When the job was submitted or, if it went round the queue, created."""
+    training_job_name: str
+    training_job_arn: str | None = None
+    team: str
+    role_arn: str
+    unmanaged: bool
+    """It went round the queue."""
+    outcome: Outcome
+    violations: tuple[Violation, ...] = ()
+    revision: int = 0
+    """Of the policy that it was judged by; 0 where another one would find the same."""
+
+
+def enforced_first(violations: Sequence[Violation]) -> tuple[Violation, ...]:
+    return tuple(sorted(violations, key=lambda one: one.mode is not Mode.ENFORCE))
+
+
+def causes(record: ViolationRecord) -> tuple[Violation, ...]:
+    """What its outcome is owed to; nothing where it was to be stopped for going round the queue alone."""
+    to_be_stopped = record.outcome in {Outcome.STOPPED, Outcome.NOT_STOPPED}
+    if to_be_stopped and not any(one.mode is Mode.ENFORCE for one in record.violations):
+        return ()
+    return enforced_first(record.violations)

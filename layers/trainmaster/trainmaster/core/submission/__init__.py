@@ -1,0 +1,1 @@
+"""Who submits, for which team, and what the policy makes of it: the new job."""

@@ -1,0 +1,265 @@
+"""What becomes of a valid request: the pool it waits in, what the policy has against it, the new job."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from trainmaster.core import rules
+from trainmaster.core.errors import FieldError, PolicyViolationError, TeamLimit, TooManyRequestsError
+from trainmaster.core.jobs.instances import Capacity, CapacityType
+from trainmaster.core.jobs.model import Job, JobSpec, JobState, epoch_ms
+from trainmaster.core.planning.ordering import score_of
+from trainmaster.core.policy import Policy, PoolPolicy
+from trainmaster.core.policy.governing import Mode
+from trainmaster.core.request.options import ALTERNATIVES, MAX_PRIORITY, PRIORITY, OnOom
+from trainmaster.core.request.request import Ask, body_hash
+from trainmaster.core.request_errors import Path, path_text
+from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
+
+RULE_NO_POOL = "no-pool"
+RULE_ONE_POOL = "one-pool"
+RULE_NEVER_FITS = "never-fits"
+RULE_MAX_PRIORITY = "max-priority"
+
+QUEUE_FULL_SECONDS = 60
+"""When it is worth another try where too many jobs wait; they start when others end, not by the clock."""
+_MINUTE_SECONDS = 60
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_CHARACTERS = 26
+_RANDOM_BITS = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """One valid request of one caller for one of the teams he is in."""
+
+    body: Mapping[str, Any]
+    ask: Ask
+    team: str
+    submitted_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What the policy says to a submission."""
+
+    pool: PoolPolicy | None
+    """Where the job would wait; None when its types have no common pool."""
+    violations: tuple[FieldError, ...]
+    audited: tuple[Violation, ...] = ()
+    """Of rules that are not enforced: the job is accepted, and they are written down."""
+
+    def accepted(self) -> PoolPolicy:
+        """The pool. Raises PolicyViolationError with everything the policy has against the submission."""
+        if self.violations or self.pool is None:
+            first = f"{self.violations[0].field}: {self.violations[0].message}"
+            more = f" (and {len(self.violations) - 1} more)" if len(self.violations) > 1 else ""
+            raise PolicyViolationError(first + more, errors=self.violations)
+        return self.pool
+
+
+def judge(submission: Submission, policy: Policy) -> Verdict:
+    """Find the pool and every rule and limit of the policy that the submission violates."""
+    found = rules.check(submission.body, team=submission.team, policy=policy)
+    return Verdict(
+        pool=policy.pool_of(_types(submission.ask)),
+        violations=(
+            *_pool_violations(submission, policy),
+            *_priority_violations(submission, policy),
+            *(one.as_field_error() for one in found if one.mode is Mode.ENFORCE),
+        ),
+        audited=tuple(one for one in found if one.mode is Mode.AUDIT),
+    )
+
+
+def new_job(
+    submission: Submission,
+    pool: PoolPolicy,
+    *,
+    entry_id: str,
+    now: datetime,
+    predicted: timedelta | None = None,
+) -> Job:
+    """The job as it enters the queue; ``predicted`` is how long the team's jobs of this shape train."""
+    ask = submission.ask
+    entered = now.replace(microsecond=now.microsecond // 1000 * 1000)  # the table keeps milliseconds
+    spec = JobSpec(
+        name=ask.name,
+        entry_id=entry_id,
+        team=submission.team,
+        pool=pool.name,
+        submitted_by=submission.submitted_by,
+        submitted_at=entered,
+        shapes=ask.shapes,
+        choice=ask.choice,
+        preemptible=ask.options.preemptible,
+        checkpoint_uri=ask.checkpoint_uri,
+        keep_alive=ask.keep_alive,
+        predicted=predicted,
+        max_runtime=ask.max_runtime,
+        max_wait=ask.max_wait,
+        body_hash=body_hash(submission.body),
+        retries=ask.options.retries,
+        halves_batch=ask.options.on_oom is OnOom.HALVE_BATCH,
+    )
+    priority = ask.options.priority
+    return Job(
+        spec=spec,
+        state=JobState.PENDING,
+        priority=priority,
+        score=score_of(spec, priority, pool),
+        ranked_by=pool.order_key,
+    )
+
+
+def audit_record(
+    job: Job, submission: Submission, audited: tuple[Violation, ...], *, revision: int
+) -> ViolationRecord:
+    """What is kept of an accepted job with violations; the same for the same job, however often."""
+    return ViolationRecord(
+        at=job.spec.submitted_at,
+        training_job_name=job.name,
+        team=job.spec.team,
+        role_arn=submission.ask.role_arn,
+        unmanaged=False,
+        outcome=Outcome.AUDITED,
+        violations=audited,
+        revision=revision,
+    )
+
+
+def over_limit(job: Job, pool: PoolPolicy, limit: TeamLimit) -> TooManyRequestsError:
+    """What the caller is told when the team has reached a limit of the pool; nothing was stored."""
+    spec, field = job.spec, f"pools.{pool.name}.limits.{limit}"
+    if limit is TeamLimit.MAX_WAITING:
+        message = f"{pool.limits.max_waiting} jobs of team {spec.team} wait in pool {pool.name} already"
+        wait, hint = QUEUE_FULL_SECONDS, "cancel some, or submit again once some have started"
+    else:
+        most = pool.limits.max_submissions_per_minute
+        message = f"team {spec.team} has submitted {most} jobs to pool {pool.name} in this minute already"
+        wait = _MINUTE_SECONDS - spec.submitted_at.second
+        hint = f"submit again in {wait} s"
+    error = FieldError(field=field, message=message, hint=hint, rule=limit.value)
+    return TooManyRequestsError(message, retry_after=wait, errors=[error])
+
+
+def is_same_submission(job: Job, submission: Submission) -> bool:
+    """True when this very request is being repeated."""
+    return job.spec.team == submission.team and job.spec.body_hash == body_hash(submission.body)
+
+
+def ulid(now: datetime, randomness: bytes) -> str:
+    """An entry id: 48 bits of milliseconds and 80 random ones, in Crockford's base 32.
+
+    Source: github.com/ulid/spec.
+    """
+    number = (epoch_ms(now) << _RANDOM_BITS) | (int.from_bytes(randomness, "big") & ((1 << _RANDOM_BITS) - 1))
+    return "".join(_CROCKFORD[number >> 5 * place & 31] for place in reversed(range(_ULID_CHARACTERS)))
+
+
+def _types(ask: Ask) -> list[str]:
+    return sorted({capacity.instance_type for shape in ask.shapes for capacity in shape.vector})
+
+
+def _pool_violations(submission: Submission, policy: Policy) -> Iterator[FieldError]:
+    types = _types(submission.ask)
+    homeless = [name for name in types if policy.pool_of([name]) is None]
+    for name in homeless:
+        yield _no_pool(submission, name, policy)
+    pool = policy.pool_of(types)
+    if pool is not None:
+        yield from _never_fits(submission, pool)
+    elif not homeless:
+        yield _two_pools(types, policy)
+
+
+def _no_pool(submission: Submission, instance_type: str, policy: Policy) -> FieldError:
+    known = sorted(name for pool in policy.pools for name in pool.instance_types)
+    hint = f"use one of: {', '.join(known)}" if known else "the policy has no pools yet; ask an admin for one"
+    return FieldError(
+        field=_where(submission, instance_type, "InstanceType"),
+        message=f"{instance_type} belongs to no pool",
+        hint=hint,
+        rule=RULE_NO_POOL,
+    )
+
+
+def _two_pools(types: list[str], policy: Policy) -> FieldError:
+    owners = {pool.name for name in types if (pool := policy.pool_of([name]))}
+    return FieldError(
+        field="ResourceConfig",
+        message=f"{', '.join(types)} belong to different pools: {', '.join(sorted(owners))}",
+        hint="use instance types of one pool",
+        rule=RULE_ONE_POOL,
+    )
+
+
+def _never_fits(submission: Submission, pool: PoolPolicy) -> Iterator[FieldError]:
+    """Of several shapes one that fits into the empty pool is enough."""
+    ask = submission.ask
+    short = [
+        (capacity, count)
+        for shape in ask.shapes
+        for capacity, count in sorted(shape.vector.items())
+        if count > _room(pool, capacity)
+    ]
+    if any(all(count <= _room(pool, one) for one, count in shape.vector.items()) for shape in ask.shapes):
+        return
+    for capacity, count in dict.fromkeys(short):
+        most = _room(pool, capacity)
+        kind = capacity.capacity_type.value
+        has = f"{most} {kind} {capacity.instance_type}"
+        yield FieldError(
+            field=_where(submission, capacity.instance_type, "InstanceCount"),
+            message=f"asks for {count}, but pool {pool.name} has {has} in all",
+            hint=f"ask for at most {most}" if most else f"the pool has no {kind} instances of this type",
+            rule=RULE_NEVER_FITS,
+        )
+
+
+def _room(pool: PoolPolicy, capacity: Capacity) -> int:
+    spot = capacity.capacity_type is CapacityType.SPOT
+    return (pool.spot_capacity if spot else pool.capacity).get(capacity.instance_type, 0)
+
+
+def over_ceiling(priority: int, team: str, policy: Policy, *, field: str) -> FieldError | None:
+    """What is wrong with the priority for a job of the team; None: nothing."""
+    found = policy.team(team)
+    ceiling = found.max_priority if found else MAX_PRIORITY
+    if priority <= ceiling:
+        return None
+    return FieldError(
+        field=field,
+        message=f"priority {priority} is above the ceiling of team {team}, {ceiling}",
+        hint=f"ask for at most {ceiling}",
+        rule=RULE_MAX_PRIORITY,
+    )
+
+
+def _priority_violations(submission: Submission, policy: Policy) -> Iterator[FieldError]:
+    priority = submission.ask.options.priority
+    field = _tag(submission, PRIORITY) if priority else PRIORITY
+    refusal = over_ceiling(priority, submission.team, policy, field=field)
+    if refusal is not None:
+        yield refusal
+
+
+def _tag(submission: Submission, key: str) -> str:
+    tags = submission.body.get("Tags", [])
+    index = next(index for index, tag in enumerate(tags) if tag["Key"] == key)
+    return path_text(("Tags", index, "Value"))
+
+
+def _where(submission: Submission, instance_type: str, field: str) -> str:
+    """The path of a field of the first shape that names the type."""
+    if submission.ask.options.alternatives:
+        return _tag(submission, ALTERNATIVES)
+    resources = submission.body["ResourceConfig"]
+    path: Path = ("ResourceConfig",)
+    for key in ("InstanceGroups", "InstancePreferences"):
+        for index, part in enumerate(resources.get(key, [])):
+            if part["InstanceType"] == instance_type and (field in part or field not in resources):
+                return path_text((*path, key, index, field))
+    return path_text((*path, field))

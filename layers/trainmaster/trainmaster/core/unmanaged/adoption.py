@@ -1,0 +1,120 @@
+"""A training job that went round the queue becomes a job: attempt 0 is the one that runs."""
+
+import hashlib
+import re
+from dataclasses import replace
+from datetime import datetime
+
+from trainmaster.core.costs.ledger import month_of
+from trainmaster.core.costs.pricing import PriceTable, cost_cents
+from trainmaster.core.jobs.instances import Shape, Vector, asked_for
+from trainmaster.core.jobs.model import Attempt, Job, JobSpec, JobState, Reason
+from trainmaster.core.lifecycle.ending import shape_taken
+from trainmaster.core.planning.ordering import score_of
+from trainmaster.core.policy import STRAY_POOL, Policy
+from trainmaster.core.request.options import DEFAULT_PRIORITY, MAX_PRIORITY
+from trainmaster.core.request.request import TAG_SPEC, Ask, body_hash
+from trainmaster.core.submission.admission import ulid
+from trainmaster.core.unmanaged.decisions import Stray, body_of, options_of, types_of
+
+ADOPTED = Reason(
+    code="adopted", message="found running: it did not come through the queue, and is governed from now on"
+)
+RESTORED = Reason(
+    code="adopted", message="found running with this stack's tag: the table does not know its submission"
+)
+_ULID_RANDOM_BYTES = 10
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def note_of(stray: Stray) -> Reason:
+    return RESTORED if stray.is_ours else ADOPTED
+
+
+def adopted_job(stray: Stray, ask: Ask, *, team: str, policy: Policy) -> Job:
+    """The job as if it had been submitted and claimed when SageMaker created it, but never preemptible."""
+    spec = _spec(stray, ask, team=team, policy=policy)
+    pool = policy.pool(spec.pool)
+    assert pool is not None, spec.pool
+    priority = _priority(stray, team, policy)
+    return Job(
+        spec=spec,
+        state=JobState.RUNNING,
+        priority=priority,
+        score=score_of(spec, priority, pool),
+        ranked_by=pool.order_key,
+        live=_attempt(stray, spec, policy),
+        started_at=spec.submitted_at,
+    )
+
+
+def _spec(stray: Stray, ask: Ask, *, team: str, policy: Policy) -> JobSpec:
+    created = stray.described.created_at
+    options = options_of(stray.tags)
+    return JobSpec(
+        name=stray.name,
+        entry_id=_entry_id(stray, created),
+        team=team,
+        pool=(policy.pool_of(types_of(ask)) or STRAY_POOL).name,
+        submitted_by=stray.role_arn,  # who started it SageMaker does not tell
+        submitted_at=created,
+        shapes=ask.shapes,
+        choice=ask.choice,
+        preemptible=False,
+        max_runtime=ask.max_runtime,
+        max_wait=ask.max_wait,
+        body_hash=_body_hash(stray),
+        checkpoint_uri=ask.checkpoint_uri,
+        keep_alive=ask.keep_alive,
+        retries=options.get("retries"),
+        halves_batch=options.get("on_oom") is not None,
+        adopted=True,
+    )
+
+
+def _attempt(stray: Stray, spec: JobSpec, policy: Policy) -> Attempt:
+    seen = stray.described.observation
+    asked = Shape(vector=asked_for(spec.shapes, spec.choice), warm_key=spec.shapes[0].warm_key)
+    shape = shape_taken(asked, seen)
+    attempt = Attempt(
+        number=0,
+        training_job_name=stray.name,
+        shape=shape,
+        max_runtime=spec.max_runtime,
+        max_wait=spec.max_wait,
+        keep_alive=spec.keep_alive if shape.warm_key else None,
+        claimed_at=spec.submitted_at,
+        lease_until=spec.submitted_at,
+        month=month_of(spec.submitted_at),
+        training_job_arn=seen.training_job_arn,
+        status=seen.status,
+        secondary_status=seen.secondary_status,
+        training_since=seen.training_since,
+    )
+    return _priced(attempt, shape.vector, policy)
+
+
+def _priced(attempt: Attempt, vector: Vector, policy: Policy) -> Attempt:
+    """With the worst case reserved, as at a claim; no budget keeps out what runs already."""
+    rate = PriceTable(overrides=policy.prices).vector_usd_per_hour(vector)
+    cents = cost_cents(rate, attempt.max_runtime)
+    return attempt if cents is None else replace(attempt, usd_per_hour=rate, reserved_cents=cents)
+
+
+def _priority(stray: Stray, team: str, policy: Policy) -> int:
+    """As tagged, up to the team's ceiling."""
+    found = policy.team(team)
+    ceiling = found.max_priority if found else MAX_PRIORITY
+    return min(int(options_of(stray.tags).get("priority", DEFAULT_PRIORITY)), ceiling)
+
+
+def _entry_id(stray: Stray, created: datetime) -> str:
+    """The same for the same training job, whoever finds it."""
+    text = f"{stray.described.observation.training_job_arn}@{created.isoformat()}"
+    return ulid(created, hashlib.sha256(text.encode()).digest()[:_ULID_RANDOM_BYTES])
+
+
+def _body_hash(stray: Stray) -> str:
+    """Of the submission that the table has forgotten: sent again, it is the same job."""
+    noted = stray.tags.get(TAG_SPEC, "")
+    return noted if stray.is_ours and _SHA256.fullmatch(noted) else body_hash(body_of(stray))

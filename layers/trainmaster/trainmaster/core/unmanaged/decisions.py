@@ -1,0 +1,156 @@
+"""Training jobs that went round the queue: what they ask for, whose they are, and what becomes of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from trainmaster.core.jobs.observations import Described
+from trainmaster.core.policy import DEFAULT_TEAM, UNMANAGED_TEAM, Policy, role_matches
+from trainmaster.core.policy.governing import UnmanagedJobs, UnmanagedThen
+from trainmaster.core.request.options import READERS, TAG_PREFIX, TEAM, BadOptionError
+from trainmaster.core.request.request import Ask, read_request
+from trainmaster.core.rules.violation import Outcome
+
+RUNS = "InProgress"
+"""TrainingJobStatus of one that can still be stopped or adopted. Source: SageMaker API."""
+_DEFAULT_RUNTIME = timedelta(days=1)
+"""MaxRuntimeInSeconds where nobody wrote one. Source: SageMaker API, StoppingCondition."""
+_AWS_PREFIX = "aws:"
+"""Tags that only AWS may set."""
+_MOST_TAGS = 46
+"""Of a request of ours: SageMaker takes 50, and four are ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stray:
+    """A training job that no job of ours stands for."""
+
+    described: Described
+    tags: Mapping[str, str]
+    is_ours: bool
+    """It carries the tag of our stack: the table has forgotten it, or the tag is forged."""
+    name_taken: bool = False
+    """A job of ours, another one, has its name."""
+
+    @property
+    def name(self) -> str:
+        return self.described.observation.training_job_name
+
+    @property
+    def role_arn(self) -> str:
+        arn: str = self.described.request["RoleArn"]
+        return arn
+
+    @property
+    def runs(self) -> bool:
+        return self.described.observation.status == RUNS
+
+
+def body_of(stray: Stray) -> dict[str, Any]:
+    """The request that would make it again under the queue, with its own tags and none of ours or AWS's."""
+    body = dict(stray.described.request)
+    stopping = {"MaxRuntimeInSeconds": int(_DEFAULT_RUNTIME.total_seconds())} | body.get(
+        "StoppingCondition", {}
+    )
+    if body.get("EnableManagedSpotTraining"):
+        stopping.setdefault("MaxWaitTimeInSeconds", stopping["MaxRuntimeInSeconds"])
+    kept = [key for key in stray.tags if not key.startswith((TAG_PREFIX, _AWS_PREFIX))]
+    tags = [{"Key": key, "Value": stray.tags[key]} for key in kept[:_MOST_TAGS]]
+    return {**body, "StoppingCondition": stopping, "Tags": tags}
+
+
+def ask_of(body: Mapping[str, Any]) -> Ask | None:
+    """What it asks for; None where there are no instances to count (a serverless job).
+
+    Options in its tags do not count here: SageMaker runs what the request says.
+    """
+    if not _has_countable_instances(body.get("ResourceConfig", {})):
+        return None
+    return read_request({**body, "Tags": []})
+
+
+def options_of(tags: Mapping[str, str]) -> dict[str, Any]:
+    """Fields of ``UserOptions`` that its tags set; what says nothing is left out, nobody checked it."""
+    found: dict[str, Any] = {}
+    for key in tags.keys() & READERS.keys():
+        field, read = READERS[key]
+        try:
+            found[field] = read(tags[key])
+        except BadOptionError:
+            continue
+    return found
+
+
+def team_of(stray: Stray, policy: Policy) -> str:
+    """The team its tag names, else the one that its role belongs to; nobody has checked either."""
+    if not policy.teams:
+        return DEFAULT_TEAM
+    named = stray.tags.get(TEAM)
+    if named is not None and policy.team(named) is not None:
+        return named
+    owners = (team.name for team in policy.teams if team.roles and stray.role_arn in team.roles.allow)
+    return next(owners, UNMANAGED_TEAM)
+
+
+def is_excepted(stray: Stray, rules: UnmanagedJobs) -> bool:
+    """The policy leaves it alone; never one that carries our tag."""
+    if stray.is_ours:
+        return False
+    if rules.then is UnmanagedThen.ALLOW:
+        return True
+    if rules.except_tuning_jobs and stray.described.tuning_job_arn is not None:
+        return True
+    return any(role_matches(pattern, stray.role_arn) for pattern in rules.except_principals)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """All that the outcome depends on."""
+
+    then: UnmanagedThen
+    runs: bool
+    could_be_queued: bool
+    """A pool has its instance types."""
+    can_be_adopted: bool
+    """Its instances can be counted, and its name is free."""
+    breaks_a_rule: bool
+    """One that is enforced."""
+
+
+def case_of(stray: Stray, policy: Policy, *, ask: Ask | None, breaks_a_rule: bool) -> Case:
+    """One that carries our tag is adopted at least, and never stopped for having gone round the queue."""
+    then = UnmanagedThen.ADOPT if stray.is_ours else policy.governing.unmanaged_jobs.then
+    return Case(
+        then=then,
+        runs=stray.runs,
+        could_be_queued=ask is not None and policy.pool_of(types_of(ask)) is not None,
+        can_be_adopted=ask is not None and not stray.name_taken,
+        breaks_a_rule=breaks_a_rule,
+    )
+
+
+def outcome_of(case: Case) -> Outcome:
+    """What becomes of one that is not excepted.
+
+    ``stop`` is about the queue: a job that could have waited in a pool is stopped, one that no pool could
+    have taken is left to the rules. So a policy without pools still governs by its rules alone.
+    """
+    if not case.runs or case.then is UnmanagedThen.AUDIT:
+        return Outcome.AUDITED
+    if case.breaks_a_rule or (case.then is UnmanagedThen.STOP and case.could_be_queued):
+        return Outcome.STOPPED
+    if case.then is UnmanagedThen.ADOPT and case.can_be_adopted:
+        return Outcome.ADOPTED
+    return Outcome.AUDITED
+
+
+def types_of(ask: Ask) -> list[str]:
+    return sorted({capacity.instance_type for shape in ask.shapes for capacity in shape.vector})
+
+
+def _has_countable_instances(resources: Mapping[str, Any]) -> bool:
+    common = {"InstanceCount": resources.get("InstanceCount")}
+    preferences = [common | one for one in resources.get("InstancePreferences", [])]
+    parts = preferences or resources.get("InstanceGroups") or [resources]
+    return all(part.get("InstanceType") and part.get("InstanceCount") for part in parts)

@@ -1,5 +1,0 @@
-"""Why a training job failed, from the traces it left, and what its owner can do about it."""
-
-from trainmaster.recovery.diagnosis import Traces, diagnose
-
-__all__ = ["Traces", "diagnose"]

@@ -1,0 +1,1 @@
+"""Read, decide, act, commit: one verb of the system each."""

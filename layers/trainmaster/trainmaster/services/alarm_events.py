@@ -1,0 +1,81 @@
+"""An alarm of a job's GPUs changed state: which job it is about, and what is true of it now."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from trainmaster.core.errors import LostRaceError
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.monitoring import reactions
+from trainmaster.core.monitoring.alarms import Watched, alarm_name, watched_by
+from trainmaster.core.policy import parse_policy
+from trainmaster.ports import AlarmReader, Clock, JobReader, JobStore, PolicyStore
+
+TRIES = 5
+MOST_CHARACTERS = 256 * 1024
+"""Of a message of SNS."""
+
+
+def watched_in(message: str, *, stack: str, account_id: str) -> Watched | None:
+    """What an alarm message is about; None unless it is an acting alarm of this stack and account.
+
+    The message says no more than where to look: anybody who may publish can write one.
+    """
+    content = _content(message)
+    if content is None or content.get("AWSAccountId") != account_id:
+        return None
+    name = content.get("AlarmName")
+    watched = watched_by(name, stack=stack) if isinstance(name, str) else None
+    return None if watched is None or watched.part is not None else watched
+
+
+def _content(message: str) -> dict[str, Any] | None:
+    if len(message) > MOST_CHARACTERS:
+        return None
+    try:
+        content: Any = json.loads(message)
+    except (ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleWatch:
+    alarms: AlarmReader
+    reader: JobReader
+    store: JobStore
+    policies: PolicyStore
+    clock: Clock
+    stack: str
+
+    def look(self, watched: Watched) -> str | None:
+        """Read the alarm again and write down what it says.
+
+        Returns the pool to wake, None when nothing changed.
+        """
+        alias = self.reader.alias(watched.training_job_name)
+        if alias is None:
+            return None
+        watch = parse_policy(self.policies.current().document).governing.watch
+        for _ in range(TRIES):
+            job = self.reader.job(alias.job)
+            if job is None or not _is_live_attempt(job, watched.training_job_name):
+                return None
+            name = alarm_name(self.stack, watched.kind, watched.training_job_name)
+            after = reactions.heard(job, watched.kind, self.alarms.reading(name), watch, now=self.clock())
+            if after == job:
+                return None
+            try:
+                self.store.commit([Change(before=job, after=after)], at=self.clock())
+            except LostRaceError:
+                continue
+            return job.spec.pool
+        raise LostRaceError(f"{alias.job} kept changing while its alarm was looked at")
+
+
+def _is_live_attempt(job: Job, training_job_name: str) -> bool:
+    """Not an earlier one, and it still runs as far as anybody knows."""
+    return (
+        reactions.is_watched(job) and job.live is not None and job.live.training_job_name == training_job_name
+    )

@@ -1,0 +1,146 @@
+"""What becomes of alarms nobody heard of, of idle jobs whose time is over, and of alarms without a job."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from trainmaster.core.errors import TrainmasterError
+from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.monitoring import reactions
+from trainmaster.core.monitoring.alarms import (
+    AlarmKind,
+    AlarmReading,
+    AlarmState,
+    Watched,
+    alarm_name,
+    alarms_of,
+    full_name,
+    may_be_of_another_stack,
+    relative_name,
+    wanted_of,
+    watched_by,
+)
+from trainmaster.core.outbox.alarm_errands import deletion
+from trainmaster.core.planning.snapshot import RunningJob
+from trainmaster.core.policy import STRAYS
+from trainmaster.core.policy.governing import Governing, IdleThen, Watch
+from trainmaster.ports import AlarmReader, Clock, JobReader, JobStore
+from trainmaster.services.alarm_events import IdleWatch
+
+Readings = Mapping[str, AlarmReading]
+"""By name; empty: nobody could read them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmSweep:
+    """Once a minute; every part is valid by itself, and done twice it changes nothing more."""
+
+    alarms: AlarmReader
+    idle_watch: IdleWatch
+    reader: JobReader
+    store: JobStore
+    clock: Clock
+    stack: str
+
+    def read(self) -> Readings:
+        """Every alarm of the stack; before the live jobs are read, or new alarms would look orphaned."""
+        return self.alarms.readings(full_name(self.stack, ""))
+
+    def run(
+        self, readings: Readings, live: Sequence[RunningJob], governing: Governing
+    ) -> Iterator[TrainmasterError]:
+        """Does what is due; yields what could not be done, for the next run."""
+        for entry in live:
+            try:
+                self._look(entry, readings, governing)
+            except TrainmasterError as error:
+                yield error
+        try:
+            self._sweep(readings, live, governing.watch)
+        except TrainmasterError as error:
+            yield error
+
+    def _look(self, entry: RunningJob, readings: Readings, governing: Governing) -> None:
+        if entry.state is not JobState.RUNNING:
+            return
+        watch = governing.watch
+        for kind in AlarmKind:
+            reading = readings.get(alarm_name(self.stack, kind, entry.training_job_name))
+            if _is_news(entry, kind, reading, watch):
+                self.idle_watch.look(Watched(kind=kind, training_job_name=entry.training_job_name))
+        if entry.stop_due is not None and entry.stop_due <= self.clock():
+            self._stop(entry, governing)
+        if self._lacks(entry, readings, watch):
+            self._make_again(entry)
+
+    def _stop(self, entry: RunningJob, governing: Governing) -> None:
+        """Its alarm is read again: CloudWatch tells of transitions only, and an OK may have been lost."""
+        job = self.reader.job(entry.name)
+        if job is None:
+            return
+        name = alarm_name(self.stack, AlarmKind.IDLE, entry.training_job_name)
+        after = reactions.stop_for_idleness(job, self.alarms.reading(name), governing, now=self.clock())
+        if after is not None:
+            self._commit(job, after)
+
+    def _lacks(self, entry: RunningJob, readings: Readings, watch: Watch) -> str | None:
+        """An alarm that was made and is gone. Read by itself once more: it may be newer than the list."""
+        names = self._made(entry, watch)
+        return next((one for one in names if one not in readings and self.alarms.reading(one) is None), None)
+
+    def _made(self, entry: RunningJob, watch: Watch) -> tuple[str, ...]:
+        """Names of all its alarms, where they are known to be made as the policy wants them."""
+        wanted = wanted_of(entry.vector, watch)
+        if entry.guarded != wanted.digest:
+            return ()
+        alarms = alarms_of(entry.training_job_name, wanted, watch, stack=self.stack)
+        return tuple(one.name for one in alarms)
+
+    def _make_again(self, entry: RunningJob) -> None:
+        job = self.reader.job(entry.name)
+        if job is not None and job.ver == entry.ver:
+            self._commit(job, reactions.alarms_lost(job))
+
+    def _commit(self, before: Job, after: Job) -> None:
+        self.store.commit([Change(before=before, after=after)], at=self.clock())
+
+    def _sweep(self, readings: Readings, live: Sequence[RunningJob], watch: Watch) -> None:
+        """``schedule`` deletes them: this function may only read alarms."""
+        attempts = {entry.training_job_name: entry for entry in live}
+        superfluous: dict[str, list[str]] = {}
+        for name in sorted(readings, key=lambda one: ("." in one, one)):
+            watched = watched_by(name, stack=self.stack)
+            if watched is None:
+                continue
+            entry = attempts.get(watched.training_job_name)
+            is_wanted = self._is_wanted(name, entry, watch) if entry else not self._is_ours(watched)
+            if not is_wanted:
+                names = superfluous.setdefault(watched.training_job_name, [])
+                names.append(relative_name(name, stack=self.stack))
+        if superfluous:
+            errands = [deletion(job, alarms, at=self.clock()) for job, alarms in superfluous.items()]
+            self.store.leave(STRAYS, errands)
+
+    def _is_wanted(self, name: str, entry: RunningJob, watch: Watch) -> bool:
+        """An earlier policy's may be left over from a pass that died before it noted that it had made it."""
+        if entry.state is not JobState.RUNNING or entry.guarded != wanted_of(entry.vector, watch).digest:
+            return True
+        return name in self._made(entry, watch)
+
+    def _is_ours(self, watched: Watched) -> bool:
+        return (
+            not may_be_of_another_stack(watched) or self.reader.alias(watched.training_job_name) is not None
+        )
+
+
+def _is_news(entry: RunningJob, kind: AlarmKind, reading: AlarmReading | None, watch: Watch) -> bool:
+    """Its row does not say what the list of alarms says; only then its alarm is read by itself."""
+    if reading is not None and reading.state is AlarmState.INSUFFICIENT_DATA:
+        return False
+    since = reading.since if reading is not None and reading.state is AlarmState.ALARM else None
+    if kind is AlarmKind.UTILIZATION:
+        return entry.underused_since != (since if watch.utilization else None)
+    if since is None or watch.idle is None:
+        return entry.idle_since is not None
+    acts = watch.idle.then is not IdleThen.NOTIFY
+    return entry.idle_since != since or acts != (entry.stop_due is not None)

@@ -1,0 +1,146 @@
+"""What SageMaker says becomes part of the job: for the event handler and the reconciler, safe to repeat."""
+
+from dataclasses import dataclass, replace
+
+from trainmaster.core.errors import LostRaceError, NameTakenError
+from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.observations import Observation
+from trainmaster.core.jobs.reason_codes import STOPPED_OUTSIDE
+from trainmaster.core.lifecycle import ending, steps
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.ends import TERMINAL_STATUSES, End, end_of
+from trainmaster.core.request.request import attempt_name
+from trainmaster.ports import Clock, JobReader, JobStore, TrainingApi
+from trainmaster.services.judge import Judge
+from trainmaster.services.scheduler.starting import adoptable, pool_left
+
+TRIES = 5
+"""Reads anew after each lost race; an attempt has few writers."""
+NAME_TAKEN = Reason(code="name-taken", message="a training job that is not ours has the attempt's name")
+_RESTORED = End(
+    becomes=JobState.PENDING,
+    reason=Reason(
+        code="restored", message="stopped for a later attempt, which the restored table does not know"
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observer:
+    store: JobStore
+    reader: JobReader
+    training: TrainingApi
+    judge: Judge
+    clock: Clock
+
+    def hear(self, training_job_name: str) -> str | None:
+        """News of a training job: look and write down. Returns the pool to wake, None when nothing changed.
+
+        News of other people's jobs, of earlier attempts and of jobs that are over change nothing.
+        """
+        alias = self.reader.alias(training_job_name)
+        if alias is None:
+            return None
+        job = self.reader.job(alias.job)
+        if job is None or job.spec.entry_id != alias.entry_id or job.attempt != alias.attempt:
+            return None
+        return self.look(job)
+
+    def look(self, job: Job) -> str | None:
+        """Compare a job with SageMaker. Returns the pool to wake, None when nothing changed."""
+        current: Job | None = job
+        for _ in range(TRIES):
+            if current is None or not current.is_live or current.attempt != job.attempt:
+                return None
+            change = self._news_of(current)
+            if change is None:
+                return None
+            try:
+                (current,) = self.store.commit([change], at=self.clock())
+            except LostRaceError:
+                current = self.reader.job(job.name)
+            else:
+                if not _settles_reuse(change):
+                    return job.spec.pool
+        raise LostRaceError(f"{job.name} kept changing while it was looked at")
+
+    def _news_of(self, job: Job) -> Change | None:
+        assert job.live is not None, f"{job.name} is not live"
+        if job.live.training_job_arn is None:
+            return self._news_of_claim(job)
+        seen = self.training.describe(job.live.training_job_name)
+        if seen is not None and _forgot_to_stop(job, seen):
+            return Change(before=job, after=steps.stop_told(job, told=False))
+        return self._news_of_attempt(job, seen)
+
+    def _news_of_attempt(self, job: Job, seen: Observation | None) -> Change | None:
+        """First of the warm pool it was claimed with: once the attempt is over nobody would ask any more."""
+        assert job.live is not None, f"{job.name} is not live"
+        if job.live.reuses is not None and _has_instances(seen):
+            return steps.reuse_settled(job, pool_left(job, self.training))
+        end = end_of(job, seen)
+        if end is None:
+            assert seen is not None
+            return self._progress(job, seen)
+        if end.reason.code == STOPPED_OUTSIDE and self._has_later_attempt(job):
+            return ending.ended(job, _RESTORED, seen, now=self.clock())
+        judged = self.judge.end(job, end, seen, now=self.clock())
+        return None if judged is None else ending.ended(job, judged, seen, now=self.clock())
+
+    def _progress(self, job: Job, seen: Observation) -> Change | None:
+        now = self.clock()
+        after = steps.progressed(job, seen, now=now)
+        if job.state is JobState.RUNNING:  # one step at a time: a start that is seen only now is judged next
+            after = self.judge.progress(after, seen, now=now)
+        return None if after == job else Change(before=job, after=after)
+
+    def _has_later_attempt(self, job: Job) -> bool:
+        """A stop nobody asked for, though there is a next attempt: the table was restored to before both."""
+        assert job.live is not None, f"{job.name} is not live"
+        number = job.attempt + 1
+        name = attempt_name(job.name, job.spec.entry_id, number)
+        later = replace(job, attempt=number, live=replace(job.live, training_job_name=name))
+        try:
+            return adoptable(later, self.training) is not None
+        except NameTakenError:
+            return False
+
+    def _news_of_claim(self, job: Job) -> Change | None:
+        """A claim whose create was not recorded.
+
+        Adopt what exists; without it, give the slot back once the lease is over.
+        """
+        assert job.live is not None, f"{job.name} is not live"
+        now = self.clock()
+        try:
+            arn = adoptable(job, self.training)
+        except NameTakenError:
+            return self._unless_leased(job, steps.failed(job, reason=NAME_TAKEN, now=now))
+        if arn is not None:
+            return self._news_of_attempt(job, self.training.describe(job.live.training_job_name))
+        if job.state is JobState.STOPPING:
+            return self._unless_leased(job, steps.never_created(job, now=now))
+        return self._unless_leased(job, steps.unclaimed(job))
+
+    def _unless_leased(self, job: Job, after: Job) -> Change | None:
+        assert job.live is not None, f"{job.name} is not live"
+        if self.clock() < job.live.lease_until:
+            return None
+        return steps.claim_undone(job, after, pool_left(job, self.training))
+
+
+def _has_instances(seen: Observation | None) -> bool:
+    """SageMaker matches an attempt with a warm pool while it starts it: by now it is known which, or none."""
+    return seen is None or seen.training_since is not None or seen.status in TERMINAL_STATUSES
+
+
+def _settles_reuse(change: Change) -> bool:
+    """Other news of the attempt may be there still."""
+    before, after = change.before.live, change.after.live
+    return before is not None and after is not None and before.reuses != after.reuses
+
+
+def _forgot_to_stop(job: Job, seen: Observation) -> bool:
+    """We told it to stop, and it runs on as if nobody had."""
+    assert job.live is not None, f"{job.name} is not live"
+    return job.live.stop_sent and seen.status == "InProgress"

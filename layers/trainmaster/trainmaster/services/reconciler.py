@@ -1,0 +1,94 @@
+"""Closes what a crash, a lost event or a slow call left open. Each repair is valid by itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from trainmaster.core.errors import TrainmasterError
+from trainmaster.core.planning.snapshot import RunningJob
+from trainmaster.core.policy import STRAYS, parse_policy
+from trainmaster.ports import (
+    Clock,
+    Doorbell,
+    JobReader,
+    PolicyStore,
+    QueueReader,
+)
+from trainmaster.services.alarm_sweep import AlarmSweep, Readings
+from trainmaster.services.checkpoint_looks import CheckpointLooks
+from trainmaster.services.observer import Observer
+from trainmaster.services.unmanaged_sweep import Sweep
+
+LOOKS = 100
+"""Jobs described in one run: about 2 calls a second, below SageMaker's lowest reported rate limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconciler:
+    policies: PolicyStore
+    queue: QueueReader
+    reader: JobReader
+    observer: Observer
+    alarm_sweep: AlarmSweep
+    checkpoint_looks: CheckpointLooks
+    sweep: Sweep
+    doorbell: Doorbell
+    clock: Clock
+
+    def run(self) -> "Repairs":
+        """Look at the live jobs of every pool, their alarms and their checkpoints; then wake every pool."""
+        repairs = Repairs()
+        policy = parse_policy(self.policies.current().document)
+        pools = [*(pool.name for pool in policy.pools), STRAYS]
+        readings = self._alarms(repairs)
+        live = {pool: self.queue.running(pool) for pool in pools}
+        everybody = [entry for entries in live.values() for entry in entries]
+        repairs.unguarded = sum(entry.unguarded is not None for entry in everybody)
+        for entry in due(everybody, now=self.clock()):
+            self._repair(entry, repairs)
+        if readings is not None:
+            repairs.failures += self.alarm_sweep.run(readings, everybody, policy.governing)
+        for pool, entries in live.items():
+            depth = self.queue.queue_length(pool)
+            repairs.depths[pool] = depth
+            max_age = policy.governing.checkpoints.max_age
+            repairs.failures += self.checkpoint_looks.run(entries, others_wait=depth > 0, max_age=max_age)
+        repairs.failures += self.sweep.run()
+        self.doorbell.ring(pools)
+        return repairs
+
+    def _alarms(self, repairs: "Repairs") -> Readings | None:
+        """None: CloudWatch does not tell; the rest of the run goes on without."""
+        try:
+            return self.alarm_sweep.read()
+        except TrainmasterError as error:
+            repairs.failures.append(error)
+            return None
+
+    def _repair(self, entry: RunningJob, repairs: "Repairs") -> None:
+        """One job SageMaker will not talk about must not keep the others waiting."""
+        try:
+            job = self.reader.job(entry.name)
+            if job is not None and job.is_live and self.observer.look(job) is not None:
+                repairs.changed.append(entry.name)
+        except TrainmasterError as error:
+            repairs.failures.append(error)
+
+
+@dataclass(slots=True)
+class Repairs:
+    changed: list[str] = field(default_factory=list)
+    failures: list[TrainmasterError] = field(default_factory=list)
+    depths: dict[str, int] = field(default_factory=dict)
+    """Jobs that wait in their turn, by pool."""
+    unguarded: int = 0
+    """Running jobs whose GPUs go unwatched although the policy wants it."""
+
+
+def due(live: Sequence[RunningJob], *, now: datetime) -> list[RunningJob]:
+    """Whom to look at now: nobody whose claim is still under way; the rest in turn, ``LOOKS`` a minute."""
+    open_to_repair = [job for job in live if job.known_to_sagemaker or job.lease_until <= now]
+    if len(open_to_repair) <= LOOKS:
+        return open_to_repair
+    first = int(now.timestamp() // 60) * LOOKS % len(open_to_repair)
+    return [*open_to_repair[first:], *open_to_repair[:first]][:LOOKS]

@@ -1,0 +1,1 @@
+"""Passes over a pool: what `plan` decided, carried out."""

@@ -1,0 +1,35 @@
+"""What one pass over one pool works with."""
+
+from dataclasses import dataclass
+
+from trainmaster.core.policy import Policy, PoolPolicy
+from trainmaster.ports import (
+    AlarmKeeper,
+    Clock,
+    ErrandStore,
+    JobReader,
+    JobStore,
+    Mailer,
+    Notifier,
+    PoolReader,
+    TrainingApi,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    pool: str
+    policy_version: int
+    store: JobStore
+    errands: ErrandStore
+    reader: JobReader
+    pools: PoolReader
+    training: TrainingApi
+    alarms: AlarmKeeper
+    notifier: Notifier
+    mailer: Mailer
+    clock: Clock
+    stack: str
+    policy: Policy
+    rules: PoolPolicy
+    """The pool's section of the policy."""

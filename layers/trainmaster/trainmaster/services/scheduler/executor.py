@@ -1,0 +1,211 @@
+"""Carries out a plan: the only code that starts and stops training jobs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from trainmaster.core.errors import (
+    AccountLimitError,
+    LostRaceError,
+    StopDeniedError,
+    TrainmasterError,
+    UnreachableError,
+)
+from trainmaster.core.jobs.model import Job, Reason
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.outbox import budget_notice, to_tell
+from trainmaster.core.planning.actions import (
+    Action,
+    DropHold,
+    KeepWarm,
+    LimitHold,
+    Preempt,
+    ReleaseWarm,
+    SettleWarm,
+    Start,
+    Stop,
+    Unpark,
+    WarnOfBudget,
+    WatchGpus,
+)
+from trainmaster.core.planning.snapshot import Hold, RunningJob, WaitingJob
+from trainmaster.core.records import Guard
+from trainmaster.services.scheduler import account_limits, alarm_updates, starting, warm_pool_updates
+from trainmaster.services.scheduler.context import Pass
+
+MAX_UNREACHABLE = 3
+"""Starts that find no connection before a pass gives up: each waits for seconds, and the function has 120."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    done: list[Action] = field(default_factory=list)
+    started: list[Start] = field(default_factory=list)
+    """Of these, starts that SageMaker took; the others were put off or refused."""
+    postponed: list[tuple[Action, TrainmasterError]] = field(default_factory=list)
+    """Lost a race or were told to come back; the next look decides anew."""
+    failures: list[Exception] = field(default_factory=list)
+    unreachable: int = 0
+    """Starts that found no connection to SageMaker."""
+
+    @property
+    def gave_up(self) -> bool:
+        return self.unreachable >= MAX_UNREACHABLE
+
+
+def execute(actions: Iterable[Action], now: Pass) -> Outcome:
+    """Carry out each action in order; one bad job never stops the others.
+
+    Crash safety: each action writes its intent first and calls SageMaker second, so a death between
+    the two leaves a row that the next pass or the reconciler acts on.
+    """
+    outcome = Outcome()
+    for action in actions:
+        if outcome.gave_up and isinstance(action, Start):
+            continue
+        try:
+            _execute_one(action, now, outcome)
+        except TrainmasterError as error:
+            _note(outcome, action, error)
+        except Exception as error:  # noqa: BLE001  the bulkhead; the handler raises it after the pass
+            outcome.failures.append(error)
+        else:
+            outcome.done.append(action)
+    return outcome
+
+
+def _note(outcome: Outcome, action: Action, error: TrainmasterError) -> None:
+    """What can be tried again is no failure; that SageMaker is out of reach is one, once."""
+    if error.retryable:
+        outcome.postponed.append((action, error))
+    else:
+        outcome.failures.append(error)
+    if isinstance(error, UnreachableError):
+        outcome.unreachable += 1
+        if outcome.gave_up:
+            outcome.failures.append(error)
+
+
+def explain(reasons: Mapping[str, Reason], candidates: Iterable[WaitingJob], now: Pass) -> None:
+    """Write the reasons whose code has changed; a job that moved on meanwhile keeps its own."""
+    for candidate in candidates:
+        reason = reasons.get(candidate.name)
+        if reason is None or reason.code == candidate.waiting_code:
+            continue
+        try:
+            job = _read(candidate, now)
+            now.store.commit([Change(before=job, after=steps.explained(job, reason))], at=now.clock())
+        except LostRaceError:
+            continue
+
+
+def _execute_one(action: Action, now: Pass, outcome: Outcome) -> None:
+    match action:
+        case Start():
+            outcome.started += [action] if _start(action, now) else []
+        case Preempt():
+            _preempt(action, now)
+        case Stop(job=running):
+            _stop(_read(running, now), now)
+        case Unpark(job=waiting):
+            job = _read(waiting, now)
+            now.store.commit([Change(before=job, after=steps.unparked(job))], at=now.clock())
+        case WatchGpus(job=running, watch=watch):
+            alarm_updates.watch_gpus(_read(running, now), watch, now)
+        case _:
+            _keep_up(action, now)
+
+
+def _keep_up(
+    action: DropHold | LimitHold | KeepWarm | ReleaseWarm | SettleWarm | WarnOfBudget, now: Pass
+) -> None:
+    """What the pool itself keeps: holds and warm pools; and who is to be told."""
+    match action:
+        case DropHold(hold=hold):
+            now.store.drop_hold(now.pool, hold)
+        case LimitHold(hold=hold, until=until):
+            now.store.limit_hold(now.pool, hold, until)
+        case KeepWarm(pool=pool, until=until):
+            warm_pool_updates.keep(pool, until, now)
+        case ReleaseWarm(pool=pool):
+            warm_pool_updates.release(pool, now)
+        case SettleWarm(pool=pool):
+            warm_pool_updates.settle(pool, now)
+        case WarnOfBudget():
+            _warn(action, now)
+        case _:
+            assert_never(action)
+
+
+def _warn(action: WarnOfBudget, now: Pass) -> None:
+    """Left to be told first, noted second: after a crash in between it is left again, as the same errand."""
+    notice = budget_notice(
+        action.team, month=action.month, spent_cents=action.spent_cents, limit_cents=action.limit_cents
+    )
+    cause = f"{action.team}#{action.month}"
+    now.store.leave(now.pool, [to_tell(notice, cause=cause, at=now.clock())])
+    now.store.warned(action.team, action.month)
+
+
+def _start(action: Start, now: Pass) -> bool:
+    """True: SageMaker has it."""
+    job = _read(action.job, now)
+    body = now.reader.request(job.name)
+    if starting.forbidden(job, body, now):
+        return False
+    claimed = starting.claim(job, action, now)
+    try:
+        launched = starting.launch(claimed, body, now)
+    except AccountLimitError:
+        account_limits.learn(action, now)
+        raise
+    account_limits.forget(action, now)
+    return launched
+
+
+def _preempt(action: Preempt, now: Pass) -> None:
+    """Intents and the hold in one transaction; the stops follow.
+
+    Nobody is stopped for a job that the rules would not let start.
+    """
+    preemptor = _read(action.job, now)
+    if starting.forbidden(preemptor, now.reader.request(preemptor.name), now):
+        return
+    victims = [_read(victim, now) for victim in action.victims]
+    hold = Hold(
+        preemptor=action.job.name, vector=action.shape.vector, victims=tuple(job.name for job in victims)
+    )
+    changes = [Change(before=victim, after=steps.preempted_for(victim, action.job)) for victim in victims]
+    guard = Guard(
+        policy_version=now.policy_version,
+        used=action.used,
+        places_hold=hold,
+        still_waiting=action.job,
+    )
+    for job in now.store.commit(changes, at=now.clock(), guard=guard):
+        _stop(job, now)
+
+
+def _stop(job: Job, now: Pass) -> None:
+    assert job.live is not None, f"{job.name} is not live"
+    try:
+        now.training.stop(job.live.training_job_name)
+    except StopDeniedError as error:
+        _say_once(job, error, now)
+        raise
+    now.store.commit([Change(before=job, after=steps.stop_told(job))], at=now.clock())
+
+
+def _say_once(job: Job, error: StopDeniedError, now: Pass) -> None:
+    """Only an adopted job is none of the stack's own; each pass tries again, as the stack may be changed."""
+    if job.spec.adopted and job.waiting is None:
+        now.store.commit([Change(before=job, after=steps.not_stopped(job, str(error)))], at=now.clock())
+
+
+def _read(seen: WaitingJob | RunningJob, now: Pass) -> Job:
+    """The whole job, provided that it is still what the plan was made for."""
+    job = now.reader.job(seen.name)
+    if job is None or job.ver != seen.ver:
+        raise LostRaceError(f"{seen.name} changed after it was planned for")
+    return job

@@ -1,0 +1,141 @@
+"""One pass over one pool: look, decide, act, and look again until nothing is left to do."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from trainmaster.core.errors import TrainmasterError
+from trainmaster.core.monitoring.missing_alarms import missing_alarms
+from trainmaster.core.outbox.messages import Errand
+from trainmaster.core.planning.actions import Action, Start
+from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.snapshot import Snapshot
+from trainmaster.core.policy import Policy, PoolPolicy, parse_policy
+from trainmaster.core.records import StoredPolicy
+from trainmaster.core.unmanaged.stray_pool import rules_for
+from trainmaster.ports import (
+    AlarmKeeper,
+    Clock,
+    ErrandStore,
+    JobReader,
+    JobStore,
+    Mailer,
+    Notifier,
+    PolicyStore,
+    PoolReader,
+    SnapshotReader,
+    TrainingApi,
+)
+from trainmaster.services.outbox_relay import run_errands
+from trainmaster.services.scheduler.context import Pass
+from trainmaster.services.scheduler.executor import Outcome, execute, explain
+from trainmaster.services.scheduler.reranking import Reranker, needs_reranking
+
+LONGEST = timedelta(seconds=90)
+"""A pass ends in time for the function's timeout (120 s)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheduler:
+    policies: PolicyStore
+    snapshots: SnapshotReader
+    store: JobStore
+    errands: ErrandStore
+    reader: JobReader
+    pools: PoolReader
+    training: TrainingApi
+    alarms: AlarmKeeper
+    notifier: Notifier
+    mailer: Mailer
+    reranker: Reranker
+    clock: Clock
+    stack: str
+
+    def run(self, pool: str, *, until: datetime) -> "Summary":
+        """Run one pass. Two at once are harmless: each write is conditional, the loser looks again."""
+        summary = Summary()
+        while self._once(pool, summary, until=until) and self.clock() < until:
+            continue
+        return summary
+
+    def _once(self, name: str, summary: "Summary", *, until: datetime) -> bool:
+        """One look; True when something was done, so that another look is worth it."""
+        stored = self.policies.current()
+        policy = parse_policy(stored.document)
+        written = policy.pool(name)
+        if written is None:
+            return self._tell(
+                self._pass(PoolPolicy(name=name, capacity={}), policy, stored), summary, until=until
+            )
+        snapshot = self.snapshots.snapshot(written, policy=policy, paused=stored.paused, now=self.clock())
+        rules = rules_for(written, snapshot)
+        decided = plan(snapshot, rules, now=self.clock())
+        now = self._pass(rules, policy, stored)
+        alarms = missing_alarms(snapshot, now=self.clock())
+        outcome = execute((*decided.actions, *alarms), now)
+        summary.note(outcome, snapshot)
+        more = self._tell(now, summary, until=until)
+        if outcome.gave_up:
+            return False
+        if outcome.done or more:
+            return True
+        explain(decided.reasons, snapshot.waiting, now)
+        if not needs_reranking(snapshot, rules):
+            return False
+        summary.reranked += self.reranker.run(rules, until=until)
+        return True
+
+    @staticmethod
+    def _tell(now: Pass, summary: "Summary", *, until: datetime) -> bool:
+        """Do errands, also of a pool that the policy has no more; True when there are more."""
+        errands = run_errands(now, until=until)
+        summary.errands += errands.done
+        summary.errands_overdue = errands.overdue
+        summary.postponed += [error for _, error in errands.postponed]
+        summary.failures += errands.failures
+        return errands.more
+
+    def _pass(self, rules: PoolPolicy, policy: Policy, stored: StoredPolicy) -> Pass:
+        return Pass(
+            pool=rules.name,
+            policy_version=stored.version,
+            store=self.store,
+            errands=self.errands,
+            reader=self.reader,
+            pools=self.pools,
+            training=self.training,
+            alarms=self.alarms,
+            notifier=self.notifier,
+            mailer=self.mailer,
+            clock=self.clock,
+            stack=self.stack,
+            policy=policy,
+            rules=rules,
+        )
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a pass did, for its log line."""
+
+    looks: int = 0
+    done: list[Action] = field(default_factory=list)
+    started: list[Start] = field(default_factory=list)
+    """Of these, starts that SageMaker took."""
+    waiting_since: datetime | None = None
+    """Submission of the oldest job at the front of the queue, as the last look found it."""
+    errands: list[Errand] = field(default_factory=list)
+    errands_overdue: int = 0
+    """Left for long, after the last look and as far as it read."""
+    postponed: list[TrainmasterError] = field(default_factory=list)
+    """Why actions and errands were left for later, one error each."""
+    reranked: int = 0
+    """Jobs that got a score of the pool's new order."""
+    failures: list[Exception] = field(default_factory=list)
+
+    def note(self, outcome: Outcome, snapshot: Snapshot) -> None:
+        self.looks += 1
+        self.done += outcome.done
+        self.started += outcome.started
+        self.waiting_since = min((job.submitted_at for job in snapshot.waiting), default=None)
+        self.postponed += [error for _, error in outcome.postponed]
+        self.failures += outcome.failures

@@ -1,0 +1,235 @@
+"""The start protocol: claim, create under a name that is a pure function of the attempt, record.
+
+Dying after the claim leaves ``starting`` until the lease runs out; dying after the create leaves a training
+job under the known name. In both cases the reconciler looks whether it exists and goes on from there, so
+an attempt is created at most once and never lost.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from trainmaster.core import rules
+from trainmaster.core.costs.ledger import month_of
+from trainmaster.core.errors import (
+    AccountLimitError,
+    LostRaceError,
+    NameTakenError,
+    OutcomeUnknownError,
+    ServerFaultError,
+    TrainingRefusedError,
+    UnavailableError,
+    UnclassifiedTrainingError,
+    UnreachableError,
+)
+from trainmaster.core.jobs import run_time
+from trainmaster.core.jobs.instances import CapacityType
+from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.observations import Observation
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.actions import Start
+from trainmaster.core.policy.governing import Mode
+from trainmaster.core.records import Guard
+from trainmaster.core.request.request import attempt_name, attempt_request, is_ours
+from trainmaster.ports import TrainingApi
+from trainmaster.services.scheduler.context import Pass
+
+LONGEST_KEEP_ALIVE = timedelta(seconds=21_600)
+"""Source: SageMaker API reference, KeepAlivePeriodInSeconds."""
+MOST_NAMED = 5
+"""Violations that a reason names; the rest is counted."""
+RECORD_TRIES = 5
+"""A job whose start is being recorded can only be changed by a cancel, an event and the reconciler."""
+
+
+def forbidden(job: Job, body: Mapping[str, Any], now: Pass) -> bool:
+    """Fail a job that the rules in force no longer allow, before it claims anything. Raises LostRaceError."""
+    found = rules.check(body, team=job.spec.team, policy=now.policy)
+    enforced = [one for one in found if one.mode is Mode.ENFORCE]
+    if not enforced:
+        return False
+    named = "; ".join(f"{one.rule}: {one.field} {one.message}" for one in enforced[:MOST_NAMED])
+    more = f"; and {len(enforced) - MOST_NAMED} more" if len(enforced) > MOST_NAMED else ""
+    reason = Reason(code="failed-to-start", message=f"the policy no longer allows it: {named}{more}")
+    after = steps.failed(job, reason=reason, now=now.clock())
+    guard = Guard(policy_version=now.policy_version)
+    now.store.commit([Change(before=job, after=after)], at=now.clock(), guard=guard)
+    return True
+
+
+def claim(job: Job, action: Start, now: Pass) -> Job:
+    """Take the slot. Raises LostRaceError when the pool or the job has changed."""
+    at = now.clock()
+    after = steps.claim(job, _attempt(job, action, now, at=at))
+    guard = Guard(
+        policy_version=now.policy_version,
+        room=action.room,
+        warm=action.warm,
+        reuses=action.reuses,
+        ends_hold_of=job.name if action.ends_hold else None,
+        committed_room=action.charge.room_cents if action.charge else None,
+    )
+    (claimed,) = now.store.commit([Change(before=job, after=after)], at=at, guard=guard)
+    return claimed
+
+
+def _attempt(job: Job, action: Start, now: Pass, *, at: datetime) -> Attempt:
+    max_runtime, _ = run_time.runtime_left(job)
+    shape, charge = action.shape, action.charge
+    spot = shape.capacity_type is CapacityType.SPOT
+    max_wait = (job.max_wait or max_runtime + now.policy.spot_max_wait) if spot else None
+    keep_alive = min(now.rules.warm_pool.keep_alive, job.spec.keep_alive or LONGEST_KEEP_ALIVE)
+    return Attempt(
+        number=job.attempt,
+        training_job_name=attempt_name(job.name, job.spec.entry_id, job.attempt),
+        shape=shape,
+        max_runtime=max_runtime,
+        max_wait=max_wait,
+        keep_alive=keep_alive if shape.warm_key and keep_alive else None,
+        claimed_at=at,
+        lease_until=at + steps.LEASE,
+        reuses=action.reuses.training_job_name if action.reuses else None,
+        usd_per_hour=charge.usd_per_hour if charge else None,
+        reserved_cents=charge.cents if charge else 0,
+        month=charge.month if charge else month_of(at),
+    )
+
+
+def launch(job: Job, body: Mapping[str, Any], now: Pass) -> bool:
+    """Create the claimed attempt and record what came of it; False: it was put off or refused for good.
+
+    Raises:
+        OutcomeUnknownError: Nobody knows yet; the lease keeps the slot until the reconciler does.
+        AccountLimitError: The account allows no more of the type; the job waits in its turn again.
+        UnreachableError: Nothing was sent; the job waits out a back-off, and others would fare no better.
+    """
+    request = _request(job, body, now)
+    try:
+        arn = _create(job, request, now.training)
+    except NameTakenError as error:
+        _give_up(job, Reason(code="name-taken", message=str(error)), now)
+    except TrainingRefusedError as error:
+        _give_up(job, Reason(code="failed-to-start", message=str(error)), now)
+    except UnclassifiedTrainingError as error:
+        message = str(error)
+        _release(job, lambda one: steps.puzzled(one, message=message, now=now.clock()), now)
+    except OutcomeUnknownError:
+        raise
+    except UnavailableError as error:
+        _put_back(job, error, now)
+        if isinstance(error, AccountLimitError | UnreachableError):
+            raise
+    else:
+        _record(job, arn, now)
+        return True
+    return False
+
+
+def _put_back(job: Job, error: UnavailableError, now: Pass) -> None:
+    if isinstance(error, AccountLimitError):
+        limited = Reason(code="account-limit", message=str(error))
+        _release(job, lambda one: steps.refused_by_account(one, limited), now)
+    else:
+        reason = Reason(code="unavailable", message=str(error))
+        _release(job, lambda one: steps.put_back(one, reason=reason, now=now.clock()), now)
+
+
+def _request(job: Job, body: Mapping[str, Any], now: Pass) -> dict[str, Any]:
+    assert job.live is not None, f"{job.name} has no live attempt"
+    return attempt_request(
+        body,
+        attempt=job.live,
+        job=job,
+        stack=now.stack,
+        capacity_wait=now.rules.capacity_wait,
+    )
+
+
+def _create(job: Job, request: Mapping[str, Any], training: TrainingApi) -> str:
+    try:
+        return training.create(request)
+    except (NameTakenError, ServerFaultError, OutcomeUnknownError) as error:
+        arn = _looked_up(job, training)
+        if arn is not None:
+            return arn
+        if not isinstance(error, NameTakenError):
+            raise
+    return training.create(request)  # the name was in use a moment ago and is free now: deleted
+
+
+def _looked_up(job: Job, training: TrainingApi) -> str | None:
+    """As ``adoptable``; while nobody can look, the slot must stay taken."""
+    try:
+        return adoptable(job, training)
+    except UnavailableError as error:
+        raise OutcomeUnknownError(f"{_live_name(job)} may or may not have been created: {error}") from error
+
+
+def adoptable(job: Job, training: TrainingApi) -> str | None:
+    """The ARN of the training job that already carries the attempt's name; None when there is none.
+
+    Raises:
+        NameTakenError: It is not ours: another entry, attempt or request made it.
+    """
+    seen = training.describe(_live_name(job))
+    if seen is None:
+        return None
+    if not is_ours(training.tags(seen.training_job_arn), job):
+        raise NameTakenError(
+            f"a training job named {_live_name(job)!r} exists already and was not started for this job; "
+            "submit under another name",
+        )
+    return seen.training_job_arn
+
+
+def _record(job: Job, arn: str, now: Pass) -> None:
+    """Write the ARN down, unless an event or the reconciler was faster.
+
+    A cancel in between leaves ``stopping`` with the ARN: the next look sends the stop.
+    """
+    current: Job | None = job
+    for _ in range(RECORD_TRIES):
+        if current is None or current.live is None or current.live.number != job.attempt:
+            return
+        if current.live.training_job_arn is not None:
+            return
+        after = steps.recorded(current, training_job_arn=arn, now=now.clock())
+        try:
+            now.store.commit([Change(before=current, after=after)], at=now.clock())
+        except LostRaceError:
+            current = now.reader.job(job.name)
+        else:
+            return
+    raise LostRaceError(f"{job.name} kept changing while its start was recorded")
+
+
+def _give_up(job: Job, reason: Reason, now: Pass) -> None:
+    _release(job, lambda one: steps.failed(one, reason=reason, now=now.clock()), now)
+
+
+def _release(job: Job, step: Callable[[Job], Job], now: Pass) -> None:
+    """Free the slot of an attempt that was not created; a cancel in between makes the job ``stopped``."""
+    at = now.clock()
+    try:
+        now.store.commit([_undone(job, step(job), now)], at=at)
+    except LostRaceError:
+        fresh = now.reader.job(job.name)
+        if fresh is None or fresh.state is not JobState.STOPPING or fresh.attempt != job.attempt:
+            raise
+        now.store.commit([_undone(fresh, steps.never_created(fresh, now=at), now)], at=at)
+
+
+def _undone(job: Job, after: Job, now: Pass) -> Change:
+    return steps.claim_undone(job, after, pool_left(job, now.training))
+
+
+def pool_left(job: Job, training: TrainingApi) -> Observation | None:
+    """The training job whose warm pool the attempt was claimed with, as SageMaker has it now."""
+    assert job.live is not None, f"{job.name} has no live attempt"
+    return None if job.live.reuses is None else training.describe(job.live.reuses)
+
+
+def _live_name(job: Job) -> str:
+    assert job.live is not None, f"{job.name} has no live attempt"
+    return job.live.training_job_name

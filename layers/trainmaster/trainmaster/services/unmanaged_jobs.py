@@ -1,0 +1,197 @@
+"""News of a training job that may be nobody's: whose it is, and writing down what is to become of it.
+
+Safe to repeat: each event of a training job comes here, and the sweep of ``reconcile`` besides. The record of
+what was found is kept once for each training job and revision of the policy, with the errands that follow
+from it in the same transaction.
+"""
+
+import re
+from dataclasses import dataclass
+
+from trainmaster.core import rules
+from trainmaster.core.errors import LostRaceError
+from trainmaster.core.jobs.model import epoch_ms
+from trainmaster.core.outbox import to_tell, unmanaged_notice
+from trainmaster.core.outbox.messages import Errand, ErrandKind
+from trainmaster.core.policy import STRAYS, Policy, parse_policy
+from trainmaster.core.policy.governing import Mode, UnmanagedThen
+from trainmaster.core.records import Adoption, Alias, StoredPolicy
+from trainmaster.core.request.request import MAX_NAME_CHARACTERS, TAG_JOB, TAG_STACK, canonical
+from trainmaster.core.rules.violation import Outcome, ViolationRecord
+from trainmaster.core.unmanaged.adoption import adopted_job, note_of
+from trainmaster.core.unmanaged.decisions import (
+    Stray,
+    ask_of,
+    body_of,
+    case_of,
+    is_excepted,
+    outcome_of,
+    team_of,
+)
+from trainmaster.ports import Clock, JobReader, JobStore, PolicyStore, TrainingJobReader, ViolationReader
+from trainmaster.services.observer import Observer
+
+_LATER_ATTEMPT = re.compile(r"(?P<base>.+)-r[0-9]+-[0-9a-f]{6}")
+"""Names as ``attempt_name`` makes them, where they did not have to be cut."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strays:
+    policies: PolicyStore
+    reader: JobReader
+    records: ViolationReader
+    store: JobStore
+    training: TrainingJobReader
+    observer: Observer
+    clock: Clock
+    stack: str
+
+    def hear(self, training_job_name: str, *, tagged: bool) -> tuple[str, ...]:
+        """News of a training job: its job's, if it has one. Returns the pools to wake.
+
+        Args:
+            training_job_name: Of a training job of this account, whoever started it.
+            tagged: It is said to carry our stack's tag, or may do so.
+        """
+        alias = self.reader.alias(training_job_name)
+        if alias is not None and (tagged or self._is_adopted(alias)):
+            return _pools(self.observer.hear(training_job_name))
+        stored = self.policies.current()
+        policy = parse_policy(stored.document)
+        if not tagged and policy.governing.unmanaged_jobs.then is UnmanagedThen.ALLOW:
+            return ()
+        return self._look(training_job_name, alias, stored, policy)
+
+    def _is_adopted(self, alias: Alias) -> bool:
+        """Attempt 0 of an adopted job carries no tag of ours; once it has ended the name may be used anew."""
+        job = self.reader.job(alias.job)
+        if job is None or job.spec.entry_id != alias.entry_id:
+            return False
+        return job.spec.adopted and job.is_live and alias.attempt == job.attempt == 0
+
+    def _look(
+        self, training_job_name: str, alias: Alias | None, stored: StoredPolicy, policy: Policy
+    ) -> tuple[str, ...]:
+        """What SageMaker itself says counts; the tags of an event may be old, or missing."""
+        described = self.training.described(training_job_name)
+        if described is None:
+            return ()
+        tags = self.training.tags(described.observation.training_job_arn)
+        stack = tags.get(TAG_STACK)
+        if stack == self.stack and alias is not None:
+            return _pools(self.observer.hear(training_job_name))
+        if stack not in {None, self.stack}:
+            return ()
+        stray = Stray(described=described, tags=tags, is_ours=stack is not None, name_taken=alias is not None)
+        if is_excepted(stray, policy.governing.unmanaged_jobs):
+            return ()
+        return self._known_attempt(stray) or self._govern(stray, stored, policy)
+
+    def _known_attempt(self, stray: Stray) -> tuple[str, ...]:
+        """A later attempt of a job that was restored to before it: that job finds it by itself."""
+        found = _LATER_ATTEMPT.fullmatch(stray.name) if stray.is_ours else None
+        if found is None:
+            return ()
+        job = self.reader.job(found["base"])
+        if job is not None and job.spec.entry_id == stray.tags.get(TAG_JOB):
+            return _pools(self.observer.look(job)) or (job.spec.pool,)
+        # Where the name had to be cut its job's name cannot be told, and that job may be known.
+        return (STRAYS,) if len(stray.name) == MAX_NAME_CHARACTERS else ()
+
+    def _govern(self, stray: Stray, stored: StoredPolicy, policy: Policy) -> tuple[str, ...]:
+        before = self.records.violation(stray.name, at=stray.described.created_at)
+        if before is not None and _is_settled(stray, before, stored):
+            return self._stop_again(stray, before)
+        record = self._judged(stray, policy, revision=stored.revision)
+        if record.outcome is Outcome.ADOPTED:
+            return self._adopt(stray, record, before, policy, version=stored.version)
+        errands = self._errands(record, before, runs=stray.runs)
+        self.store.record_violation(record, replaces=before, errands=errands)
+        return (STRAYS,) if errands else ()
+
+    def _stop_again(self, stray: Stray, found: ViolationRecord) -> tuple[str, ...]:
+        """It runs on although it was stopped: a stop that is still to be sent stays as it is."""
+        if not stray.runs or found.outcome is not Outcome.STOPPED:
+            return ()
+        self.store.leave(STRAYS, [self._stop(found)])
+        return (STRAYS,)
+
+    def _judged(self, stray: Stray, policy: Policy, *, revision: int) -> ViolationRecord:
+        team, body = team_of(stray, policy), body_of(stray)
+        violations = rules.check(body, team=team, policy=policy)
+        breaks_a_rule = any(one.mode is Mode.ENFORCE for one in violations)
+        case = case_of(stray, policy, ask=ask_of(body), breaks_a_rule=breaks_a_rule)
+        return ViolationRecord(
+            at=stray.described.created_at,
+            training_job_name=stray.name,
+            training_job_arn=stray.described.observation.training_job_arn,
+            team=team,
+            role_arn=stray.role_arn,
+            unmanaged=True,
+            outcome=outcome_of(case),
+            violations=violations,
+            revision=revision,
+        )
+
+    def _adopt(
+        self,
+        stray: Stray,
+        record: ViolationRecord,
+        before: ViolationRecord | None,
+        policy: Policy,
+        *,
+        version: int,
+    ) -> tuple[str, ...]:
+        body = body_of(stray)
+        ask = ask_of(body)
+        assert ask is not None, f"{stray.name} has no instances to count"
+        job = adopted_job(stray, ask, team=record.team, policy=policy)
+        adoption = Adoption(
+            job=job,
+            body=canonical(body),
+            note=note_of(stray),
+            record=record,
+            replaces=before,
+            errands=self._errands(record, before, runs=True),
+            policy_version=version,
+        )
+        try:
+            self.store.adopt(adoption, at=self.clock())
+        except LostRaceError:
+            return ()  # another event of it was faster, or the sweep; if not, the next one tries again
+        return (job.spec.pool, STRAYS)
+
+    def _errands(
+        self, record: ViolationRecord, before: ViolationRecord | None, *, runs: bool
+    ) -> tuple[Errand, ...]:
+        """Nobody is told the same twice because the policy has another revision."""
+        tell: tuple[Errand, ...] = ()
+        if before is None or not _says_the_same(before, record):
+            cause = f"unmanaged#{record.training_job_name}#{epoch_ms(record.at)}#{record.revision}"
+            tell = (to_tell(unmanaged_notice(record, runs=runs), cause=cause, at=self.clock()),)
+        return (*tell, self._stop(record)) if record.outcome is Outcome.STOPPED else tell
+
+    def _stop(self, record: ViolationRecord) -> Errand:
+        return Errand(
+            id=f"stop#{record.training_job_name}",
+            kind=ErrandKind.STOP_STRAY,
+            at=self.clock(),
+            training_job_name=record.training_job_name,
+            found=record,
+        )
+
+
+def _is_settled(stray: Stray, before: ViolationRecord, stored: StoredPolicy) -> bool:
+    """Nothing is to be judged any more; somebody may have been faster than the reads that led here."""
+    adopted = before.outcome is Outcome.ADOPTED
+    return adopted or before.revision >= stored.revision or not stray.runs
+
+
+def _says_the_same(before: ViolationRecord, record: ViolationRecord) -> bool:
+    """That it is to be stopped was told, even if AWS did not let us."""
+    was = Outcome.STOPPED if before.outcome is Outcome.NOT_STOPPED else before.outcome
+    return was is record.outcome
+
+
+def _pools(pool: str | None) -> tuple[str, ...]:
+    return () if pool is None else (pool,)

@@ -1,0 +1,117 @@
+"""What DescribeTrainingJob answers, as an observation."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from trainmaster.adapters.sagemaker import SageMakerTraining
+from trainmaster.core.jobs.observations import Observation, Stretch
+
+from tests.builders import NOON, minutes
+
+IN_TOKYO = timezone(timedelta(hours=9))
+"""botocore answers in the zone of the machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    answer: dict[str, Any]
+
+    def describe_training_job(self, TrainingJobName: str) -> dict[str, Any]:  # noqa: N803  boto3's
+        return {
+            "TrainingJobName": TrainingJobName,
+            "TrainingJobArn": "arn:x",
+            "TrainingJobStatus": "InProgress",
+            "SecondaryStatus": "Training",
+            **self.answer,
+        }
+
+
+def described(**answer: Any) -> Observation:
+    found = SageMakerTraining(Client(answer)).describe("job1")
+    assert found is not None
+    return found
+
+
+def status(name: str, start: float, end: float | None = None) -> dict[str, Any]:
+    """Minutes after noon."""
+    ended = {} if end is None else {"EndTime": at(end)}
+    return {"Status": name, "StartTime": at(start), **ended}
+
+
+def at(minute: float) -> datetime:
+    return (NOON + minutes(minute)).astimezone(IN_TOKYO)
+
+
+def stretch(since: float, until: float | None) -> Stretch:
+    return Stretch(since=NOON + minutes(since), until=None if until is None else NOON + minutes(until))
+
+
+INTERRUPTED_TWICE = [
+    status("Starting", 0, 5),
+    status("Downloading", 5, 10),
+    status("Training", 10, 40),
+    status("Interrupted", 40, 41),
+    status("Restarting", 41, 50),
+    status("Training", 50, 60),
+    status("Interrupted", 60, 61),
+    status("Restarting", 61, 70),
+    status("Training", 70),
+]
+
+
+def test_interruptions_are_counted_and_each_time_in_training_is_kept() -> None:
+    seen = described(SecondaryStatusTransitions=INTERRUPTED_TWICE)
+    assert (seen.training_since, seen.interruptions) == (NOON + minutes(10), 2)
+    assert seen.stretches == (stretch(10, 40), stretch(50, 60), stretch(70, None))
+    assert seen.trained_before == minutes(40)
+
+
+def test_time_in_training_goes_on_until_now_or_until_the_end() -> None:
+    seen = described(SecondaryStatusTransitions=INTERRUPTED_TWICE)
+    assert [seen.trained_by(NOON + minutes(minute)) for minute in (0, 20, 45, 65, 90)] == [
+        minutes(0),
+        minutes(10),
+        minutes(30),
+        minutes(40),
+        minutes(60),
+    ]
+    over = described(
+        TrainingJobStatus="Stopped",
+        TrainingEndTime=at(80),
+        SecondaryStatusTransitions=INTERRUPTED_TWICE,
+    )
+    assert over.trained_by(NOON + minutes(90)) == minutes(50)
+
+
+def test_a_status_that_does_not_say_when_it_ended_lasted_until_the_next() -> None:
+    seen = described(SecondaryStatusTransitions=[status("Training", 10), status("Uploading", 30)])
+    assert seen.stretches == (stretch(10, 30),)
+
+
+def test_before_training_there_is_none() -> None:
+    for answer in ({}, {"SecondaryStatusTransitions": [status("Starting", 0)]}):
+        seen = described(**answer)
+        assert (seen.training_since, seen.stretches, seen.trained_before) == (None, (), None)
+        assert seen.trained_by(NOON + minutes(9)) == timedelta()
+
+
+def test_the_bill_and_the_time_the_instances_were_there_are_apart() -> None:
+    seen = described(BillableTimeInSeconds=100, TrainingTimeInSeconds=500)
+    assert (seen.billable, seen.up) == (timedelta(seconds=100), timedelta(seconds=500))
+    assert (described().billable, described().up) == (None, None)
+
+
+def test_what_the_program_said_last_is_kept_without_its_secrets() -> None:
+    said = 'AlgorithmError: "ValueError: no login with password=hunter2hunter2 or AKIAIOSFODNN7EXAMPLE"'
+    assert described(FailureReason=said).failure_reason == (
+        'AlgorithmError: "ValueError: no login with password=*** or ***"'
+    )
+
+
+def test_a_secret_is_hidden_before_the_reason_is_cut() -> None:
+    reason = described(FailureReason="x " * 505 + "AKIAIOSFODNN7EXAMPLE").failure_reason
+    assert reason is not None
+    assert reason.endswith("x ***")
+    cut = described(FailureReason="x " * 507 + "AKIAIOSFODNN7EXAMPLE").failure_reason
+    assert cut == "x " * 507 + "***"

@@ -1,0 +1,401 @@
+"""What people see: every key always there, nothing of other teams by which to find a job."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from trainmaster.api.history import story_view
+from trainmaster.api.views import (
+    Place,
+    Surroundings,
+    effective_priority,
+    instant_text,
+    job_view,
+    masked_view,
+    policy_view,
+    pool_view,
+)
+from trainmaster.core.errors import FieldError
+from trainmaster.core.jobs.failures import Diagnosis, FailureClass
+from trainmaster.core.jobs.instances import Capacity, Shape
+from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
+from trainmaster.core.policy import Aging, Order, PoolPolicy, Quota
+from trainmaster.core.records import HistoryLine, PoolState, StoredPolicy, TeamState
+
+from tests.builders import NOON, A, B, attempt, job, minutes, of
+
+JOB_VIEW_KEYS = {
+    "name", "team", "submitted_by", "pool", "state", "reason", "priority", "effective_priority", "instances",
+    "capacity_type", "submitted_at", "started_at", "ended_at", "position", "waiting", "attempt",
+    "training_job_name", "training_job_arn", "preemptions", "retries", "wasted_seconds", "cost_usd",
+    "cost_is_estimate",
+}  # fmt: skip
+POOL = PoolPolicy(name="main", capacity={A: 2, B: 1}, spot_capacity={A: 4})
+
+
+def seen(one: Job, **around: Any) -> dict[str, Any]:
+    values: dict[str, Any] = {"now": NOON, "pool": POOL}
+    return job_view(one, Surroundings(**values | around))
+
+
+@pytest.mark.parametrize("state", list(JobState))
+def test_every_key_is_there_in_every_state(state: JobState) -> None:
+    assert set(seen(replace(job("a"), state=state))) == JOB_VIEW_KEYS
+
+
+def test_a_waiting_job() -> None:
+    one = job("a", vector={**of(1), **of(2, B, spot=True)})
+    view = seen(one, place=Place(position=3))
+    assert view["name"] == "a"
+    assert view["instances"] == {A: 1, B: 2}
+    assert view["position"] == 3
+    assert view["waiting"] == {"code": "ahead", "message": "jobs of the pool that are ahead: 2"}
+    assert (view["training_job_name"], view["training_job_arn"]) == (None, None)
+
+
+def test_a_reason_that_a_pass_wrote_wins_over_the_derived_one() -> None:
+    one = replace(job("a"), waiting=Reason(code="capacity", message="needs 1"))
+    assert seen(one, place=Place(position=3))["waiting"] == {"code": "capacity", "message": "needs 1"}
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        pytest.param(
+            Place(position=1),
+            "no job of the pool is ahead; the scheduler is about to look at it",
+            id="next in turn",
+        ),
+        pytest.param(
+            Place(waiting=50),
+            "the scheduler is about to look at it; more than 50 jobs wait in the pool",
+            id="not counted",
+        ),
+        pytest.param(Place.behind(1000), "jobs of the pool that are ahead: at least 1000", id="far behind"),
+    ],
+)
+def test_every_waiting_job_has_a_reason(place: Place, message: str) -> None:
+    assert seen(job("a"), place=place)["waiting"] == {"code": "ahead", "message": message}
+
+
+@pytest.mark.parametrize(
+    ("left", "then"),
+    [
+        pytest.param(minutes(3), "the next try is at 2026-11-02T12:03:00.000Z", id="until then"),
+        pytest.param(timedelta(), "the next try is due: the next pass takes the job back", id="it is over"),
+    ],
+)
+def test_a_job_that_backs_off_says_until_when_and_how_often_it_was_refused(
+    left: timedelta, then: str
+) -> None:
+    refused = Reason(code="backoff", message="SageMaker is busy")
+    one = replace(job("a"), waiting=refused, not_before=NOON + left, refused_starts=2)
+    assert seen(one)["waiting"] == {
+        "code": "backoff",
+        "message": f"SageMaker is busy; {then}, after 2 so far",
+    }
+
+
+@pytest.mark.parametrize("state", [JobState.RUNNING, JobState.STOPPING, JobState.COMPLETED])
+def test_a_job_that_does_not_wait_has_no_reason_to(state: JobState) -> None:
+    assert seen(replace(job("a"), state=state))["waiting"] is None
+
+
+def test_positions_are_exact_to_1000() -> None:
+    assert seen(job("a"), place=Place.behind(999))["position"] == 1000
+    view = seen(job("a"), place=Place.behind(1000))
+    assert (view["position"], view["ahead_at_least"]) == (None, 1000)
+
+
+def test_a_live_job_shows_its_attempt() -> None:
+    one = replace(
+        job("a"), state=JobState.RUNNING, attempt=1, live=attempt("a-r1-abc", training_job_arn="arn:a")
+    )
+    view = seen(one)
+    assert (view["attempt"], view["training_job_name"], view["training_job_arn"]) == (1, "a-r1-abc", "arn:a")
+
+
+def test_a_job_without_a_live_attempt_shows_its_latest_if_known() -> None:
+    one = replace(job("a"), state=JobState.COMPLETED)
+    assert seen(one, latest=attempt("a", training_job_arn="arn:a"))["training_job_arn"] == "arn:a"
+
+
+@pytest.mark.parametrize(
+    ("aging", "waited", "expected"),
+    [
+        pytest.param(Aging(), timedelta(), 3.0, id="new"),
+        pytest.param(Aging(), timedelta(hours=36), 4.5, id="a point a day by default"),
+        pytest.param(Aging(per=timedelta(hours=1), add=10), timedelta(minutes=30), 8.0, id="another rate"),
+        pytest.param(None, timedelta(days=90), 3.0, id="ageing off"),
+        pytest.param(Aging(), timedelta(minutes=-5), 3.0, id="clocks that disagree"),
+    ],
+)
+def test_effective_priority(aging: Aging | None, waited: timedelta, expected: float) -> None:
+    rules = replace(POOL, order=Order(aging=aging))
+    one = job("a", priority=3)
+    assert effective_priority(one, rules, now=one.spec.submitted_at + waited) == expected
+
+
+def test_effective_priority_stands_still_once_the_job_has_ended() -> None:
+    one = job("a", priority=3)
+    ended = replace(one, ended_at=one.spec.submitted_at + timedelta(hours=24))
+    assert effective_priority(ended, POOL, now=NOON + timedelta(days=9)) == 4.0
+
+
+def test_other_teams_see_no_name_and_nothing_to_find_it_by() -> None:
+    one = replace(job("secret", priority=2), started_at=NOON)
+    assert masked_view(one, Place(position=4)) == {
+        "name": None,
+        "team": "default",
+        "pool": "main",
+        "state": "pending",
+        "priority": 2,
+        "instances": {A: 1},
+        "position": 4,
+        "started_at": "2026-11-02T12:00:00.000Z",
+    }
+
+
+def test_an_attempt_says_what_is_known_of_its_gpus_and_checkpoints() -> None:
+    one = attempt(
+        idle_since=NOON,
+        stop_due=NOON + minutes(10),
+        underused_since=NOON,
+        unguarded=Reason(code="alarm-quota", message="no more"),
+        last_checkpoint=NOON - minutes(30),
+        checkpoint_overdue=True,
+    )
+    (shown,) = story_view((one,), ())["attempts"]
+    assert (shown["idle_since"], shown["stop_due"]) == (
+        "2026-11-02T12:00:00.000Z",
+        "2026-11-02T12:10:00.000Z",
+    )
+    assert shown["underused_since"] == "2026-11-02T12:00:00.000Z"
+    assert shown["unguarded"] == {"code": "alarm-quota", "message": "no more"}
+    assert (shown["last_checkpoint"], shown["checkpoint_overdue"]) == ("2026-11-02T11:30:00.000Z", True)
+
+
+def test_an_attempt_that_failed_says_what_was_found() -> None:
+    found = Diagnosis(
+        failure_class=FailureClass.HOST_OOM, advice="use less", evidence="Killed", exit_code=137
+    )
+    (shown,) = story_view((attempt(diagnosis=found),), ())["attempts"]
+    assert shown["diagnosis"] == {
+        "class": "host-oom",
+        "advice": "use less",
+        "evidence": "Killed",
+        "exit_code": 137,
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "message"),
+    [
+        pytest.param(
+            job(
+                not_before=NOON + minutes(5),
+                waiting=Reason(code="backoff", message="network: x; retry 1 of 3"),
+            ),
+            "network: x; retry 1 of 3; the next try is at 2026-11-02T12:05:00.000Z",
+            id="a retry says itself which it is",
+        ),
+        pytest.param(
+            job(
+                not_before=NOON + minutes(5), refused_starts=2, waiting=Reason(code="backoff", message="busy")
+            ),
+            "busy; the next try is at 2026-11-02T12:05:00.000Z, after 2 so far",
+            id="starts that were put off are counted",
+        ),
+    ],
+)
+def test_why_a_job_backs_off(one: Job, message: str) -> None:
+    waits = job_view(one, Surroundings(now=NOON, pool=None))["waiting"]
+    assert waits == {"code": "backoff", "message": message}
+
+
+def test_a_job_that_left_spot_is_shown_as_what_it_asks_for_now() -> None:
+    shapes = (Shape(vector=of(spot=True)),)
+    around = Surroundings(now=NOON, pool=None)
+    assert job_view(job(shapes=shapes), around)["capacity_type"] == "spot"
+    assert job_view(job(shapes=shapes, on_demand=True, retries=2), around)["capacity_type"] == "on-demand"
+    assert job_view(job(retries=2), around)["retries"] == 2
+
+
+def test_the_story_of_a_job() -> None:
+    line = HistoryLine(
+        at=NOON,
+        attempt=0,
+        from_state=None,
+        to_state=JobState.PENDING,
+        reason=None,
+    )
+    again = replace(
+        line, from_state=JobState.RUNNING, to_state=JobState.PREEMPTING, reason=Reason(code="c", message="m")
+    )
+    one = replace(
+        attempt("a", training_job_arn="arn:a"), status="Stopped", secondary_status="Stopped", ended_at=NOON
+    )
+    assert story_view((one,), (line, again)) == {
+        "attempts": [
+            {
+                "attempt": 0,
+                "training_job_name": "a",
+                "training_job_arn": "arn:a",
+                "status": "Stopped",
+                "secondary_status": "Stopped",
+                "capacity_type": "on-demand",
+                "started_at": instant_text(one.claimed_at),
+                "ended_at": "2026-11-02T12:00:00.000Z",
+                "reason": None,
+                "diagnosis": None,
+                "idle_since": None,
+                "stop_due": None,
+                "underused_since": None,
+                "unguarded": None,
+                "last_checkpoint": None,
+                "checkpoint_overdue": False,
+            }
+        ],
+        "history": [
+            {"at": "2026-11-02T12:00:00.000Z", "attempt": 0, "from": None, "to": "pending", "reason": None},
+            {
+                "at": "2026-11-02T12:00:00.000Z",
+                "attempt": 0,
+                "from": "running",
+                "to": "preempting",
+                "reason": {"code": "c", "message": "m"},
+            },
+        ],
+        "estimated_start": None,
+    }
+
+
+def test_a_pool() -> None:
+    used = {**of(3), **of(1, spot=True)}
+    state = PoolState(
+        used=used,
+        teams={"vision": TeamState(used=of(1), waiting=2), "speech": TeamState(used=used, waiting=1)},
+    )
+    assert pool_view(POOL, state, NOON - minutes(5)) == {
+        "name": "main",
+        "capacity": {A: 2, B: 1},
+        "spot_capacity": {A: 4},
+        "used": {"on-demand": {A: 3}, "spot": {A: 1}},
+        "warm": {"on-demand": {}, "spot": {}},
+        "free": {"on-demand": {A: 0, B: 1}, "spot": {A: 3}},
+        "warm_pools": [],
+        "teams": [
+            {
+                "name": "speech",
+                "used": {"on-demand": {A: 3}, "spot": {A: 1}},
+                "borrowed": {"on-demand": {}, "spot": {}},
+                "quota": None,
+                "waiting": 1,
+            },
+            {
+                "name": "vision",
+                "used": {"on-demand": {A: 1}, "spot": {}},
+                "borrowed": {"on-demand": {}, "spot": {}},
+                "quota": None,
+                "waiting": 2,
+            },
+        ],
+        "waiting": 3,
+        "oldest_waiting_since": "2026-11-02T11:55:00.000Z",
+        "account_limits": [],
+        "reranking": False,
+    }
+
+
+def test_what_is_warm_is_not_free() -> None:
+    kept = WarmPool(
+        training_job_name="old",
+        team="vision",
+        vector=of(2),
+        warm_key="k",
+        since=NOON,
+        expires_at=NOON + minutes(9),
+    )
+    state = PoolState(used=of(1), teams={}, warm=of(2), warm_pools=(kept,))
+    view = pool_view(replace(POOL, capacity={A: 4}), state, None)
+    assert view["warm"] == {"on-demand": {A: 2}, "spot": {}}
+    assert view["free"]["on-demand"] == {A: 1}
+    assert view["warm_pools"] == [
+        {"instance_type": A, "instances": 2, "expires_at": "2026-11-02T12:09:00.000Z"}
+    ]
+
+
+def test_a_team_borrows_what_it_uses_beyond_its_quota() -> None:
+    quotas = {"vision": Quota(nominal={A: 1}, borrowing_limit={A: 2}), "quiet": Quota(nominal={A: 1})}
+    state = PoolState(
+        used={**of(4), **of(3, spot=True)},
+        teams={
+            "vision": TeamState(used={**of(3), **of(3, spot=True)}, waiting=0),
+            "guest": TeamState(used=of(1), waiting=0),
+        },
+    )
+    teams = {team["name"]: team for team in pool_view(replace(POOL, quotas=quotas), state, None)["teams"]}
+    assert list(teams) == ["guest", "quiet", "vision"]
+    assert teams["vision"]["borrowed"] == {"on-demand": {A: 2}, "spot": {}}
+    assert teams["vision"]["quota"] == {"nominal": {A: 1}, "borrowing_limit": {A: 2}}
+    assert teams["guest"]["borrowed"] == {"on-demand": {A: 1}, "spot": {}}
+    assert teams["guest"]["quota"] == {"nominal": {}, "borrowing_limit": None}
+    assert teams["quiet"]["used"] == {"on-demand": {}, "spot": {}}
+
+
+def test_learned_account_limits_are_shown() -> None:
+    limits = {Capacity(A): AccountLimit(limit=2, until=NOON, refusals=1)}
+    view = pool_view(POOL, PoolState(used={}, teams={}, account_limits=limits), None)
+    assert view["account_limits"] == [
+        {"instance_type": A, "capacity_type": "on-demand", "limit": 2, "until": "2026-11-02T12:00:00.000Z"}
+    ]
+
+
+def test_a_pool_says_that_its_queue_is_being_put_into_another_order() -> None:
+    for order_key, expected in ((None, False), (POOL.order_key, False), ("length-1", True)):
+        state = PoolState(used={}, teams={}, order_key=order_key)
+        assert pool_view(POOL, state, None)["reranking"] is expected
+
+
+@pytest.mark.parametrize(
+    ("state", "fields", "cost"),
+    [
+        pytest.param(JobState.PENDING, {}, 0.0, id="a job that never ran cost nothing"),
+        pytest.param(JobState.COMPLETED, {"cents": 1234}, 12.34, id="the bills of its attempts"),
+        pytest.param(
+            JobState.COMPLETED, {"cents": 1234, "unpriced": True}, None, id="one of them is not known"
+        ),
+        pytest.param(
+            JobState.RUNNING,
+            {"cents": 100, "live": attempt("a", claimed_at=NOON - minutes(30), usd_per_hour=Decimal(9))},
+            5.5,
+            id="and the live one since its claim",
+        ),
+        pytest.param(
+            JobState.RUNNING, {"cents": 100, "live": attempt("a")}, None, id="whose price nobody knows"
+        ),
+    ],
+)
+def test_what_a_job_cost(state: JobState, fields: dict[str, Any], cost: float | None) -> None:
+    view = seen(replace(job("a"), state=state, **fields))
+    assert (view["cost_usd"], view["cost_is_estimate"]) == (cost, state is not JobState.COMPLETED)
+
+
+def test_a_policy() -> None:
+    stored = StoredPolicy(revision=2, version=5, paused=True, document={"pools": []}, seal_key="secret")
+    warning = FieldError(field="rules", message="m", hint="h")
+    assert policy_view(stored, (warning,)) == {
+        "revision": 2,
+        "paused": True,
+        "policy": {"pools": []},
+        "warnings": [{"field": "rules", "message": "m", "hint": "h"}],
+    }
+
+
+def test_instants_are_utc_to_the_millisecond() -> None:
+    paris = datetime(2026, 6, 1, 14, 0, 0, 999_999, tzinfo=timezone(timedelta(hours=2)))
+    assert instant_text(paris) == "2026-06-01T12:00:00.999Z"
+    assert instant_text(None) is None

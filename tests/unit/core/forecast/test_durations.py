@@ -1,0 +1,58 @@
+"""How long the jobs of a forecast train."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from trainmaster.core.forecast.durations import Durations, saved_by
+from trainmaster.core.forecast.run_times import RunTimes, bucket
+
+from tests.builders import NOON, A, minutes, running, waiting
+
+DAY = timedelta(days=1)
+SHORT = RunTimes(
+    last=minutes(10), previous=minutes(10), since=NOON, counts={bucket(DAY): {bucket(minutes(10)): 4}}
+)
+KNOWN = {("default", f"{A}=1"): SHORT}
+NEW = waiting("new", runs_at_most=DAY)
+
+
+def test_jobs_that_still_run_are_evidence_that_jobs_are_long() -> None:
+    """Nothing but ten-minute jobs has ended, and twenty have trained for hours."""
+    old = [running(f"old-{number}", minutes_ago=300, runs_at_most=DAY) for number in range(20)]
+    assert Durations.of(KNOWN, (), (), now=NOON).of_waiting(NEW, 0.5) < minutes(13)
+    assert Durations.of(KNOWN, old, (), now=NOON).of_waiting(NEW, 0.5) > minutes(300)
+
+
+def test_stopped_jobs_that_wait_are_evidence_too() -> None:
+    stopped = [waiting(f"old-{number}", runs_at_most=DAY, trained=minutes(300)) for number in range(20)]
+    assert Durations.of(KNOWN, (), stopped, now=NOON).of_waiting(NEW, 0.5) > minutes(300)
+
+
+def test_another_team_is_taken_to_be_like_the_rest_of_the_pool() -> None:
+    stranger = waiting("new", team="vision", runs_at_most=DAY)
+    assert minutes(8) < Durations.of(KNOWN, (), (), now=NOON).of_waiting(stranger, 0.5) < minutes(13)
+
+
+def test_no_job_trains_longer_than_it_may() -> None:
+    job = waiting("new", runs_at_most=minutes(5))
+    assert Durations.of(KNOWN, (), (), now=NOON).of_waiting(job, 0.5) == minutes(5)
+
+
+def test_a_job_that_has_outlived_all_others_may_go_on_up_to_its_limit() -> None:
+    job = running("old", minutes_ago=600, runs_at_most=minutes(1000))
+    durations = Durations.of(KNOWN, (), (), now=NOON)
+    assert durations.of_running(job, 0.5, now=NOON) == minutes(800)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({"has_checkpoint": False}, 0, id="no checkpoints: nothing"),
+        pytest.param({"last_checkpoint": NOON - minutes(5)}, 55, id="up to the one somebody saw"),
+        pytest.param({}, 45, id="none seen: all but half the usual time between two"),
+        pytest.param({"training_since": None}, 0, id="not yet training"),
+    ],
+)
+def test_a_stop_leaves_what_is_in_checkpoints(fields: dict[str, Any], expected: float) -> None:
+    assert saved_by(running("one", minutes_ago=60, **fields), stopped=NOON) == minutes(expected)

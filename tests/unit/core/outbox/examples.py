@@ -1,0 +1,169 @@
+"""One notice of each kind, as the code makes it; docs/events.md shows them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from trainmaster.core.jobs.failures import Diagnosis, FailureClass
+from trainmaster.core.jobs.instances import Shape
+from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.outbox import budget_notice, errands_of, rule_violated_notice, to_tell, unmanaged_notice
+from trainmaster.core.outbox.messages import Errand, NoticeKind
+from trainmaster.core.policy.governing import Mode
+from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
+
+from tests.builders import NOON, attempt, live_job, minutes, of, waiting
+
+_OOM = Diagnosis(
+    failure_class=FailureClass.GPU_OOM,
+    advice="Use a smaller batch, activation checkpointing or larger GPUs.",
+    evidence="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB",
+    exit_code=1,
+)
+_BUG = Diagnosis(
+    failure_class=FailureClass.USER_CODE,
+    advice="Mend the program; a retry would fail the same way.",
+    evidence="ModuleNotFoundError: No module named 'flash_attn'",
+    exit_code=1,
+)
+_NO_TAG = Violation(
+    rule="required_tags",
+    field="Tags",
+    message="lack model_name",
+    hint="add it",
+    mode=Mode.ENFORCE,
+)
+_NO_VPC = Violation(
+    rule="vpc_required", field="VpcConfig", message="is missing", hint="name subnets", mode=Mode.AUDIT
+)
+_HALF_PAST = NOON + minutes(30)
+
+
+def running(**live: Any) -> Job:
+    """Trains since noon, on spot."""
+    shape = Shape(vector=of(2, "ml.p4d.24xlarge", spot=True))
+    values: dict[str, Any] = {"training_since": NOON, "shape": shape, "last_checkpoint": NOON + minutes(20)}
+    return live_job("llama-7", team="vision", ver=4, live=attempt("llama-7", **values | live))
+
+
+def _news(**live: Any) -> Change:
+    before = running()
+    assert before.live is not None
+    return Change(before=before, after=replace(before, live=replace(before.live, **live)))
+
+
+def _end(
+    state: JobState, code: str, message: str, *, ended: Mapping[str, Any] | None = None, **after: Any
+) -> Change:
+    before = running()
+    assert before.live is not None
+    reason = Reason(code=code, message=message)
+    lost = minutes(0) if state in (JobState.COMPLETED, JobState.STOPPED) else minutes(10)
+    over = replace(before.live, ended_at=_HALF_PAST, reason=reason, lost=lost, **ended or {})
+    values: dict[str, Any] = {"state": state, "live": None, "survived": minutes(20)}
+    if state in (JobState.FAILED, JobState.STOPPED, JobState.COMPLETED):
+        values |= {"reason": reason, "ended_at": _HALF_PAST}
+    else:
+        values |= {"attempt": 1}
+    return Change(before=before, after=replace(before, **values | after), ended=over)
+
+
+def _preempted() -> Change:
+    taken = steps.preempted_for(running(), waiting("urgent-3", team="vision"))
+    assert taken.live is not None
+    assert taken.reason is not None
+    ended = {"taken_by": taken.live.taken_by, "taken_by_team": taken.live.taken_by_team}
+    return _end(JobState.PREEMPTED, "preemption", taken.reason.message, ended=ended, preemptions=1)
+
+
+_CHANGES: Mapping[NoticeKind, Change] = {
+    NoticeKind.JOB_COMPLETED: _end(JobState.COMPLETED, "completed", "the training job completed", cents=2526),
+    NoticeKind.JOB_STOPPED: _end(
+        JobState.STOPPED,
+        "stopped-by-user",
+        "stopped by arn:aws:iam::111122223333:role/vision-lead",
+    ),
+    NoticeKind.JOB_FAILED: _end(
+        JobState.FAILED, "user-code", "AlgorithmError: ExecuteUserScriptError", ended={"diagnosis": _BUG}
+    ),
+    NoticeKind.JOB_RETRIED: _end(
+        JobState.PENDING,
+        "gpu-oom",
+        "AlgorithmError: ExecuteUserScriptError",
+        ended={"diagnosis": _OOM},
+        retries=1,
+        halvings=1,
+        not_before=_HALF_PAST + minutes(1),
+        waiting=Reason(code="backoff", message="gpu-oom, retry 1 of 3"),
+    ),
+    NoticeKind.JOB_PREEMPTED: _preempted(),
+    NoticeKind.JOB_IDLE: _news(idle_since=NOON + minutes(5), stop_due=NOON + minutes(35)),
+    NoticeKind.JOB_BUSY_AGAIN: Change(before=running(idle_since=NOON + minutes(5)), after=running()),
+    NoticeKind.JOB_REQUEUED: _end(
+        JobState.PREEMPTED,
+        "idle-requeue",
+        "its GPUs did nothing since 2026-11-02 12:05 UTC",
+    ),
+    NoticeKind.JOB_UNDERUSED: _news(underused_since=NOON + minutes(5)),
+    NoticeKind.JOB_UNGUARDED: _news(
+        unguarded=Reason(code="alarm-quota", message="CloudWatch allows no more alarms in this account")
+    ),
+    NoticeKind.CHECKPOINT_OVERDUE: _news(checkpoint_overdue=True),
+    NoticeKind.MOVED_TO_ON_DEMAND: _end(
+        JobState.PREEMPTED,
+        "spot-fallback",
+        "SageMaker took its instances away 4 times, 3 are allowed",
+        on_demand=True,
+        interruptions=4,
+    ),
+    NoticeKind.STAYS_ON_SPOT: _news(
+        stays_on_spot=Reason(code="no-on-demand", message="pool p4 has no on-demand ml.p4d.24xlarge"),
+        interruptions=4,
+    ),
+}
+_RECORD = ViolationRecord(
+    at=NOON - timedelta(minutes=1),
+    training_job_name="by-hand-1",
+    team="vision",
+    role_arn="arn:aws:iam::111122223333:role/vision-training",
+    unmanaged=True,
+    outcome=Outcome.STOPPED,
+    violations=(_NO_TAG,),
+)
+_BESIDE: Mapping[NoticeKind, Errand] = {
+    NoticeKind.UNMANAGED_JOB: to_tell(
+        unmanaged_notice(_RECORD, runs=True), cause="unmanaged#by-hand-1", at=NOON
+    ),
+    NoticeKind.RULE_VIOLATED: to_tell(
+        rule_violated_notice(
+            replace(
+                _RECORD,
+                training_job_name="llama-7",
+                unmanaged=False,
+                outcome=Outcome.AUDITED,
+                violations=(_NO_VPC,),
+            )
+        ),
+        cause="audited#llama-7",
+        at=NOON,
+    ),
+    NoticeKind.BUDGET_WARNING: to_tell(
+        budget_notice("vision", month="2026-11", spent_cents=4_100_000, limit_cents=5_000_000),
+        cause="vision#2026-11",
+        at=NOON,
+    ),
+}
+
+
+def _only(change: Change) -> Errand:
+    (errand,) = [one for one in errands_of(change, at=_HALF_PAST) if one.notice is not None]
+    return errand
+
+
+EXAMPLES: Mapping[NoticeKind, Errand] = {
+    **{kind: _only(change) for kind, change in _CHANGES.items()},
+    **_BESIDE,
+}

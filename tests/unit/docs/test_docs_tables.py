@@ -1,0 +1,199 @@
+"""Tables and diagrams of the documents say what the code says."""
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from trainmaster.adapters.dynamodb import layout
+from trainmaster.core.forecast.differences import Kind
+from trainmaster.core.jobs.model import FINAL, LIVE, TRANSITIONS, JobState, Reason
+from trainmaster.core.lifecycle.ends import End, end_of
+from trainmaster.core.request.options import READERS
+from trainmaster_client.cli import why
+from trainmaster_client.cli.exit_codes import ExitCode
+
+from local.config import ReadyInfo
+from local.control import Control
+from local.up import _parser
+from tests.builders import live_job, seen
+from tests.faults.rows import ROWS
+from tests.markdown import ROOT, blocks, codes, table, text_of
+from tests.template.functions import ROUTES
+from tests.template.rights import RIGHTS
+from tests.template.stack import source
+
+ARCHITECTURE = text_of("docs/ARCHITECTURE.md")
+CLI = text_of("docs/cli.md")
+TWIN = text_of("docs/twin.md")
+README = text_of("README.md")
+
+
+def test_the_diagram_is_the_table_of_transitions() -> None:
+    (diagram,) = blocks(ARCHITECTURE, "mermaid")
+    drawn = set(re.findall(r"(\S+) --> (\S+)", diagram.text))
+    steps = {(str(state), str(after)) for state, afters in TRANSITIONS.items() for after in afters}
+    assert drawn == steps | {("[*]", "pending")} | {(str(state), "[*]") for state in FINAL}
+
+
+def test_every_state_is_explained_and_the_live_ones_hold_their_instances() -> None:
+    rows = table(ARCHITECTURE, "state", "means", "holds its instances")
+    holds = {state: row[2] == "yes" for row in rows for state in codes(row[0])}
+    assert holds == {str(state): state in LIVE for state in JobState}
+
+
+RECORDED = Reason(code="why", message="written down when it was asked to stop")
+ENDS = [
+    None,
+    *(
+        {"status": status, "secondary": secondary}
+        for status in ("Completed", "Stopped", "Failed")
+        for secondary in (status, "MaxRuntimeExceeded", "MaxWaitTimeExceeded", "MaxPendingTimeExceeded")
+    ),
+    {"status": "Failed", "secondary": "Failed", "failure_reason": "CapacityError: none left"},
+    {"status": "Failed", "secondary": "Failed", "failure_reason": "AlgorithmError: CapacityError:"},
+]
+
+
+def fits(row: list[str], state: JobState, news: dict[str, str] | None) -> bool:
+    """A row of the table of ends speaks of this end of a job in this state."""
+    if row[0] != "any live" and codes(row[0]) != [state]:
+        return False
+    if news is None or row[1].startswith("nothing"):
+        return news is None and row[1].startswith("nothing")
+    if row[1] == "any other end":
+        return True
+    named = codes(row[1])
+    if "begins" in row[1]:
+        begin = named.pop()
+        if not news.get("failure_reason", "").startswith(begin):
+            return False
+    return named == [news["status"], news["secondary"]][: len(named)]
+
+
+def end_in(row: list[str]) -> tuple[str, str]:
+    code = codes(row[3])
+    return codes(row[2])[0], code[0] if code else RECORDED.code
+
+
+@pytest.mark.parametrize("state", sorted(LIVE))
+def test_the_table_of_ends_is_that_of_the_code(state: JobState) -> None:
+    rows = table(ARCHITECTURE, "the job is", "SageMaker says", "it becomes", "with reason")
+    reason = RECORDED if state in {JobState.STOPPING, JobState.PREEMPTING} else None
+    for news in ENDS:
+        end = end_of(live_job(state=state, reason=reason), None if news is None else seen(**news))
+        assert isinstance(end, End)
+        row = next(row for row in rows if fits(row, state, news))
+        assert end_in(row) == (str(end.becomes), end.reason.code), news
+
+
+def test_no_row_of_the_table_of_ends_is_idle() -> None:
+    rows = table(ARCHITECTURE, "the job is", "SageMaker says", "it becomes", "with reason")
+    used = [
+        next(number for number, row in enumerate(rows) if fits(row, state, news))
+        for state in LIVE
+        for news in ENDS
+    ]
+    assert set(used) == set(range(len(rows)))
+
+
+def test_the_rows_of_the_table_are_those_of_the_layout() -> None:
+    described = table(f"{layout.__doc__}".replace("``", "`"), "row", "pk", "sk")
+    assert table(ARCHITECTURE, "row", "pk", "sk") == described
+
+
+def test_every_crash_that_is_tested_is_in_the_table_and_only_those() -> None:
+    tests = (ROOT / "tests/faults/test_crashes.py").read_text()
+    tested = set(re.findall(r"^def test_(A[0-9]+)_", tests, re.MULTILINE))
+    shown = [row[0] for row in table(ARCHITECTURE, "", "dies", "leaves", "made good by")]
+    assert shown == [row.id for row in ROWS if row.id in tested]
+    assert tested == {row.id for row in ROWS if row.id.startswith("A") and row.not_due is None}
+
+
+TECHNICAL = ("dynamodb:", "kms:", "logs:CreateLogStream", "logs:PutLogEvents", "sqs:SendMessage")
+
+
+def granted(function: str) -> set[str]:
+    role = f"{''.join(part.capitalize() for part in function.split('_'))}FunctionRole"
+    return {action for action, _, _ in RIGHTS[role] if not action.startswith(TECHNICAL)}
+
+
+def test_the_table_of_rights_is_that_of_the_template() -> None:
+    shown: dict[str, set[str]] = {}
+    name = ""
+    for function, may, _ in table(ARCHITECTURE, "function", "may", "on"):
+        name = codes(function)[0] if function else name
+        shown.setdefault(name, set()).update(codes(may))
+    assert shown == {function: granted(function) for function in shown}
+    assert len(shown) == len(list((ROOT / "functions").glob("*/app.py")))
+
+
+def test_every_room_of_the_layer_is_named() -> None:
+    rooms = {code for row in table(ARCHITECTURE, "room", "what lives there") for code in codes(row[0])}
+    package = ROOT / "layers/trainmaster/trainmaster"
+    parts = (*package.iterdir(), *(path for path in (package / "core").iterdir() if path.is_dir()))
+    there = {path.relative_to(package).as_posix() + "/" * path.is_dir() for path in parts}
+    assert there - rooms - {"__init__.py", "__pycache__/", "core/__pycache__/"} == set()
+
+
+def test_the_tags_in_the_readme_are_those_that_do_something() -> None:
+    shown = {codes(row[0])[0] for row in table(README, "tag", "values", "default")}
+    assert shown == set(READERS)
+
+
+def test_the_parameters_in_the_readme_are_those_of_the_template() -> None:
+    shown = {codes(row[0])[0]: row[1].strip("`") for row in table(README, "parameter", "default", "")}
+    words = {None: "none", "": "empty"}
+    declared = source()["Parameters"].items()
+    assert shown == {name: str(words.get(one.get("Default"), one.get("Default"))) for name, one in declared}
+
+
+def test_the_calls_of_the_api_are_those_of_the_template() -> None:
+    shown = [
+        tuple(codes(row[0])[0].split()) for row in table(text_of("docs/api.md"), "call", "who", "answers")
+    ]
+    assert sorted(shown) == sorted(ROUTES)
+
+
+def test_the_changes_of_a_tried_policy_are_all_explained() -> None:
+    shown = {codes(row[0])[0] for row in table(text_of("docs/api.md"), "change", "means")}
+    assert shown == {str(kind) for kind in Kind}
+
+
+def test_every_reason_to_wait_is_explained_and_has_advice() -> None:
+    rows = table(CLI, "code", "why the job waits", "what would help")
+    assert {codes(row[0])[0] for row in rows} == set(why.HELP)
+
+
+def test_the_exit_codes_are_those_of_the_command() -> None:
+    shown = {int(row[0]) for row in table(CLI, "exit code", "means")}
+    assert shown == set(map(int, ExitCode))
+
+
+def twin_options() -> Iterator[tuple[str, str]]:
+    for action in _parser()._actions:
+        if "--help" not in action.option_strings:
+            shows_default = action.default not in (None, False, []) or action.type is int
+            yield action.option_strings[0], str(action.default) if shows_default else ""
+
+
+def test_the_options_of_the_twin_are_all_there_with_their_defaults() -> None:
+    rows = table(TWIN, "option", "default", "")
+    assert [(codes(row[0])[0], row[1].strip("`")) for row in rows] == list(twin_options())
+
+
+def test_the_fields_of_the_ready_file_are_all_there() -> None:
+    shown = [code for row in table(TWIN, "field", "") for code in codes(row[0])]
+    assert shown == [field.name for field in dataclasses.fields(ReadyInfo)]
+
+
+def test_the_control_calls_are_all_there() -> None:
+    shown = {tuple(codes(row[0])[0].split()) for row in table(TWIN, "call", "fields", "")}
+    assert shown == set(Control._routes(object.__new__(Control)))
+
+
+def test_every_folder_of_tests_is_explained() -> None:
+    shown = {codes(row[0])[0] for row in table(text_of("CONTRIBUTING.md"), "folder", "proves", "touches")}
+    there = {path.parent for path in (ROOT / "tests").glob("*/**/test_*.py")}
+    assert shown == {Path(*path.relative_to(ROOT).parts[:2]).as_posix() for path in there}
