@@ -6,14 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from training import fsdp1
-from training.choices import (
-    ActivationCheckpointing,
-    Compile,
-    DebugLevel,
-    Precision,
-    ReduceDtype,
-    Strategy,
-)
+from training.choices import ActivationCheckpointing, Compile, DebugLevel, Precision, ReduceDtype, Strategy
 from training.errors import ConfigError
 from training.options import described, option, paired, read, shown
 from training.presets import PRESETS, ModelShape

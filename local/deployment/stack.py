@@ -7,15 +7,7 @@ from typing import Any
 
 from local.deployment.errors import TemplateError
 from local.deployment.intrinsics import Node, Resolver
-from local.deployment.resources import (
-    access,
-    compute,
-    messaging,
-    rest_api,
-    storage,
-    triggers,
-    watching,
-)
+from local.deployment.resources import access, compute, messaging, rest_api, storage, triggers, watching
 from local.deployment.resources.kinds import Kind, Made, Site
 from local.deployment.template import Template
 from local.deployment.wiring import Wiring

@@ -8,14 +8,7 @@ from typing import Any
 from local.sagemaker.metric_definitions import Emitted
 from local.sagemaker.s3_uri import S3Location
 from local.sagemaker.spec import InstanceGroup, TrainingSpec
-from local.sagemaker.statuses import (
-    FINAL,
-    MESSAGES,
-    TRANSITIONS,
-    Primary,
-    Secondary,
-    primary_of,
-)
+from local.sagemaker.statuses import FINAL, MESSAGES, TRANSITIONS, Primary, Secondary, primary_of
 from local.sagemaker.warm_pools import (
     IN_USE,
     TERMINATED,

@@ -6,13 +6,7 @@ from importlib.metadata import version
 import boto3
 from sagemaker.core.helper.session_helper import Session
 from sagemaker.train import ModelTrainer
-from sagemaker.train.configs import (
-    CheckpointConfig,
-    Compute,
-    OutputDataConfig,
-    SourceCode,
-    StoppingCondition,
-)
+from sagemaker.train.configs import CheckpointConfig, Compute, OutputDataConfig, SourceCode, StoppingCondition
 from trainmaster_client.hook import install
 
 from demos.client.doors import settings

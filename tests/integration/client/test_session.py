@@ -14,14 +14,7 @@ from trainmaster_client.session import QueueTrainingJobSession
 
 from tests.integration.client.fake_api import FakeApi, Scripted, history, problem, view
 from tests.integration.client.fake_aws import FakeAws
-from tests.integration.client.sdk import (
-    ROLE,
-    World,
-    estimator,
-    running_world,
-    script_job,
-    script_logs,
-)
+from tests.integration.client.sdk import ROLE, World, estimator, running_world, script_job, script_logs
 
 
 @pytest.fixture(scope="module")

@@ -11,14 +11,7 @@ from trainmaster_client.launcher import LAUNCHER
 
 import training
 from tests.integration.local.running_twin import FIXTURE, RunningTwin, eventually, running_twin
-from tests.integration.local.sagemaker_world import (
-    BUCKET,
-    World,
-    manual_clock,
-    open_world,
-    python,
-    request,
-)
+from tests.integration.local.sagemaker_world import BUCKET, World, manual_clock, open_world, python, request
 from tests.integration.local.test_sagemaker_script_mode import channel, script_job
 
 LAUNCH = (Path(training.__file__).parent / "launch.py").read_text(encoding="utf-8")

@@ -7,13 +7,7 @@ from datetime import datetime
 from trainmaster.core.errors import TrainmasterError
 from trainmaster.core.planning.snapshot import RunningJob
 from trainmaster.core.policy import STRAYS, parse_policy
-from trainmaster.ports import (
-    Clock,
-    Doorbell,
-    JobReader,
-    PolicyStore,
-    QueueReader,
-)
+from trainmaster.ports import Clock, Doorbell, JobReader, PolicyStore, QueueReader
 from trainmaster.services.alarm_sweep import AlarmSweep, Readings
 from trainmaster.services.checkpoint_looks import CheckpointLooks
 from trainmaster.services.observer import Observer

@@ -8,13 +8,7 @@ from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import encode, iso, to_attributes, value
-from trainmaster.adapters.dynamodb.counting import (
-    Update,
-    Updates,
-    bill_warm,
-    counted,
-    warm_changed,
-)
+from trainmaster.adapters.dynamodb.counting import Update, Updates, bill_warm, counted, warm_changed
 from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.core.costs.ledger import PreemptionEntry, month_of
 from trainmaster.core.jobs.model import Attempt, Job, JobState
