@@ -1,6 +1,7 @@
 # `make help` lists what there is. Everything works from a clean clone with Python 3.11 and pip alone.
 PYTHON ?= python3
 PIP_ARGS ?=
+TORCH := torch==2.13.0
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 export SAM_CLI_TELEMETRY := 0
@@ -15,8 +16,10 @@ help: ## this list
 setup: .venv/.ready ## make .venv with everything in it
 
 .venv/.ready: requirements.lock
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "You need Python 3.11: make setup PYTHON=python3.11")'
 	$(PYTHON) -m venv --clear .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements.lock torch==2.13.0 --editable .
+	$(BIN)/python local/setup/torch_build.py $(TORCH) $(PIP_ARGS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements.lock $(TORCH) --editable .
 	$(BIN)/python -m pip check
 	touch $@
 

@@ -1,0 +1,1 @@
+"""What `make setup` runs before anything is installed: the standard library alone."""
