@@ -8,7 +8,7 @@ from typing import Any, cast
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
 from trainmaster.ports import AlarmKeeper, Mailer, Notifier, TrainingApi
 from trainmaster.services.scheduler.passes import Scheduler
-from trainmaster.services.scheduler.reranking import Reranker
+from trainmaster.services.scheduler.score_updates import Reranker
 
 from benchmarks.deep_queue import RETENTION_DAYS
 

@@ -12,7 +12,7 @@ from trainmaster.core.jobs.model import JobSpec, JobState
 from trainmaster.core.jobs.run_time import END_SLACK, LEAST_RUNTIME
 from trainmaster.core.lifecycle.steps import LEASE
 from trainmaster.core.planning.actions import Charge
-from trainmaster.core.planning.ordering import score_of
+from trainmaster.core.planning.order import score_of
 from trainmaster.core.planning.snapshot import Hold, RunningJob, Snapshot, WaitingJob, WarmPool
 from trainmaster.core.policy import PoolPolicy
 

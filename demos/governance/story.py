@@ -9,7 +9,7 @@ from pathlib import Path
 
 import boto3
 from rich.console import Console
-from trainmaster.core.costs.pricing import PriceTable
+from trainmaster.core.costs.prices import PriceTable
 from trainmaster_client.report import Report
 
 from demos.evidence import Bucket, log_lines

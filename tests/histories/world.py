@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from trainmaster.api.add_job import add_job
-from trainmaster.api.jobs import cancel_job
-from trainmaster.api.patches import patch_job
+from trainmaster.api.jobs import cancel_job, patch_job
 from trainmaster.api.request_context import Answer, Call, Outside, Visit, enter
 from trainmaster.core.errors import TrainmasterError
 from trainmaster.core.jobs.model import Job
@@ -17,14 +16,12 @@ from trainmaster.core.policy import PoolPolicy, parse_policy
 from trainmaster.ports import LogReader
 from trainmaster.services.alarm_events import IdleWatch
 from trainmaster.services.alarm_sweep import AlarmSweep
-from trainmaster.services.checkpoint_looks import CheckpointLooks
 from trainmaster.services.judge import Judge
 from trainmaster.services.observer import Observer
-from trainmaster.services.reconciler import Reconciler
+from trainmaster.services.reconciler import CheckpointLooks, Reconciler
 from trainmaster.services.scheduler.passes import LONGEST, Scheduler
-from trainmaster.services.scheduler.reranking import Reranker
-from trainmaster.services.unmanaged_jobs import Strays
-from trainmaster.services.unmanaged_sweep import Sweep
+from trainmaster.services.scheduler.score_updates import Reranker
+from trainmaster.services.unmanaged_jobs import Strays, Sweep
 
 from tests.builders import NOON
 from tests.histories.stage import Stage

@@ -14,7 +14,7 @@ from trainmaster.core.costs.ledger import (
     budget_cents,
     month_of,
 )
-from trainmaster.core.costs.pricing import PriceTable
+from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.instances import Capacity

@@ -26,7 +26,7 @@ from trainmaster.core.submission.admission import Submission, new_job
 from trainmaster.services.judge import Judge
 from trainmaster.services.observer import Observer
 from trainmaster.services.scheduler.passes import Scheduler
-from trainmaster.services.scheduler.reranking import Reranker
+from trainmaster.services.scheduler.score_updates import Reranker
 
 from tests.bodies import resources, tag_list
 from tests.builders import NOON, A

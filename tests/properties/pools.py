@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from trainmaster.core.costs.ledger import MonthAccount
-from trainmaster.core.costs.pricing import PriceTable
+from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.snapshot import (

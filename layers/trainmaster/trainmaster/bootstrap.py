@@ -10,8 +10,7 @@ from botocore.config import Config
 
 from trainmaster.adapters.cloudwatch_alarms import CloudWatchAlarms
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
-from trainmaster.adapters.mail import SnsMailer
-from trainmaster.adapters.notifications import EventBridgeNotifier
+from trainmaster.adapters.notifications import EventBridgeNotifier, SnsMailer
 from trainmaster.adapters.s3_checkpoints import S3Checkpoints
 from trainmaster.adapters.sagemaker import SageMakerTraining
 from trainmaster.adapters.training_logs import CloudWatchLogs
@@ -19,14 +18,12 @@ from trainmaster.adapters.wake_ups import SqsDoorbell
 from trainmaster.ports import LogReader
 from trainmaster.services.alarm_events import IdleWatch
 from trainmaster.services.alarm_sweep import AlarmSweep
-from trainmaster.services.checkpoint_looks import CheckpointLooks
 from trainmaster.services.judge import Judge
 from trainmaster.services.observer import Observer
-from trainmaster.services.reconciler import Reconciler
+from trainmaster.services.reconciler import CheckpointLooks, Reconciler
 from trainmaster.services.scheduler.passes import Scheduler
-from trainmaster.services.scheduler.reranking import Reranker
-from trainmaster.services.unmanaged_jobs import Strays
-from trainmaster.services.unmanaged_sweep import Sweep
+from trainmaster.services.scheduler.score_updates import Reranker
+from trainmaster.services.unmanaged_jobs import Strays, Sweep
 from trainmaster.settings import Settings
 
 if TYPE_CHECKING:

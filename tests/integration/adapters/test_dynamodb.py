@@ -10,8 +10,8 @@ from unittest.mock import Mock
 import pytest
 from botocore.exceptions import ClientError
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
+from trainmaster.adapters.dynamodb.calls import Transactions
 from trainmaster.adapters.dynamodb.codec import from_attributes
-from trainmaster.adapters.dynamodb.transactions import Transactions
 from trainmaster.core.errors import LostRaceError, UnavailableError
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, lane_text
 from trainmaster.core.jobs.model import Job, JobState, Reason

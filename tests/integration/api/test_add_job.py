@@ -173,7 +173,7 @@ def test_positions_count_those_ahead_in_turn(api: Api) -> None:
 
 
 def test_the_answer_to_a_submission_does_not_read_a_long_queue(api: Api, monkeypatch: Any) -> None:
-    monkeypatch.setattr("trainmaster.api.positions.SHORT_QUEUE", 1)
+    monkeypatch.setattr("trainmaster.api.job_context.SHORT_QUEUE", 1)
     api.submit("a")
     assert api.submit("b").json["job"]["position"] is None
     assert api.get("/jobs/b").json["position"] == 2

@@ -8,7 +8,7 @@ from trainmaster.core.errors import TrainmasterError, UnavailableError
 from trainmaster.core.jobs.model import Attempt
 from trainmaster.core.jobs.observations import Newest
 from trainmaster.core.outbox.messages import NoticeKind
-from trainmaster.services.checkpoint_looks import CheckpointLooks
+from trainmaster.services.reconciler import CheckpointLooks
 
 from tests.builders import NOON, attempt, live_job, minutes
 from tests.memory.edges import MemoryCheckpoints

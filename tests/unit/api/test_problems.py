@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from trainmaster.api.problems import problem
+from trainmaster.api.router import problem
 from trainmaster.core.errors import (
     FieldError,
     NotFoundError,

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from trainmaster.services.unmanaged_sweep import MOST_LOOKS, in_turn
+from trainmaster.services.unmanaged_jobs import MOST_LOOKS, in_turn
 
 from tests.builders import NOON
 

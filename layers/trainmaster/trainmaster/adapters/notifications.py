@@ -1,4 +1,4 @@
-"""Notifier over EventBridge: the account's default bus."""
+"""Notices to the outside: events on the account's default bus, mail by SNS."""
 
 import json
 from collections.abc import Mapping
@@ -28,3 +28,29 @@ class EventBridgeNotifier:
             raise UnavailableError("EventBridge did not take the event") from error
         if answer.get("FailedEntryCount"):
             raise UnavailableError("EventBridge did not take the event")
+
+
+MAX_SUBJECT = 100
+"""Characters, printable ASCII. Source: SNS API reference, Publish."""
+
+
+class SnsMailer:
+    def __init__(self, client: Any, *, topic_arn: str) -> None:
+        self._client = client
+        self._topic_arn = topic_arn
+
+    def mail(self, subject: str, text: str, attributes: Mapping[str, str]) -> None:
+        plain = subject.encode("ascii", "replace").decode()[:MAX_SUBJECT]
+        try:
+            self._client.publish(
+                TopicArn=self._topic_arn,
+                Subject=plain,
+                Message=text,
+                MessageAttributes={
+                    name: {"DataType": "String", "StringValue": content}
+                    for name, content in attributes.items()
+                    if content
+                },
+            )
+        except (ClientError, BotoCoreError) as error:
+            raise UnavailableError("SNS did not take the message") from error

@@ -4,9 +4,8 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from trainmaster.api.dry_run import UNFORESEEN, foresee
-from trainmaster.api.positions import place_if_short
-from trainmaster.api.request_context import Answer, Visit, flag
-from trainmaster.api.ringing import ring
+from trainmaster.api.job_context import place_if_short
+from trainmaster.api.request_context import Answer, Visit, flag, ring
 from trainmaster.api.views import Surroundings, field_error_view, job_view
 from trainmaster.core.errors import FieldError, JobConflictError, LostRaceError, TeamLimitError
 from trainmaster.core.jobs.instances import lane_text

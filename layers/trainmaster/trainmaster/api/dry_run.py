@@ -2,25 +2,51 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from trainmaster.api.estimating import estimated_start
-from trainmaster.api.job_context import Standing
-from trainmaster.api.positions import jobs_ahead, place_behind
-from trainmaster.api.reasons import Look, snapshot_of
+from trainmaster.api.job_context import Look, Standing, estimated_start, jobs_ahead, place_behind, snapshot_of
 from trainmaster.api.request_context import Visit
-from trainmaster.api.spot_chances import spot_chances
 from trainmaster.api.views import NOWHERE, Place, View
 from trainmaster.core.costs.ledger import budget_cents, month_of
-from trainmaster.core.costs.pricing import PriceTable, cost_cents
-from trainmaster.core.jobs.instances import Choice, Shape
+from trainmaster.core.costs.prices import PriceTable, cost_cents
+from trainmaster.core.costs.spot_record import record_of
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.planning.actions import Plan, Preempt, Start
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import BudgetState, Snapshot
 from trainmaster.core.policy import PoolPolicy
+
+
+def spot_chances(job: Job, visit: Visit) -> tuple[View, ...]:
+    """For each spot shape how often its instances were taken away lately; none where nobody ran on them."""
+    return tuple(
+        _chances(job, capacity, count, visit)
+        for shape in job.shapes
+        if shape.capacity_type is CapacityType.SPOT
+        for capacity, count in sorted(shape.vector.items())
+    )
+
+
+def _chances(job: Job, capacity: Capacity, instances: int, visit: Visit) -> View:
+    """Rates are for as long as the job may run."""
+    days = visit.outside.reader.spot_days(capacity.instance_type)
+    record = record_of(days, today=visit.outside.clock().astimezone(UTC).date())
+    expected = record.expected(instances=instances, runtime=job.spec.max_runtime)
+    return {
+        "instance_type": capacity.instance_type,
+        "instances": instances,
+        "instance_hours": round(record.instance_hours, 2),
+        "interruptions": round(record.interruptions, 2),
+        "interruptions_per_instance_hour": _rounded(record.per_instance_hour),
+        "expected_interruptions": _rounded(expected),
+    }
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, 4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,89 @@
-"""Where a job stands and why, read and asked anew: for answers about one job."""
+"""Where a job stands and why, read and asked anew: its position, its reason, when it may start."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from trainmaster.api.positions import jobs_ahead, place_behind
-from trainmaster.api.reasons import Look, look_at, reason_now
 from trainmaster.api.request_context import Visit
-from trainmaster.api.views import Surroundings
-from trainmaster.core.jobs.model import Attempt, Job
-from trainmaster.core.planning.snapshot import WaitingJob
+from trainmaster.api.views import MAX_POSITION, NOWHERE, Place, Surroundings, View, ahead, instant_text
+from trainmaster.core.forecast.start_estimate import MOST_AHEAD, Question, estimate
+from trainmaster.core.jobs.instances import lane_text
+from trainmaster.core.jobs.model import Attempt, Job, Reason
+from trainmaster.core.planning.actions import Plan, Start
+from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.queue_entries import waiting_entry
+from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
+from trainmaster.core.planning.wait_reasons import PAUSED
+from trainmaster.core.policy import PoolPolicy
+from trainmaster.core.unmanaged.decisions import rules_for
+from trainmaster.ports import QueueReader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A pool as a pass would read it at this instant, and what it would decide."""
+
+    pool: PoolPolicy
+    snapshot: Snapshot
+    decided: Plan
+    at: datetime
+
+
+def look_at(pool: PoolPolicy | None, visit: Visit) -> Look | None:
+    """None: there is no such pool."""
+    if pool is None:
+        return None
+    now = visit.outside.clock()
+    snapshot = snapshot_of(pool, visit, now=now)
+    rules = rules_for(pool, snapshot)
+    return Look(pool=rules, snapshot=snapshot, decided=plan(snapshot, rules, now=now), at=now)
+
+
+def snapshot_of(pool: PoolPolicy, visit: Visit, *, now: datetime) -> Snapshot:
+    """The pool as a pass would read it now."""
+    reader = visit.outside.reader
+    return reader.snapshot(pool, policy=visit.policy, paused=visit.stored.paused, now=now)
+
+
+def reason_now(job: Job, place: Place, look: Look | None, *, paused: bool) -> Reason | None:
+    """Why a job waits its turn; None for one that does not, or that waits for an instant or a person."""
+    if not job.is_waiting or job.is_parked:
+        return None
+    if paused:
+        return PAUSED
+    if look is None:
+        return ahead(place)
+    if any(isinstance(action, Start) and action.job.name == job.name for action in look.decided.actions):
+        return Reason(code="ahead", message="no job of the pool is ahead; the next pass starts it")
+    return look.decided.reasons.get(job.name) or ahead(place)
+
+
+SHORT_QUEUE = 50
+"""A queue that is read for the answer to a submission; a longer one would make submitting slower."""
+
+
+def jobs_ahead(job: Job, queue: QueueReader) -> tuple[WaitingJob, ...]:
+    """As far as positions are counted, in their turn; nobody is ahead of a job that has no turn."""
+    if not _has_a_turn(job):
+        return ()
+    heads = queue.waiting(job.spec.pool, after=None, limit=MAX_POSITION)
+    return tuple(entry for entry in heads if entry.rank < (job.score, job.name))
+
+
+def place_behind(job: Job, ahead: Sequence[WaitingJob]) -> Place:
+    return Place.behind(len(ahead)) if _has_a_turn(job) else NOWHERE
+
+
+def place_if_short(job: Job, queue: QueueReader) -> Place:
+    """The same, unless the queue is long: then who wants to know asks for the job."""
+    if queue.queue_length(job.spec.pool) > SHORT_QUEUE:
+        return Place(waiting=SHORT_QUEUE)
+    return place_behind(job, jobs_ahead(job, queue))
+
+
+def _has_a_turn(job: Job) -> bool:
+    return job.is_waiting and not job.is_parked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +113,22 @@ def surroundings_of(
         why=reason_now(job, place, standing.look, paused=visit.stored.paused),
         latest=latest,
     )
+
+
+def estimated_start(job: Job, standing: Standing, visit: Visit) -> View | None:
+    """None where nothing can be said: it does not wait its turn, nothing starts, or it is far behind."""
+    look, ahead = standing.look, standing.ahead
+    if look is None or job.is_parked or visit.stored.paused or len(ahead) >= MAX_POSITION:
+        return None
+    unseen = Counter((one.team, lane_text(one.shapes, one.choice)) for one in ahead[MOST_AHEAD:])
+    question = Question(
+        snapshot=look.snapshot,
+        job=waiting_entry(job),
+        ahead=ahead[:MOST_AHEAD],
+        unseen=unseen,
+        pool=look.pool,
+        run_times=visit.outside.reader.run_times(job.spec.pool),
+        now=look.at,
+    )
+    found = estimate(question, seed=job.spec.entry_id)
+    return None if found is None else {"p50": instant_text(found.p50), "p90": instant_text(found.p90)}

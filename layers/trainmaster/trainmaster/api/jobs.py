@@ -1,17 +1,133 @@
-"""GET and DELETE /jobs/{name}: one job, by the name of any of its attempts."""
+"""GET, PATCH and DELETE /jobs/{name}: one job, by the name of any of its attempts."""
 
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
 from http import HTTPStatus
 
-from trainmaster.api.estimating import estimated_start
-from trainmaster.api.history import story_view
-from trainmaster.api.job_context import standing_of, surroundings_of
-from trainmaster.api.one_job import change_job, find_job, refuse_final
-from trainmaster.api.request_context import Answer, Visit, flags
-from trainmaster.api.ringing import ring
-from trainmaster.api.views import Surroundings, job_view
-from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.api.job_context import estimated_start, standing_of, surroundings_of
+from trainmaster.api.request_context import Answer, Visit, flags, ring
+from trainmaster.api.views import Surroundings, View, instant_text, job_view, reason_view
+from trainmaster.core.errors import (
+    FieldError,
+    JobConflictError,
+    LostRaceError,
+    NotFoundError,
+    PolicyViolationError,
+    invalid,
+)
+from trainmaster.core.jobs.failures import Diagnosis
+from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.order import score_of
+from trainmaster.core.records import HistoryLine
+from trainmaster.core.request.options import MAX_PRIORITY
+from trainmaster.core.request.strict_json import JsonObject, parse_object
+from trainmaster.core.submission.admission import over_ceiling
+
+
+def story_view(
+    attempts: tuple[Attempt, ...], history: tuple[HistoryLine, ...], estimated_start: View | None = None
+) -> View:
+    """What only the view of one job has."""
+    return {
+        "attempts": [_attempt_view(attempt) for attempt in attempts],
+        "history": [_history_view(line) for line in history],
+        "estimated_start": estimated_start,
+    }
+
+
+def _attempt_view(attempt: Attempt) -> View:
+    return {
+        "attempt": attempt.number,
+        "training_job_name": attempt.training_job_name,
+        "training_job_arn": attempt.training_job_arn,
+        "status": attempt.status,
+        "secondary_status": attempt.secondary_status,
+        "capacity_type": attempt.capacity_type.value,
+        "started_at": instant_text(attempt.claimed_at),
+        "ended_at": instant_text(attempt.ended_at),
+        "reason": reason_view(attempt.reason),
+        "diagnosis": _diagnosis_view(attempt.diagnosis),
+        "idle_since": instant_text(attempt.idle_since),
+        "stop_due": instant_text(attempt.stop_due),
+        "underused_since": instant_text(attempt.underused_since),
+        "unguarded": reason_view(attempt.unguarded),
+        "last_checkpoint": instant_text(attempt.last_checkpoint),
+        "checkpoint_overdue": attempt.checkpoint_overdue,
+    }
+
+
+def _history_view(line: HistoryLine) -> View:
+    return {
+        "at": instant_text(line.at),
+        "attempt": line.attempt,
+        "from": line.from_state.value if line.from_state else None,
+        "to": line.to_state.value,
+        "reason": reason_view(line.reason),
+    }
+
+
+def _diagnosis_view(diagnosis: Diagnosis | None) -> View | None:
+    if diagnosis is None:
+        return None
+    return {
+        "class": diagnosis.failure_class.value,
+        "advice": diagnosis.advice,
+        "evidence": diagnosis.evidence,
+        "exit_code": diagnosis.exit_code,
+    }
+
+
+# Source: SageMaker API reference, TrainingJobName.
+_NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}")
+_LOST_RACES = 5
+"""Tries of a change against events and passes that change the same job; each takes milliseconds."""
+
+
+def find_job(visit: Visit, name: str) -> Job:
+    """Raises NotFoundError, the same for jobs that do not exist and for those of other teams."""
+    reader = visit.outside.reader
+    alias = reader.alias(name) if _NAME.fullmatch(name) else None
+    job = reader.job(alias.job) if alias else None
+    if job is None or alias is None or job.spec.entry_id != alias.entry_id or not visit.sees(job.spec.team):
+        raise NotFoundError("no job of your teams has this name")
+    return job
+
+
+def change_job(visit: Visit, name: str, step: Callable[[Job], Change | None]) -> Job:
+    """Apply the step to the job as it is at the instant of the write.
+
+    Crash safety: one transaction, conditional on the version that the step has seen. Whoever was faster, a
+    pass or an event, has won, and the step sees what came of it.
+
+    Args:
+        visit: Who asks.
+        name: Of the job, or of one of its attempts.
+        step: What to do about the job; None: it is as wanted. May refuse by raising.
+    """
+    for _ in range(_LOST_RACES):
+        job = find_job(visit, name)
+        change = step(job)
+        if change is None:
+            return job
+        try:
+            (changed,) = visit.outside.store.commit([change], at=visit.outside.clock())
+        except LostRaceError:
+            continue
+        return changed
+    raise LostRaceError("the job kept changing; try again")
+
+
+def refuse_final(job: Job) -> None:
+    """Raises JobConflictError when the job has ended."""
+    if job.is_final:
+        error = FieldError(
+            field="name", message=f"the job is {job.state}", hint="a job that has ended stays so"
+        )
+        raise JobConflictError(f"the job is {job.state}", errors=[error])
 
 
 def show_job(visit: Visit, name: str) -> Answer:
@@ -46,3 +162,94 @@ def _stop(visit: Visit, job: Job) -> Change | None:
         return None
     reason = Reason(code="stopped-by-user", message=f"stopped by {visit.caller.arn}")
     return Change(before=job, after=steps.cancelled(job, reason=reason, now=visit.outside.clock()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """None: leave it as it is."""
+
+    priority: int | None
+    held: bool | None
+
+
+def patch_job(visit: Visit, name: str) -> Answer:
+    """Said twice it is the same: a job that is as wanted is not written again."""
+    visit.call.parameters()
+    call = visit.call
+    wish = _wish(parse_object(call.body, base64=call.is_base64, content_type=call.content_type))
+    job = change_job(visit, name, lambda job: _change(visit, job, wish))
+    ring(visit.outside.doorbell, [job.spec.pool])
+    return Answer(
+        status=HTTPStatus.OK, body=job_view(job, surroundings_of(job, standing_of(job, visit), visit))
+    )
+
+
+def _wish(body: JsonObject) -> Wish:
+    errors = [_unknown(key) for key in body if key not in {"priority", "held"}]
+    priority, held = body.get("priority"), body.get("held")
+    if "priority" in body and not _is_priority(priority):
+        errors.append(_wrong("priority", f"is not a whole number from 0 to {MAX_PRIORITY}", "5"))
+    if "held" in body and not isinstance(held, bool):
+        errors.append(_wrong("held", "is neither true nor false", "true"))
+    if not body:
+        errors.append(_wrong("priority", "is missing, and so is held: there is nothing to change", "5"))
+    if errors:
+        raise invalid(errors)
+    return Wish(
+        priority=priority if isinstance(priority, int) else None,
+        held=held if isinstance(held, bool) else None,
+    )
+
+
+def _is_priority(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_PRIORITY
+
+
+def _unknown(key: str) -> FieldError:
+    return FieldError(field=key, message="cannot be changed", hint='send "priority", "held" or both')
+
+
+def _wrong(field: str, message: str, example: str) -> FieldError:
+    return FieldError(field=field, message=message, hint=f'send for example {{"{field}": {example}}}')
+
+
+def _change(visit: Visit, job: Job, wish: Wish) -> Change | None:
+    """What the wish makes of the job, with a line for its history; None when it is so already."""
+    refuse_final(job)
+    after, notes = job, list[Reason]()
+    by = f"by {visit.caller.arn}"
+    if wish.held is not None and wish.held is not (job.state is JobState.HELD):
+        after = _held(job, by, now=visit.outside.clock()) if wish.held else steps.released(job)
+        code = "held" if wish.held else "released"
+        notes.append(Reason(code=code, message=f"{code} {by}"))
+    if wish.priority is not None and wish.priority != job.priority:
+        after = _reranked(after, wish.priority, visit)
+        notes.append(Reason(code="priority", message=f"priority {job.priority} became {wish.priority} {by}"))
+    if not notes:
+        return None
+    note = Reason(code=notes[0].code, message="; ".join(one.message for one in notes))
+    return Change(before=job, after=after, note=note)
+
+
+def _held(job: Job, by: str, *, now: datetime) -> Job:
+    """Raises JobConflictError: what runs cannot be held, only stopped."""
+    if job.is_live:
+        error = FieldError(
+            field="held",
+            message=f"the job is {job.state}: only a waiting job can be held",
+            hint="cancel it, or hold it once it waits again",
+        )
+        raise JobConflictError(error.message, errors=[error])
+    return steps.held(job, Reason(code="held", message=f"held {by} since {instant_text(now)}"))
+
+
+def _reranked(job: Job, priority: int, visit: Visit) -> Job:
+    """Raises PolicyViolationError above the ceiling of the job's team."""
+    refusal = over_ceiling(priority, job.spec.team, visit.policy, field="priority")
+    if refusal is not None:
+        raise PolicyViolationError(f"{refusal.field}: {refusal.message}", errors=[refusal])
+    pool = visit.policy.pool(job.spec.pool)
+    assert pool is not None, f"pool {job.spec.pool} is gone while {job.name} needs it"
+    return steps.reranked(
+        job, priority=priority, score=score_of(job.spec, priority, pool), ranked_by=pool.order_key
+    )

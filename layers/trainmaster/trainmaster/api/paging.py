@@ -7,8 +7,7 @@ import hmac
 import json
 from dataclasses import asdict, dataclass
 
-from trainmaster.core.errors import FieldError, InvalidRequestError
-from trainmaster.core.request_errors import invalid
+from trainmaster.core.errors import FieldError, InvalidRequestError, invalid
 
 _TAG_BYTES = 16
 _MAX_TOKEN_CHARACTERS = 1024  # ours are a third of it

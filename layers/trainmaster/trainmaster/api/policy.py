@@ -1,19 +1,187 @@
-"""GET and PUT /policy, PUT /policy/paused: for admins."""
+"""GET and PUT /policy, its dry run, PUT /policy/paused: for admins. No job is stranded by a change."""
 
 import re
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from http import HTTPStatus
+from itertools import chain
+from typing import Any
 
-from trainmaster.api.policy_dry_run import try_policy
-from trainmaster.api.request_context import Answer, Visit, flag
-from trainmaster.api.ringing import ring
-from trainmaster.api.stranding import closed_where_less, refuse_strandings
-from trainmaster.api.views import policy_view
-from trainmaster.core.errors import FieldError, NotFoundError, PolicyViolationError
-from trainmaster.core.policy import Policy, parse_policy
-from trainmaster.core.records import StoredPolicy
+from trainmaster.api.request_context import Answer, ApiReader, Visit, flag, ring
+from trainmaster.api.views import View, policy_view
+from trainmaster.core.errors import (
+    FieldError,
+    NotFoundError,
+    PolicyInUseError,
+    PolicyViolationError,
+    TrainmasterError,
+    invalid,
+    quoted,
+)
+from trainmaster.core.forecast.differences import Difference, Kind, Outlook, differences
+from trainmaster.core.planning.order import score_of
+from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.snapshot import Snapshot
+from trainmaster.core.policy import DEFAULT_TEAM, Policy, PoolPolicy, parse_policy
+from trainmaster.core.policy.governing import Mode
+from trainmaster.core.records import Closing, StoredPolicy
 from trainmaster.core.request.strict_json import JsonObject, parse_object
-from trainmaster.core.request_errors import invalid, quoted
+from trainmaster.core.rules import Violation, check
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    changes: tuple[View, ...]
+    is_truncated: bool
+    """More jobs wait than were looked at: the first of each kind speak for those behind them."""
+
+
+def try_policy(visit: Visit, new: Policy) -> Trial:
+    """Ask the planner twice about each pool that stays: under the policy in force, and under the new one."""
+    now = visit.outside.clock()
+    changes: list[View] = []
+    is_truncated = False
+    for pool in visit.policy.pools:
+        after = new.pool(pool.name)
+        if after is None:
+            continue  # nobody is in it: else the policy would have been refused
+        looked_at, found = _try_pool(visit, pool, after, new, now=now)
+        is_truncated = is_truncated or visit.outside.reader.queue_length(pool.name) > looked_at
+        changes += (_view(one, pool) for one in found)
+    return Trial(changes=tuple(changes), is_truncated=is_truncated)
+
+
+def _try_pool(
+    visit: Visit, old: PoolPolicy, new: PoolPolicy, policy: Policy, *, now: datetime
+) -> tuple[int, Iterator[Difference]]:
+    reader, paused = visit.outside.reader, visit.stored.paused
+    snapshot = reader.snapshot(old, policy=visit.policy, paused=paused, now=now)
+    other = reader.snapshot(new, policy=policy, paused=paused, now=now)
+    # Read at two instants; only what the policy decides may differ between the plans.
+    tried = replace(snapshot, budgets=other.budgets, prices=other.prices, spot_max_wait=other.spot_max_wait)
+    if new.order_key != old.order_key:
+        tried = _in_order_of(new, tried, visit)
+    before = Outlook(snapshot=snapshot, pool=old, plan=plan(snapshot, old, now=now))
+    after = Outlook(snapshot=tried, pool=new, plan=plan(tried, new, now=now))
+    forbidden = {one.job.name: one for one in _forbidden(snapshot, policy, visit)}
+    others = (one for one in differences(before, after) if one.job.name not in forbidden)
+    return len(snapshot.waiting), chain(forbidden.values(), others)
+
+
+def _forbidden(snapshot: Snapshot, policy: Policy, visit: Visit) -> Iterator[Difference]:
+    """Whom rules that change would refuse at the start: each such job has its request read."""
+    if _rules_of(policy) == _rules_of(visit.policy):
+        return
+    for job in snapshot.waiting:
+        body = visit.outside.reader.request(job.name)
+        before, after = (_enforced(body, job.team, one) for one in (visit.policy, policy))
+        new = [f"{one.rule}: {one.field} {one.message}" for one in after if one not in before]
+        if new:
+            yield Difference(job=job, kind=Kind.FORBIDDEN, message="; ".join(new))
+
+
+def _rules_of(policy: Policy) -> tuple[object, ...]:
+    """What rules, and the prices that they reckon with, are made of."""
+    return (
+        policy.rules,
+        policy.prices,
+        [(one.name, one.rules, one.roles, one.images, one.s3_prefixes) for one in policy.teams],
+    )
+
+
+def _enforced(body: Mapping[str, Any], team: str, policy: Policy) -> list[Violation]:
+    return [one for one in check(body, team=team, policy=policy) if one.mode is Mode.ENFORCE]
+
+
+def _in_order_of(pool: PoolPolicy, snapshot: Snapshot, visit: Visit) -> Snapshot:
+    """With the scores that the jobs would get."""
+    names = [*(one.name for one in snapshot.waiting), *(one.name for one in snapshot.running)]
+    jobs = visit.outside.reader.jobs(names)
+    scores = {name: score_of(job.spec, job.priority, pool) for name, job in jobs.items()}
+    return replace(
+        snapshot,
+        waiting=tuple(replace(one, score=scores.get(one.name, one.score)) for one in snapshot.waiting),
+        running=tuple(replace(one, score=scores.get(one.name, one.score)) for one in snapshot.running),
+    )
+
+
+def _view(one: Difference, pool: PoolPolicy) -> View:
+    return {
+        "job": one.job.name,
+        "team": one.job.team,
+        "pool": pool.name,
+        "change": one.kind.value,
+        "message": one.message,
+    }
+
+
+CLOSED_FOR = timedelta(minutes=1)
+"""More than the API function may take (15 s), and than two clocks may differ."""
+_EVERY = 1_000_000
+"""More than a pool ever holds."""
+
+
+@contextmanager
+def closed_where_less(visit: Visit, new: Policy) -> Iterator[None]:
+    """Pools that lose a type, or go, take no submissions that were judged by the policy before ``new``."""
+    pools = tuple(pool.name for pool in visit.policy.pools if _removed(pool, new))
+    if not pools:
+        yield
+        return
+    now = visit.outside.clock()
+    closing = Closing(
+        pools=pools,
+        teams=tuple(team.name for team in visit.policy.teams) or (DEFAULT_TEAM,),
+        version=visit.stored.version,
+        at=now,
+        until=now + CLOSED_FOR,
+    )
+    visit.outside.policies.close(closing)
+    try:
+        yield
+    except TrainmasterError:
+        visit.outside.policies.reopen(closing)
+        raise
+
+
+def _removed(pool: PoolPolicy, new: Policy) -> frozenset[str]:
+    after = new.pool(pool.name)
+    return pool.instance_types - (after.instance_types if after else frozenset())
+
+
+def refuse_strandings(old: Policy, new: Policy, reader: ApiReader) -> None:
+    """Raises PolicyInUseError when a live or waiting job needs what the new policy does not have."""
+    errors = [error for pool in old.pools for error in _strandings(pool, new, reader)]
+    if errors:
+        raise PolicyInUseError("live or waiting jobs need what the new policy removes", errors=errors)
+
+
+def _strandings(pool: PoolPolicy, new: Policy, reader: ApiReader) -> Iterator[FieldError]:
+    after = new.pool(pool.name)
+    removed = _removed(pool, new)
+    in_use = removed & _types_in_use(pool.name, reader) if removed else frozenset()
+    if after is None and in_use:
+        yield _stranding("pools", f"pool {pool.name} has live or waiting jobs")
+    elif after is not None:
+        for instance_type in sorted(in_use):
+            field = f"pools[{new.pools.index(after)}].capacity"
+            yield _stranding(field, f"pool {pool.name} has live or waiting jobs on {instance_type}")
+
+
+def _stranding(field: str, message: str) -> FieldError:
+    return FieldError(field=field, message=message, hint="set its capacity to 0 and drain")
+
+
+def _types_in_use(pool: str, reader: ApiReader) -> frozenset[str]:
+    """Of every job that is not final, alternatives too: a whole queue is read, as rarely as pools go."""
+    waiting = reader.waiting(pool, after=None, limit=_EVERY)
+    parked = reader.parked(pool, after=None, limit=_EVERY)
+    asked = [shape.vector for job in (*waiting, *parked) for shape in job.shapes]
+    held = [job.vector for job in reader.running(pool)]
+    return frozenset(capacity.instance_type for vector in (*asked, *held) for capacity in vector)
+
 
 _REVISION = re.compile(r"[1-9][0-9]{0,8}")
 

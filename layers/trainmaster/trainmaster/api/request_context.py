@@ -1,14 +1,14 @@
-"""One call: what came in, who calls, and what the routes may reach."""
+"""One request: what came in, who calls, what the routes may reach; and the wake-up it leaves."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Protocol
 
-from trainmaster.core.errors import FieldError, ForbiddenError
+from trainmaster.core.errors import FieldError, ForbiddenError, UnavailableError, invalid, path_text
 from trainmaster.core.policy import Policy, parse_policy
 from trainmaster.core.records import StoredPolicy
-from trainmaster.core.request_errors import invalid, path_text
 from trainmaster.core.submission.identity import Caller, caller_of, is_admin, stranger, teams_of
 from trainmaster.ports import (
     Clock,
@@ -159,3 +159,9 @@ def _no_flag(name: str) -> FieldError:
 
 def _repeated(name: str) -> FieldError:
     return FieldError(field=path_text(("query", name)), message="is given twice", hint="give it once")
+
+
+def ring(doorbell: Doorbell, pools: Iterable[str]) -> None:
+    """Ring if it can be done: what was written stands, and the reconciler rings within a minute anyway."""
+    with suppress(UnavailableError):
+        doorbell.ring(pools)

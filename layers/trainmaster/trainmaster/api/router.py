@@ -1,7 +1,9 @@
-"""Routes to functions, answers to HTTP."""
+"""Routes to functions, answers and problems to HTTP."""
 
 import json
 from collections.abc import Callable
+from datetime import datetime
+from http import HTTPStatus
 from typing import Any, TypeAlias
 
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
@@ -9,15 +11,66 @@ from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 from trainmaster import __version__
 from trainmaster.api.add_job import add_job
 from trainmaster.api.job_list import list_jobs
-from trainmaster.api.jobs import cancel_job, show_job
-from trainmaster.api.patches import patch_job
+from trainmaster.api.jobs import cancel_job, patch_job, show_job
 from trainmaster.api.policy import put_paused, put_policy, show_policy
-from trainmaster.api.pools import list_pools
-from trainmaster.api.problems import no_such_route, problem
-from trainmaster.api.request_context import Answer, Call, Outside, Visit, enter, enter_as_admin
+from trainmaster.api.request_context import Answer, ApiReader, Call, Outside, Visit, enter, enter_as_admin
 from trainmaster.api.usage import show_usage
+from trainmaster.api.views import MAX_POSITION, field_error_view, pool_view
 from trainmaster.api.violations import show_violations
-from trainmaster.core.errors import TrainmasterError
+from trainmaster.core.errors import TooManyRequestsError, TrainmasterError, UnavailableError
+
+
+def list_pools(visit: Visit) -> Answer:
+    visit.call.parameters()
+    reader = visit.outside.reader
+    pools = [
+        pool_view(pool, reader.pool_state(pool.name), _oldest(pool.name, reader))
+        for pool in visit.policy.pools
+    ]
+    return Answer(status=HTTPStatus.OK, body={"pools": pools})
+
+
+def _oldest(pool: str, reader: ApiReader) -> datetime | None:
+    """When the longest wait began; looks at as many jobs as have an exact position."""
+    waiting = reader.waiting(pool, after=None, limit=MAX_POSITION)
+    parked = reader.parked(pool, after=None, limit=MAX_POSITION)
+    return min((entry.submitted_at for entry in (*waiting, *parked)), default=None)
+
+
+PROBLEM_JSON = "application/problem+json"
+"""RFC 9457."""
+RETRY_AFTER_UNAVAILABLE_SECONDS = 1
+
+
+def problem(error: TrainmasterError) -> Response[str]:
+    body = {
+        "type": f"urn:trainmaster:problem:{error.title.lower().replace(' ', '-')}",
+        "title": error.title,
+        "status": error.status.value,
+        "detail": error.detail,
+        "errors": [field_error_view(one) for one in error.errors],
+    }
+    return Response(error.status.value, PROBLEM_JSON, json.dumps(body), headers=_headers(error))
+
+
+def no_such_route() -> Response[str]:
+    body = {
+        "type": "urn:trainmaster:problem:not-found",
+        "title": "Not found",
+        "status": HTTPStatus.NOT_FOUND.value,
+        "detail": "there is nothing under this path and method",
+        "errors": [],
+    }
+    return Response(HTTPStatus.NOT_FOUND.value, PROBLEM_JSON, json.dumps(body))
+
+
+def _headers(error: TrainmasterError) -> dict[str, str | list[str]]:
+    if isinstance(error, TooManyRequestsError):
+        return {"Retry-After": str(error.retry_after)}
+    if isinstance(error, UnavailableError):
+        return {"Retry-After": str(RETRY_AFTER_UNAVAILABLE_SECONDS)}
+    return {}
+
 
 Handler: TypeAlias = Callable[[dict[str, Any], Any], dict[str, Any]]
 """Proxy event and Lambda context in, proxy answer out."""

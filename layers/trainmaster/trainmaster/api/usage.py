@@ -1,14 +1,31 @@
 """GET /usage: what a team's month was spent on, and what of its budget is left."""
 
+import re
 from http import HTTPStatus
 
-from trainmaster.api.months import month_asked
 from trainmaster.api.request_context import Answer, Visit
 from trainmaster.api.views import View
-from trainmaster.core.costs.ledger import MonthAccount, budget_cents, usage_view, warns
-from trainmaster.core.errors import FieldError, ForbiddenError, InvalidRequestError, NotFoundError
+from trainmaster.core.costs.ledger import MonthAccount, budget_cents, month_of, usage_view, warns
+from trainmaster.core.errors import (
+    FieldError,
+    ForbiddenError,
+    InvalidRequestError,
+    NotFoundError,
+    invalid,
+    quoted,
+)
 from trainmaster.core.policy import DEFAULT_TEAM
-from trainmaster.core.request_errors import invalid, quoted
+
+_MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
+
+
+def month_asked(visit: Visit, given: str | None) -> str:
+    """``YYYY-MM``, UTC; without one this month. Raises InvalidRequestError."""
+    month = given or month_of(visit.outside.clock())
+    if _MONTH.fullmatch(month):
+        return month
+    message = f"{quoted(month)} is no month"
+    raise invalid([FieldError(field="query.month", message=message, hint="write it like 2026-11")])
 
 
 def show_usage(visit: Visit) -> Answer:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
-from trainmaster.core.costs.pricing import cost_cents
+from trainmaster.core.costs.prices import cost_cents
 from trainmaster.core.errors import FieldError
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
 from trainmaster.core.jobs.model import Attempt, Job, Reason

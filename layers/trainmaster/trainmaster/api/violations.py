@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator
 from http import HTTPStatus
 
-from trainmaster.api.months import month_asked
 from trainmaster.api.paging import Mark, Seal
 from trainmaster.api.request_context import Answer, Visit
+from trainmaster.api.usage import month_asked
 from trainmaster.api.views import View, instant_text
 from trainmaster.core.rules.violation import Violation, ViolationRecord, causes, enforced_first
 

@@ -20,7 +20,7 @@ from trainmaster.core.monitoring.alarms import (
     wanted_of,
     watched_by,
 )
-from trainmaster.core.outbox.alarm_errands import deletion
+from trainmaster.core.outbox.derive import deletion
 from trainmaster.core.planning.snapshot import RunningJob
 from trainmaster.core.policy import STRAYS
 from trainmaster.core.policy.governing import Governing, IdleThen, Watch

@@ -12,7 +12,7 @@ from trainmaster.core.lifecycle.ends import TERMINAL_STATUSES, End, end_of
 from trainmaster.core.request.request import attempt_name
 from trainmaster.ports import Clock, JobReader, JobStore, TrainingApi
 from trainmaster.services.judge import Judge
-from trainmaster.services.scheduler.starting import adoptable, pool_left
+from trainmaster.services.scheduler.start_protocol import adoptable, pool_left
 
 TRIES = 5
 """Reads anew after each lost race; an attempt has few writers."""

@@ -2,17 +2,51 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import assert_never
 
-from trainmaster.core.errors import TrainmasterError
+from trainmaster.core.errors import StopDeniedError, TrainmasterError
+from trainmaster.core.jobs.model import epoch_ms
 from trainmaster.core.monitoring.alarms import full_name
+from trainmaster.core.outbox import not_stopped_notice, to_tell
 from trainmaster.core.outbox.messages import Errand, ErrandKind, NoticeKind
-from trainmaster.core.outbox.render import is_mailed, notice_of
-from trainmaster.services.scheduler import stopping_strays, telling
+from trainmaster.core.outbox.render import event_detail, is_mailed, mail_of, notice_of
+from trainmaster.core.rules.violation import Outcome
 from trainmaster.services.scheduler.context import Pass
+
+
+def stop(errand: Errand, now: Pass) -> None:
+    """One that has ended is fine. Without the right: written down, told, and not tried again."""
+    assert errand.training_job_name is not None, errand
+    try:
+        now.training.stop(errand.training_job_name)
+    except StopDeniedError as error:
+        _give_up(errand, str(error), now)
+
+
+def _give_up(errand: Errand, why: str, now: Pass) -> None:
+    found = errand.found
+    assert found is not None, errand
+    notice = not_stopped_notice(found.training_job_name, team=found.team, why=why)
+    cause = f"not-stopped#{found.training_job_name}#{epoch_ms(found.at)}#{found.revision}"
+    tell = to_tell(notice, cause=cause, at=now.clock())
+    given_up = replace(found, outcome=Outcome.NOT_STOPPED)
+    now.store.record_violation(given_up, replaces=found, errands=[tell])
+
+
+def announce(errand: Errand, now: Pass) -> None:
+    """The event; the policy can do without. At least once: it carries the errand's id."""
+    if now.policy.governing.notifications.events:
+        now.notifier.tell(notice_of(errand).kind, event_detail(errand))
+
+
+def mail(errands: Sequence[Errand], now: Pass) -> None:
+    """One mail, of one notice or of several of one kind to one team."""
+    one = mail_of(errands, stack=now.stack)
+    now.mailer.mail(one.subject, one.text, one.attributes)
+
 
 AT_ONCE = 25
 """Errands that one look at a pool tries: about two seconds of calls."""
@@ -109,14 +143,14 @@ class _Look:
             case ErrandKind.DELETE_ALARMS:
                 self.now.alarms.delete([full_name(self.now.stack, one) for one in errand.alarms])
             case ErrandKind.STOP_STRAY:
-                stopping_strays.stop(errand, self.now)
+                stop(errand, self.now)
             case _:
                 assert_never(errand.kind)
         return True
 
     def _tell(self, errand: Errand) -> bool:
         notice = notice_of(errand)
-        telling.announce(errand, self.now)
+        announce(errand, self.now)
         if is_mailed(notice):
             self.mails[notice.team, notice.kind].append(errand)
             return False
@@ -128,5 +162,5 @@ def _mails(errands: list[Errand]) -> list[list[Errand]]:
 
 
 def _mail(errands: Sequence[Errand], now: Pass) -> bool:
-    telling.mail(errands, now)
+    mail(errands, now)
     return True

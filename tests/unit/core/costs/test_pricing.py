@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.core.costs.ledger import Cause
-from trainmaster.core.costs.prices import FAMILIES, USD_PER_HOUR
-from trainmaster.core.costs.pricing import PriceTable, cost_cents, usd_text
+from trainmaster.core.costs.prices import FAMILIES, USD_PER_HOUR, PriceTable, cost_cents, usd_text
 from trainmaster.core.jobs.instances import Capacity, CapacityType
 
 from tests.markdown import table, text_of

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.core.diagnosis import Traces, diagnose
-from trainmaster.core.diagnosis.advice import ADVICE
+from trainmaster.core.diagnosis.diagnosis import ADVICE, SIGNATURES
 from trainmaster.core.diagnosis.evidence import readable
-from trainmaster.core.diagnosis.signatures import SIGNATURES
 from trainmaster.core.jobs.failures import FailureClass
 from trainmaster.core.policy.governing import Recovery
 

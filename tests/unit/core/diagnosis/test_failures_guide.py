@@ -2,7 +2,7 @@
 
 import pytest
 from trainmaster.core.diagnosis import Traces, diagnose
-from trainmaster.core.diagnosis.advice import ADVICE
+from trainmaster.core.diagnosis.diagnosis import ADVICE
 from trainmaster.core.jobs.failures import FailureClass
 from trainmaster.core.policy.governing import Recovery
 

@@ -1,7 +1,7 @@
 """How a line gives itself out: chatter, well, a warning, or louder."""
 
 import pytest
-from trainmaster.core.diagnosis.loudness import is_noise, is_told, is_warning
+from trainmaster.core.diagnosis.diagnosis import is_noise, is_told, is_warning
 
 
 @pytest.mark.parametrize(

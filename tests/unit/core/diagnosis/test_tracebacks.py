@@ -1,7 +1,7 @@
 """Which line of a log is the exception that a Python traceback ends with."""
 
 import pytest
-from trainmaster.core.diagnosis.tracebacks import raised
+from trainmaster.core.diagnosis.diagnosis import raised
 
 
 def ends(*lines: str) -> list[str]:

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from trainmaster.core.forecast.lengths import Lengths, shares
+from trainmaster.core.forecast.durations import Lengths, shares
 from trainmaster.core.forecast.run_times import bucket
 
 from tests.builders import minutes

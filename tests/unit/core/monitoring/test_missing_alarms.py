@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 from trainmaster.core.jobs.model import JobState
-from trainmaster.core.monitoring.alarms import wanted_of
-from trainmaster.core.monitoring.missing_alarms import AT_ONCE, missing_alarms
+from trainmaster.core.monitoring.alarms import AT_ONCE, missing_alarms, wanted_of
 from trainmaster.core.planning.snapshot import RunningJob
 from trainmaster.core.policy.governing import Idle, Watch
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from trainmaster.core.costs.ledger import MonthAccount
-from trainmaster.core.costs.pricing import PriceTable
+from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.jobs.instances import Choice, Vector
 from trainmaster.core.planning.actions import Charge, WarnOfBudget
 from trainmaster.core.planning.budgets import warnings

@@ -3,7 +3,7 @@
 from trainmaster.core.planning.actions import Start
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.policy import STRAY_POOL
-from trainmaster.core.unmanaged.stray_pool import AMPLE, rules_for
+from trainmaster.core.unmanaged.decisions import AMPLE, rules_for
 
 from tests.builders import NOON, A, B, of, pool, running, snapshot, waiting
 

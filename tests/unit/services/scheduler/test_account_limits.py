@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.core.planning.snapshot import AccountLimit
-from trainmaster.services.scheduler.account_limits import after_refusal
+from trainmaster.services.scheduler.start_protocol import after_refusal
 
 from tests.builders import NOON, minutes
 

@@ -13,8 +13,8 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster.adapters.dynamodb import layout, submissions
+from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, Transactions, unavailable
 from trainmaster.adapters.dynamodb.codec import from_attributes, to_attributes, value
-from trainmaster.adapters.dynamodb.transactions import MAX_ITEMS, Transactions, unavailable
 from trainmaster.adapters.dynamodb.writes import Retention, Writes
 from trainmaster.core.errors import LostRaceError, UnavailableError
 from trainmaster.core.policy import STRAYS

@@ -10,20 +10,22 @@ from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.calls import PAGE, Rows
-from trainmaster.adapters.dynamodb.codec import decode, iso, to_attributes
-from trainmaster.adapters.dynamodb.rows import (
+from trainmaster.adapters.dynamodb.codec import (
     account_of,
     counts,
+    decode,
     is_behind,
+    iso,
     last_ends,
     limits,
     run_times_of,
     spot_day,
     ties_by_name,
+    to_attributes,
     usage_line,
 )
 from trainmaster.core.costs.ledger import MonthAccount, PreemptionEntry, UsageLine, budget_cents, month_of
-from trainmaster.core.costs.pricing import PriceTable
+from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.model import Attempt, Job, JobState, epoch_ms

@@ -8,9 +8,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from trainmaster.adapters.dynamodb import adoptions, layout, submissions
+from trainmaster.adapters.dynamodb import layout, submissions
+from trainmaster.adapters.dynamodb.calls import ConditionsFailedError, Transactions, unavailable
 from trainmaster.adapters.dynamodb.codec import decode, encode, from_attributes, iso, value
-from trainmaster.adapters.dynamodb.transactions import ConditionsFailedError, Transactions, unavailable
 from trainmaster.adapters.dynamodb.writes import Operation, Retention, Writes, with_new_versions
 from trainmaster.core.errors import TeamLimit, TeamLimitError
 from trainmaster.core.jobs.instances import Capacity
@@ -42,7 +42,7 @@ class DynamoJobStore:
 
     def adopt(self, adoption: Adoption, *, at: datetime) -> None:
         packed = gzip.compress(adoption.body, mtime=0)
-        self._transactions.write(adoptions.of_adoption(adoption, packed, self._writes, at=at))
+        self._transactions.write(submissions.of_adoption(adoption, packed, self._writes, at=at))
 
     def record_violation(
         self,
@@ -51,7 +51,7 @@ class DynamoJobStore:
         replaces: ViolationRecord | None = None,
         errands: Sequence[Errand] = (),
     ) -> bool:
-        operations = adoptions.of_record(record, replaces, errands, self._writes)
+        operations = submissions.of_record(record, replaces, errands, self._writes)
         try:
             self._transactions.write(operations)
         except ConditionsFailedError:

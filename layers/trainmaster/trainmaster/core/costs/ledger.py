@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import Any
 
-from trainmaster.core.costs.pricing import cost_cents, usd_text
+from trainmaster.core.costs.prices import cost_cents, usd_text
 from trainmaster.core.jobs.model import Reason
 from trainmaster.core.jobs.reason_codes import IDLE, IDLE_REQUEUE, PREEMPTION
 

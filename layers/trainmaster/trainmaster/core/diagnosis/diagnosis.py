@@ -1,17 +1,138 @@
-"""From traces to a class: the most certain line decides; among equally certain ones the first."""
+"""From evidence to a class with advice: the most certain line decides; among equally certain the first."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from trainmaster.core.diagnosis.advice import ADVICE
+from trainmaster.core.diagnosis import signatures_environment as surroundings
+from trainmaster.core.diagnosis import signatures_platform as platform
+from trainmaster.core.diagnosis import signatures_program as program
+from trainmaster.core.diagnosis import signatures_resources as resources
 from trainmaster.core.diagnosis.evidence import evidence_of, readable
 from trainmaster.core.diagnosis.exit_codes import exit_code_in, exit_of
-from trainmaster.core.diagnosis.loudness import is_noise, is_told, is_warning
 from trainmaster.core.diagnosis.signature import Certainty, Signature
-from trainmaster.core.diagnosis.signatures import SIGNATURES
-from trainmaster.core.diagnosis.tracebacks import raised
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
+
+SIGNATURES = (
+    *platform.SERVICE,
+    *platform.CAPACITY,
+    *platform.HARDWARE,
+    *resources.FILES,
+    *resources.GPU_OOM,
+    *resources.HOST_OOM,
+    *resources.DISK_FULL,
+    *surroundings.IMAGE,
+    *platform.OTHER_HOSTS,
+    *surroundings.DATA_ACCESS,
+    *program.PARTICULAR,
+    *platform.NETWORK,
+    *platform.UNHANDLED_CUDA,
+    *program.GENERAL,
+)
+
+
+# A launcher may put the rank or host before each line.
+_FRAME = re.compile(r'^(?P<before>.{0,80}?) {2}File ".{1,500}", line \d{1,7}\b')
+_EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w{0,80}\.){0,12}[A-Za-z_]\w{1,80}(?:: |:?\s{0,9}$)")
+# Those who only pass on that another process failed.
+_MESSENGERS = re.compile(
+    r"(?:ChildFailed|CalledProcess|ExecuteUserScript)Error|Process(?:Raised|Exited)Exception|SignalException"
+    r"|^(?:subprocess|torch\.distributed\.elastic|torch\.multiprocessing)\.|^(?:INFO|WARNING|ERROR)\b"
+)
+_REACH = 2000
+"""Characters of a line that are looked at."""
+
+
+def raised(lines: Iterable[str]) -> Iterator[str | None]:
+    """For each line the exception that it ends a traceback with, if it does."""
+    before: str | None = None
+    for line in lines:
+        text = line[:_REACH]
+        if frame := _FRAME.match(text):
+            before = frame["before"]
+        elif before is not None and text.startswith(before) and _is_outside(text[len(before) :]):
+            exception = text[len(before) :].strip()
+            before = None
+            yield exception if _EXCEPTION.match(exception) and not _MESSENGERS.search(exception) else None
+            continue
+        yield None
+
+
+def _is_outside(text: str) -> bool:
+    """Not the source line of a frame, nor the marks below it."""
+    return bool(text.strip()) and not text.startswith(" ")
+
+
+# A program without a GPU is told so by TensorFlow at level E, in the words of a broken image or GPU.
+_NOISE = re.compile(
+    r"NCCL INFO|caller indicates that this is not a failure|could not load dynamic library|\bdlerror\b"
+    r"|failed call to cuInit|cannot dlopen some GPU libraries|kernel driver does not appear to be running"
+    r"|could not find cuda drivers|unable to register cu\w{2,10} factory|TF-TRT Warning"
+    r"|\(normal if no \w{1,20} installed\)|loss scale|job control in this shell|set terminal process group"
+    r"|closing signal SIGTERM|PMIX_MCA",
+    re.IGNORECASE,
+)
+_HEAD = 160
+# NCCL says WARN of what it dies of.
+_LAST_WORDS = re.compile(r"(?:NCCL|CCOM) WARN|\bNET/(?:OFI|IB)\b")
+# Levels as logging, glog, c10 and TensorFlow write them.
+_TOLD = re.compile(
+    r"(?<![=\w])(?:INFO|DEBUG)\b|(?:^|[\[\s:])I(?:\d{3,4})? (?=[\d:. ]{0,30}[\w/]{1,80}[.\]\s/])"
+)
+_LEVEL = re.compile(
+    r"(?<![=\w])WARN(?:ING)?\b|^warning: "
+    r"|(?:^|[\[\s:])W(?:\d{3,4})? (?=[\d:. ]{0,30}[\w/]{1,80}[.\]\s/])"
+)
+_PYTHON_WARNING = re.compile(r"(?:^|[\s.:])[A-Z]?[a-z]{0,20}[A-Z]?[a-z]{0,20}Warning: ")
+
+
+def is_noise(text: str) -> bool:
+    return bool(_NOISE.search(text))
+
+
+def is_told(text: str) -> bool:
+    """Logged as something that is well."""
+    head = text[:_HEAD]
+    return not _LAST_WORDS.search(head) and bool(_TOLD.search(head))
+
+
+def is_warning(text: str) -> bool:
+    """Logged below the level of an error: often of something that was tried again, and then went well."""
+    head = text[:_HEAD]
+    return not _LAST_WORDS.search(head) and bool(_LEVEL.search(head) or _PYTHON_WARNING.search(text))
+
+
+ADVICE: Mapping[FailureClass, str] = {
+    FailureClass.SERVICE: "SageMaker failed, not the job: run it again; if it repeats, ask AWS Support.",
+    FailureClass.CAPACITY: "AWS had no such instances: wait, or name shapes in trainmaster:alternatives.",
+    FailureClass.HARDWARE: "A GPU or host is broken: run it again, it will get other instances.",
+    FailureClass.NETWORK: (
+        "The hosts lost each other: run it again; if it repeats, look for a rank that is late or has died,"
+        " and check that the security group allows all traffic within itself."
+    ),
+    FailureClass.GPU_OOM: (
+        "The GPU ran out of memory: use a smaller batch with more gradient accumulation, activation"
+        " checkpointing or sharding, or a GPU with more memory."
+    ),
+    FailureClass.HOST_OOM: (
+        "The host ran out of memory: use fewer or leaner data loader workers, load data in parts, or take an"
+        " instance type with more memory."
+    ),
+    FailureClass.DISK_FULL: (
+        "A disk is full: raise VolumeSizeInGB, stream the input (FastFile) or keep fewer checkpoints."
+    ),
+    FailureClass.DATA_ACCESS: (
+        "Data could not be read or written: check the URI, the role's S3 and KMS permissions, and the way"
+        " from the subnets to S3."
+    ),
+    FailureClass.IMAGE: (
+        "The image does not start: check its URI, the role's ECR permissions, its entry point, and that it"
+        " fits the instance's processor and driver."
+    ),
+    FailureClass.USER_CODE: "The program failed: mend it; it would fail again.",
+    FailureClass.UNKNOWN: "Nothing known was found in the failure reason and the log: read the log.",
+}
+
 
 MAX_LINES = 400
 """Looked at from the end; of the failure reason from its beginning."""

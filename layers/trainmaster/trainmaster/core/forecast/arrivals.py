@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from heapq import merge
 
 from trainmaster.core.costs.ledger import month_of
-from trainmaster.core.forecast.chance import Chance
 from trainmaster.core.forecast.durations import USUAL_LIMIT, LaneKey
 from trainmaster.core.forecast.run_times import RunTimes, month_before, start_of_month
+from trainmaster.core.forecast.sampling import Chance
 from trainmaster.core.jobs.instances import Shape, parse_vector
 from trainmaster.core.jobs.model import JobState, epoch_ms
-from trainmaster.core.planning.ordering import SIZE_WEIGHT
+from trainmaster.core.planning.order import SIZE_WEIGHT
 from trainmaster.core.planning.snapshot import WaitingJob
 from trainmaster.core.policy import PoolPolicy
 

@@ -7,9 +7,8 @@ from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from itertools import chain
 
-from trainmaster.core.forecast.chance import Chance
 from trainmaster.core.forecast.durations import START_UP, Durations, runs, saved_by, waits_again
-from trainmaster.core.forecast.sampling import Slots
+from trainmaster.core.forecast.sampling import Chance, Slots
 from trainmaster.core.jobs.instances import Vector, lane_text
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import DropHold, LimitHold, Plan, Preempt, Start

@@ -1,7 +1,8 @@
-"""Instances that came free within one stretch of a forecast, and when."""
+"""What a forecast draws: chance by seed, and when instances came free within one interval."""
 
 from bisect import bisect_right, insort
 from datetime import datetime
+from hashlib import blake2b
 
 from trainmaster.core.jobs.instances import Capacity, Vector
 
@@ -31,3 +32,22 @@ class Slots:
             for _ in range(min(count, len(times))):
                 at = max(at, times.pop(max(bisect_right(times, not_before) - 1, 0)))
         return at
+
+
+_MASK = 2**64 - 1
+_STEP = 0x9E3779B97F4A7C15
+
+
+class Chance:
+    """Uniform draws. SplitMix64; source: Steele, Lea and Flood (2014), "Fast splittable generators"."""
+
+    def __init__(self, seed: str) -> None:
+        self._state = int.from_bytes(blake2b(seed.encode(), digest_size=8).digest())
+
+    def draw(self) -> float:
+        """In [0, 1)."""
+        self._state = (self._state + _STEP) & _MASK
+        mixed = self._state
+        mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
+        return ((mixed ^ (mixed >> 31)) >> 11) / 2**53

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from statistics import mean, median, pvariance
 
 from trainmaster.core.forecast.arrivals import Arrivals, shape_of
-from trainmaster.core.forecast.chance import Chance
 from trainmaster.core.forecast.durations import Durations, LaneKey
 from trainmaster.core.forecast.forecast import Future, Outlook
 from trainmaster.core.forecast.run_times import RunTimes
+from trainmaster.core.forecast.sampling import Chance
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy

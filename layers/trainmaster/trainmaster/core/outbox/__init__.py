@@ -1,8 +1,8 @@
 """Who is told what: the one place that knows, and the words."""
 
 from trainmaster.core.outbox.derive import errands_of
-from trainmaster.core.outbox.texts.budget_texts import budget_notice
 from trainmaster.core.outbox.texts.rules_and_budgets import (
+    budget_notice,
     not_stopped_notice,
     rule_violated_notice,
     unmanaged_notice,

@@ -1,11 +1,11 @@
-"""What a job's next step leaves to be told and tidied up, for the transaction that writes it."""
+"""What follows from a job's step and is done after it, for the transaction that writes it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.outbox.alarm_errands import errands_of_end
-from trainmaster.core.outbox.messages import Errand, Notice
+from trainmaster.core.monitoring.alarms import names_of
+from trainmaster.core.outbox.messages import Errand, ErrandKind, Notice
 from trainmaster.core.outbox.texts.job_ended import end_notice
 from trainmaster.core.outbox.texts.job_running import (
     busy_again_notice,
@@ -17,6 +17,27 @@ from trainmaster.core.outbox.texts.job_running import (
 )
 from trainmaster.core.outbox.texts.rules_and_budgets import job_not_stopped_notice
 from trainmaster.core.outbox.texts.wording import to_tell
+
+
+def errands_of_end(change: Change, *, at: datetime) -> tuple[Errand, ...]:
+    """What the end of an attempt leaves to be deleted: with the names it has by its size, not with a list."""
+    ended = change.ended
+    if ended is None or ended.guarded is None:
+        return ()
+    names = names_of(ended.training_job_name, hosts=ended.shape.instances)
+    return (deletion(ended.training_job_name, names, at=at),)
+
+
+def deletion(training_job_name: str, alarms: Sequence[str], *, at: datetime) -> Errand:
+    """``alarms`` without the stack's name; one errand for each training job, however often it is left."""
+    return Errand(
+        id=f"alarms#{training_job_name}",
+        kind=ErrandKind.DELETE_ALARMS,
+        at=at,
+        training_job_name=training_job_name,
+        alarms=tuple(alarms),
+    )
+
 
 _NOTICES: tuple[Callable[[Change], Notice | None], ...] = (
     end_notice,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_line
-from trainmaster.core.costs.pricing import PriceTable
+from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
 from trainmaster.core.jobs.model import JobState, epoch_ms
 from trainmaster.core.policy import AtLimit

@@ -10,8 +10,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import TypeGuard, TypeVar
 
-from trainmaster.core.errors import FieldError
-from trainmaster.core.request_errors import quoted
+from trainmaster.core.errors import FieldError, quoted
 
 MAX_COUNT = 1_000_000  # more than any account has of anything; keeps sums and table numbers exact
 MAX_DURATION = timedelta(days=3650)  # keeps every instant plus a duration inside the calendar

@@ -12,8 +12,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
 
-from trainmaster.core.errors import FieldError, InvalidRequestError, PayloadTooLargeError
-from trainmaster.core.request_errors import MAX_ERRORS, Mistake, Path, invalid, quoted
+from trainmaster.core.errors import (
+    MAX_ERRORS,
+    FieldError,
+    InvalidRequestError,
+    Mistake,
+    Path,
+    PayloadTooLargeError,
+    invalid,
+    quoted,
+)
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
 JsonObject: TypeAlias = dict[str, JsonValue]

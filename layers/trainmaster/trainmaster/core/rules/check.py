@@ -4,19 +4,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from trainmaster.core.costs.pricing import PriceTable
+from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.policy.model import Policy, TeamPolicy
 from trainmaster.core.policy.rules import Rules
 from trainmaster.core.request.validation.sections import Section
-from trainmaster.core.rules.debugging import check_debugging
-from trainmaster.core.rules.images import check_images
-from trainmaster.core.rules.memory_fit import check_memory
-from trainmaster.core.rules.network import check_network
-from trainmaster.core.rules.places import check_places
-from trainmaster.core.rules.resource_rules import check_instances
-from trainmaster.core.rules.security_rules import check_keys, check_role
+from trainmaster.core.rules.resource_rules import check_cost, check_instances, check_memory, check_time
+from trainmaster.core.rules.security_rules import (
+    check_debugging,
+    check_images,
+    check_keys,
+    check_network,
+    check_places,
+    check_role,
+)
 from trainmaster.core.rules.tags import check_name, check_tags
-from trainmaster.core.rules.time_and_money import check_cost, check_time
 from trainmaster.core.rules.violation import Violation
 
 _CHECKS = (

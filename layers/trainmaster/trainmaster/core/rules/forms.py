@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from trainmaster.core.errors import path_text
 from trainmaster.core.jobs.instances import CapacityType
 from trainmaster.core.request.options import ALTERNATIVES, READERS, Alternative, BadOptionError
 from trainmaster.core.request.validation.sections import Section, elements, section, text, whole_number
-from trainmaster.core.request_errors import path_text
 
 _ROOT = "ResourceConfig"
 

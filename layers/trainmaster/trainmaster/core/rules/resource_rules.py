@@ -1,14 +1,22 @@
-"""Which instances, how many, and what spot needs."""
+"""Rules about instances: types, number, run time, cost, memory; and what spot needs."""
 
 from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
 from fnmatch import fnmatchcase
 
+from trainmaster.core.costs.prices import PriceTable, cost_cents, usd_text
+from trainmaster.core.errors import quoted
+from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.memory.accelerators import BY_TYPE, Accelerators
+from trainmaster.core.memory.footprint import Cluster, cluster_of, estimate
+from trainmaster.core.memory.memory_remedies import remedy
+from trainmaster.core.memory.training_runs import Run, run_of
 from trainmaster.core.policy.rules import Rules
-from trainmaster.core.request.validation.sections import Section, section, text
-from trainmaster.core.request_errors import quoted
-from trainmaster.core.rules.forms import forms_of
-from trainmaster.core.rules.violation import Violation
-from trainmaster.core.rules.wording import listed
+from trainmaster.core.policy.section import duration_text
+from trainmaster.core.request.validation.sections import Section, section, text, whole_number
+from trainmaster.core.rules.forms import Form, forms_of
+from trainmaster.core.rules.violation import Violation, listed
 
 
 def check_instances(body: Section, rules: Rules) -> Iterator[Violation]:
@@ -58,3 +66,107 @@ def _spot(body: Section, rules: Rules) -> Iterator[Violation]:
             hint="say where checkpoints are to be kept",
             mode=mode,
         )
+
+
+_GIB = 2**30
+
+
+def check_memory(body: Section, rules: Rules) -> Iterator[Violation]:
+    """Only of hyperparameters that name a known model, and of GPUs whose memory is known."""
+    mode = rules.must_fit
+    run = run_of(section(body, "HyperParameters") or {}) if mode is not None else None
+    if mode is None or run is None:
+        return
+    for form in forms_of(body):
+        cluster = _cluster(form)
+        if cluster is None or (found := estimate(run, cluster)).fits:
+            continue
+        yield Violation(
+            rule="must_fit",
+            field=form.asked[0].type_field,
+            message=(
+                f"needs {found.bytes_per_rank.total / _GIB:.1f} GiB on each of {found.world_size} GPUs,"
+                f" {-found.headroom_bytes / _GIB:.1f} GiB more than {form.asked[0].instance_type} has"
+            ),
+            hint=_hint(run, cluster),
+            mode=mode,
+        )
+
+
+def _cluster(form: Form) -> Cluster | None:
+    known: list[tuple[Accelerators, int]] = []
+    for one in form.asked:
+        accelerators = BY_TYPE.get(one.instance_type)
+        if accelerators is None or not accelerators.are_gpus or one.count < 1:
+            return None
+        known.append((accelerators, one.count))
+    return cluster_of(known)
+
+
+def _hint(run: Run, cluster: Cluster) -> str:
+    found = remedy(run, cluster)
+    return f"{found} would do" if found else "use instances with larger GPUs, or a smaller model"
+
+
+_FIELD = "StoppingCondition.MaxRuntimeInSeconds"
+_DEFAULT_SECONDS = 86_400
+"""Of a job that does not say. Source: SageMaker API reference, StoppingCondition."""
+_CENTS = Decimal(100)
+
+
+def check_time(body: Section, rules: Rules) -> Iterator[Violation]:
+    rule = rules.max_runtime
+    if rule is not None and _runtime(body) > rule.value:
+        seconds = int(rule.value.total_seconds())
+        yield Violation(
+            rule="max_runtime",
+            field=_FIELD,
+            message=f"is {int(_runtime(body).total_seconds())}",
+            hint=f"give at most {seconds} ({duration_text(rule.value)})",
+            mode=rule.mode,
+        )
+
+
+def _runtime(body: Section) -> timedelta:
+    seconds = whole_number(section(body, "StoppingCondition") or {}, "MaxRuntimeInSeconds")
+    return timedelta(seconds=_DEFAULT_SECONDS if seconds is None else seconds)
+
+
+def check_cost(body: Section, rules: Rules, prices: PriceTable) -> Iterator[Violation]:
+    """The dearest form, for all of its time: what a budget would have to set aside."""
+    rule = rules.max_estimated_cost_usd
+    if rule is None:
+        return
+    forms = forms_of(body)
+    for one in (one for form in forms for one in form.asked):
+        if prices.usd_per_hour(one.instance_type) is None:
+            yield Violation(
+                rule="max_estimated_cost_usd",
+                field=one.type_field,
+                message="has no price, so nobody knows what the job may cost",
+                hint=f"ask an admin to write the price of {one.instance_type} into the policy's prices",
+                mode=rule.mode,
+            )
+    costs = [(_cents(form, body, prices), form) for form in forms]
+    cents, dearest = max(costs, key=lambda cost: cost[0], default=(0, None))
+    if dearest is not None and cents > rule.value * _CENTS:
+        yield Violation(
+            rule="max_estimated_cost_usd",
+            field=_FIELD,
+            message=f"costs up to {usd_text(cents)} on {_text(dearest)}",
+            hint=f"ask for less time or fewer instances: at most {usd_text(int(rule.value * _CENTS))}",
+            mode=rule.mode,
+        )
+
+
+def _cents(form: Form, body: Section, prices: PriceTable) -> int:
+    """0 where a price is unknown, which is told by itself."""
+    vector: dict[Capacity, int] = {}
+    for one in form.asked:
+        capacity = Capacity(one.instance_type)
+        vector[capacity] = vector.get(capacity, 0) + one.count
+    return cost_cents(prices.vector_usd_per_hour(vector), max(_runtime(body), timedelta())) or 0
+
+
+def _text(form: Form) -> str:
+    return " and ".join(f"{one.count} {one.instance_type}" for one in form.asked)

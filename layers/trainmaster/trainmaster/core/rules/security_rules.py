@@ -1,13 +1,16 @@
-"""Under which role, and with which keys."""
+"""Rules about access: roles, images, S3 places, keys, network, debugging."""
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from trainmaster.core.policy.rules import Rules
-from trainmaster.core.request.validation.fields import values_of
-from trainmaster.core.request.validation.sections import Section
-from trainmaster.core.rules.violation import Violation
-from trainmaster.core.rules.wording import listed
+from trainmaster.core.errors import path_text
+from trainmaster.core.policy.images import Image, parse_image
+from trainmaster.core.policy.rules import Allowed, Rules
+from trainmaster.core.request.s3_uri import S3Location, parse_s3
+from trainmaster.core.request.validation.fields import Found, values_of
+from trainmaster.core.request.validation.sections import Section, elements, section
+from trainmaster.core.rules.forms import forms_of
+from trainmaster.core.rules.violation import Violation, listed
 
 _KEY_PARTS = 6
 _KEY = "key/"
@@ -47,3 +50,124 @@ def _is_key_arn(text: str) -> bool:
     """With the parts of one, so that the ``*`` of a rule stays within a part."""
     parts = text.split(":")
     return len(parts) == _KEY_PARTS and parts[2] == "kms" and parts[5].startswith(_KEY)
+
+
+_ALGORITHM = "AlgorithmSpecification"
+
+
+def check_images(body: Section, rules: Rules) -> Iterator[Violation]:
+    rule = rules.images
+    if rule is None:
+        return
+    for found in values_of("AlgorithmImage", dict(body)):
+        image = parse_image(found.value)
+        if image is None:
+            yield _against(rule, found.field, "is not the name of an image")
+        elif not any(allowed.allows(image) for allowed in rule.allow):
+            yield _against(rule, found.field, "is not an image that is allowed")
+    algorithm = section(body, _ALGORITHM) or {}
+    if "TrainingImage" not in algorithm:
+        named = "AlgorithmName" if "AlgorithmName" in algorithm else "TrainingImage"
+        yield _against(rule, f"{_ALGORITHM}.{named}", "names no image that could be compared")
+    for found in values_of("TrainingRepositoryCredentialsProviderArn", dict(body)):
+        yield _against(rule, found.field, "names a Lambda function, which no list of images allows")
+
+
+def _against(rule: Allowed[Image], field: str, message: str) -> Violation:
+    hint = f"use an image of {listed(rule.allow)}"
+    return Violation(rule="images", field=field, message=message, hint=hint, mode=rule.mode)
+
+
+_BY_PREFIX = "S3Prefix"
+"""S3DataType of an input that reads every key that begins like its URI. Source: SageMaker API reference."""
+
+
+def check_places(body: Section, rules: Rules) -> Iterator[Violation]:
+    """Every S3 URI that the service model has a field for; what a manifest names is not seen."""
+    rule = rules.s3_prefixes
+    if rule is None:
+        return
+    for found in values_of("S3Uri", dict(body)):
+        problem = _problem(found, rule)
+        if problem is not None:
+            message, hint = problem
+            yield Violation(rule="s3_prefixes", field=found.field, message=message, hint=hint, mode=rule.mode)
+
+
+def _problem(found: Found, rule: Allowed[S3Location]) -> tuple[str, str] | None:
+    place = parse_s3(found.value)
+    if place is None:
+        return "is no place in S3", "write it as s3://bucket/prefix"
+    holders = [allowed for allowed in rule.allow if allowed.holds(place)]
+    if not holders:
+        return "lies outside of what is allowed", f"use a place in {listed(rule.allow)}"
+    reads_beyond = found.beside.get("S3DataType") == _BY_PREFIX and place.is_open
+    if reads_beyond and all(len(allowed.parts) == len(place.parts) for allowed in holders):
+        return "reads every key that begins like it, also of others", "end it with a slash"
+    return None
+
+
+_SUBNETS = "VpcConfig.Subnets"
+
+
+def check_network(body: Section, rules: Rules) -> Iterator[Violation]:
+    vpc = section(body, "VpcConfig") or {}
+    if rules.vpc_required is not None and not (vpc.get("Subnets") and vpc.get("SecurityGroupIds")):
+        yield Violation(
+            rule="vpc_required",
+            field="VpcConfig",
+            message="is required",
+            hint="give Subnets and SecurityGroupIds",
+            mode=rules.vpc_required,
+        )
+    switches = (
+        ("network_isolation", "EnableNetworkIsolation", rules.network_isolation),
+        ("traffic_encryption", "EnableInterContainerTrafficEncryption", rules.traffic_encryption),
+    )
+    for rule, field, mode in switches:
+        if mode is not None and body.get(field) is not True:
+            yield Violation(
+                rule=rule, field=field, message="is not true", hint=f"set {field} to true", mode=mode
+            )
+    yield from _one_zone(body, rules)
+
+
+def _one_zone(body: Section, rules: Rules) -> Iterator[Violation]:
+    """A subnet lies in one zone; which one it is needs no looking up."""
+    mode = rules.single_az_when_distributed
+    wide = [form for form in forms_of(body) if form.instances > 1 and len(form.subnets) != 1]
+    if mode is not None and wide:
+        subnets = len(wide[0].subnets)
+        yield Violation(
+            rule="single_az_when_distributed",
+            field=_SUBNETS,
+            message=f"names {subnets} subnets for {wide[0].instances} instances",
+            hint="give exactly one: traffic between zones is slow and billed",
+            mode=mode,
+        )
+
+
+_RULES = ("DebugRuleConfigurations", "ProfilerRuleConfigurations")
+
+
+def check_debugging(body: Section, rules: Rules) -> Iterator[Violation]:
+    if rules.debugger_instances is not None:
+        for name in _RULES:
+            for index, one in elements(body, name):
+                if "InstanceType" in one:
+                    yield Violation(
+                        rule="debugger_instances",
+                        field=path_text((name, index, "InstanceType")),
+                        message="starts an instance of its own, which no pool counts",
+                        hint="leave InstanceType out of the rule",
+                        mode=rules.debugger_instances,
+                    )
+    remote = section(body, "RemoteDebugConfig") or {}
+    if rules.remote_debug is not None and remote.get("EnableRemoteDebug") is True:
+        yield Violation(
+            rule="remote_debug",
+            field="RemoteDebugConfig.EnableRemoteDebug",
+            message="opens a shell in the container",
+            hint="leave RemoteDebugConfig out",
+            mode=rules.remote_debug,
+        )

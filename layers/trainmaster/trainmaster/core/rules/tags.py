@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
+from trainmaster.core.errors import path_text
 from trainmaster.core.policy.rules import RequiredTag, Rules
 from trainmaster.core.request.validation.sections import Section, elements, text
-from trainmaster.core.request_errors import path_text
-from trainmaster.core.rules.violation import Violation
-from trainmaster.core.rules.wording import listed
+from trainmaster.core.rules.violation import Violation, listed
 
 
 def check_tags(body: Section, rules: Rules) -> Iterator[Violation]:

@@ -65,3 +65,13 @@ def causes(record: ViolationRecord) -> tuple[Violation, ...]:
     if to_be_stopped and not any(one.mode is Mode.ENFORCE for one in record.violations):
         return ()
     return enforced_first(record.violations)
+
+
+_MOST_LISTED = 5
+
+
+def listed(allowed: Sequence[object]) -> str:
+    """The first few, and how many more there are."""
+    shown = ", ".join(str(one) for one in allowed[:_MOST_LISTED])
+    more = len(allowed) - _MOST_LISTED
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -6,15 +6,21 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.core import rules
-from trainmaster.core.errors import FieldError, PolicyViolationError, TeamLimit, TooManyRequestsError
+from trainmaster.core.errors import (
+    FieldError,
+    Path,
+    PolicyViolationError,
+    TeamLimit,
+    TooManyRequestsError,
+    path_text,
+)
 from trainmaster.core.jobs.instances import Capacity, CapacityType
 from trainmaster.core.jobs.model import Job, JobSpec, JobState, epoch_ms
-from trainmaster.core.planning.ordering import score_of
+from trainmaster.core.planning.order import score_of
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.governing import Mode
 from trainmaster.core.request.options import ALTERNATIVES, MAX_PRIORITY, PRIORITY, OnOom
 from trainmaster.core.request.request import Ask, body_hash
-from trainmaster.core.request_errors import Path, path_text
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 
 RULE_NO_POOL = "no-pool"

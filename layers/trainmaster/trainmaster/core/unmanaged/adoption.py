@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from trainmaster.core.costs.ledger import month_of
-from trainmaster.core.costs.pricing import PriceTable, cost_cents
+from trainmaster.core.costs.prices import PriceTable, cost_cents
 from trainmaster.core.jobs.instances import Shape, Vector, asked_for
 from trainmaster.core.jobs.model import Attempt, Job, JobSpec, JobState, Reason
 from trainmaster.core.lifecycle.ending import shape_taken
-from trainmaster.core.planning.ordering import score_of
+from trainmaster.core.planning.order import score_of
 from trainmaster.core.policy import STRAY_POOL, Policy
 from trainmaster.core.request.options import DEFAULT_PRIORITY, MAX_PRIORITY
 from trainmaster.core.request.request import TAG_SPEC, Ask, body_hash

@@ -1,12 +1,13 @@
 """Training jobs that went round the queue: what they ask for, whose they are, and what becomes of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 from trainmaster.core.jobs.observations import Described
-from trainmaster.core.policy import DEFAULT_TEAM, UNMANAGED_TEAM, Policy, role_matches
+from trainmaster.core.planning.snapshot import Snapshot
+from trainmaster.core.policy import DEFAULT_TEAM, STRAYS, UNMANAGED_TEAM, Policy, PoolPolicy, role_matches
 from trainmaster.core.policy.governing import UnmanagedJobs, UnmanagedThen
 from trainmaster.core.request.options import READERS, TAG_PREFIX, TEAM, BadOptionError
 from trainmaster.core.request.request import Ask, read_request
@@ -154,3 +155,17 @@ def _has_countable_instances(resources: Mapping[str, Any]) -> bool:
     preferences = [common | one for one in resources.get("InstancePreferences", [])]
     parts = preferences or resources.get("InstanceGroups") or [resources]
     return all(part.get("InstanceType") and part.get("InstanceCount") for part in parts)
+
+
+AMPLE = 1_000_000
+"""Instances of each type; what the account really allows is learned as in any pool."""
+
+
+def rules_for(pool: PoolPolicy, snapshot: Snapshot) -> PoolPolicy:
+    """The pool as it is written; that of ``STRAYS`` with room for whatever is in it."""
+    if pool.name != STRAYS:
+        return pool
+    asked = [shape.vector for job in (*snapshot.waiting, *snapshot.due) for shape in job.shapes]
+    types = sorted({capacity.instance_type for vector in (snapshot.used, *asked) for capacity in vector})
+    room = dict.fromkeys(types, AMPLE)
+    return replace(pool, capacity=room, spot_capacity=room)

@@ -1,19 +1,26 @@
 """Carries out a plan: the only code that starts and stops training jobs."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import assert_never
 
 from trainmaster.core.errors import (
     AccountLimitError,
+    AlarmQuotaError,
+    AlarmRefusedError,
     LostRaceError,
+    StillWarmError,
     StopDeniedError,
     TrainmasterError,
     UnreachableError,
 )
-from trainmaster.core.jobs.model import Job, Reason
+from trainmaster.core.jobs.model import Attempt, Job, Reason
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.ending import WARM_AVAILABLE
+from trainmaster.core.monitoring import reactions
+from trainmaster.core.monitoring.alarms import Alarm, alarms_of, full_name, names_of, wanted_of
 from trainmaster.core.outbox import budget_notice, to_tell
 from trainmaster.core.planning.actions import (
     Action,
@@ -29,10 +36,76 @@ from trainmaster.core.planning.actions import (
     WarnOfBudget,
     WatchGpus,
 )
-from trainmaster.core.planning.snapshot import Hold, RunningJob, WaitingJob
+from trainmaster.core.planning.snapshot import Hold, RunningJob, WaitingJob, WarmPool
+from trainmaster.core.policy.governing import Watch
 from trainmaster.core.records import Guard
-from trainmaster.services.scheduler import account_limits, alarm_updates, starting, warm_pool_updates
+from trainmaster.services.scheduler import start_protocol
 from trainmaster.services.scheduler.context import Pass
+
+OVERDUE = timedelta(minutes=2)
+"""A pool that is still there so long after its time was kept for longer than the row knows."""
+
+
+def keep(pool: WarmPool, until: datetime, now: Pass) -> None:
+    """Have it kept until then; one that is gone is settled instead."""
+    if now.training.keep_alive(pool.training_job_name, until - pool.since):
+        now.store.change_warm(now.pool, pool, replace(pool, expires_at=until), at=now.clock())
+    else:
+        settle(pool, now)
+
+
+def release(pool: WarmPool, now: Pass) -> None:
+    """Give it up; its instances count until SageMaker says that it is gone."""
+    releasing = pool if pool.releasing else replace(pool, releasing=True)
+    if releasing != pool:
+        now.store.change_warm(now.pool, pool, releasing, at=now.clock())
+    now.training.keep_alive(pool.training_job_name, timedelta())
+    settle(releasing, now)
+
+
+def settle(pool: WarmPool, now: Pass) -> None:
+    """Stop counting a pool that SageMaker does not keep any more.
+
+    Raises:
+        StillWarmError: It does; a later pass asks again.
+    """
+    seen = now.training.describe(pool.training_job_name)
+    if seen is not None and seen.warm_status == WARM_AVAILABLE:
+        if pool.releasing or now.clock() - pool.expires_at > OVERDUE:
+            now.training.keep_alive(pool.training_job_name, timedelta())
+        raise StillWarmError(f"SageMaker still keeps the warm pool of {pool.training_job_name}")
+    now.store.change_warm(now.pool, pool, None, at=now.clock())
+
+
+QUOTA = "alarm-quota"
+REFUSED = "alarm-refused"
+
+
+def watch_gpus(job: Job, watch: Watch, now: Pass) -> None:
+    live = job.live
+    assert live is not None, f"{job.name} is not live"
+    wanted = wanted_of(live.vector, watch)
+    alarms = alarms_of(live.training_job_name, wanted, watch, stack=now.stack)
+    try:
+        now.alarms.put(alarms)
+        now.alarms.delete(_left_over(live, alarms, stack=now.stack))
+    except (AlarmQuotaError, AlarmRefusedError) as error:
+        code = QUOTA if isinstance(error, AlarmQuotaError) else REFUSED
+        message = f"{error.detail}; its GPUs are not watched, and it is tried again every 15 minutes"
+        after = reactions.refused(job, Reason(code=code, message=message), now=now.clock())
+    else:
+        after = reactions.guarded(job, wanted)
+    now.store.commit([Change(before=job, after=after)], at=now.clock())
+
+
+def _left_over(live: Attempt, wanted: Sequence[Alarm], *, stack: str) -> tuple[str, ...]:
+    """Alarms of a policy that wanted more."""
+    if live.guarded is None:
+        return ()
+    kept = {alarm.name for alarm in wanted}
+    relative = names_of(live.training_job_name, hosts=live.shape.instances)
+    return tuple(name for one in relative if (name := full_name(stack, one)) not in kept)
+
 
 MAX_UNREACHABLE = 3
 """Starts that find no connection before a pass gives up: each waits for seconds, and the function has 120."""
@@ -112,7 +185,7 @@ def _execute_one(action: Action, now: Pass, outcome: Outcome) -> None:
             job = _read(waiting, now)
             now.store.commit([Change(before=job, after=steps.unparked(job))], at=now.clock())
         case WatchGpus(job=running, watch=watch):
-            alarm_updates.watch_gpus(_read(running, now), watch, now)
+            watch_gpus(_read(running, now), watch, now)
         case _:
             _keep_up(action, now)
 
@@ -127,11 +200,11 @@ def _keep_up(
         case LimitHold(hold=hold, until=until):
             now.store.limit_hold(now.pool, hold, until)
         case KeepWarm(pool=pool, until=until):
-            warm_pool_updates.keep(pool, until, now)
+            keep(pool, until, now)
         case ReleaseWarm(pool=pool):
-            warm_pool_updates.release(pool, now)
+            release(pool, now)
         case SettleWarm(pool=pool):
-            warm_pool_updates.settle(pool, now)
+            settle(pool, now)
         case WarnOfBudget():
             _warn(action, now)
         case _:
@@ -152,15 +225,15 @@ def _start(action: Start, now: Pass) -> bool:
     """True: SageMaker has it."""
     job = _read(action.job, now)
     body = now.reader.request(job.name)
-    if starting.forbidden(job, body, now):
+    if start_protocol.forbidden(job, body, now):
         return False
-    claimed = starting.claim(job, action, now)
+    claimed = start_protocol.claim(job, action, now)
     try:
-        launched = starting.launch(claimed, body, now)
+        launched = start_protocol.launch(claimed, body, now)
     except AccountLimitError:
-        account_limits.learn(action, now)
+        start_protocol.learn(action, now)
         raise
-    account_limits.forget(action, now)
+    start_protocol.forget(action, now)
     return launched
 
 
@@ -170,7 +243,7 @@ def _preempt(action: Preempt, now: Pass) -> None:
     Nobody is stopped for a job that the rules would not let start.
     """
     preemptor = _read(action.job, now)
-    if starting.forbidden(preemptor, now.reader.request(preemptor.name), now):
+    if start_protocol.forbidden(preemptor, now.reader.request(preemptor.name), now):
         return
     victims = [_read(victim, now) for victim in action.victims]
     hold = Hold(

@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from trainmaster.core.errors import TrainmasterError
-from trainmaster.core.monitoring.missing_alarms import missing_alarms
+from trainmaster.core.monitoring.alarms import missing_alarms
 from trainmaster.core.outbox.messages import Errand
 from trainmaster.core.planning.actions import Action, Start
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import Policy, PoolPolicy, parse_policy
 from trainmaster.core.records import StoredPolicy
-from trainmaster.core.unmanaged.stray_pool import rules_for
+from trainmaster.core.unmanaged.decisions import rules_for
 from trainmaster.ports import (
     AlarmKeeper,
     Clock,
@@ -28,7 +28,7 @@ from trainmaster.ports import (
 from trainmaster.services.outbox_relay import run_errands
 from trainmaster.services.scheduler.context import Pass
 from trainmaster.services.scheduler.executor import Outcome, execute, explain
-from trainmaster.services.scheduler.reranking import Reranker, needs_reranking
+from trainmaster.services.scheduler.score_updates import Reranker, needs_reranking
 
 LONGEST = timedelta(seconds=90)
 """A pass ends in time for the function's timeout (120 s)."""

@@ -4,12 +4,30 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from trainmaster.core.costs.pricing import usd_text
+from trainmaster.core.costs.ledger import Cause, lost_to
+from trainmaster.core.costs.prices import usd_text
 from trainmaster.core.jobs.model import FINAL, Attempt, Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import Notice, NoticeKind
-from trainmaster.core.outbox.texts.losses import loss_text, lost_for
-from trainmaster.core.outbox.texts.wording import NOTHING, Words, instant, iso, quoted
+from trainmaster.core.outbox.texts.wording import NOTHING, Words, instant, iso, quoted, span
+
+
+def loss_text(change: Change, ended: Attempt) -> str:
+    if ended.lost:
+        return f"{span(ended.lost)} of training are lost."
+    if (
+        change.after.spec.has_checkpoint
+        and ended.last_checkpoint is None
+        and ended.training_since is not None
+    ):
+        return "How much of its training is lost is unknown: no checkpoint was seen."
+    return "Nothing is lost."
+
+
+def lost_for(ended: Attempt) -> Cause:
+    """What its lost training was lost to, as the ledger has it."""
+    return lost_to(ended.reason.code if ended.reason else "")
+
 
 IDLE_REQUEUE = "idle-requeue"
 _TODO_WHEN_STOPPED: Mapping[str, str] = MappingProxyType(

@@ -1,9 +1,10 @@
-"""Notices about rules: training jobs that went round the queue, and queued jobs that a rule only audits."""
+"""Notices about rules, training jobs that bypassed the queue, and budgets."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from trainmaster.core.costs.prices import usd_text
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import Notice, NoticeKind
 from trainmaster.core.outbox.texts.wording import quoted
@@ -104,3 +105,15 @@ def _named(violations: Sequence[Violation]) -> str:
     ]
     more = len(violations) - len(named)
     return "; ".join(named) + (f"; and {more} more" if more else "")
+
+
+def budget_notice(team: str, *, month: str, spent_cents: int, limit_cents: int) -> Notice:
+    return Notice(
+        kind=NoticeKind.BUDGET_WARNING,
+        team=team,
+        what=f"Team {team} has spent {usd_text(spent_cents)} of its {usd_text(limit_cents)} for {month}.",
+        why="That is 80 % or more. A job starts only if its worst case is covered by what is left.",
+        todo=f"`trainmaster usage --team {team}` shows what it was spent on.",
+        undo="An admin can raise `budget.usd_per_month` of the team.",
+        detail={"month": month, "spent_cents": spent_cents, "budget_cents": limit_cents},
+    )

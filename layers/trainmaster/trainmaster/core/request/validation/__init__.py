@@ -2,15 +2,12 @@
 
 from itertools import chain, islice
 
-from trainmaster.core.errors import FieldError
+from trainmaster.core.errors import MAX_ERRORS, FieldError, Mistake, invalid
 from trainmaster.core.request.strict_json import JsonObject, JsonValue
-from trainmaster.core.request.validation.meaning import meaning_mistakes
-from trainmaster.core.request.validation.places import place_mistakes
-from trainmaster.core.request.validation.resources import resource_mistakes
+from trainmaster.core.request.validation.fields import place_mistakes
+from trainmaster.core.request.validation.meaning import meaning_mistakes, resource_mistakes, tag_mistakes
 from trainmaster.core.request.validation.secrets import secret_mistakes
 from trainmaster.core.request.validation.shape import shape_mistakes
-from trainmaster.core.request.validation.tags import tag_mistakes
-from trainmaster.core.request_errors import MAX_ERRORS, Mistake, invalid
 
 __all__ = ["check_request", "check_shape", "require_valid"]
 

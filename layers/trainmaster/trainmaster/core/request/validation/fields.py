@@ -1,11 +1,14 @@
-"""All values of one kind in a request, wherever the service model puts them."""
+"""All values of one kind in a request, wherever the service model puts them; are its S3 URIs any?"""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from trainmaster.core.errors import Mistake, Path, path_text
 from trainmaster.core.request.request_shapes import ROOT, SHAPES
+from trainmaster.core.request.s3_uri import parse_s3
 from trainmaster.core.request.strict_json import JsonValue
-from trainmaster.core.request_errors import Path, path_text
+from trainmaster.core.request.validation.sections import Section
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +40,14 @@ def _walk(name: str, value: JsonValue, wanted: str, path: Path) -> Iterator[Foun
     elif isinstance(value, list) and shape["type"] == "list":
         for index, inner in enumerate(value):
             yield from _walk(shape["member"], inner, wanted, (*path, index))
+
+
+_SHAPE = re.compile(SHAPES["S3Uri"]["pattern"])
+"""What does not match it is told as a mistake of shape."""
+_HINT = "write it as s3://bucket/prefix, the bucket in lower case, without spaces around it"
+
+
+def place_mistakes(body: Section) -> Iterator[Mistake]:
+    for found in values_of("S3Uri", dict(body)):
+        if _SHAPE.fullmatch(found.value) and parse_s3(found.value) is None:
+            yield Mistake(found.path, "is no place in S3", _HINT)

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from trainmaster.core.errors import Mistake, Path
 from trainmaster.core.request.strict_json import JsonValue
 from trainmaster.core.request.validation.sections import Section, elements, section
-from trainmaster.core.request_errors import Mistake, Path
 
 SECRETS = re.compile(
     r"""(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}                      # AWS access key id

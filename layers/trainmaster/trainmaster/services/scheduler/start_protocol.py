@@ -5,6 +5,7 @@ job under the known name. In both cases the reconciler looks whether it exists a
 an attempt is created at most once and never lost.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -29,6 +30,7 @@ from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.actions import Start
+from trainmaster.core.planning.snapshot import AccountLimit
 from trainmaster.core.policy.governing import Mode
 from trainmaster.core.records import Guard
 from trainmaster.core.request.request import attempt_name, attempt_request, is_ours
@@ -233,3 +235,55 @@ def pool_left(job: Job, training: TrainingApi) -> Observation | None:
 def _live_name(job: Job) -> str:
     assert job.live is not None, f"{job.name} has no live attempt"
     return job.live.training_job_name
+
+
+FIRST_WAIT = timedelta(minutes=1)
+LONGEST_WAIT = timedelta(minutes=15)
+SOON = timedelta(seconds=30)
+RECENT_END = timedelta(minutes=3)
+"""SageMaker gives quota back some time after an end: a refusal within this time says little."""
+
+
+def learn(action: Start, now: Pass) -> None:
+    """The account refused this start: nothing above what the pool holds now is tried for a while."""
+    at, state = now.clock(), now.pools.pool_state(now.pool)
+    for capacity in action.shape.vector:
+        limit = after_refusal(
+            state.account_limits.get(capacity),
+            held=state.used.get(capacity, 0) + state.warm.get(capacity, 0),
+            last_end=state.last_end.get(capacity),
+            at=at,
+            seed=action.job.name,
+        )
+        now.store.learn_limit(now.pool, capacity, limit)
+
+
+def forget(action: Start, now: Pass) -> None:
+    """A start above a learned limit worked: the account allows more by now."""
+    for capacity in action.probes:
+        now.store.learn_limit(now.pool, capacity, None)
+
+
+def after_refusal(
+    known: AccountLimit | None, *, held: int, last_end: datetime | None, at: datetime, seed: str
+) -> AccountLimit:
+    """What is known after one more refusal.
+
+    Args:
+        known: What earlier refusals in a row taught.
+        held: Instances in use and warm when the account refused.
+        last_end: When instances of the type last came free.
+        at: Now.
+        seed: Draws the jitter, so that it can be repeated.
+    """
+    refusals = known.refusals if known else 0
+    if known is None and last_end is not None and at - last_end < RECENT_END:
+        return AccountLimit(limit=held, until=at + SOON, refusals=0)
+    wait: timedelta = min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(refusals, 10))
+    return AccountLimit(limit=held, until=at + wait * _jitter(f"{seed}:{refusals}"), refusals=refusals + 1)
+
+
+def _jitter(seed: str) -> float:
+    """Between a half and one."""
+    digest = hashlib.blake2b(seed.encode(), digest_size=7).digest()
+    return 0.5 + int.from_bytes(digest, "big") / 2**57

@@ -6,9 +6,9 @@ import pytest
 from trainmaster.core.jobs.model import Job, Reason
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.planning.ordering import score_of
+from trainmaster.core.planning.order import score_of
 from trainmaster.core.policy import Aging, Order, PoolPolicy
-from trainmaster.services.scheduler.reranking import Reranker, needs_reranking
+from trainmaster.services.scheduler.score_updates import Reranker, needs_reranking
 
 from tests.builders import NOON, A, claimed, job, minutes, snapshot, waiting
 from tests.memory.reader import MemoryReader

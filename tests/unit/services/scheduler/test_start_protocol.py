@@ -12,7 +12,7 @@ from trainmaster.core.planning.actions import Charge, Start
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.policy import WarmPool as WarmRules
 from trainmaster.core.policy import parse_policy
-from trainmaster.services.scheduler import starting
+from trainmaster.services.scheduler import start_protocol
 from trainmaster.services.scheduler.context import Pass
 
 from tests.builders import NOON, attempt, job, minutes, of, pool
@@ -55,7 +55,7 @@ def claimed(one: Job, shape: Shape, *, keep_alive: timedelta = TEN_MINUTES, **st
         policy=parse_policy({}),
     )
     action = Start(job=waiting_entry(one), shape=shape, room=of(9), warm={}, **start)
-    live = starting.claim(one, action, now).live
+    live = start_protocol.claim(one, action, now).live
     assert live is not None
     return live
 

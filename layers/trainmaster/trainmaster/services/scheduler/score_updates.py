@@ -11,7 +11,7 @@ from datetime import datetime
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.planning.ordering import score_of
+from trainmaster.core.planning.order import score_of
 from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.ports import Clock, JobReader, JobStore, QueueReader

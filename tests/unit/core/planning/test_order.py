@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from trainmaster.core.jobs.model import JobSpec
-from trainmaster.core.planning.ordering import score_of
+from trainmaster.core.planning.order import score_of
 from trainmaster.core.policy import Aging, Order
 
 from tests.builders import NOON, job, minutes, pool
