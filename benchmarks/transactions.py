@@ -115,11 +115,9 @@ def measure_door(engine: MotoEngine) -> list[float]:
 @contextmanager
 def open_door(engine: MotoEngine, journal_path: Path) -> Iterator[tuple[str, str]]:
     """Host and port of a front door, and a key id that it knows."""
-    clock, identities = TwinClock(manual=False), Identities(engine.account_id)
-    journal = Journal(journal_path, clock)
-    door = FrontDoor(
-        port=0, identities=identities, engine=engine, journal=journal, clock=clock, faults=Faults()
-    )
+    identities = Identities(engine.account_id)
+    journal = Journal(journal_path, engine.clock)
+    door = FrontDoor(port=0, identities=identities, engine=engine, journal=journal, faults=Faults())
     door.start()
     try:
         yield door.endpoint_url.removeprefix("http://"), identities.add_user("benchmark").access_key_id

@@ -50,9 +50,7 @@ def lay(config: TwinConfig, resources: ExitStack) -> Foundation:
     journal = Journal(config.journal, clock)
     resources.callback(journal.close)
     faults = Faults()
-    door = FrontDoor(
-        port=config.port, identities=identities, engine=engine, journal=journal, clock=clock, faults=faults
-    )
+    door = FrontDoor(port=config.port, identities=identities, engine=engine, journal=journal, faults=faults)
     resources.callback(door.close)
     return Foundation(
         state=state,

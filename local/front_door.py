@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 
-from local.clock import TwinClock
 from local.doors.aws import AwsDoor, Listener, Owns, Service, ServiceHandler
 from local.doors.rest import RestApi, RestDoor, RestHandler
 from local.doors.surroundings import Surroundings
@@ -24,14 +23,7 @@ class FrontDoor:
     """Bound to its port when made; serves from ``start`` to ``close``; mounting works at any time."""
 
     def __init__(
-        self,
-        *,
-        port: int,
-        identities: Identities,
-        engine: MotoEngine,
-        journal: Journal,
-        clock: TwinClock,
-        faults: Faults,
+        self, *, port: int, identities: Identities, engine: MotoEngine, journal: Journal, faults: Faults
     ) -> None:
         self.authorizer = Authorizer(
             identities, policies_of=engine.policies_of, key_of=engine.encryption_key_of
@@ -41,7 +33,7 @@ class FrontDoor:
             authorizer=self.authorizer,
             engine=engine,
             journal=journal,
-            clock=clock,
+            clock=engine.clock,
             faults=faults,
         )
         self._aws, self._rest = AwsDoor(around), RestDoor(around)

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,30 @@ LONGEST_LIST = 100
 DEEPEST = 30
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallEntry:
+    """A call at the front door; what could not be read of it is None."""
+
+    principal: Principal | None
+    service: str | None
+    operation: str | None
+    params: Mapping[str, Any]
+    status: int
+    error_code: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessEntry:
+    """An event of a training process; the fields are those of its line."""
+
+    training_job: str
+    host: str
+    event: str
+    pid: int
+    signal: str | None = None
+    exit_code: int | None = None
+
+
 class Journal:
     """Lines in the order of ``seq``, flushed one by one; without a path nothing is kept."""
 
@@ -25,47 +50,21 @@ class Journal:
         self._seq = 0
         self._file = path.open("a", encoding="utf-8") if path is not None else None
 
-    def call(
-        self,
-        principal: Principal | None,
-        service: str | None,
-        operation: str | None,
-        params: Mapping[str, Any],
-        status: int,
-        error_code: str | None,
-    ) -> None:
+    def call(self, entry: CallEntry) -> None:
         self._write(
             {
                 "kind": "call",
-                "principal": principal.arn if principal else None,
-                "service": service,
-                "operation": operation,
-                "params": shortened(params),
-                "status": status,
-                "error_code": error_code,
+                "principal": entry.principal.arn if entry.principal else None,
+                "service": entry.service,
+                "operation": entry.operation,
+                "params": shortened(entry.params),
+                "status": entry.status,
+                "error_code": entry.error_code,
             }
         )
 
-    def process(
-        self,
-        training_job: str,
-        host: str,
-        event: str,
-        pid: int,
-        signal: str | None = None,
-        exit_code: int | None = None,
-    ) -> None:
-        self._write(
-            {
-                "kind": "process",
-                "training_job": training_job,
-                "host": host,
-                "event": event,
-                "pid": pid,
-                "signal": signal,
-                "exit_code": exit_code,
-            }
-        )
+    def process(self, entry: ProcessEntry) -> None:
+        self._write({"kind": "process", **asdict(entry)})
 
     def close(self) -> None:
         with self._lock:

@@ -17,7 +17,7 @@ from local.deployment.lambda_runtime.asynchronous import AsyncInvoker
 from local.deployment.lambda_runtime.environment import Surroundings
 from local.deployment.lambda_runtime.functions import Functions, Host
 from local.deployment.lambda_runtime.measured import Measured
-from local.deployment.lambda_runtime.queue_trigger import QueueReader
+from local.deployment.lambda_runtime.queue_trigger import QueueReader, SqsQueue
 from local.deployment.lambda_runtime.runtime_api import PREFIX as RUNTIME_PREFIX
 from local.deployment.lambda_runtime.runtime_api import RuntimeApi
 from local.deployment.platform import Platform
@@ -161,8 +161,7 @@ def _listen_to_queue(trigger: QueueTrigger, platform: Platform, functions: Funct
     name = _name_of(trigger.queue_arn)
     reader = QueueReader(
         trigger,
-        queue_url=sqs.get_queue_url(QueueName=name)["QueueUrl"],
-        sqs=sqs,
+        queue=SqsQueue(sqs, sqs.get_queue_url(QueueName=name)["QueueUrl"]),
         clock=platform.clock,
         background=platform.background,
         invoke=functions.invoke,

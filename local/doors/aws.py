@@ -19,7 +19,8 @@ from local.engine.dynamodb.transactions import REASON_CODES, cancelled_on_demand
 from local.engine.errors import QUERY_COMPATIBLE, error_response, status_of
 from local.identity.checks import Operation
 from local.identity.identities import Credentials
-from local.identity.sigv4 import Claim, check_token, read_claim, verify
+from local.identity.sigv4 import Claim, Scope, check_token, read_claim, verify
+from local.journal import CallEntry
 from local.wire import AwsError, Principal, Request, Response
 
 logger = logging.getLogger(__name__)
@@ -70,12 +71,14 @@ class AwsDoor:
             code = error.code
         call = entry.call
         self._around.journal.call(
-            entry.principal,
-            call.service if call else None,
-            call.operation if call else None,
-            call.params if call else {},
-            response.status,
-            code,
+            CallEntry(
+                principal=entry.principal,
+                service=call.service if call else None,
+                operation=call.operation if call else None,
+                params=call.params if call else {},
+                status=response.status,
+                error_code=code,
+            )
         )
         if call is not None and response.status < _FAILED:
             self._tell(call)
@@ -120,7 +123,7 @@ class AwsDoor:
         """STS is asked whether keys are right; the other services believe the key's id, which is faster."""
         clocks = (self._around.clock.now(), datetime.now(UTC))
         try:
-            verify(request, claim, credentials, service="sts", region=claim.region, now=clocks)
+            verify(request, claim, credentials, scope=Scope(service="sts", region=claim.region), now=clocks)
         except AwsError as error:
             raise AwsError("SignatureDoesNotMatch", error.message, status=403) from error
 

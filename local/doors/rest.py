@@ -10,7 +10,8 @@ from urllib.parse import parse_qs
 
 from local.doors.callers import Callers
 from local.doors.surroundings import Surroundings
-from local.identity.sigv4 import read_claim, verify
+from local.identity.sigv4 import Scope, read_claim, verify
+from local.journal import CallEntry
 from local.wire import AwsError, Principal, Request, Response
 
 logger = logging.getLogger(__name__)
@@ -48,7 +49,16 @@ class RestDoor:
         except AwsError as error:
             code = error.code
             response = _refusal(error)
-        self._around.journal.call(principal, _SERVICE, label, _params(request), response.status, code)
+        self._around.journal.call(
+            CallEntry(
+                principal=principal,
+                service=_SERVICE,
+                operation=label,
+                params=_params(request),
+                status=response.status,
+                error_code=code,
+            )
+        )
         return response
 
     def _authenticated(self, request: Request) -> Principal:
@@ -60,7 +70,8 @@ class RestDoor:
             message = "The security token included in the request is invalid."
             raise AwsError("UnrecognizedClientException", message, status=403)
         clocks = (self._around.clock.now(), datetime.now(UTC))
-        verify(request, claim, credentials, service=_SERVICE, region=self._around.engine.region, now=clocks)
+        scope = Scope(service=_SERVICE, region=self._around.engine.region)
+        verify(request, claim, credentials, scope=scope, now=clocks)
         return credentials.principal
 
     def _fail_on_demand(self, label: str) -> None:

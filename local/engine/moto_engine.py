@@ -60,6 +60,7 @@ _POLL_SECONDS = 0.2
 
 class MotoEngine:
     def __init__(self, *, clock: TwinClock, region: str = "us-east-1") -> None:
+        self.clock = clock
         self.region = region
         self.account_id: str = DEFAULT_ACCOUNT_ID
         self.endpoint_url = "http://127.0.0.1"

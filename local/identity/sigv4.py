@@ -42,6 +42,14 @@ class Claim:
     signature: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What a signature must be made for."""
+
+    service: str
+    region: str
+
+
 def read_claim(request: Request) -> Claim | None:
     """The claim in the Authorization header or in a presigned query; None when there is none to read."""
     if match := _AUTHORIZATION.fullmatch(request.headers.get("authorization", "")):
@@ -61,13 +69,7 @@ def check_token(claim: Claim, credentials: Credentials) -> bool:
 
 
 def verify(
-    request: Request,
-    claim: Claim,
-    credentials: Credentials,
-    *,
-    service: str,
-    region: str,
-    now: Sequence[datetime],
+    request: Request, claim: Claim, credentials: Credentials, *, scope: Scope, now: Sequence[datetime]
 ) -> None:
     """Check everything that a signature covers: method, path, query, signed headers, body, scope and date.
 
@@ -75,18 +77,17 @@ def verify(
         request: As received.
         claim: What ``read_claim`` found in it.
         credentials: The keys that the twin knows under the claimed id.
-        service: The service that must be in the credential scope.
-        region: Likewise the region.
+        scope: The service and the region that must be in the credential scope.
         now: Clocks that may call the date fresh; one is enough.
 
     Raises:
         AwsError: status 403, and why.
     """
-    if claim.service != service:
+    if claim.service != scope.service:
         raise _refused(
-            "InvalidSignatureException", f"Credential should be scoped to correct service: '{service}'."
+            "InvalidSignatureException", f"Credential should be scoped to correct service: '{scope.service}'."
         )
-    if claim.region != region:
+    if claim.region != scope.region:
         raise _refused("InvalidSignatureException", "Credential should be scoped to a valid region.")
     if not check_token(claim, credentials):
         raise _refused(

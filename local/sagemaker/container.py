@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from local.clock import TwinClock
-from local.journal import Journal
+from local.journal import Journal, ProcessEntry
 from local.namespace import in_namespace, namespaces_refused
 from local.processes import Child, Command
 from local.sagemaker import inputs, script_mode
@@ -158,6 +158,12 @@ class Container:
 
     def _note(self, event: str, *, signal: str | None = None, exit_code: int | None = None) -> None:
         assert self._child is not None
-        self._outside.journal.process(
-            self._job.name, self._place.host.name, event, self._child.pid, signal=signal, exit_code=exit_code
+        entry = ProcessEntry(
+            training_job=self._job.name,
+            host=self._place.host.name,
+            event=event,
+            pid=self._child.pid,
+            signal=signal,
+            exit_code=exit_code,
         )
+        self._outside.journal.process(entry)

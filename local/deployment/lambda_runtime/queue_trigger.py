@@ -23,6 +23,33 @@ _AFTERWARDS = timedelta(milliseconds=1)
 """A message is seen after the instant at which it becomes visible; a manual clock stands still in it."""
 
 
+class SqsQueue:
+    """One queue, by a boto3 client of SQS."""
+
+    def __init__(self, sqs: Any, url: str) -> None:  # noqa: ANN401  a boto3 client
+        self._sqs, self._url = sqs, url
+        asked = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
+        self.visibility_timeout = timedelta(seconds=int(asked["Attributes"]["VisibilityTimeout"]))
+
+    def receive(self, most: int) -> list[dict[str, Any]]:
+        answer = self._sqs.receive_message(
+            QueueUrl=self._url,
+            MaxNumberOfMessages=most,
+            AttributeNames=["All"],
+            MessageAttributeNames=["All"],
+        )
+        return list(answer.get("Messages", []))
+
+    def delete(self, receipt_handle: str) -> None:
+        self._sqs.delete_message(QueueUrl=self._url, ReceiptHandle=receipt_handle)
+
+    def show_again(self, receipt_handle: str) -> None:
+        with suppress(self._sqs.exceptions.ReceiptHandleIsInvalid):  # it was visible earlier, and is done
+            self._sqs.change_message_visibility(
+                QueueUrl=self._url, ReceiptHandle=receipt_handle, VisibilityTimeout=0
+            )
+
+
 class QueueReader:
     """An event source mapping."""
 
@@ -30,15 +57,13 @@ class QueueReader:
         self,
         trigger: QueueTrigger,
         *,
-        queue_url: str,
-        sqs: Any,  # noqa: ANN401  a boto3 client
+        queue: SqsQueue,
         clock: TwinClock,
         background: Background,
         invoke: Callable[[str, bytes], Outcome],
     ) -> None:
         self._trigger = trigger
-        self._queue_url = queue_url
-        self._sqs = sqs
+        self._queue = queue
         self._clock = clock
         self._background = background
         self._invoke = invoke
@@ -46,8 +71,6 @@ class QueueReader:
         self._lock = threading.Lock()
         self._readers = 0
         self._woken = False
-        asked = sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["VisibilityTimeout"])
-        self._visibility = timedelta(seconds=int(asked["Attributes"]["VisibilityTimeout"]))
 
     def wake(self) -> None:
         """Look into the queue soon."""
@@ -85,14 +108,9 @@ class QueueReader:
         batch: list[dict[str, Any]] = []
         while len(batch) < self._trigger.batch_size:
             most = min(_RECEIVE_MOST, self._trigger.batch_size - len(batch))
-            answer = self._sqs.receive_message(
-                QueueUrl=self._queue_url,
-                MaxNumberOfMessages=most,
-                AttributeNames=["All"],
-                MessageAttributeNames=["All"],
-            )
-            batch += answer.get("Messages", [])
-            if len(answer.get("Messages", [])) < most:
+            received = self._queue.receive(most)
+            batch += received
+            if len(received) < most:
                 break
         return batch
 
@@ -124,18 +142,16 @@ class QueueReader:
     def _settle(self, messages: list[dict[str, Any]], failed: set[str]) -> None:
         for message in messages:
             if message["MessageId"] not in failed:
-                self._sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"])
+                self._queue.delete(message["ReceiptHandle"])
         back = [message["ReceiptHandle"] for message in messages if message["MessageId"] in failed]
         if back:
-            self._clock.call_later(self._clock.scaled(self._visibility), lambda: self._show_again(back))
+            after = self._clock.scaled(self._queue.visibility_timeout)
+            self._clock.call_later(after, lambda: self._show_again(back))
 
     def _show_again(self, receipt_handles: list[str]) -> None:
         """The visibility timeout of failed messages has passed on the twin's clock."""
         for handle in receipt_handles:
-            with suppress(self._sqs.exceptions.ReceiptHandleIsInvalid):  # it was visible earlier, and is done
-                self._sqs.change_message_visibility(
-                    QueueUrl=self._queue_url, ReceiptHandle=handle, VisibilityTimeout=0
-                )
+            self._queue.show_again(handle)
         self._clock.call_later(_AFTERWARDS, self.wake)
 
 

@@ -68,9 +68,7 @@ def bare_twin(folder: Path, *, manual_from: datetime | None = None) -> Iterator[
     engine, faults = MotoEngine(clock=clock, region=REGION), Faults()
     identities = Identities(engine.account_id)
     journal = Journal(folder / "journal.jsonl", clock)
-    door = FrontDoor(
-        port=0, identities=identities, engine=engine, journal=journal, clock=clock, faults=faults
-    )
+    door = FrontDoor(port=0, identities=identities, engine=engine, journal=journal, faults=faults)
     door.start()
     try:
         yield BareTwin(

@@ -14,7 +14,7 @@ from local.clock import TwinClock
 from local.deployment.background import Background
 from local.deployment.lambda_runtime.asynchronous import AsyncInvoker
 from local.deployment.lambda_runtime.invocation import Fault, Outcome
-from local.deployment.lambda_runtime.queue_trigger import QueueReader
+from local.deployment.lambda_runtime.queue_trigger import QueueReader, SqsQueue
 from local.deployment.wiring import AsyncSettings, QueueTrigger
 
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:f"
@@ -184,7 +184,7 @@ def reader(
         reports_item_failures=True,
     )
     return QueueReader(
-        trigger, queue_url="http://q", sqs=queue, clock=clock, background=background, invoke=invoke
+        trigger, queue=SqsQueue(queue, "http://q"), clock=clock, background=background, invoke=invoke
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from local.clock import TwinClock
 from local.faults import Faults
-from local.journal import Journal, shortened
+from local.journal import CallEntry, Journal, ProcessEntry, shortened
 from local.wire import Principal
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -22,8 +22,17 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 def test_a_call_and_a_process_event_are_lines_in_order_with_exactly_their_fields(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j", TwinClock(manual=True, start=NOON))
-    journal.call(ALICE, "sqs", "SendMessage", {"MessageBody": "x"}, 200, None)
-    journal.process("job1", "algo-1", "signal", 7, signal="SIGTERM")
+    journal.call(
+        CallEntry(
+            principal=ALICE,
+            service="sqs",
+            operation="SendMessage",
+            params={"MessageBody": "x"},
+            status=200,
+            error_code=None,
+        )
+    )
+    journal.process(ProcessEntry(training_job="job1", host="algo-1", event="signal", pid=7, signal="SIGTERM"))
     call, process = lines(tmp_path / "j")
     assert call.pop("at").endswith("Z")
     assert call == {
@@ -54,7 +63,16 @@ def test_a_call_and_a_process_event_are_lines_in_order_with_exactly_their_fields
 
 def test_a_caller_who_is_not_authenticated_is_null(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j", TwinClock(manual=True, start=NOON))
-    journal.call(None, "execute-api", "POST /add-job", {}, 403, "InvalidSignatureException")
+    journal.call(
+        CallEntry(
+            principal=None,
+            service="execute-api",
+            operation="POST /add-job",
+            params={},
+            status=403,
+            error_code="InvalidSignatureException",
+        )
+    )
     assert lines(tmp_path / "j")[0]["principal"] is None
     journal.close()
 
