@@ -87,7 +87,7 @@ def test_taking_the_cpu_build_from_elsewhere_is_said_with_the_reason() -> None:
 
 def test_what_is_fetched_without_the_cpu_build_is_said_with_its_size() -> None:
     assert choice(FOR_GPU).message == (
-        "torch comes with GPU libraries, about 2.7 GB to fetch, and a .venv of 5.5 GB instead of 1.5: "
+        "torch comes with GPU libraries, about 2.7 GB to fetch, and a .venv of 5.6 GB instead of 1.6: "
         "pip's index here offers torch-2.13.0.whl, which requires cuda-toolkit, triton, and "
         "https://cpu.example/whl gives no CPU build. `make setup TORCH_INDEX=URL` takes torch from elsewhere."
     )
