@@ -22,10 +22,10 @@ from trainmaster_client.errors import (
     UnexpectedAnswerError,
     refused,
 )
-from trainmaster_client.printable import printable
-from trainmaster_client.refusals import Answer, document_of, skew_of, trouble_of
-from trainmaster_client.transport import SignedTransport
-from trainmaster_client.troubles import Trouble
+from trainmaster_client.errors.troubles import Trouble
+from trainmaster_client.http.answers import Answer, document_of, skew_of, trouble_of
+from trainmaster_client.http.printable import printable
+from trainmaster_client.http.transport import SignedTransport
 
 Document: TypeAlias = dict[str, Any]
 """A JSON object exactly as the API sent it."""

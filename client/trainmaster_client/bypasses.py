@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trainmaster_client.client_events import register
+from trainmaster_client.hooks.botocore_events import register
 
 _TRAINING_STEPS = frozenset({"Training", "Tuning"})
 """Source: SageMaker Pipeline Definition JSON Schema, step types."""

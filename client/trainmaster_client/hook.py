@@ -19,25 +19,25 @@ from typing import Any, Literal, TypeAlias
 import boto3
 from botocore.model import OperationModel
 
-from trainmaster_client import logs_hook, metrics_hook
 from trainmaster_client.api import ApiClient, Document, field_problem
-from trainmaster_client.attempt_descriptions import AttemptDescriptions
-from trainmaster_client.botocore_answers import Answer, answered, refusal, refused_as
 from trainmaster_client.bypasses import Bypasses, RoundTheQueueWarning
-from trainmaster_client.client_events import PlainClients, Where, register
-from trainmaster_client.description import description
 from trainmaster_client.errors import (
     ApiUnreachableError,
     ConflictError,
     InvalidArgumentError,
     TrainmasterClientError,
 )
-from trainmaster_client.location import find_api_url
-from trainmaster_client.progress import place_line
-from trainmaster_client.queued_jobs import QueuedJobs
-from trainmaster_client.recently_used import RecentlyUsed
-from trainmaster_client.sdk_v3_logs import SdkV3Logs
-from trainmaster_client.views import JobView, job_view
+from trainmaster_client.hooks import cloudwatch_calls, metric_calls
+from trainmaster_client.hooks.attempt_descriptions import AttemptDescriptions
+from trainmaster_client.hooks.botocore_answers import Answer, answered, refusal, refused_as
+from trainmaster_client.hooks.botocore_events import PlainClients, Where, register
+from trainmaster_client.hooks.job_description import description
+from trainmaster_client.hooks.sdk_v3_logs import SdkV3Logs
+from trainmaster_client.http.location import find_api_url
+from trainmaster_client.jobs.job_views import JobView, job_view
+from trainmaster_client.jobs.progress import place_line
+from trainmaster_client.jobs.queued_jobs import QueuedJobs
+from trainmaster_client.jobs.recently_used import RecentlyUsed
 
 OnUnreachable: TypeAlias = Literal["raise", "direct"]
 
@@ -131,7 +131,7 @@ class QueueHooks:
 
     def register_readers(self, events: Any) -> None:  # noqa: ANN401  botocore's emitters
         """Only what joins logs and metrics of attempts."""
-        for hook in (logs_hook, metrics_hook):
+        for hook in (cloudwatch_calls, metric_calls):
             hook.register(events, self.queued, self._clients, region=self.api.region)
 
     def submit(self, request: Mapping[str, Any]) -> Document:

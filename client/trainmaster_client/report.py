@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trainmaster_client.checkout import checkout
+from trainmaster_client.cli.checkout import checkout
 
 SCHEMA = "trainmaster.report/1"
 _GIT_TIMEOUT_S = 30.0

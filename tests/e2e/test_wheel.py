@@ -19,7 +19,7 @@ pytestmark = pytest.mark.long
 
 SDK3 = "TRAINMASTER_TEST_SDK3"
 """Set, the SDK v3 is installed too: a gigabyte."""
-NEEDS_AN_SDK = {"trainmaster_client.session"}
+NEEDS_AN_SDK = {"trainmaster_client.sdk.v2_session", "trainmaster_client.session"}
 HELP = """
 import json, typer
 from typer.testing import CliRunner

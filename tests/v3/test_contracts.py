@@ -21,8 +21,8 @@ from sagemaker.core.utils.utils import SageMakerClient, SingletonMeta
 from sagemaker.core.workflow.pipeline_context import PipelineSession
 from sagemaker.train import ModelTrainer
 from sagemaker.train.constants import DEFAULT_CONTAINER_ARGUMENTS, DEFAULT_CONTAINER_ENTRYPOINT
-from trainmaster_client import sdk_v3_logs
 from trainmaster_client.errors import UnsupportedTrainerError
+from trainmaster_client.hooks import sdk_v3_logs
 from trainmaster_client.launcher import LAUNCHER
 from trainmaster_client.trainer import queue, use_launcher
 
@@ -85,7 +85,7 @@ def test_a_training_job_asks_with_the_clients_of_the_session_it_was_made_with() 
         ("DescribeTrainingJob", "job"),
         ("DescribeTrainingJob", "job"),
         ("StopTrainingJob", "job"),
-    ], "TrainingJob asks in another way: see which client each method uses, and hook that in trainer.py"
+    ], "TrainingJob asks in another way: see which client each method uses, and hook it in v3_trainer.py"
 
 
 def test_the_sdk_keeps_one_client_for_a_session_and_tells_it_again() -> None:
@@ -133,7 +133,7 @@ def test_the_log_loop_lists_by_the_jobs_name_and_reads_forward_by_token() -> Non
         ),
         ("GetLogEvents", read),
         ("GetLogEvents", {**read, "nextToken": "f/1"}),
-    ], "the log loop asks in another way: logs_hook.py has to join attempts for it as it is now"
+    ], "the log loop asks in another way: hooks/cloudwatch_calls.py has to join attempts for it as it is now"
 
 
 def test_only_a_failed_job_raises_in_wait() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from trainmaster_client.advice.assessing import Assessment
+from trainmaster_client.advice.assessments import Assessment
 
 _LONGEST_TAG = 256
 """SageMaker API reference, Tag, Value."""

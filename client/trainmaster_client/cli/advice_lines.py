@@ -7,13 +7,13 @@ from typing import Any
 
 from trainmaster.core.request.options import ALTERNATIVES
 
-from trainmaster_client.advice.assessing import Assessment
+from trainmaster_client.advice.assessments import Assessment
 from trainmaster_client.advice.ranking import Recommendation
 from trainmaster_client.advice.shapes import Source
 from trainmaster_client.advice.spot_scores import PlacementScore
 from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.instants import likely_start
-from trainmaster_client.printable import printable
+from trainmaster_client.http.printable import printable
 
 _SOURCES = {
     Source.REQUEST: "as the request has it",

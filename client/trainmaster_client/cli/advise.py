@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 from trainmaster.core.request.options import Alternative
 
-from trainmaster_client.advice.assessing import Assessment, Assessor
+from trainmaster_client.advice.assessments import Assessment, Assessor
 from trainmaster_client.advice.ranking import By, Recommendation, ranked, recommend
 from trainmaster_client.advice.shapes import read_shapes
 from trainmaster_client.advice.spot_scores import SpotScores
@@ -20,7 +20,7 @@ from trainmaster_client.cli.connection import aws_session, connect
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
 from trainmaster_client.cli.submit import NOT_VALID, RequestFile, parse_request
 from trainmaster_client.errors import MalformedViewError
-from trainmaster_client.printable import printable
+from trainmaster_client.http.printable import printable
 
 Shapes = Annotated[
     list[str] | None,

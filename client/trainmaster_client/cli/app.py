@@ -9,10 +9,10 @@ import typer
 from trainmaster_client.cli import (
     advise,
     changes,
-    doctor,
+    doctor_report,
     history,
+    job_logs,
     jobs,
-    logs,
     plan,
     policy,
     pools,
@@ -58,7 +58,7 @@ def _options(
 app.command("queue")(jobs.queue)
 app.command("show")(jobs.show)
 app.command("why")(why.why)
-app.command("logs")(logs.logs)
+app.command("logs")(job_logs.logs)
 app.command("history")(history.history)
 app.command("cancel")(jobs.cancel)
 app.command("priority")(changes.priority)
@@ -71,7 +71,7 @@ app.command("advise")(advise.advise)
 app.command("ssh")(ssh.ssh)
 app.command("usage")(usage.usage)
 app.command("violations")(violations.violations)
-app.command("doctor")(doctor.doctor)
+app.command("doctor")(doctor_report.doctor)
 app.command("training-code")(training_code.training_code)
 app.add_typer(policy.app, name="policy")
 app.add_typer(twin.app, name="local")

@@ -8,8 +8,8 @@ from trainmaster_client.api import Document
 from trainmaster_client.cli.connection import connect
 from trainmaster_client.cli.jobs import JobName
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
-from trainmaster_client.progress import place_line
-from trainmaster_client.views import job_view
+from trainmaster_client.jobs.job_views import job_view
+from trainmaster_client.jobs.progress import place_line
 
 HIGHEST_PRIORITY = 1000
 

@@ -11,8 +11,8 @@ from botocore.exceptions import BotoCoreError
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.cli.screen import busy
 from trainmaster_client.errors import CredentialsError, NotFoundError, TrainmasterClientError
-from trainmaster_client.location import find_api_url
-from trainmaster_client.views import FINAL_STATES
+from trainmaster_client.http.location import find_api_url
+from trainmaster_client.jobs.job_views import FINAL_STATES
 
 LARGEST_PAGE = "100"
 """Jobs; the most the API gives at once."""

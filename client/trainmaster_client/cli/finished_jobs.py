@@ -15,7 +15,7 @@ from trainmaster_client.cli.instants import length
 from trainmaster_client.cli.queue_table import REASON_COLUMNS, STYLES
 from trainmaster_client.cli.screen import UNLIMITED_COLUMNS
 from trainmaster_client.errors import MalformedViewError
-from trainmaster_client.views import JobView, job_view
+from trainmaster_client.jobs.job_views import JobView, job_view
 
 _HEADINGS = ("JOB", "TEAM", "STATE", "ENDED", "RAN", "ATTEMPTS", "PREEMPTED", "LOST", "USD")
 _TO_THE_RIGHT = frozenset({"RAN", "ATTEMPTS", "PREEMPTED", "LOST", "USD"})

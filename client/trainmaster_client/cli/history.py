@@ -13,7 +13,7 @@ from trainmaster_client.cli.instants import instant
 from trainmaster_client.cli.past import past_lines
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines, say
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.views import FINAL_STATES
+from trainmaster_client.jobs.job_views import FINAL_STATES
 
 MOST_PAGES = 20
 """Of each state; other teams' jobs are among them, without a name."""

@@ -6,9 +6,9 @@ from datetime import datetime
 from trainmaster_client.api import Document
 from trainmaster_client.cli.instants import length, likely_start
 from trainmaster_client.cli.past import losses
-from trainmaster_client.printable import printable
-from trainmaster_client.progress import place_line, transition_line
-from trainmaster_client.views import Attempt, JobView, job_view
+from trainmaster_client.http.printable import printable
+from trainmaster_client.jobs.job_views import Attempt, JobView, job_view
+from trainmaster_client.jobs.progress import place_line, transition_line
 
 _FACTS = {
     "team": "team",

@@ -13,8 +13,8 @@ from trainmaster_client.cli.queue_table import print_queue
 from trainmaster_client.cli.queue_watch import SHORTEST_SECONDS, USUAL_SECONDS, QueueWatch
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines, say
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.progress import place_line
-from trainmaster_client.views import job_view
+from trainmaster_client.jobs.job_views import job_view
+from trainmaster_client.jobs.progress import place_line
 
 JobName = Annotated[
     str,

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 from trainmaster_client.api import Document
 from trainmaster_client.cli.screen import print_json_line
-from trainmaster_client.log_text import cleaned, host_count
-from trainmaster_client.logs import LogLine
-from trainmaster_client.views import Attempt, JobView, job_view
+from trainmaster_client.jobs.job_views import Attempt, JobView, job_view
+from trainmaster_client.logs.joined_attempts import LogLine
+from trainmaster_client.logs.log_text import cleaned, host_count
 
 
 class LogPrinter:

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 
 from trainmaster_client.api import Document
 from trainmaster_client.cli.instants import length
-from trainmaster_client.printable import printable
-from trainmaster_client.progress import transition_line
-from trainmaster_client.views import JobView, Transition, job_view
+from trainmaster_client.http.printable import printable
+from trainmaster_client.jobs.job_views import JobView, Transition, job_view
+from trainmaster_client.jobs.progress import transition_line
 
 MOST_STEPS = 200
 """The API gives the last ones; earlier ones are not summed up."""

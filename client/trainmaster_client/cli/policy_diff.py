@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from trainmaster_client.printable import printable
+from trainmaster_client.http.printable import printable
 
 _MEANINGS = {
     "forbidden": "would be refused when its turn comes",

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from trainmaster_client.cli.instants import length
 from trainmaster_client.cli.screen import UNLIMITED_COLUMNS
-from trainmaster_client.views import JobView
+from trainmaster_client.jobs.job_views import JobView
 
 REASON_COLUMNS = 20
 """A reason folded into less is not readable."""

@@ -15,7 +15,7 @@ from trainmaster_client.cli.instants import length
 from trainmaster_client.cli.queue_table import queue_picture
 from trainmaster_client.cli.screen import print_json_line
 from trainmaster_client.errors import ApiFailedError, ApiUnreachableError, TooManyRequestsError
-from trainmaster_client.views import job_view
+from trainmaster_client.jobs.job_views import job_view
 
 USUAL_SECONDS = 5.0
 SHORTEST_SECONDS = 1.0

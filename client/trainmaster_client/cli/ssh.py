@@ -14,9 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster_client.cli.connection import aws_session, connect
 from trainmaster_client.cli.jobs import JobName
-from trainmaster_client.cli.screen import print_json, say
-from trainmaster_client.printable import printable
-from trainmaster_client.remote_debug import (
+from trainmaster_client.cli.remote_debug import (
     AWS_CLI,
     INSTALL,
     PLUGIN,
@@ -27,7 +25,9 @@ from trainmaster_client.remote_debug import (
     obstacles,
     target,
 )
-from trainmaster_client.views import JobView, job_view
+from trainmaster_client.cli.screen import print_json, say
+from trainmaster_client.http.printable import printable
+from trainmaster_client.jobs.job_views import JobView, job_view
 
 NO_SESSION = 1
 """The exit code when something is missing; that of the session otherwise."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from trainmaster_client.checkout import checkout
+from trainmaster_client.cli.checkout import checkout
 from trainmaster_client.errors import InvalidArgumentError
 
 _LAUNCHER = Path("launch.py")

@@ -5,9 +5,9 @@ from importlib import metadata
 from trainmaster_client.cli.connection import aws_session
 from trainmaster_client.cli.screen import print_json
 from trainmaster_client.errors import TrainmasterClientError
-from trainmaster_client.location import find_api_url
-from trainmaster_client.refusals import VERSION_HEADER
-from trainmaster_client.transport import SignedTransport
+from trainmaster_client.http.answers import VERSION_HEADER
+from trainmaster_client.http.location import find_api_url
+from trainmaster_client.http.transport import SignedTransport
 
 NOT_INSTALLED = "unknown"
 """The code is on the path, but never was installed as a package."""

@@ -9,8 +9,8 @@ from trainmaster_client.cli.instants import likely_start
 from trainmaster_client.cli.jobs import JobName
 from trainmaster_client.cli.queue_table import NO_NAME
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
-from trainmaster_client.progress import place_line
-from trainmaster_client.views import JobView, job_view
+from trainmaster_client.jobs.job_views import JobView, job_view
+from trainmaster_client.jobs.progress import place_line
 
 SHOWN_AHEAD = 5
 """Jobs ahead that are named; more are only counted."""

@@ -7,8 +7,8 @@ from http import HTTPStatus
 from trainmaster_client.doctor.findings import Finding, bad, good, skipped
 from trainmaster_client.doctor.seen import AwsSaid, Seen, asked
 from trainmaster_client.errors import ApiUnreachableError, CredentialsError
-from trainmaster_client.refusals import Answer, document_of, is_own, trouble_of
-from trainmaster_client.troubles import Trouble
+from trainmaster_client.errors.troubles import Trouble
+from trainmaster_client.http.answers import Answer, document_of, is_own, trouble_of
 
 _STS_TROUBLES: Mapping[str, Trouble] = {
     "ExpiredToken": Trouble.EXPIRED_CREDENTIALS,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from trainmaster_client.troubles import ADVICE, Advice, Trouble
+from trainmaster_client.errors.troubles import ADVICE, Advice, Trouble
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainmaster_client.refusals import Answer, document_of
-from trainmaster_client.transport import SignedTransport
+from trainmaster_client.http.answers import Answer, document_of
+from trainmaster_client.http.transport import SignedTransport
 
 _CONFIG = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 1})
 """Seconds. Several services are asked; off the network each must fail soon."""

@@ -19,7 +19,7 @@ from trainmaster_client.hook import install
 
 from tests.integration.client.command import Trainmaster
 from tests.integration.client.fake_api import ACCESS_KEY, REGION, SECRET_KEY, FakeApi, Scripted, problem
-from tests.integration.client.sdk import ROLE, World, estimator, running_world
+from tests.integration.client.sdk_world import ROLE, World, estimator, running_world
 
 
 def gateway(kind: str, message: str, status: int = 403, **headers: str) -> Scripted:

@@ -1,0 +1,80 @@
+"""``trainmaster doctor``: what is wrong between here and the queue, and what to do about it."""
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from trainmaster_client.cli.screen import busy, console, print_lines, say
+from trainmaster_client.doctor.checks import STEPS, Step, examine
+from trainmaster_client.doctor.findings import Finding
+from trainmaster_client.doctor.seen import Seen
+from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.http.printable import printable
+from trainmaster_client.report import Check, Report
+
+_ID_WIDTH = 15
+_REPORT = Path("build/doctor.json")
+
+
+def doctor(
+    *,
+    report_file: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="PATH", help="Where to write the report.", show_default=str(_REPORT)),
+    ] = None,
+) -> None:
+    """Look at everything from the configuration to the account, and say how to mend it."""
+    report = Report("doctor")
+    seen = Seen(env=os.environ, now=lambda: datetime.now(UTC))
+    remedies: dict[str, Any] = {}
+    seen.facts["remedies"] = remedies
+    report.facts = seen.facts
+    examination = examine(seen)
+    for step in STEPS:
+        with busy(f"looking at {step.id}"):
+            finding = next(examination)
+        report.checks.append(_check(step, finding))
+        if finding.advice is not None:
+            remedies[step.id] = {"trouble": finding.trouble, "remedy": finding.advice.remedy}
+        print_lines(finding_lines(step, finding, width=console().width))
+    _conclude(report, report_file)
+    raise typer.Exit(0 if report.ok else 1)
+
+
+def finding_lines(step: Step, finding: Finding, *, width: int) -> Iterator[str]:
+    """One line, or in a narrow terminal what was found below it; then cause and remedy."""
+    shown = printable(finding.why if finding.word == "skip" else str(finding.actual))
+    line = f"{finding.word:<4}  {step.id:<{_ID_WIDTH}}  {shown}"
+    yield from [line] if len(line) <= width else [f"{finding.word:<4}  {step.id}", f"        {shown}"]
+    if finding.advice is not None:
+        yield f"        {finding.advice.cause}"
+        yield f"        -> {finding.advice.remedy} [{finding.trouble}]"
+
+
+def _check(step: Step, finding: Finding) -> Check:
+    return Check(
+        id=step.id,
+        ok=finding.ok,
+        expected=step.expected,
+        actual=finding.actual,
+        skipped=finding.why if finding.ok is None else None,
+    )
+
+
+def _conclude(report: Report, wanted: Path | None) -> None:
+    """The verdict counts without a report, unless somebody has said where it is to be."""
+    file, verdict = wanted or _REPORT, f"doctor: {'ok' if report.ok else 'NOT ok'}"
+    try:
+        report.write(file)
+    except OSError as error:
+        print_lines([f"{verdict}, without a report"])
+        refusal = InvalidArgumentError(f"{file}: {error.strerror}.", hint="Name another with --json.")
+        if wanted is not None:
+            raise refusal from error
+        say(f"trainmaster: {refusal}")
+    else:
+        print_lines([f"{verdict}, report in {file}"])

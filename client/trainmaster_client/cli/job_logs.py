@@ -1,0 +1,142 @@
+"""``trainmaster logs``: what a job printed, over all its attempts, and with ``-f`` what it prints."""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from itertools import chain
+from typing import Annotated
+
+import typer
+
+from trainmaster_client.api import ApiClient, Document
+from trainmaster_client.cli.connection import aws_client, connect
+from trainmaster_client.cli.exit_codes import ExitCode
+from trainmaster_client.cli.instants import instant
+from trainmaster_client.cli.jobs import JobName
+from trainmaster_client.cli.log_lines import LogPrinter
+from trainmaster_client.cli.screen import busy, say
+from trainmaster_client.errors import LogsUnansweredError, TrainmasterClientError
+from trainmaster_client.jobs.job_views import job_view
+from trainmaster_client.jobs.job_watch import FIRST_POLL_SECONDS, SILENCE_SECONDS, poll_seconds
+from trainmaster_client.jobs.progress import Progress
+from trainmaster_client.jobs.queued_jobs import QueuedJobs
+from trainmaster_client.logs.joined_attempts import EVERYTHING, MOST_TAIL_LINES, JobLogs, LogLine, Selection
+from trainmaster_client.logs.log_streams import HOST_PREFIX
+
+LAST_LINES_SECONDS = 5.0
+"""CloudWatch shows a line some seconds after it was printed: so long a job's end is looked at again."""
+
+
+def logs(  # noqa: PLR0913  one a question
+    job: JobName,
+    *,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job is over.")] = False,
+    attempt: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Only this attempt; 0 is the first.")
+    ] = None,
+    host: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only host algo-N.")] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="AGO", help="As in 90s, 10m, 2h, 1d, or an instant.")
+    ] = None,
+    tail: Annotated[
+        int | None, typer.Option(min=1, max=MOST_TAIL_LINES, metavar="N", help="Begin with the last N lines.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
+) -> None:
+    """Show what a job printed, attempt after attempt. With -f the exit code is 1 unless it completed."""
+    selection = Selection(
+        attempt=attempt,
+        host=f"{HOST_PREFIX}{host}" if host else None,
+        since=instant(since, now=datetime.now(UTC)) if since else None,
+        tail=tail,
+    )
+    api = connect()
+    document = api.job(job, estimate=False)
+    reader = JobLogs(aws_client("logs"), selection)
+    printer = LogPrinter(as_json=as_json, is_one_host=host is not None)
+    if follow:
+        _follow(job, api, lambda seen: printer.show(reader.lines(seen), seen))
+    elif not printer.show(_read(reader, document), document):
+        seen = job_view(document)
+        kind = "" if selection == EVERYTHING else " of that kind"
+        say(
+            f"{seen.name} printed nothing{kind}."
+            if seen.is_final
+            else f"{seen.name} has printed nothing{kind} yet."
+        )
+
+
+def _read(reader: JobLogs, document: Document) -> Iterator[LogLine]:
+    """The first line may take long: an attempt may have many hosts."""
+    lines = reader.lines(document)
+    with busy("Reading the logs"):
+        first = next(lines, None)
+    return chain([first] if first else [], lines)
+
+
+def _follow(name: str, api: ApiClient, show: Callable[[Document], bool]) -> None:
+    queued = QueuedJobs(api)
+    try:
+        state = follow(lambda: queued.find(name) or api.job(name, estimate=False), show)
+    except (KeyboardInterrupt, TrainmasterClientError):
+        say(f"No longer following. {name} is not affected; to cancel it: trainmaster cancel {name}")
+        raise
+    if state != "completed":
+        raise typer.Exit(ExitCode.REFUSED)
+
+
+class _Patience:
+    """Goes on where CloudWatch Logs gives no answer for a while; its lines come when it does again."""
+
+    def __init__(self, show: Callable[[Document], bool], monotonic: Callable[[], float]) -> None:
+        self._show = show
+        self._monotonic = monotonic
+        self._silent_since: float | None = None
+
+    @property
+    def is_silent(self) -> bool:
+        return self._silent_since is not None
+
+    def show(self, document: Document) -> bool:
+        try:
+            shown = self._show(document)
+        except LogsUnansweredError as error:
+            now = self._monotonic()
+            if self._silent_since is None:
+                self._silent_since = now
+                say(f"{error} Still trying.")
+            elif now - self._silent_since >= SILENCE_SECONDS:
+                raise
+            return False
+        self._silent_since = None
+        return shown
+
+
+def follow(
+    look: Callable[[], Document],
+    show: Callable[[Document], bool],
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> str:
+    """Show lines until the job is final and its last ones had time to arrive; transitions go to stderr.
+
+    Returns:
+        The job's last state.
+    """
+    progress, news_at, lines = Progress(), monotonic(), _Patience(show, monotonic)
+    while True:
+        document = look()
+        job = job_view(document)
+        told = "\n".join(progress.lines(job))
+        if not job.is_final:
+            say(told)
+        shown = lines.show(document)
+        if job.is_final:  # what it printed comes before its end
+            say(told)
+        if shown or told:
+            news_at = monotonic()
+        quiet = monotonic() - news_at
+        if job.is_final and quiet >= LAST_LINES_SECONDS and not lines.is_silent:
+            return job.state
+        sleep(poll_seconds(0 if job.is_final else quiet, first=FIRST_POLL_SECONDS))

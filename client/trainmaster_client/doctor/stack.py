@@ -1,0 +1,119 @@
+"""What is deployed, and what its policy makes of it: versions, pools, pause, limits."""
+
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from trainmaster import __version__
+
+from trainmaster_client.doctor.findings import Finding, bad, good, skipped, worth_a_warning
+from trainmaster_client.doctor.seen import AwsSaid, Seen, asked
+from trainmaster_client.errors.troubles import Trouble
+from trainmaster_client.http.answers import VERSION_HEADER
+
+_LIBRARIES: tuple[tuple[str, tuple[int, int], tuple[int, int]], ...] = (
+    ("boto3", (1, 43), (2, 0)),
+    ("sagemaker", (2, 257), (4, 0)),
+)
+"""Name, the oldest (major, minor) that is tested, and the first that is not. Those not installed are not
+needed: the command line works without the SDK."""
+
+_QUOTA_NAMES: Mapping[str, str] = {
+    "on-demand": "{type} for training job usage",
+    "spot": "{type} for spot training job usage",
+}
+"""Capacity type -> name of the quota. Source: AWS General Reference, "Amazon SageMaker AI quotas"."""
+
+
+def stack_version(seen: Seen) -> Finding:
+    """A version of the same (major, minor) is compatible, before 1.0 as after."""
+    assert seen.answer is not None, "the access is looked at first"
+    stack = seen.answer.headers.get(VERSION_HEADER, "")
+    seen.facts["versions"] = {"stack": stack, "client": __version__}
+    actual = f"stack {stack or 'of before it said its version'}, client {__version__}"
+    if _pair(stack) > _pair(__version__):
+        return bad(Trouble.OLD_CLIENT, actual)
+    return good(actual) if _pair(stack) == _pair(__version__) else bad(Trouble.OLD_STACK, actual)
+
+
+def libraries(seen: Seen) -> Finding:
+    found = {name: _installed(name) for name, _, _ in _LIBRARIES}
+    seen.facts["libraries"] = found
+    actual = ", ".join(f"{name} {one}" for name, one in found.items() if one)
+    for name, oldest, first_untested in _LIBRARIES:
+        one = found[name]
+        if one and not oldest <= _pair(one) < first_untested:
+            return bad(Trouble.OLD_LIBRARY, actual)
+    return good(actual)
+
+
+def pools(seen: Seen) -> Finding:
+    names = [str(pool.get("name")) for pool in seen.pools]
+    return good(", ".join(names)) if names else worth_a_warning(Trouble.NO_POOLS, "none")
+
+
+def paused(seen: Seen) -> Finding:
+    if seen.policy is None:
+        return skipped("only admins can see it; the reason of a waiting job says it, too")
+    return bad(Trouble.PAUSED, "paused") if seen.policy.get("paused") is True else good("not paused")
+
+
+def quotas(seen: Seen) -> Finding:
+    wanted = {key: count for pool in seen.pools for key, count in _capacity(pool)}
+    if not wanted:
+        return skipped("there is no pool to compare with")
+    said = asked(lambda: _quotas_of_account(seen))
+    if isinstance(said, AwsSaid):
+        return skipped(f"Service Quotas does not say: {said.why}")
+    known = {key: said[name] for key in wanted if (name := _quota_name(key)) in said}
+    seen.facts["quotas"] = {f"{kind} {one}": known.get((kind, one)) for kind, one in wanted}
+    above = [
+        f"{_quota_name(key)}: pool {wanted[key]}, quota {allowed:g}"
+        for key, allowed in known.items()
+        if wanted[key] > allowed
+    ]
+    if above:
+        return bad(Trouble.POOL_ABOVE_QUOTA, "; ".join(above))
+    return good(f"{len(known)} compared") if known else skipped("Service Quotas has none of these types")
+
+
+def account_limits(seen: Seen) -> Finding:
+    limits = [
+        f"{limit.get('limit')} {limit.get('capacity_type')} {limit.get('instance_type')}"
+        for pool in seen.pools
+        for limit in pool.get("account_limits") or ()
+    ]
+    return worth_a_warning(Trouble.ACCOUNT_LIMIT, "; ".join(limits)) if limits else good("none was met")
+
+
+def _capacity(pool: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], int]]:
+    for kind, field in (("on-demand", "capacity"), ("spot", "spot_capacity")):
+        for instance_type, count in (pool.get(field) or {}).items():
+            if count:
+                yield (kind, str(instance_type)), int(count)
+
+
+def _quota_name(key: tuple[str, str]) -> str:
+    kind, instance_type = key
+    return _QUOTA_NAMES[kind].format(type=instance_type)
+
+
+def _quotas_of_account(seen: Seen) -> dict[str, float]:
+    """Name -> value of every quota of SageMaker that applies here."""
+    paginator = seen.client("service-quotas").get_paginator("list_service_quotas")
+    pages = paginator.paginate(ServiceCode="sagemaker")
+    return {quota["QuotaName"]: float(quota["Value"]) for page in pages for quota in page["Quotas"]}
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _pair(text: str) -> tuple[int, int]:
+    """(major, minor); (0, 0) of what is no version."""
+    major, _, rest = text.partition(".")
+    minor = rest.partition(".")[0]
+    return (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else (0, 0)

@@ -1,0 +1,215 @@
+"""Every error this client raises on purpose. Each message says what, where, and what to do.
+
+* TrainmasterClientError
+  + ApiNotConfiguredError       no API is named in any of the three places
+  + InvalidApiUrlError          what is named is not a URL to send signed requests to
+  + CredentialsError            no AWS credentials or region to sign with
+  + InvalidArgumentError        refused here, before anything was sent
+  + UnsupportedTrainerError     a ModelTrainer that cannot be queued, or cannot use the launcher
+  + InvalidOptionsError         what was said about a job is no option, or has no such value
+  + ApiUnreachableError         no answer at all: DNS, connection, time-out
+  + UnexpectedAnswerError       an answer, but not one of trainmaster's API
+  + LogsUnreadableError         CloudWatch Logs refused
+    - LogsUnansweredError       it gave no answer, or failed by itself: later it may
+  + MalformedViewError          a job described as this client does not know
+  + RefusedError                the API answered with a problem
+    - InvalidRequestError       400, 413
+    - ForbiddenError            403
+      . GatewayRefusedError     403 before the API saw the request: keys, signature, clock, rights
+    - NotFoundError             404
+    - ConflictError             409
+    - PolicyViolationError      422
+    - TooManyRequestsError      429
+    - ApiFailedError            5xx
+"""
+
+from dataclasses import dataclass
+
+from trainmaster_client.errors.troubles import ADVICE, Trouble
+
+
+class TrainmasterClientError(Exception):
+    """Root of the tree."""
+
+    trouble: Trouble | None = None
+    """Which row of the guide to troubles it is; None where the message alone says what to do."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Processes of a pool hand errors over pickled, which would call the class with its message alone."""
+        return _restored, (type(self), self.args), self.__dict__
+
+
+def _restored(kind: type[TrainmasterClientError], args: tuple[object, ...]) -> TrainmasterClientError:
+    return kind.__new__(kind, *args)
+
+
+class ApiNotConfiguredError(TrainmasterClientError):
+    trouble = Trouble.NO_API_URL
+
+    def __init__(self, *, variable: str, parameter: str, why: str) -> None:
+        super().__init__(
+            "No trainmaster API is configured. Looked at: the argument api_url= (not given), "
+            f"the environment variable {variable} (not set), the SSM parameter {parameter} ({why}). "
+            "Give one of them; it is the stack's output ApiUrl."
+        )
+
+
+class InvalidApiUrlError(TrainmasterClientError):
+    def __init__(self, api_url: str, *, trouble: Trouble = Trouble.BAD_API_URL) -> None:
+        super().__init__(f"{api_url!r} is not the URL of a trainmaster API. {ADVICE[trouble]}")
+        self.trouble = trouble
+
+
+class CredentialsError(TrainmasterClientError):
+    def __init__(self, why: str, *, trouble: Trouble = Trouble.CREDENTIALS_UNREADABLE) -> None:
+        super().__init__(f"Cannot sign the request: {why} {ADVICE[trouble].remedy}")
+        self.trouble = trouble
+
+
+class InvalidArgumentError(TrainmasterClientError):
+    def __init__(self, what: str, *, hint: str) -> None:
+        super().__init__(f"{what} {hint}")
+
+
+class UnsupportedTrainerError(TrainmasterClientError):
+    def __init__(self, why: str) -> None:
+        super().__init__(f"This ModelTrainer cannot be used so: {why}.")
+
+
+class ApiUnreachableError(TrainmasterClientError):
+    def __init__(self, api_url: str, *, why: str, trouble: Trouble = Trouble.NO_ANSWER) -> None:
+        super().__init__(f"No answer from trainmaster's API at {api_url}: {why} {ADVICE[trouble].remedy}")
+        self.api_url = api_url
+        self.trouble = trouble
+
+
+class UnexpectedAnswerError(TrainmasterClientError):
+    def __init__(self, api_url: str, *, what: str, trouble: Trouble = Trouble.NOT_THE_API) -> None:
+        super().__init__(f"{api_url} answered, but not like trainmaster's API: {what}. {ADVICE[trouble]}")
+        self.trouble = trouble
+
+
+class LogsUnreadableError(TrainmasterClientError):
+    remedy = (
+        "Needed are logs:DescribeLogStreams and logs:GetLogEvents on the log group "
+        "/aws/sagemaker/TrainingJobs."
+    )
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"Cannot read the logs of training jobs: {why} {self.remedy}")
+
+
+class LogsUnansweredError(LogsUnreadableError):
+    remedy = "The job does not depend on it; the same lines can be read later."
+
+
+class MalformedViewError(TrainmasterClientError):
+    """The API and this client are of different versions."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"trainmaster's API described a job in a way this client does not know ({what}). Is the client "
+            "as new as the deployed stack?"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldProblem:
+    """One thing wrong, or worth a warning, with one field."""
+
+    field: str
+    message: str
+    hint: str = ""
+    rule: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.field}: " if self.field else ""
+        rule = f" [{self.rule}]" if self.rule else ""
+        hint = f"; {self.hint}" if self.hint else ""
+        return f"{where}{self.message}{rule}{hint}"
+
+
+class InvalidOptionsError(TrainmasterClientError):
+    def __init__(self, problems: tuple[FieldProblem, ...]) -> None:
+        lines = [f"  {problem}" for problem in problems]
+        super().__init__("\n".join(["These options are wrong; nothing was sent.", *lines]))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What the API said: a problem document (RFC 9457), or the gateway's bare message."""
+
+    status: int
+    title: str
+    detail: str
+    errors: tuple[FieldProblem, ...] = ()
+    retry_after: str = ""
+    """Seconds, as in the answer's header; empty when there was none."""
+
+    def __str__(self) -> str:
+        retry = f"; try again in {self.retry_after} s" if self.retry_after else ""
+        first = f"{self.title} ({self.status}): {self.detail}{retry}"
+        if len(self.errors) == 1 and self.detail.endswith(self.errors[0].message):  # the field says it, too
+            return f"{self.title} ({self.status}): {self.errors[0]}{retry}"
+        return "\n".join([first, *(f"  {error}" for error in self.errors)])
+
+
+class RefusedError(TrainmasterClientError):
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+class InvalidRequestError(RefusedError):
+    pass
+
+
+class ForbiddenError(RefusedError):
+    pass
+
+
+class GatewayRefusedError(ForbiddenError):
+    def __init__(self, problem: Problem, trouble: Trouble, *, detail: str = "") -> None:
+        """``detail``: what was measured, a sentence."""
+        super().__init__(problem)
+        parts = [f"{problem}", detail, str(ADVICE[trouble])]
+        self.args = ("\n  ".join(part for part in parts if part),)
+        self.trouble = trouble
+
+
+class NotFoundError(RefusedError):
+    pass
+
+
+class ConflictError(RefusedError):
+    pass
+
+
+class PolicyViolationError(RefusedError):
+    pass
+
+
+class TooManyRequestsError(RefusedError):
+    pass
+
+
+class ApiFailedError(RefusedError):
+    """The API's own failure; the request may be right."""
+
+
+_BY_STATUS: dict[int, type[RefusedError]] = {
+    400: InvalidRequestError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+    413: InvalidRequestError,
+    422: PolicyViolationError,
+    429: TooManyRequestsError,
+}
+
+
+def refused(problem: Problem) -> RefusedError:
+    """The error of the tree that stands for this answer."""
+    fallback = ApiFailedError if problem.status >= 500 else RefusedError  # noqa: PLR2004  5xx
+    return _BY_STATUS.get(problem.status, fallback)(problem)

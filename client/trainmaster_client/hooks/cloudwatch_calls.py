@@ -1,0 +1,163 @@
+"""Log loops of the SDKs and of plain boto3 that follow a job across its attempts without knowing it.
+
+They list the streams under the name that was submitted and read those to their end. Here such a stream goes
+on, where its training job's ends, with the stream of the same host in the next attempt.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from trainmaster_client.errors import LogsUnreadableError
+from trainmaster_client.hooks.botocore_answers import Answer, answered
+from trainmaster_client.hooks.botocore_events import PlainClients, Where
+from trainmaster_client.hooks.botocore_events import register as register_handler
+from trainmaster_client.jobs.job_views import Attempt
+from trainmaster_client.jobs.queued_jobs import QueuedJobs
+from trainmaster_client.jobs.recently_used import RecentlyUsed
+from trainmaster_client.logs.log_streams import LOG_GROUP, LogStream, LogStreams
+
+LISTED_SECONDS = 5.0
+"""How long a list of streams is taken for true: CloudWatch allows few such calls a second."""
+LATE_LINES = timedelta(minutes=5)
+"""Lines of an attempt are not stamped later than this after its end."""
+_MARK = "trainmaster:"
+"""Begins our tokens: the mark, a stream's name, a colon (which no such name has), CloudWatch's token."""
+
+
+def register(events: Any, queued: QueuedJobs, clients: PlainClients, *, region: str) -> None:  # noqa: ANN401
+    """Join the logs that clients of these events read.
+
+    Args:
+        events: Of a boto3 session, before its client for logs is made, or of one client (``meta.events``).
+        queued: Knows which job a name belongs to.
+        clients: Read what is joined.
+        region: The queue's. Clients of another one are left alone.
+    """
+    joined = _JoinedLogs(queued, clients, region)
+    for operation, handler in (("DescribeLogStreams", joined.streams), ("GetLogEvents", joined.events)):
+        register_handler(events, f"before-call.cloudwatch-logs.{operation}", handler)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where a reader stands in the joined stream of a host."""
+
+    stream: str
+    token: str | None
+
+    @classmethod
+    def asked(cls, stream: str, token: str | None) -> "_Place":
+        """A token that is not ours is CloudWatch's, of the stream itself."""
+        if not token or not token.startswith(_MARK):
+            return cls(stream=stream, token=token)
+        found, _, real = token.removeprefix(_MARK).partition(":")
+        return cls(stream=found, token=real or None)
+
+    @property
+    def text(self) -> str:
+        return f"{_MARK}{self.stream}:{self.token or ''}"
+
+
+class _JoinedLogs:
+    def __init__(self, queued: QueuedJobs, clients: PlainClients, region: str) -> None:
+        self._queued = queued
+        self._clients = clients
+        self._region = region
+        self._listed = RecentlyUsed[tuple[float, list[LogStream]]]()
+
+    def streams(self, params: Mapping[str, Any], context: Mapping[str, Any], **_: object) -> Answer | None:
+        """None: CloudWatch answers. Else one stream a host, named as if it were the first attempt's."""
+        asked = _asked(params)
+        prefix = asked.get("logStreamNamePrefix") or ""
+        name, slash, _rest = prefix.partition("/")
+        attempts = self._attempts_to_join(name, context) if slash else None
+        if attempts is None:
+            return None
+        hosts: dict[str, LogStream] = {}
+        for stream in self._all_streams(attempts, self._reader(params, context)):
+            hosts.setdefault(stream.host, stream)
+        names = [f"{name}/{one.name.partition('/')[2]}" for one in hosts.values()]
+        return answered({"logStreams": [{"logStreamName": one} for one in names if one.startswith(prefix)]})
+
+    def events(self, params: Mapping[str, Any], context: Mapping[str, Any], **_: object) -> Answer | None:
+        """None: CloudWatch answers, as it does to whoever reads from the end backwards."""
+        asked = _asked(params)
+        stream = LogStream.parse(asked.get("logStreamName") or "")
+        place = _Place.asked(asked.get("logStreamName") or "", asked.get("nextToken"))
+        if stream is None or not (asked.get("startFromHead") or asked.get("nextToken", "").startswith(_MARK)):
+            return None
+        attempts = self._attempts_to_join(stream.name.partition("/")[0], context)
+        if attempts is None:
+            return None
+        reader = self._reader(params, context)
+        streams = self._all_streams(_since(attempts, asked), reader)
+        chain = [one.name for one in streams if one.host == stream.host]
+        options: dict[str, int] = {
+            key: asked[key] for key in ("startTime", "endTime", "limit") if key in asked
+        }
+        return _next_events(chain, place, reader, options)
+
+    def _attempts_to_join(self, name: str, context: Mapping[str, Any]) -> Sequence[Attempt] | None:
+        """Of the job with this very name; None where there is nothing to join."""
+        if context["client_region"] != self._region:
+            return None
+        attempts = self._queued.attempts(name)
+        return attempts if any(one.training_job_name != name for one in attempts) else None
+
+    def _all_streams(self, attempts: Sequence[Attempt], reader: LogStreams) -> Iterator[LogStream]:
+        for number, attempt in enumerate(attempts, start=1):
+            over = attempt.ended_at is not None and number < len(attempts)
+            yield from self._streams_of(attempt.training_job_name, reader, over=over)
+
+    def _streams_of(self, training_job_name: str, reader: LogStreams, *, over: bool) -> list[LogStream]:
+        """Listed anew after some seconds; those of an attempt that is over once more, and never again."""
+        listed_at, streams = self._listed.get(training_job_name) or (float("-inf"), [])
+        if time.monotonic() - listed_at >= LISTED_SECONDS:
+            with _the_callers_errors():
+                streams = reader.of(training_job_name)
+            self._listed.keep(training_job_name, (float("inf") if over else time.monotonic(), streams))
+        return streams
+
+    def _reader(self, params: Mapping[str, Any], context: Mapping[str, Any]) -> LogStreams:
+        return LogStreams(self._clients.of("logs", Where.called(params["url"], context)))
+
+
+def _next_events(chain: list[str], place: _Place, reader: LogStreams, options: dict[str, int]) -> Answer:
+    """The first page that holds something, from the place on."""
+    begin = chain.index(place.stream) if place.stream in chain else 0
+    found: list[Any] = []
+    for name in chain[begin:]:
+        token = place.token if name == place.stream else None
+        with _the_callers_errors():
+            page = reader.next_page(name, token, **options)
+        place, found = _Place(stream=name, token=page.forward), page.events
+        if found:
+            break
+    return answered({"events": found, "nextForwardToken": place.text, "nextBackwardToken": place.text})
+
+
+@contextmanager
+def _the_callers_errors() -> Iterator[None]:
+    """Those that the caller's own call would have raised."""
+    try:
+        yield
+    except LogsUnreadableError as error:
+        raise (error.__cause__ or error) from None
+
+
+def _asked(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The request, of the log group of training jobs; of any other nothing."""
+    asked: dict[str, Any] = json.loads(params["body"])
+    return asked if asked.get("logGroupName") == LOG_GROUP else {}
+
+
+def _since(attempts: Sequence[Attempt], asked: dict[str, Any]) -> Sequence[Attempt]:
+    """Those that may hold lines of the time asked for; the last one in any case."""
+    since = datetime.fromtimestamp(asked.get("startTime", 0) / 1000, UTC)
+    recent = [one for one in attempts if one.ended_at is None or one.ended_at + LATE_LINES >= since]
+    return recent or attempts[-1:]

@@ -1,0 +1,1 @@
+"""Calls of trainmaster's API: where it is, signed requests, and what kind of answer came."""

@@ -1,0 +1,157 @@
+"""One signed HTTP request and its answer. SigV4, proxies and certificates as botocore does them."""
+
+import errno
+import os
+import re
+import socket
+from collections.abc import Iterator
+from urllib.parse import SplitResult, urlsplit
+
+import boto3
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSPreparedRequest, AWSRequest
+from botocore.credentials import ReadOnlyCredentials
+from botocore.exceptions import (
+    BotoCoreError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    HTTPClientError,
+    ProxyConnectionError,
+    SSLError,
+)
+from botocore.exceptions import ConnectionError as BotoConnectionError
+from botocore.httpsession import URLLib3Session
+from botocore.utils import get_environ_proxies
+from urllib3.exceptions import NameResolutionError
+
+from trainmaster_client.errors import ApiUnreachableError, CredentialsError, InvalidApiUrlError
+from trainmaster_client.errors.troubles import Trouble
+from trainmaster_client.http.answers import Answer
+
+CONNECT_TIMEOUT_SECONDS = 5
+READ_TIMEOUT_SECONDS = 30
+"""API Gateway gives up on its function after 29 s (quota "integration timeout" of REST APIs)."""
+
+_AT_ONCE = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
+"""Else a body, which goes out after its headers, waits 40 ms for the server's delayed acknowledgement."""
+_NO_ROUTE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN})
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_REGION_IN_HOST = re.compile(r"\.execute-api\.([a-z0-9-]+)\.(?:vpce\.)?amazonaws\.com")
+
+
+class SignedTransport:
+    """Sends to one API as the caller that the boto3 session stands for."""
+
+    def __init__(self, api_url: str, boto_session: boto3.Session) -> None:
+        parts = checked_url(api_url)
+        self.api_url = api_url.rstrip("/")
+        self._session = boto_session
+        self.region = _region(parts.hostname or "", boto_session)
+        """What requests are signed for."""
+        self._http = _connections(self.api_url)
+        self._process = os.getpid()
+
+    def send(self, method: str, path: str, body: bytes | None = None) -> Answer:
+        """``path`` is percent-encoded and begins with a slash; signed anew on each call.
+
+        Raises ApiUnreachableError and CredentialsError.
+        """
+        return self._sent(self._signed(method, path, body))
+
+    def look(self, path: str) -> Answer:
+        """What answers there to somebody who does not sign. Raises ApiUnreachableError."""
+        return self._sent(AWSRequest(method="GET", url=self.api_url + path).prepare())
+
+    def _sent(self, request: AWSPreparedRequest) -> Answer:
+        if self._process != os.getpid():  # forked: on a shared socket each would read the other's answers
+            self._http, self._process = _connections(self.api_url), os.getpid()
+        try:
+            response = self._http.send(request)
+        except (BotoConnectionError, HTTPClientError) as error:
+            raise ApiUnreachableError(self.api_url, why=_why(error), trouble=_trouble(error)) from error
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return Answer(status=response.status_code, headers=headers, body=response.content)
+
+    def _signed(self, method: str, path: str, body: bytes | None) -> AWSPreparedRequest:
+        headers = {"accept": "application/json"} | ({"content-type": "application/json"} if body else {})
+        request = AWSRequest(method=method, url=self.api_url + path, data=body, headers=headers)
+        SigV4Auth(self.credentials(), "execute-api", self.region).add_auth(request)
+        return request.prepare()
+
+    def credentials(self) -> ReadOnlyCredentials:
+        """Raises CredentialsError."""
+        try:
+            credentials = self._session.get_credentials()
+            if credentials is None:
+                raise CredentialsError("no AWS credentials found.", trouble=Trouble.NO_CREDENTIALS)
+            return credentials.get_frozen_credentials()
+        except BotoCoreError as error:
+            raise CredentialsError(f"{error}.") from error
+
+
+def _connections(api_url: str) -> URLLib3Session:
+    return URLLib3Session(
+        verify=os.environ.get("AWS_CA_BUNDLE") or True,  # type: ignore[arg-type]  # stubs: no path
+        proxies=get_environ_proxies(api_url),
+        timeout=(CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS),  # type: ignore[arg-type]  # stubs: no pair
+        socket_options=_AT_ONCE,  # type: ignore[arg-type]  # stubs: a list of str
+    )
+
+
+_TROUBLES: tuple[tuple[type[Exception], Trouble], ...] = (
+    (SSLError, Trouble.TLS),
+    (ProxyConnectionError, Trouble.PROXY),
+    (ConnectTimeoutError, Trouble.NO_WAY),
+    (EndpointConnectionError, Trouble.NOTHING_LISTENS),
+)
+
+
+def _trouble(error: Exception) -> Trouble:
+    """Botocore has one error for a name that is unknown and a connection refused; its cause tells."""
+    if any(isinstance(one, NameResolutionError | socket.gaierror) for one in _causes(error)):
+        return Trouble.HOST_UNKNOWN
+    if any(isinstance(one, OSError) and one.errno in _NO_ROUTE for one in _causes(error)):
+        return Trouble.NO_WAY
+    return next((trouble for kind, trouble in _TROUBLES if isinstance(error, kind)), Trouble.NO_ANSWER)
+
+
+def _why(error: Exception) -> str:
+    """One line; that of a timeout or a refused connection names the URL once more."""
+    return f"{' '.join(str(error).split()).rstrip('.')}."
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def checked_url(api_url: str) -> SplitResult:
+    """Plain http would show bodies and session tokens to the network, so it is for this machine only."""
+    try:
+        parts = urlsplit(api_url)
+        parts.port  # noqa: B018  raises on a port that is none
+    except ValueError as error:
+        raise InvalidApiUrlError(api_url) from error
+    is_odd = parts.query or parts.fragment or parts.username or not parts.hostname
+    if is_odd or parts.scheme not in {"http", "https"}:
+        raise InvalidApiUrlError(api_url)
+    if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        raise InvalidApiUrlError(api_url, trouble=Trouble.PLAIN_HTTP)
+    if _REGION_IN_HOST.search(parts.hostname or "") and parts.path in {"", "/"}:
+        raise InvalidApiUrlError(api_url, trouble=Trouble.NO_STAGE)
+    return parts
+
+
+def region_of(host: str) -> str | None:
+    """The region in a host's name; None when it tells none."""
+    found = _REGION_IN_HOST.search(host)
+    return found.group(1) if found else None
+
+
+def _region(host: str, boto_session: boto3.Session) -> str:
+    """The API's own region where its name tells it: the signature must be for that one."""
+    region = region_of(host) or boto_session.region_name
+    if not region:
+        raise CredentialsError("no AWS region is configured.", trouble=Trouble.NO_REGION)
+    return region

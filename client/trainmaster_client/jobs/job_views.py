@@ -1,0 +1,205 @@
+"""What the API says about a job, as typed data. Lenient where a view may be masked or grow."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self, TypeVar
+
+from trainmaster_client.api import Document
+from trainmaster_client.errors import MalformedViewError
+from trainmaster_client.http.printable import printable
+
+FINAL_STATES = frozenset({"completed", "failed", "stopped"})
+WAITING_STATES = frozenset({"pending", "preempted", "held"})
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    code: str
+    message: str
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> Self:
+        return cls(code=printable(document.get("code")), message=printable(document.get("message")))
+
+    def beside(self, state: str) -> str:
+        """As it reads next to the state; a code that only repeats the state is left out."""
+        code = "" if self.code == state else self.code
+        return ": ".join(part for part in (code, self.message) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    at: datetime
+    attempt: int
+    to: str
+    reason: Reason | None
+
+    @property
+    def why(self) -> str:
+        return self.reason.beside(self.to) if self.reason else ""
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> Self:
+        return cls(
+            at=datetime.fromisoformat(document["at"]),
+            attempt=int(document.get("attempt") or 0),
+            to=printable(document["to"]),
+            reason=_optional(document.get("reason"), Reason.parse),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    number: int
+    training_job_name: str
+    training_job_arn: str
+    """Empty as long as SageMaker did not say that it has it."""
+    status: str
+    secondary_status: str
+    capacity_type: str
+    started_at: datetime | None
+    ended_at: datetime | None
+    reason: Reason | None
+    diagnosis: str | None
+    """What it failed of and what its owner can do; None: it did not fail, or nobody looked."""
+    last_checkpoint: datetime | None
+    """None: nobody looked, or there is none."""
+    idle_since: datetime | None
+    stop_due: datetime | None
+    underused_since: datetime | None
+    unguarded: Reason | None
+    checkpoint_overdue: bool
+
+    @property
+    def why(self) -> str:
+        return self.reason.beside(self.status.lower()) if self.reason else ""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What its owner should know while it runs."""
+        if self.ended_at is not None:
+            return ()
+        found = []
+        if self.idle_since is not None:
+            due = self.stop_due
+            then = f"; it is stopped at {_time(due)} unless they work again" if due else ""
+            found.append(f"its GPUs do nothing since {_time(self.idle_since)}{then}")
+        if self.underused_since is not None:
+            found.append(f"its GPUs could do more, since {_time(self.underused_since)}")
+        if self.unguarded is not None:
+            found.append(f"nobody watches its GPUs: {self.unguarded.message}")
+        if self.checkpoint_overdue:
+            found.append("its newest checkpoint is older than the policy wants it")
+        return tuple(found)
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> Self:
+        return cls(
+            number=int(document["attempt"]),
+            training_job_name=printable(document.get("training_job_name")),
+            training_job_arn=printable(document.get("training_job_arn")),
+            status=printable(document.get("status")),
+            secondary_status=printable(document.get("secondary_status")),
+            capacity_type=printable(document.get("capacity_type")),
+            started_at=_optional(document.get("started_at"), datetime.fromisoformat),
+            ended_at=_optional(document.get("ended_at"), datetime.fromisoformat),
+            reason=_optional(document.get("reason"), Reason.parse),
+            diagnosis=_optional(document.get("diagnosis"), _diagnosis),
+            last_checkpoint=_optional(document.get("last_checkpoint"), datetime.fromisoformat),
+            idle_since=_optional(document.get("idle_since"), datetime.fromisoformat),
+            stop_due=_optional(document.get("stop_due"), datetime.fromisoformat),
+            underused_since=_optional(document.get("underused_since"), datetime.fromisoformat),
+            unguarded=_optional(document.get("unguarded"), Reason.parse),
+            checkpoint_overdue=bool(document.get("checkpoint_overdue")),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """Of another team's job only name (None), team, pool, state, priority, instances, position, start."""
+
+    name: str | None
+    team: str
+    pool: str
+    state: str
+    priority: int
+    instances: str
+    submitted_at: datetime | None
+    started_at: datetime | None
+    position: int | None
+    ahead_at_least: int | None
+    waiting: Reason | None
+    reason: Reason | None
+    attempt: int | None
+    training_job_name: str
+    attempts: tuple[Attempt, ...]
+    history: tuple[Transition, ...]
+    """Oldest first."""
+
+    @property
+    def is_final(self) -> bool:
+        return self.state in FINAL_STATES
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.state in WAITING_STATES
+
+    @property
+    def why(self) -> str:
+        """Why it waits, or why it is in the state it is in; empty when nobody said."""
+        reason = self.waiting or self.reason
+        return reason.beside(self.state) if reason else ""
+
+
+def job_view(document: Document) -> JobView:
+    """Raises MalformedViewError."""
+    try:
+        return _job_view(document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise MalformedViewError(f"{type(error).__name__}: {error}") from error
+
+
+def _job_view(document: Document) -> JobView:
+    transitions = [Transition.parse(entry) for entry in document.get("history") or ()]
+    return JobView(
+        name=_optional(document.get("name"), printable),
+        team=printable(document.get("team")),
+        pool=printable(document.get("pool")),
+        state=printable(document["state"]),
+        priority=int(document.get("priority") or 0),
+        instances=_instances(document),
+        submitted_at=_optional(document.get("submitted_at"), datetime.fromisoformat),
+        started_at=_optional(document.get("started_at"), datetime.fromisoformat),
+        position=_optional(document.get("position"), int),
+        ahead_at_least=_optional(document.get("ahead_at_least"), int),
+        waiting=_optional(document.get("waiting"), Reason.parse),
+        reason=_optional(document.get("reason"), Reason.parse),
+        attempt=_optional(document.get("attempt"), int),
+        training_job_name=printable(document.get("training_job_name")),
+        attempts=tuple(Attempt.parse(entry) for entry in document.get("attempts") or ()),
+        history=tuple(sorted(transitions, key=lambda transition: transition.at)),
+    )
+
+
+def _instances(document: Document) -> str:
+    shapes = [f"{int(count)}x {printable(kind)}" for kind, count in (document.get("instances") or {}).items()]
+    spot = " spot" if document.get("capacity_type") == "spot" else ""
+    return ", ".join(shapes) + spot
+
+
+def _optional(value: Any, parse: Callable[[Any], T]) -> T | None:  # noqa: ANN401  JSON
+    return None if value is None else parse(value)
+
+
+def _diagnosis(found: Mapping[str, Any]) -> str:
+    code, evidence = found.get("exit_code"), found.get("evidence")
+    exited = f", exit code {printable(code)}" if code is not None else ""
+    seen = f" ({printable(evidence)})" if evidence else ""
+    return f"{printable(found.get('class'))}{exited}: {printable(found.get('advice'))}{seen}"
+
+
+def _time(at: datetime) -> str:
+    return at.strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,128 @@
+"""Which training jobs belong to jobs of the queue: asked of the API, kept a moment, patient with silence."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trainmaster_client.api import ApiClient, Document
+from trainmaster_client.errors import (
+    ApiFailedError,
+    ApiUnreachableError,
+    ForbiddenError,
+    InvalidArgumentError,
+    NotFoundError,
+    TooManyRequestsError,
+    TrainmasterClientError,
+)
+from trainmaster_client.jobs.job_views import FINAL_STATES, Attempt, job_view
+from trainmaster_client.jobs.recently_used import RecentlyUsed
+
+FRESH_SECONDS = 1.0
+"""A job is asked for once in that time, however often a loop over statuses and log streams looks."""
+FIRST_ABSENCE_SECONDS = 2.0
+LONGEST_ABSENCE_SECONDS = 60.0
+"""A name that the queue does not know is asked for again after 2 s, 4 s ... 60 s: another may submit it."""
+SILENCE_SECONDS = 15 * 60
+"""How long the last answer stands in for an API that gives none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    document: Document | None
+    at: float
+    """When it was answered."""
+    fresh_until: float
+    absence: float = 0.0
+    """Seconds that this answer of "not in the queue" is kept."""
+
+
+class QueuedJobs:
+    """One caller's view of the queue. Threads may share it.
+
+    Args:
+        monotonic: Seconds of a clock that never goes back.
+    """
+
+    def __init__(self, api: ApiClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._api = api
+        self._monotonic = monotonic
+        self._known = RecentlyUsed[_Known]()
+        self._requests = RecentlyUsed[Document]()
+
+    def find(self, name: str) -> Document | None:
+        """The job, with attempts and history, that a training job's name belongs to.
+
+        None: not in the queue, forgotten by it, or of nobody this caller may see; then SageMaker is to be
+        asked. Raises what the API client raises; of a job that was seen before, no answer is an error only
+        after 15 minutes.
+        """
+        known = self._known.get(name)
+        if known is not None and self._monotonic() < known.fresh_until:
+            return known.document
+        try:
+            return self._found(name, self._api.job(name, estimate=False))
+        except (NotFoundError, InvalidArgumentError, ForbiddenError) as error:
+            if known is not None and known.document is not None and not self._is_forgotten(known, error):
+                raise
+            return self._absent(name, known)
+        except (ApiUnreachableError, ApiFailedError, TooManyRequestsError):
+            if known is None or known.document is None or self._is_stale(known):
+                raise
+            return known.document
+
+    def attempts(self, name: str) -> tuple[Attempt, ...]:
+        """Those with a training job, of the job that was submitted under this very name.
+
+        A queue that cannot be asked has none: that is no reason not to read logs and metrics.
+        """
+        try:
+            document = self.find(name)
+            job = None if document is None else job_view(document)
+        except TrainmasterClientError:
+            return ()
+        if job is None or job.name != name:
+            return ()
+        return tuple(one for one in job.attempts if one.training_job_name)
+
+    def request(self, name: str) -> Document:
+        """The CreateTrainingJob request as submitted, of a job that ``find`` found. It never changes."""
+        known = self._requests.get(name)
+        if known is not None:
+            return known
+        request: Document = self._api.job(name, estimate=False, request=True).get("request") or {}
+        self._requests.keep(name, request)
+        return request
+
+    def submitted(self, document: Document) -> None:
+        """This process submitted or changed the job: it is known, and asked for again at the next look."""
+        name, now = str(document.get("name")), self._monotonic()
+        before = self._known.get(name)
+        whole = {**((before and before.document) or {}), **document}
+        self._known.keep(name, _Known(document=whole, at=now, fresh_until=now))
+
+    def _found(self, name: str, document: Document) -> Document:
+        now = self._monotonic()
+        self._known.keep(name, _Known(document=document, at=now, fresh_until=now + FRESH_SECONDS))
+        return document
+
+    def _absent(self, name: str, before: _Known | None) -> Document | None:
+        """What another thread learnt since it was asked for counts: it may have submitted the job."""
+        latest = self._known.get(name)
+        if latest is not before and latest is not None and latest.document is not None:
+            return latest.document
+        now = self._monotonic()
+        absence = min(LONGEST_ABSENCE_SECONDS, _doubled(before))
+        self._known.keep(name, _Known(document=None, at=now, fresh_until=now + absence, absence=absence))
+        return None
+
+    def _is_forgotten(self, known: _Known, error: Exception) -> bool:
+        """The queue forgets a job some time after its end. Until then none that was seen becomes unknown."""
+        is_final = (known.document or {}).get("state") in FINAL_STATES
+        return isinstance(error, NotFoundError) and (is_final or self._is_stale(known))
+
+    def _is_stale(self, known: _Known) -> bool:
+        return self._monotonic() - known.at >= SILENCE_SECONDS
+
+
+def _doubled(before: _Known | None) -> float:
+    return before.absence * 2 if before and before.absence else FIRST_ABSENCE_SECONDS

@@ -1,0 +1,1 @@
+"""Log lines of jobs, read from CloudWatch Logs over all attempts."""

@@ -1,0 +1,156 @@
+"""What a job's attempts printed, as one sequence of lines."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from heapq import merge
+from typing import Any
+
+from trainmaster_client.api import Document
+from trainmaster_client.errors import LogsUnansweredError
+from trainmaster_client.jobs.job_views import Attempt, job_view
+from trainmaster_client.logs.log_streams import Event, LogStream, LogStreams
+
+MOST_TAIL_LINES = 10_000
+"""CloudWatch Logs API reference, GetLogEvents, limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    attempt: int
+    host: str
+    """As in ``algo-1``."""
+    at: datetime
+    text: str
+    """As it was printed, without the line break; it may hold escape sequences."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which lines; without anything all of them."""
+
+    attempt: int | None = None
+    host: str | None = None
+    since: datetime | None = None
+    tail: int | None = None
+    """Of what is there at the first look only so many lines, the newest."""
+
+    @property
+    def window(self) -> dict[str, int]:
+        """As GetLogEvents takes it."""
+        return {} if self.since is None else {"startTime": int(self.since.timestamp() * 1000)}
+
+
+EVERYTHING = Selection()
+
+
+@dataclass(slots=True)
+class _Reading:
+    """How far one attempt was read."""
+
+    tokens: dict[str, str | None] = field(default_factory=dict)
+    """By stream; None: from its beginning."""
+    shown: dict[str, int] = field(default_factory=dict)
+    """By stream: how many lines of the page behind the token came already."""
+    has_lines: bool = False
+    is_over: bool = False
+    """It has ended, a later attempt writes, and a whole look at it found nothing new."""
+
+
+class JobLogs:
+    """Reads one job, attempt after attempt, and within an attempt its hosts' lines by their time.
+
+    Each line comes once. What an attempt printed comes before the next one's lines as far as CloudWatch had
+    it when those were read; a line that arrives later comes with the next call and its own attempt's number.
+    An attempt is asked again until it has ended, a later one writes, and nothing new was found.
+    """
+
+    def __init__(self, logs_client: Any, selection: Selection = EVERYTHING) -> None:  # noqa: ANN401  boto3's
+        self._streams = LogStreams(logs_client)
+        self._selection = selection
+        self._readings: dict[int, _Reading] = {}
+
+    def new_lines(self, document: Document) -> list[LogLine]:
+        """What came since the last call. ``document`` is the job as the API answers it now."""
+        return list(self.lines(document))
+
+    def lines(self, document: Document) -> Iterator[LogLine]:
+        """As ``new_lines``, holding no more than a page of each host at a time. To be read to its end."""
+        attempts = [
+            one for one in job_view(document).attempts if self._selection.attempt in {None, one.number}
+        ]
+        if self._selection.tail is not None and not self._readings:
+            try:
+                yield from self._tail(attempts, self._selection.tail)
+            except LogsUnansweredError:
+                self._readings.clear()  # the next look is the first one again
+                raise
+            return
+        for attempt in attempts:
+            yield from self._attempt_lines(attempt)
+
+    def _attempt_lines(self, attempt: Attempt) -> Iterator[LogLine]:
+        reading = self._readings.setdefault(attempt.number, _Reading())
+        if reading.is_over:
+            return
+        streams = self._streams_of(attempt)
+        parts = [self._stream_lines(attempt.number, stream, reading) for stream in streams]
+        nothing_new = True
+        for line, stream in merge(*parts, key=lambda part: part[0].at):
+            reading.has_lines, nothing_new = True, False
+            reading.shown[stream] = reading.shown.get(stream, 0) + 1
+            yield line
+        reading.is_over = nothing_new and self._is_followed(attempt)
+
+    def _stream_lines(
+        self, attempt: int, stream: LogStream, reading: _Reading
+    ) -> Iterator[tuple[LogLine, str]]:
+        """With the stream's name. A page is done with when its lines came: another stream may fail before."""
+        name = stream.name
+        while True:
+            page = self._streams.next_page(name, reading.tokens.get(name), **self._selection.window)
+            for event in page.events[reading.shown.get(name, 0) :]:
+                yield _line(event, attempt, stream), name
+            reading.tokens[name], reading.shown[name] = page.forward, 0
+            if not page.events:
+                return
+
+    def _is_followed(self, attempt: Attempt) -> bool:
+        later = (one for number, one in self._readings.items() if number > attempt.number)
+        return attempt.ended_at is not None and any(one.has_lines for one in later)
+
+    def _tail(self, attempts: Sequence[Attempt], count: int) -> Iterator[LogLine]:
+        """The newest attempts as far as they are needed; those before are not read at all."""
+        found: list[LogLine] = []
+        for attempt in reversed(attempts):
+            reading = self._readings.setdefault(attempt.number, _Reading())
+            if len(found) >= count:
+                reading.is_over = True
+                continue
+            parts = [
+                self._last_lines(attempt.number, stream, reading, count)
+                for stream in self._streams_of(attempt)
+            ]
+            newest = list(merge(*parts, key=lambda one: one.at))
+            reading.has_lines = bool(newest)
+            found = [*newest[len(found) - count :], *found]
+        yield from found
+
+    def _last_lines(
+        self, attempt: int, stream: LogStream, reading: _Reading, count: int
+    ) -> Iterator[LogLine]:
+        page = self._streams.last_page(stream.name, limit=count, **self._selection.window)
+        reading.tokens[stream.name] = page.forward
+        yield from (_line(event, attempt, stream) for event in page.events)
+
+    def _streams_of(self, attempt: Attempt) -> list[LogStream]:
+        """None for an attempt that nobody sees yet."""
+        if not attempt.training_job_name:
+            return []
+        streams = self._streams.of(attempt.training_job_name)
+        return [one for one in streams if self._selection.host in {None, one.host}]
+
+
+def _line(event: Event, attempt: int, stream: LogStream) -> LogLine:
+    at = datetime.fromtimestamp(event["timestamp"] / 1000, UTC)
+    return LogLine(attempt=attempt, host=stream.host, at=at, text=event["message"].rstrip("\r\n"))

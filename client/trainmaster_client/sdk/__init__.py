@@ -1,0 +1,1 @@
+"""The SageMaker SDKs: the session of v2, the trainer of v3, and job options as tags."""

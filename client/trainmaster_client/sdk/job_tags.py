@@ -1,0 +1,116 @@
+"""What a user can tell the queue about a job, as the tags that carry it: for every SDK, and for boto3.
+
+``tags=job_tags(priority=5, preemptible=False)`` of an estimator, or ``Tags=`` of a request.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypedDict, Unpack
+
+from trainmaster_client.errors import FieldProblem, InvalidOptionsError
+
+
+class Tag(TypedDict):
+    Key: str
+    Value: str
+
+
+class JobOptions(TypedDict, total=False):
+    """None, or left out: what the policy says for all jobs."""
+
+    priority: int | None
+    """0 to 1000; more comes first. Default 0."""
+    team: str | None
+    """Needed by who is in several teams."""
+    preemptible: bool | None
+    """Whether a job of higher priority may take its place. Default True."""
+    retries: int | None
+    """0 to 5 failures that the queue tries again; the policy may allow fewer."""
+    on_oom: Literal["halve_batch"] | None
+    """What a retry changes after the GPUs' memory ran out."""
+    alternatives: Sequence[str] | None
+    """Shapes that do as well, the best first: ``ml.g5.4xlarge=4``, ``ml.g5.12xlarge=1:spot@subnet-0ab1``."""
+
+
+MAX_PRIORITY = 1000
+MAX_RETRIES = 5
+MAX_VALUE_LENGTH = 256
+"""Source: SageMaker API reference, Tag."""
+
+_SHAPE = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9.-]*=[1-9][0-9]{0,5}(:spot)?(@subnet-[0-9a-z]+)?")
+_HINTS: Mapping[str, str] = {
+    "priority": f"give a whole number from 0 to {MAX_PRIORITY}",
+    "team": "name one of your teams, or leave it out",
+    "preemptible": "give True or False",
+    "retries": f"give a whole number from 0 to {MAX_RETRIES}",
+    "on_oom": "give 'halve_batch', or leave it out",
+    "alternatives": "give a list of shapes, each once, like ['ml.g5.12xlarge=1', 'ml.g5.4xlarge=4:spot']",
+}
+
+
+def job_tags(**options: Unpack[JobOptions]) -> list[Tag]:
+    """The tags for these options, in the order of JobOptions; none for an option that is None.
+
+    Raises:
+        InvalidOptionsError: Lists all that is wrong with them, before anything is sent.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    problems = [problem for name, value in given.items() for problem in _problems(name, value)]
+    if problems:
+        raise InvalidOptionsError(tuple(problems))
+    return [{"Key": key, "Value": _text(given[name])} for name, key in _KEYS.items() if name in given]
+
+
+def _problems(name: str, value: object) -> list[FieldProblem]:
+    if name not in _KEYS:
+        return [FieldProblem(field=name, message="is no option", hint=f"there are {', '.join(_KEYS)}")]
+    if not _CHECKS[name](value):
+        return [FieldProblem(field=name, message=f"{value!r} is not allowed", hint=_HINTS[name])]
+    if len(_text(value)) > MAX_VALUE_LENGTH:
+        message = f"takes {len(_text(value))} characters as a tag, SageMaker allows {MAX_VALUE_LENGTH}"
+        return [FieldProblem(field=name, message=message, hint="leave some out")]
+    return []
+
+
+def _is_whole(value: object, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and value.strip() == value != ""
+
+
+def _are_shapes(value: object) -> bool:
+    if isinstance(value, str) or not isinstance(value, Sequence) or not value:
+        return False
+    return all(isinstance(one, str) and _SHAPE.fullmatch(one) for one in value) and len(set(value)) == len(
+        value
+    )
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return " ".join(value)
+    return str(value)
+
+
+_KEYS: Mapping[str, str] = {
+    "priority": "priority",
+    "team": "team",
+    "preemptible": "trainmaster:preemptible",
+    "retries": "trainmaster:retries",
+    "on_oom": "trainmaster:on_oom",
+    "alternatives": "trainmaster:alternatives",
+}
+"""Option -> key of its tag. A test holds it to what the API reads."""
+
+_CHECKS: Mapping[str, Callable[[object], bool]] = {
+    "priority": lambda value: _is_whole(value, MAX_PRIORITY),
+    "team": _is_name,
+    "preemptible": lambda value: isinstance(value, bool),
+    "retries": lambda value: _is_whole(value, MAX_RETRIES),
+    "on_oom": lambda value: value == "halve_batch",
+    "alternatives": _are_shapes,
+}

@@ -1,0 +1,177 @@
+"""The SageMaker SDK v2 session whose ``fit()`` goes through trainmaster's queue.
+
+The SDK prints that v2 is on the path of deprecation; ``SAGEMAKER_SUPPRESS_V2_WARNING=1`` silences it.
+Without internet its telemetry waits for time-outs; to opt out, pass ``sagemaker_config={"SchemaVersion":
+"1.0", "SageMaker": {"PythonSDK": {"Modules": {"TelemetryOptOut": True}}}}``.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import boto3
+from sagemaker.exceptions import UnexpectedStatusException
+from sagemaker.session import Session
+
+from trainmaster_client.api import Document, field_problem
+from trainmaster_client.errors import NotFoundError, TrainmasterClientError
+from trainmaster_client.hook import hooks_of
+from trainmaster_client.hooks.botocore_events import like_the_default, plain_client
+from trainmaster_client.jobs.job_views import JobView, job_view
+from trainmaster_client.jobs.job_watch import FIRST_POLL_SECONDS, Watch
+from trainmaster_client.jobs.progress import Progress
+from trainmaster_client.jobs.recently_used import RecentlyUsed
+from trainmaster_client.logs.log_tail import LogTail
+
+_SDK_STATUS = {"completed": "Completed", "failed": "Failed", "stopped": "Stopped"}
+"""Job state -> what the SDK calls it; any other state is InProgress."""
+_WITH_LINES = frozenset({"All", "Training"})
+_LATE_LOOKS = 5
+
+
+class WaitInterruptedError(KeyboardInterrupt, Exception):
+    """Ctrl-C in a wait.
+
+    The SDK's telemetry around ``fit()`` returns in a ``finally``, which swallows a bare KeyboardInterrupt:
+    code behind ``fit()`` would take the job for completed. An Exception it raises again.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Interrupted while waiting for {name}, which is not affected.")
+
+
+class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no types
+    """A drop-in for ``sagemaker.Session``: training is queued, all else goes straight to SageMaker.
+
+    ``fit(wait=False)`` returns when the job is in the queue. ``fit(wait=True)`` shows its place and why it
+    waits, then each transition and what it prints, over all its attempts, and returns when it is completed; a
+    job that failed or was stopped raises the SDK's UnexpectedStatusException. (The SDK alone only warns of a
+    stopped job. One that was cancelled in the queue never ran, so code behind ``fit`` must not go on.)
+
+    The session's SageMaker client has the hooks of ``trainmaster_client.hook``, so ``describe()``,
+    ``stop()``, ``attach``, ``model_data`` and ``@remote`` functions see the job too. Other clients of its
+    boto session train as they did; those for logs and metrics read jobs of the queue over all attempts.
+
+    Args:
+        boto_session: Its credentials sign the requests. None: one of its own, with the profile, region and
+            credentials of boto3's default session, whose clients stay as they are.
+        api_url: Else ``TRAINMASTER_API_URL``, else SSM parameter ``/trainmaster/api-url``.
+        poll_seconds: The first pause between two looks at a job; grows to 10 s while nothing happens.
+        options: Passed on to ``sagemaker.Session``.
+    """
+
+    def __init__(
+        self,
+        boto_session: boto3.Session | None = None,
+        *,
+        api_url: str | None = None,
+        poll_seconds: float = FIRST_POLL_SECONDS,
+        **options: Any,  # noqa: ANN401  the SDK's
+    ) -> None:
+        super().__init__(boto_session or like_the_default(), **options)
+        self._hooks = hooks_of(self.boto_session, api_url=api_url)
+        self._hooks.register(self.sagemaker_client.meta.events)
+        self._hooks.register_readers(self.boto_session.events)
+        self._poll_seconds = poll_seconds
+        self._told = RecentlyUsed[Progress]()
+
+    def _intercept_create_request(
+        self, request: dict[str, Any], create: Callable[[dict[str, Any]], Any], func_name: str | None = None
+    ) -> Any:  # noqa: ANN401  the SDK's
+        """Private in the SDK; here refusals keep this package's own types. A contract test watches it."""
+        if func_name != "train":
+            return create(request)
+        return self._submit(request)
+
+    def wait_for_job(self, job: str, poll: float = 5) -> Any:  # noqa: ANN401  the SDK's
+        """Wait until the job is final, through all its attempts.
+
+        Returns:
+            The last view of the job. For one that is not in the queue ``sagemaker.Session`` does it all.
+        """
+        return self._wait(job, otherwise=partial(super().wait_for_job, job, poll))
+
+    def logs_for_job(
+        self,
+        job_name: str,
+        wait: bool = False,  # noqa: FBT001, FBT002  the SDK's
+        poll: float = 10,
+        log_type: str = "All",
+        timeout: float | None = None,
+    ) -> Any:  # noqa: ANN401  the SDK's
+        """With ``wait=True`` as ``wait_for_job``, with log lines unless ``log_type`` is "Rules" or "None".
+
+        Without, and for jobs not in the queue, as the SDK does, over all attempts.
+        """
+        direct = partial(super().logs_for_job, job_name, wait, poll, log_type, timeout)
+        if not wait:
+            return direct()
+        tail = LogTail(partial(plain_client, self.boto_session, "logs")) if log_type in _WITH_LINES else None
+        return self._wait(job_name, otherwise=direct, timeout=timeout, tail=tail)
+
+    def _submit(self, request: dict[str, Any]) -> None:
+        answer = self._hooks.submit(request)
+        for warning in answer.get("warnings") or ():
+            _say(f"Warning: {field_problem(warning)}")
+        job = job_view(answer.get("job") or {})
+        _say(f"Queued {job.name}." if job.is_waiting else f"{job.name} is already there: {job.state}.")
+        progress = Progress()
+        self._told.keep(str(job.name), progress)
+        for line in progress.lines(job):
+            _say(line)
+
+    def _wait(
+        self,
+        name: str,
+        *,
+        otherwise: Callable[[], Any],
+        timeout: float | None = None,
+        tail: LogTail | None = None,
+    ) -> Any:  # noqa: ANN401  the SDK's
+        seen: Document = {}
+
+        def look() -> JobView:
+            nonlocal seen
+            seen = self._hooks.api.job(name, estimate=False)
+            return job_view(seen)
+
+        watch = Watch(
+            look=look,
+            say=_say,
+            progress=self._told.take(name) or Progress(),
+            further=(lambda: tail.lines(seen)) if tail else list,
+            late_looks=_LATE_LOOKS if tail else 0,
+            first_poll=self._poll_seconds,
+            timeout=timeout,
+        )
+        try:
+            job = watch.until_final()
+        except NotFoundError:
+            return otherwise()
+        except KeyboardInterrupt:
+            _say_how_to_cancel(name)
+            raise WaitInterruptedError(name) from None
+        except TrainmasterClientError:
+            _say_how_to_cancel(name)
+            raise
+        _raise_unless_completed(name, job)
+        return job
+
+
+def _raise_unless_completed(name: str, job: JobView) -> None:
+    status = _SDK_STATUS.get(job.state, "InProgress")
+    if status != "Completed":
+        raise UnexpectedStatusException(
+            message=f"Error for Training job {name}: {status}. Reason: {job.why or '(No reason provided)'}",
+            allowed_statuses=["Completed"],
+            actual_status=status,
+        )
+
+
+def _say_how_to_cancel(name: str) -> None:
+    _say(f"No longer waiting. {name} is not affected; to take it out: trainmaster cancel {name}")
+
+
+def _say(line: str) -> None:
+    """Where the SDK prints its own status lines."""
+    print(line, flush=True)

@@ -1,0 +1,113 @@
+"""Options of a job become the tags that the API reads; what is wrong is said before anything is sent."""
+
+from typing import Any
+
+import pytest
+from trainmaster.core.request.options import MAX_PRIORITY, MAX_RETRIES, READERS, read_options
+from trainmaster_client.errors import InvalidOptionsError
+from trainmaster_client.sdk import job_tags as rules
+from trainmaster_client.sdk.job_tags import job_tags
+
+ALL: dict[str, Any] = {
+    "priority": 5,
+    "team": "vision",
+    "preemptible": False,
+    "retries": 2,
+    "on_oom": "halve_batch",
+    "alternatives": ["ml.g5.12xlarge=1", "ml.g5.4xlarge=4:spot@subnet-0ab1"],
+}
+
+
+def test_each_option_is_one_tag() -> None:
+    assert job_tags(**ALL) == [
+        {"Key": "priority", "Value": "5"},
+        {"Key": "team", "Value": "vision"},
+        {"Key": "trainmaster:preemptible", "Value": "false"},
+        {"Key": "trainmaster:retries", "Value": "2"},
+        {"Key": "trainmaster:on_oom", "Value": "halve_batch"},
+        {"Key": "trainmaster:alternatives", "Value": "ml.g5.12xlarge=1 ml.g5.4xlarge=4:spot@subnet-0ab1"},
+    ]
+
+
+def test_an_option_that_is_left_out_or_none_is_no_tag() -> None:
+    assert job_tags() == []
+    assert job_tags(priority=0, team=None, preemptible=True) == [
+        {"Key": "priority", "Value": "0"},
+        {"Key": "trainmaster:preemptible", "Value": "true"},
+    ]
+
+
+def test_the_api_reads_every_option_and_has_no_other() -> None:
+    tags = {tag["Key"]: tag["Value"] for tag in job_tags(**ALL)}
+    assert set(tags) == set(READERS)
+    options = read_options(tags)
+    assert (options.priority, options.team, options.preemptible, options.retries) == (5, "vision", False, 2)
+    assert [one.count for one in options.alternatives] == [1, 4]
+    assert (rules.MAX_PRIORITY, rules.MAX_RETRIES) == (MAX_PRIORITY, MAX_RETRIES)
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        pytest.param(
+            {"priority": 1001},
+            "priority: 1001 is not allowed; give a whole number from 0 to 1000",
+            id="too high",
+        ),
+        pytest.param(
+            {"priority": True},
+            "priority: True is not allowed; give a whole number from 0 to 1000",
+            id="no number",
+        ),
+        pytest.param(
+            {"retries": -1}, "retries: -1 is not allowed; give a whole number from 0 to 5", id="below zero"
+        ),
+        pytest.param(
+            {"team": " vision"},
+            "team: ' vision' is not allowed; name one of your teams, or leave it out",
+            id="a space around the team",
+        ),
+        pytest.param(
+            {"preemptible": "no"},
+            "preemptible: 'no' is not allowed; give True or False",
+            id="text for a bool",
+        ),
+        pytest.param(
+            {"on_oom": "retry"},
+            "on_oom: 'retry' is not allowed; give 'halve_batch', or leave it out",
+            id="on_oom",
+        ),
+        pytest.param(
+            {"alternatives": "ml.g5.4xlarge=4"},
+            "alternatives: 'ml.g5.4xlarge=4' is not allowed; give a list of shapes, each once, like "
+            "['ml.g5.12xlarge=1', 'ml.g5.4xlarge=4:spot']",
+            id="text for a list",
+        ),
+        pytest.param(
+            {"alternatives": ["ml.g5.4xlarge=4"] * 2},
+            "alternatives: ['ml.g5.4xlarge=4', 'ml.g5.4xlarge=4'] is not allowed; give a list of shapes, "
+            "each once, like ['ml.g5.12xlarge=1', 'ml.g5.4xlarge=4:spot']",
+            id="a shape twice",
+        ),
+        pytest.param(
+            {"alternatives": [f"ml.g5.4xlarge={n}" for n in range(10, 30)]},
+            "alternatives: takes 339 characters as a tag, SageMaker allows 256; leave some out",
+            id="too long for a tag",
+        ),
+        pytest.param(
+            {"prioritty": 5},
+            "prioritty: is no option; there are priority, team, preemptible, retries, on_oom, alternatives",
+            id="no such option",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_what_to_give(options: dict[str, Any], line: str) -> None:
+    with pytest.raises(InvalidOptionsError) as caught:
+        job_tags(**options)
+    assert str(caught.value) == f"These options are wrong; nothing was sent.\n  {line}"
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(InvalidOptionsError) as caught:
+        job_tags(priority=-1, retries=9)
+    assert [problem.field for problem in caught.value.problems] == ["priority", "retries"]
