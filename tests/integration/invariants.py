@@ -39,33 +39,39 @@ def check(plane: Plane, names: Sequence[str], *, capacity: Vector | None = None)
     jobs = [plane.job(name) for name in names]
     live = [job for job in jobs if job.is_live]
     bound = capacity or capacity_of(plane)
-    state = plane.wiring.reader.pool_state(POOL)
-    held = total(job.vector for job in live)
-    warm = total(pool.vector for pool in state.warm_pools)
-    assert _counted(state.used) == held, "the counters of what is used drifted"
-    assert _counted(state.warm) == warm, "the counters of what is warm drifted"
-    taken = total([held, warm])
+    pools = {pool: plane.wiring.reader.pool_state(pool) for pool in {POOL, *(job.spec.pool for job in jobs)}}
+    for pool, state in pools.items():
+        _check_pool(plane, pool, state, [job for job in jobs if job.spec.pool == pool])
+    warm = [left for state in pools.values() for left in state.warm_pools]
+    taken = total([*(job.vector for job in live), *(left.vector for left in warm)])
     assert fits(taken, bound), f"over capacity: {taken} of {bound}"
-    _check_rows(plane, jobs)
-    _check_teams(jobs, state)
     _check_months(plane, jobs)
-    _check_sagemaker(plane, live, {pool.training_job_name for pool in state.warm_pools}, bound)
+    _check_sagemaker(plane, live, {left.training_job_name for left in warm}, bound)
     return taken
 
 
 def capacity_of(plane: Plane) -> dict[Capacity, int]:
-    pool = parse_policy(plane.wiring.policies.current().document).pool(POOL)
-    assert pool is not None
-    return pool_vector(pool)
+    """Of all pools: a type belongs to one of them."""
+    pools = parse_policy(plane.wiring.policies.current().document).pools
+    return total(pool_vector(pool) for pool in pools)
 
 
-def _check_rows(plane: Plane, jobs: Sequence[Job]) -> None:
+def _check_pool(plane: Plane, pool: str, state: PoolState, jobs: Sequence[Job]) -> None:
+    held = total(job.vector for job in jobs if job.is_live)
+    warm = total(left.vector for left in state.warm_pools)
+    assert _counted(state.used) == held, f"the counters of what is used of {pool} drifted"
+    assert _counted(state.warm) == warm, f"the counters of what is warm of {pool} drifted"
+    _check_rows(plane, pool, jobs)
+    _check_teams(jobs, state)
+
+
+def _check_rows(plane: Plane, pool: str, jobs: Sequence[Job]) -> None:
     reader = plane.wiring.reader
-    assert {entry.name for entry in reader.running(POOL)} == {job.name for job in jobs if job.is_live}
-    waiting = sorted(one.name for one in reader.waiting(POOL, after=None, limit=1000))
+    assert {entry.name for entry in reader.running(pool)} == {job.name for job in jobs if job.is_live}
+    waiting = sorted(one.name for one in reader.waiting(pool, after=None, limit=1000))
     in_turn = sorted(job.name for job in jobs if job.is_waiting and not job.is_parked)
     assert waiting == in_turn, "the queue lost or doubled a job"
-    parked = sorted(one.name for one in reader.parked(POOL, after=None, limit=1000))
+    parked = sorted(one.name for one in reader.parked(pool, after=None, limit=1000))
     assert parked == sorted(job.name for job in jobs if job.is_parked), "a parked job is lost or doubled"
 
 
