@@ -138,8 +138,7 @@ class Stop:
         self.asked_at = inf
         for one in (signal.SIGTERM, signal.SIGINT):
             signal.signal(one, self._ask)
-        # The bootstrap holds them back while it turns into this program.
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT})  # held by the bootstrap
 
     def _ask(self, *_: object) -> None:
         self.asked_at = min(self.asked_at, time.monotonic())
@@ -198,9 +197,8 @@ def watch(workers: Sequence[Worker], stop: Stop, seconds: float) -> Outcome:
             failure = gone[min(bad)].failure()
         if None not in gone:
             break
-        if failure or -signal.SIGTERM in gone:
-            deadline = min(deadline, now + min(_GRACE_SECONDS, seconds))
-        deadline = min(deadline, stop.asked_at + seconds)
+        grace = min(_GRACE_SECONDS, seconds) if failure or -signal.SIGTERM in gone else inf
+        deadline = min(deadline, now + grace, stop.asked_at + seconds)
         if now >= deadline or (not is_told and (failure or is_stopped)):
             is_told = True
             send(workers, signal.SIGKILL if now >= deadline else signal.SIGTERM)
@@ -234,9 +232,8 @@ def launch(env: Mapping[str, str], stop: Stop, source: Path) -> Outcome:
     per_host = int(env["LOCAL_WORLD_SIZE"])
     first, size = int(env["GROUP_RANK"]) * per_host, env["WORLD_SIZE"]
     print(f"launcher: ranks {first} to {first + per_host - 1} of {size}: {' '.join(argv)}", flush=True)
-    ranks = [{**env, "RANK": str(first + local), "LOCAL_RANK": str(local)} for local in range(per_host)]
-    crew = [Worker(f"rank {one['RANK']}", argv, env=one, source=source) for one in ranks]
-    return watch(crew, stop, seconds)
+    envs = [{**env, "RANK": str(first + local), "LOCAL_RANK": str(local)} for local in range(per_host)]
+    return watch([Worker(f"rank {one['RANK']}", argv, env=one, source=source) for one in envs], stop, seconds)
 
 
 def status(env: Mapping[str, str]) -> tuple[Path | None, dict[str, Any]]:

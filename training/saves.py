@@ -16,7 +16,6 @@ class Saves:
         by_time: This rank says when one is due; ask one rank, clocks differ.
         check: Raises what forbids to save; called before each save.
         tell: Hears the step of a save that was begun, and for how many seconds it held the steps up.
-        clock: In seconds, monotonic.
     """
 
     def __init__(
@@ -27,15 +26,14 @@ class Saves:
         by_time: bool,
         check: Callable[[], None],
         tell: Callable[[int, float], None],
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._checkpointer, self._meter, self._clock = checkpointer, meter, clock
+        self._checkpointer, self._meter = checkpointer, meter
         self._check, self._tell = check, tell
-        self._timer = SaveTimer(clock()) if by_time else None
+        self._timer = SaveTimer(time.monotonic()) if by_time else None
 
     def due(self) -> bool:
         """Whether this rank wants a checkpoint after the step that begins now."""
-        return self._timer is not None and self._timer.due(self._clock())
+        return self._timer is not None and self._timer.due(time.monotonic())
 
     def save(self, step: int) -> None:
         self._check()
@@ -43,7 +41,7 @@ class Saves:
         self._meter.held_up(stall)
         self._tell(step, stall)
         if self._timer is not None:
-            self._timer.saved(self._clock(), stall_seconds=stall)
+            self._timer.saved(time.monotonic(), stall_seconds=stall)
 
     def save_within(self, step: int, seconds: float) -> bool:
         """False: there is no time to save it."""

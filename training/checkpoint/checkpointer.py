@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
@@ -39,6 +39,7 @@ class Resumed:
     """As it was given to the save."""
 
 
+@dataclass(eq=False, repr=False)
 class Checkpointer:
     """``load_newest`` comes first: it finds what is there, and nothing else may be removed later.
 
@@ -46,28 +47,26 @@ class Checkpointer:
     between ranks cannot be saved.
     """
 
-    def __init__(  # noqa: PLR0913  all but the first three may be left out
-        self,
-        store: CheckpointStore,
-        *,
-        model: nn.Module,
-        optimizer: Optimizer,
-        guard: Mapping[str, str] | None = None,
-        keep: Retention | None = None,
-        asynchronous: bool = True,
-        total_steps: int = 0,
-        clock: Callable[[], datetime] = _now,
-    ) -> None:
-        self._store, self._model, self._optimizer = store, model, optimizer
-        self._guard, self._keep = dict(guard or {}), keep or Retention()
-        self._total_steps, self._clock = total_steps, clock
+    store: CheckpointStore
+    _: KW_ONLY
+    model: nn.Module
+    optimizer: Optimizer
+    guard: Mapping[str, str] = field(default_factory=dict)
+    """What must be the same in the training that goes on from a checkpoint."""
+    keep: Retention = field(default_factory=Retention)
+    asynchronous: bool = True
+    total_steps: int = 0
+    """Of the training, for ``status.json``."""
+    clock: Callable[[], datetime] = _now
+
+    def __post_init__(self) -> None:
         # The thread that saves and the one that trains talk past each other.
-        judge = partial(judged, store=store)
+        judge = partial(judged, store=self.store)
         self._ranks, self._ranks_of_saves = Ranks(judge), Ranks(judge)
         if self._ranks.group is None:
             warnings.filterwarnings("ignore", message="torch.distributed is disabled")
-        self._places = found_places(self._ranks, store)
-        self._staging = shards.Staging() if asynchronous else None
+        self._places = found_places(self._ranks, self.store)
+        self._staging = shards.Staging() if self.asynchronous else None
         self._background = Background()
         self._saver: Saver | None = None
 
@@ -87,18 +86,18 @@ class Checkpointer:
             CheckpointMismatchError: It is of another training. Nothing was overwritten.
             CheckpointReadError: It should be usable, and is not.
         """
-        loader = Loader(store=self._store, places=self._places, ranks=self._ranks, guard=self._guard)
-        whole = loader.load(self._model, self._optimizer)
+        loader = Loader(store=self.store, places=self._places, ranks=self._ranks, guard=self.guard)
+        whole = loader.load(self.model, self.optimizer)
         newest = whole[max(whole)] if whole else None
-        status = Status(step=newest.step if newest else 0, steps=self._total_steps, newest=newest)
+        status = Status(step=newest.step if newest else 0, steps=self.total_steps, newest=newest)
         self._saver = Saver(
-            store=self._store,
+            store=self.store,
             places=self._places,
             ranks=self._ranks_of_saves,
-            guard=self._guard,
-            keep=self._keep,
-            status=StatusFile(self._store, status, clock=self._clock),
-            clock=self._clock,
+            guard=self.guard,
+            keep=self.keep,
+            status=StatusFile(self.store, status, clock=self.clock),
+            clock=self.clock,
             whole=whole,
         )
         return Resumed(step=newest.step, carried=dict(newest.carried)) if newest else None
@@ -162,7 +161,7 @@ class Checkpointer:
         _try("the save in flight failed", partial(self.wait, _SECONDS_AFTER_END[state]))
 
     def _state(self) -> shards.State:
-        state = shards.state_of(self._model, self._optimizer)
+        state = shards.state_of(self.model, self.optimizer)
         return self._staging.copied(state) if self._staging else state
 
     def _ready(self) -> Saver:
@@ -172,7 +171,7 @@ class Checkpointer:
 
     def _seconds_needed(self) -> float:
         newest = self._newest()
-        size = newest.size if newest else shards.bytes_of(shards.state_of(self._model, self._optimizer))
+        size = newest.size if newest else shards.bytes_of(shards.state_of(self.model, self.optimizer))
         share = self._places.ranks_beside(self._ranks.rank) / self._ranks.size
         return seconds_needed(size * share, bytes_per_second=newest.bytes_per_second if newest else None)
 

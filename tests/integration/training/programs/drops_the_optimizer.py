@@ -12,7 +12,7 @@ load_newest = Checkpointer.load_newest
 def without_moments(self: Checkpointer) -> Resumed | None:
     resumed = load_newest(self)
     if resumed is not None:
-        for state in self._optimizer.state.values():
+        for state in self.optimizer.state.values():
             for moment in state.values():
                 moment.zero_()
     return resumed

@@ -7,6 +7,9 @@ from pathlib import Path
 from training.shards.index import ShardIndex, TokenDtype
 from training.shards.writer import ShardWriter, empty_corpus
 
+_BLOCK_BYTES = 64
+"""Small, so that a small corpus has several."""
+
 
 def written(
     directory: Path,
@@ -15,14 +18,13 @@ def written(
     shard_tokens: int = 100,
     vocabulary: int = 256,
     dtype: TokenDtype = TokenDtype.UINT16,
-    block_bytes: int = 64,
 ) -> ShardIndex:
     writer = ShardWriter(
         empty_corpus(directory),
         dtype=dtype,
         vocabulary=vocabulary,
         shard_tokens=shard_tokens,
-        block_bytes=block_bytes,
+        block_bytes=_BLOCK_BYTES,
     )
     writer.write(array.array("H" if dtype is TokenDtype.UINT16 else "I", tokens).tobytes())
     return writer.publish()
