@@ -22,7 +22,7 @@ def scheduler_of(client: Any, table: str) -> Scheduler:  # noqa: ANN401  boto3's
         policies=DynamoPolicyStore(client, table=table),
         snapshots=reader,
         store=store,
-        errands=store,
+        messages=store,
         reader=reader,
         pools=reader,
         training=cast("TrainingApi", nobody),

@@ -158,7 +158,7 @@ def watched_job_has_ended(world: World) -> None:
 
 
 def an_alarm_is_orphaned(world: World) -> None:
-    """Its job's end left an errand that was done, before a slow pass made the alarm once more."""
+    """Its job's end left a message that was done, before a slow pass made the alarm once more."""
     watched_job_has_ended(world)
     made = world.cloud.cloudwatch._alarms[idle_alarm("job1")]
     world.schedule()

@@ -168,7 +168,7 @@ def test_A11_an_alarm_outlives_the_process_that_was_to_delete_it_by_a_minute(
     world = new_world(gpu_policy())
     watched_job_has_ended(world)
     assert world.dies(world.schedule, Crash("DeleteAlarms", phase))
-    world.now += minutes(4)  # whoever took the errand has it for three
+    world.now += minutes(4)  # whoever took the message has it for three
     world.reconcile()
     world.schedule()
     assert alarms(world) == set()

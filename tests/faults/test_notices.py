@@ -82,7 +82,7 @@ def test_every_kind_of_notice_comes_out_of_the_table_as_it_went_in(world: World)
     world.ring()
     told = {event.kind: event.detail for event in world.messages.events}
     assert told == {
-        kind.value: {"stack": "trainmaster", **event_detail(errand)} for kind, errand in EXAMPLES.items()
+        kind.value: {"stack": "trainmaster", **event_detail(message)} for kind, message in EXAMPLES.items()
     }
 
 
@@ -162,7 +162,7 @@ def test_a_death_between_telling_of_the_budget_and_noting_it_tells_no_second_tim
     world.now += minutes(55)
     ends(world, "first")
     world.submit("second")
-    errand_left = Crash("PutItem", "after")
-    assert world.dies(world.schedule, errand_left)
+    message_left = Crash("PutItem", "after")
+    assert world.dies(world.schedule, message_left)
     world.a_minute_passes()
     assert world.messages.kinds().count("Budget Warning") == 1

@@ -167,7 +167,7 @@ def test_a_stop_that_aws_denies_is_given_up_and_told_once(new_world: NewWorld) -
         world.schedule()
     assert found(world) == {"stray": "not-stopped"}
     assert world.wire.sent.count("StopTrainingJob") == 1
-    assert world.wiring.store.errands("-", limit=9) == ()
+    assert world.wiring.store.messages("-", limit=9) == ()
     assert told(world) == 2
 
 

@@ -1,10 +1,10 @@
-"""Row H12: the stack is updated while messages and errands are under way; later it may be rolled back."""
+"""Row H12: the stack is updated while messages and messages are under way; later it may be rolled back."""
 
 import json
 from typing import Any
 
 import pytest
-from trainmaster.core.outbox.messages import Errand, ErrandKind
+from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
 from trainmaster.core.policy import STRAYS
 
 from tests.integration.messages import request
@@ -50,11 +50,11 @@ def test_H12_a_ring_of_today_says_its_version(world: World) -> None:
     assert json.loads(message["Body"]) == {"version": 1, "pool": "main"}
 
 
-def test_H12_errands_of_a_later_version_are_left_to_it_and_the_others_are_done(world: World) -> None:
+def test_H12_messages_of_a_later_version_are_left_to_it_and_the_others_are_done(world: World) -> None:
     world.sagemaker.run_outside(request("stray"))
     for name in ("a", "b"):
-        errand = Errand(id=name, kind=ErrandKind.STOP_STRAY, at=world.now, training_job_name="stray")
-        world.wiring.store.leave(STRAYS, [errand])
+        message = OutboxMessage(id=name, kind=MessageKind.STOP_STRAY, at=world.now, training_job_name="stray")
+        world.wiring.store.leave(STRAYS, [message])
     later: dict[str, Any] = {"schema": {"N": "2"}, "kind": {"S": "of-next-year"}}
     without: dict[str, Any] = {}
     for item in world.items():

@@ -128,7 +128,7 @@ class Straying(History):
             self.look()
         for name, request in self.outside.items():
             self._is_governed(name, request)
-        assert not world.tables.errands, "an errand nobody does"
+        assert not world.tables.messages, "a message that is never done"
         History.settle(self)
 
     def settling(self) -> tuple[Callable[[], Any], ...]:

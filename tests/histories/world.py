@@ -90,7 +90,7 @@ class World:
             policies=policies,
             snapshots=reader,
             store=store,
-            errands=store,
+            messages=store,
             reader=reader,
             pools=reader,
             training=training,

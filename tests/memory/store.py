@@ -11,8 +11,8 @@ from trainmaster.core.forecast.run_times import Run, RunTimes
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
 from trainmaster.core.jobs.model import Attempt, Job, JobState
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.outbox import errands_of
-from trainmaster.core.outbox.messages import Errand
+from trainmaster.core.outbox import messages_of
+from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, Hold, WarmPool
 from trainmaster.core.policy import STRAYS
 from trainmaster.core.records import Admission, Adoption, Alias, Guard, HistoryLine
@@ -42,7 +42,7 @@ class MemoryJobStore:
         tables, job, live = self._tables, adoption.job, adoption.job.live
         assert live is not None
         _require(job.name not in tables.jobs and job.name not in tables.aliases, "the name is in use")
-        kept = self.record_violation(adoption.record, replaces=adoption.replaces, errands=adoption.errands)
+        kept = self.record_violation(adoption.record, replaces=adoption.replaces, messages=adoption.messages)
         _require(kept, "another record is kept")
         tables.jobs[job.name] = job
         tables.requests[job.name] = adoption.body
@@ -64,33 +64,33 @@ class MemoryJobStore:
         record: ViolationRecord,
         *,
         replaces: ViolationRecord | None = None,
-        errands: Sequence[Errand] = (),
+        messages: Sequence[OutboxMessage] = (),
     ) -> bool:
         key = (record.at, record.training_job_name)
         known = self._tables.violations.get(key)
         if _judgement(known) != _judgement(replaces):
             return False
         self._tables.violations[key] = record
-        self._tables.errands |= {(STRAYS, errand.id): errand for errand in errands}
+        self._tables.messages |= {(STRAYS, message.id): message for message in messages}
         return True
 
-    def leave(self, pool: str, errands: Sequence[Errand]) -> None:
-        for errand in errands:
-            self._tables.errands.setdefault((pool, errand.id), errand)
+    def leave(self, pool: str, messages: Sequence[OutboxMessage]) -> None:
+        for message in messages:
+            self._tables.messages.setdefault((pool, message.id), message)
 
-    def errands(self, pool: str, *, limit: int) -> tuple[Errand, ...]:
-        found = sorted(key for key in self._tables.errands if key[0] == pool)
-        return tuple(self._tables.errands[key] for key in found[:limit])
+    def messages(self, pool: str, *, limit: int) -> tuple[OutboxMessage, ...]:
+        found = sorted(key for key in self._tables.messages if key[0] == pool)
+        return tuple(self._tables.messages[key] for key in found[:limit])
 
-    def take(self, pool: str, errand: Errand, *, until: datetime, now: datetime) -> bool:
-        found = self._tables.errands.get((pool, errand.id))
+    def take(self, pool: str, message: OutboxMessage, *, until: datetime, now: datetime) -> bool:
+        found = self._tables.messages.get((pool, message.id))
         if found is None or (found.taken_until is not None and found.taken_until > now):
             return False
-        self._tables.errands[pool, errand.id] = replace(found, taken_until=until)
+        self._tables.messages[pool, message.id] = replace(found, taken_until=until)
         return True
 
-    def done(self, pool: str, errand: Errand) -> None:
-        self._tables.errands.pop((pool, errand.id), None)
+    def done(self, pool: str, message: OutboxMessage) -> None:
+        self._tables.messages.pop((pool, message.id), None)
 
     def commit(
         self, changes: Sequence[Change], *, at: datetime, guard: Guard | None = None
@@ -102,8 +102,8 @@ class MemoryJobStore:
             self._check_guard(guard, pool, changes[0].after)
         for change in changes:
             self._write(change, at=at)
-            for errand in errands_of(change, at=at):
-                self._tables.errands[change.after.spec.pool, errand.id] = errand
+            for message in messages_of(change, at=at):
+                self._tables.messages[change.after.spec.pool, message.id] = message
         if guard is not None:
             _apply_guard(guard, pool)
             if guard.reuses is not None:

@@ -10,7 +10,7 @@ from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Attempt, Job
-from trainmaster.core.outbox.messages import Errand
+from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, Hold, WarmPool
 from trainmaster.core.records import Alias, Closing, HistoryLine, StoredPolicy
 from trainmaster.core.rules.violation import ViolationRecord
@@ -63,7 +63,7 @@ class Usage:
 class Tables:
     jobs: dict[str, Job] = field(default_factory=dict)
     requests: dict[str, bytes] = field(default_factory=dict)
-    errands: dict[tuple[str, str], Errand] = field(default_factory=dict)
+    messages: dict[tuple[str, str], OutboxMessage] = field(default_factory=dict)
     """By pool and id."""
     violations: dict[tuple[datetime, str], ViolationRecord] = field(default_factory=dict)
     """By instant and training-job name."""

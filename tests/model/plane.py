@@ -307,7 +307,7 @@ def _scheduler(replay: Replay, tables: Tables, store: Any, reader: Any, training
         policies=replay.watched(MemoryPolicyStore(tables)),
         snapshots=reader,
         store=store,
-        errands=store,
+        messages=store,
         reader=reader,
         pools=reader,
         training=training,

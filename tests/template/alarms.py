@@ -37,7 +37,7 @@ def _own_alarm(name: str, metric: Metric, statistic: str, *, periods: int, thres
 def _expected_alarms() -> Iterator[dict[str, Any]]:
     yield _own_alarm("oldest-wait", metrics.OLDEST_WAIT, "Maximum", periods=3, threshold=86400)
     yield _own_alarm("unguarded-jobs", metrics.UNGUARDED, "Minimum", periods=12, threshold=1)
-    yield _own_alarm("errands-pending", metrics.ERRANDS_PENDING, "Maximum", periods=3, threshold=1)
+    yield _own_alarm("errands-pending", metrics.MESSAGES_PENDING, "Maximum", periods=3, threshold=1)
     for logical_id, function in FUNCTIONS.items():
         name = function.folder.replace("_", "-")
         for metric in ("Errors", "Throttles"):

@@ -54,7 +54,7 @@ def _ours(shown: list[Any]) -> tuple[str, str | None]:
 
 
 def _expected() -> list[tuple[str, str | None]]:
-    """A pool's errands are nobody's business, their sum is."""
+    """A pool's messages are nobody's business, their sum is."""
     return [(one.name, None if one.name == "ErrandsPending" else one.dimension) for one in METRICS.values()]
 
 

@@ -112,7 +112,7 @@ class Wiring:
             policies=self.policies,
             snapshots=self.reader,
             store=self.store,
-            errands=self.store,
+            messages=self.store,
             reader=self.reader,
             pools=self.reader,
             training=self.training,

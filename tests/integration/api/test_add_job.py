@@ -463,12 +463,12 @@ def test_what_is_only_audited_is_accepted_warned_of_and_written_down_once(api: A
     ]
     assert kept(api) == [(NAME, "audited", ["name_prefix", "network_isolation"])]
     assert api.doorbell.pools == ["p5", "-"]
-    (errand,) = api.store.errands("-", limit=9)
-    assert errand.notice is not None
-    assert (errand.notice.kind, errand.notice.job) == ("Rule Violated", NAME)
+    (message,) = api.store.messages("-", limit=9)
+    assert message.notice is not None
+    assert (message.notice.kind, message.notice.job) == ("Rule Violated", NAME)
     again = api.call("POST", "/add-job", body())
     assert (again.status, again.json["warnings"]) == (200, first.json["warnings"])
-    assert len(kept(api)) == len(api.store.errands("-", limit=9)) == 1
+    assert len(kept(api)) == len(api.store.messages("-", limit=9)) == 1
 
 
 def test_an_audit_that_was_not_written_down_is_by_the_same_request_again(

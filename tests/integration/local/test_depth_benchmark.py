@@ -36,7 +36,7 @@ def test_a_pass_reads_the_heads_of_each_lane_and_who_runs(tmp_path: Path) -> Non
     assert (shallow["pending"], deep["pending"]) == (256, 512)
     # Policy and counters; 8 teams; 8 heads of each of 32 lanes; 16 running jobs.
     assert shallow["items_read"] == deep["items_read"] == 2 + 8 + 8 * 32 + 16
-    # Teams, lanes, running, parked, errands.
+    # Teams, lanes, running, parked, messages.
     assert shallow["queries"] == 1 + 32 + 1 + 1 + 1
     assert shallow["wcu"] == 0
     assert verdict(report, "flat-items_read")

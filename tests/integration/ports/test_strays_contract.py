@@ -1,4 +1,4 @@
-"""Training jobs that went round the queue: records, adoption, and the errands of what belongs to no pool."""
+"""Training jobs that went round the queue: records, adoption, and the messages of what belongs to no pool."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -9,7 +9,7 @@ from trainmaster.core.costs.ledger import MonthAccount
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.model import Job, JobState, Reason
 from trainmaster.core.lifecycle import steps
-from trainmaster.core.outbox.messages import Errand, ErrandKind, Notice, NoticeKind
+from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
 from trainmaster.core.planning.queue_entries import running_entry
 from trainmaster.core.policy import STRAY_POOL, STRAYS, parse_policy
 from trainmaster.core.policy.governing import Mode
@@ -22,9 +22,9 @@ from tests.memory.store import MemoryJobStore
 
 S = JobState
 NOTE = Reason(code="adopted", message="found running")
-TELL = Errand(
+TELL = OutboxMessage(
     id="a#told",
-    kind=ErrandKind.TELL,
+    kind=MessageKind.TELL,
     at=NOON,
     notice=Notice(kind=NoticeKind.UNMANAGED_JOB, team="vision", what="it went round", detail={"n": 1}),
 )
@@ -62,7 +62,7 @@ def adoption(job: Job, **fields: Any) -> Adoption:
 
 def test_an_adopted_job_runs_counts_and_is_found_by_its_name(plane: Plane) -> None:
     job = found_running()
-    plane.store.adopt(adoption(job, errands=(TELL,)), at=NOON)
+    plane.store.adopt(adoption(job, messages=(TELL,)), at=NOON)
     alias = plane.reader.alias("stray")
     assert (plane.job("stray"), plane.reader.request("stray")) == (job, {"TrainingJobName": "stray"})
     assert alias is not None
@@ -74,7 +74,7 @@ def test_an_adopted_job_runs_counts_and_is_found_by_its_name(plane: Plane) -> No
     line = HistoryLine(at=NOON, attempt=0, from_state=None, to_state=S.RUNNING, reason=NOTE)
     assert plane.reader.story(job) == ((job.live,), (line,))
     assert plane.reader.violation("stray", at=NOON) == record(outcome=Outcome.ADOPTED)
-    assert plane.store.errands(STRAYS, limit=9) == (TELL,)
+    assert plane.store.messages(STRAYS, limit=9) == (TELL,)
 
 
 def test_an_adopted_job_ends_as_any_other_and_gives_everything_back(plane: Plane) -> None:
@@ -95,10 +95,10 @@ def test_a_job_is_adopted_once(plane: Plane) -> None:
 def test_a_name_that_a_job_of_the_queue_has_cannot_be_adopted(plane: Plane) -> None:
     queued = plane.submitted("stray")
     with pytest.raises(LostRaceError):
-        plane.store.adopt(adoption(found_running(), errands=(TELL,)), at=NOON)
+        plane.store.adopt(adoption(found_running(), messages=(TELL,)), at=NOON)
     assert plane.job("stray") == queued
     assert plane.reader.violation("stray", at=NOON) is None
-    assert plane.store.errands(STRAYS, limit=9) == ()
+    assert plane.store.messages(STRAYS, limit=9) == ()
 
 
 def test_a_name_that_a_later_attempt_has_cannot_be_adopted(plane: Plane) -> None:
@@ -166,10 +166,10 @@ def test_the_pool_of_strays_is_read_like_any_other(plane: Plane) -> None:
 
 
 def test_what_was_found_is_kept_once(plane: Plane) -> None:
-    assert plane.store.record_violation(record(), errands=[TELL]) is True
-    assert plane.store.record_violation(record(team="other"), errands=[replace(TELL, id="b")]) is False
+    assert plane.store.record_violation(record(), messages=[TELL]) is True
+    assert plane.store.record_violation(record(team="other"), messages=[replace(TELL, id="b")]) is False
     assert plane.reader.violation("stray", at=NOON) == record()
-    assert plane.store.errands(STRAYS, limit=9) == (TELL,)
+    assert plane.store.messages(STRAYS, limit=9) == (TELL,)
 
 
 def test_a_record_is_replaced_only_as_it_was_seen(plane: Plane) -> None:
@@ -203,16 +203,18 @@ def test_records_of_a_month_are_read_in_order_and_in_pages(plane: Plane) -> None
     assert plane.reader.violations("2026-10", after=None, limit=99) == ()
 
 
-def test_an_errand_that_is_there_stays_as_it_is(plane: Plane) -> None:
-    stop = Errand(id="stop#a", kind=ErrandKind.STOP_STRAY, at=NOON, training_job_name="a", found=record("a"))
+def test_a_message_that_is_there_stays_as_it_is(plane: Plane) -> None:
+    stop = OutboxMessage(
+        id="stop#a", kind=MessageKind.STOP_STRAY, at=NOON, training_job_name="a", found=record("a")
+    )
     plane.store.leave(STRAYS, [stop, TELL])
     plane.store.leave(STRAYS, [replace(stop, at=NOON + minutes(1))])
-    assert plane.store.errands(STRAYS, limit=9) == (TELL, stop)
-    assert plane.store.errands(STRAYS, limit=1) == (TELL,)
-    assert plane.store.errands("main", limit=9) == ()
+    assert plane.store.messages(STRAYS, limit=9) == (TELL, stop)
+    assert plane.store.messages(STRAYS, limit=1) == (TELL,)
+    assert plane.store.messages("main", limit=9) == ()
 
 
-def test_an_errand_is_done_by_one_pass_and_by_another_if_that_dies(plane: Plane) -> None:
+def test_a_message_is_done_by_one_pass_and_by_another_if_that_dies(plane: Plane) -> None:
     plane.store.leave(STRAYS, [TELL])
     later = NOON + minutes(3)
     assert plane.store.take(STRAYS, TELL, until=later, now=NOON) is True
@@ -221,4 +223,4 @@ def test_an_errand_is_done_by_one_pass_and_by_another_if_that_dies(plane: Plane)
     plane.store.done(STRAYS, TELL)
     plane.store.done(STRAYS, TELL)
     assert plane.store.take(STRAYS, TELL, until=NOON + minutes(9), now=NOON + minutes(7)) is False
-    assert plane.store.errands(STRAYS, limit=9) == ()
+    assert plane.store.messages(STRAYS, limit=9) == ()

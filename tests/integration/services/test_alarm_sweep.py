@@ -11,7 +11,7 @@ from trainmaster.core.jobs.model import Attempt, Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring import reactions
 from trainmaster.core.monitoring.alarms import Alarm, AlarmState, alarms_of, names_of, wanted_of
-from trainmaster.core.outbox.messages import Errand, ErrandKind
+from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
 from trainmaster.core.policy.governing import Governing, Idle, IdleThen, Utilization, Watch
 from trainmaster.services.alarm_events import IdleWatch
 from trainmaster.services.alarm_sweep import AlarmSweep
@@ -83,8 +83,8 @@ class World:
         assert one is not None
         return one
 
-    def errands(self) -> tuple[Errand, ...]:
-        return self.store.errands("-", limit=99)
+    def messages(self) -> tuple[OutboxMessage, ...]:
+        return self.store.messages("-", limit=99)
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_where_all_is_well_nothing_is_written(world: World) -> None:
     before = [world.watched("a"), world.watched("b", hosts=12)]
     assert world.run() == []
     assert [world.tables.jobs[one.name] for one in before] == before
-    assert world.errands() == ()
+    assert world.messages() == ()
 
 
 def test_an_alarm_that_somebody_deleted_is_made_again(world: World) -> None:
@@ -131,18 +131,18 @@ def test_alarms_of_another_policy_are_left_to_the_pass(world: World) -> None:
     assert world.live().guarded == "older"
 
 
-def test_alarms_without_a_live_attempt_leave_an_errand_for_each_training_job(world: World) -> None:
+def test_alarms_without_a_live_attempt_leave_a_message_for_each_training_job(world: World) -> None:
     world.watched("a", hosts=12)
     for name in ("idle-gone.1", "utilization-gone", "idle-gone", "idle-gone.2", "idle-other"):
         orphan(world, f"trainmaster-ml-{name}")
     assert world.run() == []
-    assert [(one.id, one.kind, one.alarms) for one in world.errands()] == [
+    assert [(one.id, one.kind, one.alarms) for one in world.messages()] == [
         (
             "alarms#gone",
-            ErrandKind.DELETE_ALARMS,
+            MessageKind.DELETE_ALARMS,
             ("idle-gone", "utilization-gone", "idle-gone.1", "idle-gone.2"),
         ),
-        ("alarms#other", ErrandKind.DELETE_ALARMS, ("idle-other",)),
+        ("alarms#other", MessageKind.DELETE_ALARMS, ("idle-other",)),
     ]
 
 
@@ -150,13 +150,13 @@ def test_an_alarm_of_an_earlier_policy_that_nobody_noted_is_deleted(world: World
     """Made by a pass that died before its note; meanwhile the policy wants less."""
     world.watched(guarded=wanted_of(of(1, GPU), Watch(idle=Idle())).digest)
     world.run(Watch(idle=Idle()))
-    assert [errand.alarms for errand in world.errands()] == [("utilization-a",)]
+    assert [message.alarms for message in world.messages()] == [("utilization-a",)]
 
 
 def test_alarms_of_an_attempt_that_has_none_yet_are_left_to_the_pass(world: World) -> None:
     world.watched(guarded=None)
     world.run()
-    assert world.errands() == ()
+    assert world.messages() == ()
 
 
 def test_alarms_of_other_stacks_and_other_people_are_left_alone(world: World) -> None:
@@ -170,14 +170,14 @@ def test_alarms_of_other_stacks_and_other_people_are_left_alone(world: World) ->
     ):
         orphan(world, name)
     world.run()
-    assert world.errands() == ()
+    assert world.messages() == ()
 
 
 def test_a_job_of_ours_whose_name_reads_like_another_stacks_is_swept(world: World) -> None:
     world.watched("idle-x")
     world.tables.jobs.pop("idle-x")  # its name stays taken
     world.run()
-    assert [errand.id for errand in world.errands()] == ["alarms#idle-x"]
+    assert [message.id for message in world.messages()] == ["alarms#idle-x"]
 
 
 def test_the_end_of_a_watched_attempt_leaves_its_alarms_to_be_deleted(world: World) -> None:
@@ -186,8 +186,10 @@ def test_the_end_of_a_watched_attempt_leaves_its_alarms_to_be_deleted(world: Wor
     over = reactions.guarded(one, wanted_of(of(12, GPU), WATCH))
     change = Change(before=one, after=over, ended=one.live)
     world.store.commit([change], at=NOON)
-    (errand,) = [one for one in world.store.errands("main", limit=9) if one.kind is ErrandKind.DELETE_ALARMS]
-    assert errand.alarms == names_of("a", hosts=12)
+    (message,) = [
+        one for one in world.store.messages("main", limit=9) if one.kind is MessageKind.DELETE_ALARMS
+    ]
+    assert message.alarms == names_of("a", hosts=12)
 
 
 def test_one_alarm_that_cannot_be_read_keeps_nobody_else_waiting(

@@ -48,8 +48,8 @@ class World:
         return found
 
     def told(self) -> list[NoticeKind]:
-        errands = self.store.errands("main", limit=99)
-        return [errand.notice.kind for errand in errands if errand.notice is not None]
+        messages = self.store.messages("main", limit=99)
+        return [message.notice.kind for message in messages if message.notice is not None]
 
 
 @pytest.fixture

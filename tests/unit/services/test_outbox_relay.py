@@ -1,4 +1,4 @@
-"""Errands of a pool: each is done, one that cannot be keeps nobody waiting, a death repeats it."""
+"""Messages of a pool: each is done, one that cannot be keeps nobody waiting, a death repeats it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from trainmaster.core.errors import UnavailableError
 from trainmaster.core.outbox import to_tell
-from trainmaster.core.outbox.messages import Errand, ErrandKind, Notice, NoticeKind
+from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
 from trainmaster.core.policy import parse_policy
-from trainmaster.services.outbox_relay import TAKEN_FOR, ErrandsDone, run_errands
+from trainmaster.services.outbox_relay import TAKEN_FOR, Relayed, relay_messages
 from trainmaster.services.scheduler.context import Pass
 
 from tests.builders import NOON, minutes, pool
@@ -21,12 +21,12 @@ from tests.memory.store import MemoryJobStore
 from tests.memory.tables import Tables
 
 
-def notice(number: int, kind: NoticeKind = NoticeKind.JOB_FAILED) -> Errand:
+def notice(number: int, kind: NoticeKind = NoticeKind.JOB_FAILED) -> OutboxMessage:
     told = Notice(kind=kind, team="vision", job=f"job-{number:03d}", what=f"Number {number}.")
     return to_tell(told, cause=f"{number:03d}", at=NOON)
 
 
-DELETES = Errand(id="999#alarms", kind=ErrandKind.DELETE_ALARMS, at=NOON, alarms=("idle-job-1",))
+DELETES = OutboxMessage(id="999#alarms", kind=MessageKind.DELETE_ALARMS, at=NOON, alarms=("idle-job-1",))
 
 
 @dataclass(slots=True)
@@ -39,16 +39,16 @@ class Desk:
     mailer: MemoryMailer = field(default_factory=MemoryMailer)
     now: datetime = NOON
 
-    def leaves(self, *errands: Errand) -> None:
-        MemoryJobStore(self.tables).leave("main", errands)
+    def leaves(self, *messages: OutboxMessage) -> None:
+        MemoryJobStore(self.tables).leave("main", messages)
 
-    def runs(self, document: dict[str, Any] | None = None, *, minutes_left: float = 1) -> ErrandsDone:
+    def runs(self, document: dict[str, Any] | None = None, *, minutes_left: float = 1) -> Relayed:
         store, reader = MemoryJobStore(self.tables), MemoryReader(self.tables)
         context = Pass(
             pool="main",
             policy_version=1,
             store=store,
-            errands=store,
+            messages=store,
             reader=reader,
             pools=reader,
             training=MemorySageMaker(self.clock),
@@ -60,13 +60,13 @@ class Desk:
             rules=pool(),
             policy=parse_policy(document or {}),
         )
-        return run_errands(context, until=self.now + minutes(minutes_left))
+        return relay_messages(context, until=self.now + minutes(minutes_left))
 
     def clock(self) -> datetime:
         return self.now
 
     def left(self) -> list[str]:
-        return [errand_id for _, errand_id in self.tables.errands]
+        return [message_id for _, message_id in self.tables.messages]
 
     def events(self) -> list[str]:
         return [detail["id"] for _, detail in self.notifier.told]
@@ -115,7 +115,7 @@ def test_what_happens_all_day_is_an_event_and_no_mail() -> None:
     assert desk.mailer.mails == []
 
 
-def test_a_mail_that_is_refused_is_sent_when_the_errand_is_free_again() -> None:
+def test_a_mail_that_is_refused_is_sent_when_the_message_is_free_again() -> None:
     desk = Desk()
     desk.leaves(notice(1))
     mailer, desk.mailer = desk.mailer, Refuses()  # type: ignore[assignment]
@@ -135,15 +135,15 @@ def test_while_nobody_can_be_told_three_are_tried_and_alarms_are_deleted() -> No
     desk.notifier = refuses = Refuses()  # type: ignore[assignment]
     result = desk.runs()
     assert refuses.tries == 3
-    assert [errand.id for errand in result.done] == ["999#alarms"]
+    assert [message.id for message in result.done] == ["999#alarms"]
     assert (result.left, result.more) == (9, False)
 
 
-def test_errands_that_are_refused_do_not_hide_those_behind_them() -> None:
+def test_messages_that_are_refused_do_not_hide_those_behind_them() -> None:
     desk = Desk()
     desk.leaves(*[notice(number) for number in range(40)], DELETES)
     desk.notifier = Refuses()  # type: ignore[assignment]
-    assert [errand.id for errand in desk.runs().done] == ["999#alarms"]
+    assert [message.id for message in desk.runs().done] == ["999#alarms"]
 
 
 def test_a_look_does_25_and_says_that_there_are_more() -> None:
@@ -155,7 +155,7 @@ def test_a_look_does_25_and_says_that_there_are_more() -> None:
     assert (len(result.done), result.left, result.more) == (5, 0, False)
 
 
-def test_errands_stop_when_the_time_of_the_pass_is_over() -> None:
+def test_messages_stop_when_the_time_of_the_pass_is_over() -> None:
     desk = Desk()
     desk.leaves(*[notice(number) for number in range(9)])
 
@@ -167,16 +167,16 @@ def test_errands_stop_when_the_time_of_the_pass_is_over() -> None:
     assert refuses.tries == 2
 
 
-def test_a_mistake_of_ours_in_one_errand_is_a_failure_and_the_others_are_done() -> None:
+def test_a_mistake_of_ours_in_one_message_is_a_failure_and_the_others_are_done() -> None:
     desk = Desk()
-    broken = Errand(id="000#broken", kind=ErrandKind.TELL, at=NOON)
+    broken = OutboxMessage(id="000#broken", kind=MessageKind.TELL, at=NOON)
     desk.leaves(broken, notice(1))
     result = desk.runs()
     assert [type(failure) for failure in result.failures] == [AssertionError]
-    assert [errand.id for errand in result.done] == ["001#job-failed"]
+    assert [message.id for message in result.done] == ["001#job-failed"]
 
 
-def test_an_errand_that_another_pass_is_at_is_left_to_it() -> None:
+def test_a_message_that_another_pass_is_at_is_left_to_it() -> None:
     desk = Desk()
     desk.leaves(notice(1))
     store = MemoryJobStore(desk.tables)
@@ -251,5 +251,7 @@ def test_a_mail_that_is_refused_postpones_all_that_is_in_it_and_no_other() -> No
     desk.mailer = refuses = Refuses()  # type: ignore[assignment]
     result = desk.runs()
     assert refuses.tries == 1
-    assert [errand.id for errand, _ in result.postponed] == [f"00{number}#job-failed" for number in range(6)]
-    assert [errand.id for errand in result.done] == ["006#job-completed"]
+    assert [message.id for message, _ in result.postponed] == [
+        f"00{number}#job-failed" for number in range(6)
+    ]
+    assert [message.id for message in result.done] == ["006#job-completed"]

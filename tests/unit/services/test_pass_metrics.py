@@ -6,7 +6,7 @@ import pytest
 from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.outbox import to_tell
-from trainmaster.core.outbox.messages import Errand, ErrandKind, Notice, NoticeKind
+from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
 from trainmaster.core.planning.actions import Start
 from trainmaster.core.planning.snapshot import WaitingJob
 from trainmaster.services import pass_metrics
@@ -25,7 +25,7 @@ def of_pass(**fields: Any) -> Numbers:
     return [(one.metric.name, one.of, one.value) for one in samples if one.metric.name not in gauges]
 
 
-def told(kind: NoticeKind, **detail: Any) -> Errand:
+def told(kind: NoticeKind, **detail: Any) -> OutboxMessage:
     return to_tell(Notice(kind=kind, team="vision", what="", detail=detail), cause="c", at=NOON)
 
 
@@ -34,7 +34,7 @@ def started(job: WaitingJob) -> Start:
 
 
 def test_a_pass_that_did_nothing_says_who_waits_longest_and_what_is_left() -> None:
-    summary = Summary(looks=1, waiting_since=NOON - minutes(5), errands_overdue=3)
+    summary = Summary(looks=1, waiting_since=NOON - minutes(5), messages_overdue=3)
     samples = list(pass_metrics.of_pass("main", summary, now=NOON))
     assert [(one.metric.name, one.dimensions, one.value) for one in samples] == [
         ("OldestWaitSeconds", ({"pool": "main"}, {}), 300),
@@ -62,7 +62,7 @@ def test_starts_are_counted_and_first_ones_give_the_wait_of_their_team() -> None
 
 
 @pytest.mark.parametrize(
-    ("errand", "expected"),
+    ("message", "expected"),
     [
         pytest.param(told(NoticeKind.JOB_PREEMPTED), [("Preemptions", "main", 1)], id="preempted"),
         pytest.param(
@@ -90,11 +90,11 @@ def test_starts_are_counted_and_first_ones_give_the_wait_of_their_team() -> None
         ),
         pytest.param(told(NoticeKind.JOB_STOPPED, reason="stopped-by-user"), [], id="stopped by a person"),
         pytest.param(told(NoticeKind.JOB_COMPLETED), [], id="completed"),
-        pytest.param(Errand(id="a", kind=ErrandKind.DELETE_ALARMS, at=NOON), [], id="not a notice"),
+        pytest.param(OutboxMessage(id="a", kind=MessageKind.DELETE_ALARMS, at=NOON), [], id="not a notice"),
     ],
 )
-def test_what_was_told_is_counted(errand: Errand, expected: Numbers) -> None:
-    assert of_pass(errands=[errand]) == expected
+def test_what_was_told_is_counted(message: OutboxMessage, expected: Numbers) -> None:
+    assert of_pass(messages=[message]) == expected
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_what_was_told_is_counted(errand: Errand, expected: Numbers) -> None:
 )
 def test_lost_training_is_wasted_gpu_hours_by_cause(instances: dict[str, int], hours: float) -> None:
     lost = told(NoticeKind.JOB_PREEMPTED, lost_seconds=1800, lost_to="preemption", instances=instances)
-    assert of_pass(errands=[lost])[1:] == [("WastedGpuHours", "preemption", hours)]
+    assert of_pass(messages=[lost])[1:] == [("WastedGpuHours", "preemption", hours)]
 
 
 def test_a_reconcile_run_tells_the_depth_of_each_queue_and_who_goes_unwatched() -> None:

@@ -126,7 +126,7 @@ def _written_down(
         return ()
     record = audit_record(job, submission, audited, revision=visit.stored.revision)
     tell = to_tell(rule_violated_notice(record), cause=f"audited#{job.spec.entry_id}", at=record.at)
-    return (STRAYS,) if visit.outside.store.record_violation(record, errands=[tell]) else ()
+    return (STRAYS,) if visit.outside.store.record_violation(record, messages=[tell]) else ()
 
 
 def _dry_run(visit: Visit, submission: Submission) -> Answer:

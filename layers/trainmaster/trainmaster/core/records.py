@@ -7,7 +7,7 @@ from typing import Any
 
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState, Reason
-from trainmaster.core.outbox.messages import Errand
+from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, Hold, WaitingJob, WarmPool
 from trainmaster.core.policy import Limits
 from trainmaster.core.rules.violation import ViolationRecord
@@ -124,7 +124,7 @@ class Adoption:
     """For the history."""
     record: ViolationRecord
     replaces: ViolationRecord | None = None
-    errands: tuple[Errand, ...] = ()
+    messages: tuple[OutboxMessage, ...] = ()
     """Of ``STRAYS``."""
     policy_version: int
     """Of the policy that it was adopted by: the first that a pool without a policy hears of."""

@@ -10,7 +10,7 @@ from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Attempt, Job, JobState
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.outbox.messages import Errand
+from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, Hold, RunningJob, Snapshot, WaitingJob, WarmPool
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.records import (
@@ -48,15 +48,15 @@ class JobStore(Protocol):
         record: ViolationRecord,
         *,
         replaces: ViolationRecord | None = None,
-        errands: Sequence[Errand] = (),
+        messages: Sequence[OutboxMessage] = (),
     ) -> bool:
-        """Keep what was found about a training job, and leave errands to ``STRAYS`` with it.
+        """Keep what was found about a training job, and leave messages to ``STRAYS`` with it.
 
         False: another one than ``replaces`` is kept (None: any is), and nothing was written.
         """
 
-    def leave(self, pool: str, errands: Sequence[Errand]) -> None:
-        """Leave errands to ``schedule`` beside those that ``commit`` leaves; one that is there stays."""
+    def leave(self, pool: str, messages: Sequence[OutboxMessage]) -> None:
+        """Leave messages to ``schedule`` beside those that ``commit`` leaves; one that is there stays."""
 
     def commit(
         self, changes: Sequence[Change], *, at: datetime, guard: Guard | None = None
@@ -85,16 +85,16 @@ class JobStore(Protocol):
         """The team was told that most of its month's budget is spent."""
 
 
-class ErrandStore(Protocol):
-    """Errands of a pool, or of ``STRAYS``."""
+class OutboxStore(Protocol):
+    """Messages of a pool, or of ``STRAYS``."""
 
-    def errands(self, pool: str, *, limit: int) -> tuple[Errand, ...]:
+    def messages(self, pool: str, *, limit: int) -> tuple[OutboxMessage, ...]:
         """By their ids."""
 
-    def take(self, pool: str, errand: Errand, *, until: datetime, now: datetime) -> bool:
+    def take(self, pool: str, message: OutboxMessage, *, until: datetime, now: datetime) -> bool:
         """True: it is ours until then. False: it is done, or another pass is at it."""
 
-    def done(self, pool: str, errand: Errand) -> None: ...
+    def done(self, pool: str, message: OutboxMessage) -> None: ...
 
 
 class ViolationReader(Protocol):

@@ -118,8 +118,8 @@ class AlarmSweep:
                 names = superfluous.setdefault(watched.training_job_name, [])
                 names.append(relative_name(name, stack=self.stack))
         if superfluous:
-            errands = [deletion(job, alarms, at=self.clock()) for job, alarms in superfluous.items()]
-            self.store.leave(STRAYS, errands)
+            messages = [deletion(job, alarms, at=self.clock()) for job, alarms in superfluous.items()]
+            self.store.leave(STRAYS, messages)
 
     def _is_wanted(self, name: str, entry: RunningJob, watch: Watch) -> bool:
         """An earlier policy's may be left over from a pass that died before it noted that it had made it."""

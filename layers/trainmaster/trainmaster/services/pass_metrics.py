@@ -8,7 +8,7 @@ from trainmaster.core.jobs.model import JobState
 from trainmaster.core.memory.accelerators import gpus
 from trainmaster.core.monitoring import metrics
 from trainmaster.core.monitoring.metrics import Sample
-from trainmaster.core.outbox.messages import Errand, Notice, NoticeKind
+from trainmaster.core.outbox.messages import Notice, NoticeKind, OutboxMessage
 from trainmaster.services.reconciler import Repairs
 from trainmaster.services.scheduler.passes import Summary
 
@@ -21,19 +21,19 @@ def of_pass(pool: str, summary: Summary, *, now: datetime) -> Iterator[Sample]:
         oldest = summary.waiting_since
         wait = 0.0 if oldest is None else (now - oldest).total_seconds()
         yield Sample(metric=metrics.OLDEST_WAIT, value=wait, of=pool)
-        yield Sample(metric=metrics.ERRANDS_PENDING, value=summary.errands_overdue, of=pool)
+        yield Sample(metric=metrics.MESSAGES_PENDING, value=summary.messages_overdue, of=pool)
     if summary.started:
         yield Sample(metric=metrics.STARTS, value=len(summary.started), of=pool)
     for job in (start.job for start in summary.started):
         if job.state is JobState.PENDING and job.trained is None:
             waited = (now - job.submitted_at).total_seconds()
             yield Sample(metric=metrics.WAIT, value=waited, of=job.team)
-    yield from of_errands(pool, summary.errands)
+    yield from of_messages(pool, summary.messages)
 
 
-def of_errands(pool: str, done: Iterable[Errand]) -> Iterator[Sample]:
+def of_messages(pool: str, done: Iterable[OutboxMessage]) -> Iterator[Sample]:
     """What was told just now: each decision once, unless a pass died between telling and noting it."""
-    for notice in (errand.notice for errand in done):
+    for notice in (message.notice for message in done):
         if notice is None:
             continue
         counted = _counted(pool, notice)

@@ -1,7 +1,7 @@
 """News of a training job that may be nobody's: whose it is, and writing down what is to become of it.
 
 Safe to repeat: each event of a training job comes here, and the sweep of ``reconcile`` besides. The record of
-what was found is kept once for each training job and revision of the policy, with the errands that follow
+what was found is kept once for each training job and revision of the policy, with the messages that follow
 from it in the same transaction.
 """
 
@@ -15,7 +15,7 @@ from trainmaster.core.errors import LostRaceError, TrainmasterError
 from trainmaster.core.jobs.model import epoch_ms
 from trainmaster.core.jobs.observations import Listed
 from trainmaster.core.outbox import to_tell, unmanaged_notice
-from trainmaster.core.outbox.messages import Errand, ErrandKind
+from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
 from trainmaster.core.policy import STRAYS, Policy, parse_policy
 from trainmaster.core.policy.governing import Mode, UnmanagedThen
 from trainmaster.core.records import Adoption, Alias, StoredPolicy
@@ -108,9 +108,9 @@ class Strays:
         record = self._judged(stray, policy, revision=stored.revision)
         if record.outcome is Outcome.ADOPTED:
             return self._adopt(stray, record, before, policy, version=stored.version)
-        errands = self._errands(record, before, runs=stray.runs)
-        self.store.record_violation(record, replaces=before, errands=errands)
-        return (STRAYS,) if errands else ()
+        messages = self._messages(record, before, runs=stray.runs)
+        self.store.record_violation(record, replaces=before, messages=messages)
+        return (STRAYS,) if messages else ()
 
     def _stop_again(self, stray: Stray, found: ViolationRecord) -> tuple[str, ...]:
         """It runs on although it was stopped: a stop that is still to be sent stays as it is."""
@@ -155,7 +155,7 @@ class Strays:
             note=note_of(stray),
             record=record,
             replaces=before,
-            errands=self._errands(record, before, runs=True),
+            messages=self._messages(record, before, runs=True),
             policy_version=version,
         )
         try:
@@ -164,20 +164,20 @@ class Strays:
             return ()  # another event of it was faster, or the sweep; if not, the next one tries again
         return (job.spec.pool, STRAYS)
 
-    def _errands(
+    def _messages(
         self, record: ViolationRecord, before: ViolationRecord | None, *, runs: bool
-    ) -> tuple[Errand, ...]:
+    ) -> tuple[OutboxMessage, ...]:
         """Nobody is told the same twice because the policy has another revision."""
-        tell: tuple[Errand, ...] = ()
+        tell: tuple[OutboxMessage, ...] = ()
         if before is None or not _says_the_same(before, record):
             cause = f"unmanaged#{record.training_job_name}#{epoch_ms(record.at)}#{record.revision}"
             tell = (to_tell(unmanaged_notice(record, runs=runs), cause=cause, at=self.clock()),)
         return (*tell, self._stop(record)) if record.outcome is Outcome.STOPPED else tell
 
-    def _stop(self, record: ViolationRecord) -> Errand:
-        return Errand(
+    def _stop(self, record: ViolationRecord) -> OutboxMessage:
+        return OutboxMessage(
             id=f"stop#{record.training_job_name}",
-            kind=ErrandKind.STOP_STRAY,
+            kind=MessageKind.STOP_STRAY,
             at=self.clock(),
             training_job_name=record.training_job_name,
             found=record,

@@ -10,8 +10,14 @@ from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import Job, JobState, Reason
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.outbox import budget_notice, errands_of, rule_violated_notice, to_tell, unmanaged_notice
-from trainmaster.core.outbox.messages import Errand, NoticeKind
+from trainmaster.core.outbox import (
+    budget_notice,
+    messages_of,
+    rule_violated_notice,
+    to_tell,
+    unmanaged_notice,
+)
+from trainmaster.core.outbox.messages import NoticeKind, OutboxMessage
 from trainmaster.core.policy.governing import Mode
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 
@@ -133,7 +139,7 @@ _RECORD = ViolationRecord(
     outcome=Outcome.STOPPED,
     violations=(_NO_TAG,),
 )
-_BESIDE: Mapping[NoticeKind, Errand] = {
+_BESIDE: Mapping[NoticeKind, OutboxMessage] = {
     NoticeKind.UNMANAGED_JOB: to_tell(
         unmanaged_notice(_RECORD, runs=True), cause="unmanaged#by-hand-1", at=NOON
     ),
@@ -158,12 +164,12 @@ _BESIDE: Mapping[NoticeKind, Errand] = {
 }
 
 
-def _only(change: Change) -> Errand:
-    (errand,) = [one for one in errands_of(change, at=_HALF_PAST) if one.notice is not None]
-    return errand
+def _only(change: Change) -> OutboxMessage:
+    (message,) = [one for one in messages_of(change, at=_HALF_PAST) if one.notice is not None]
+    return message
 
 
-EXAMPLES: Mapping[NoticeKind, Errand] = {
+EXAMPLES: Mapping[NoticeKind, OutboxMessage] = {
     **{kind: _only(change) for kind, change in _CHANGES.items()},
     **_BESIDE,
 }

@@ -11,8 +11,8 @@ from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.outbox import errands_of
-from trainmaster.core.outbox.messages import ErrandKind, Notice, NoticeKind
+from trainmaster.core.outbox import messages_of
+from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind
 from trainmaster.core.planning.snapshot import WaitingJob
 
 from tests.builders import ENTRY, NOON, attempt, job, live_job, minutes, of, waiting
@@ -47,15 +47,15 @@ def trains(**fields: Any) -> Job:
 
 def told(change: Change) -> Notice:
     """The only notice of a change."""
-    (errand,) = errands_of(change, at=NOON)
-    assert errand.kind is ErrandKind.TELL
-    assert errand.notice is not None
-    return errand.notice
+    (message,) = messages_of(change, at=NOON)
+    assert message.kind is MessageKind.TELL
+    assert message.notice is not None
+    return message.notice
 
 
-def test_the_errand_of_a_notice_is_named_after_job_version_and_kind() -> None:
-    (errand,) = errands_of(completed(), at=NOON)
-    assert (errand.id, errand.at) == (f"{ENTRY}#000008#job-completed", NOON)
+def test_the_message_of_a_notice_is_named_after_job_version_and_kind() -> None:
+    (message,) = messages_of(completed(), at=NOON)
+    assert (message.id, message.at) == (f"{ENTRY}#000008#job-completed", NOON)
 
 
 def completed(**after: Any) -> Change:
@@ -164,7 +164,7 @@ def test_a_stop_that_is_only_asked_for_is_told_when_it_is_done() -> None:
     reason = Reason(code="stopped-by-user", message="stopped by ada")
     before = trains()
     after = steps.cancelled(before, reason=reason, now=NOON)
-    assert errands_of(Change(before=before, after=after), at=NOON) == ()
+    assert messages_of(Change(before=before, after=after), at=NOON) == ()
 
 
 def test_a_job_stopped_for_idleness_says_so_and_counts_the_idle_time() -> None:
@@ -276,7 +276,7 @@ def test_without_a_checkpoint_a_preempted_job_hears_that_it_starts_anew() -> Non
 def test_asking_24_victims_to_stop_leaves_nothing_to_be_written() -> None:
     victims = [trains(name=f"victim-{number}") for number in range(24)]
     changes = [Change(before=one, after=steps.preempted_for(one, waiting("urgent"))) for one in victims]
-    assert [errand for change in changes for errand in errands_of(change, at=NOON)] == []
+    assert [message for change in changes for message in messages_of(change, at=NOON)] == []
 
 
 def test_an_idle_job_that_comes_back() -> None:
@@ -312,10 +312,10 @@ def test_a_spot_job_that_moves_to_on_demand_is_told_once_and_as_that() -> None:
 def test_news_that_end_nothing_are_not_told() -> None:
     one = trains()
     known = replace(one, live=replace(one.live or attempt(), secondary_status="Uploading"))
-    assert errands_of(Change(before=one, after=known), at=NOON) == ()
+    assert messages_of(Change(before=one, after=known), at=NOON) == ()
 
 
 def test_a_lease_that_ran_out_is_not_told() -> None:
     claimed: Attempt = attempt(training_job_arn=None)
     one = live_job(state=JobState.STARTING, live=claimed)
-    assert errands_of(Change(before=one, after=steps.unclaimed(one)), at=NOON) == ()
+    assert messages_of(Change(before=one, after=steps.unclaimed(one)), at=NOON) == ()

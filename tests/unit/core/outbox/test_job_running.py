@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from trainmaster.core.jobs.model import JobState, Reason
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.outbox import errands_of
+from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import Notice, NoticeKind
 
 from tests.builders import NOON, attempt, live_job, minutes
@@ -23,9 +23,9 @@ def news(before: dict[str, Any], after: dict[str, Any], state: JobState = JobSta
 
 
 def told(change: Change) -> Notice:
-    (errand,) = errands_of(change, at=NOON)
-    assert errand.notice is not None
-    return errand.notice
+    (message,) = messages_of(change, at=NOON)
+    assert message.notice is not None
+    return message.notice
 
 
 def test_the_warning_says_since_when_and_when_it_is_stopped() -> None:
@@ -68,7 +68,7 @@ def test_where_the_policy_only_notifies_no_stop_is_announced() -> None:
 )
 def test_each_decision_is_told_once(before: dict[str, Any], after: dict[str, Any], kind: NoticeKind) -> None:
     assert told(news(before, after)).kind is kind
-    assert errands_of(news(before | after, after), at=NOON) == ()
+    assert messages_of(news(before | after, after), at=NOON) == ()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_each_decision_is_told_once(before: dict[str, Any], after: dict[str, Any
 )
 def test_what_is_over_is_not_told(ended: dict[str, Any]) -> None:
     cleared = {"underused_since": None, "unguarded": None, "checkpoint_overdue": False}
-    assert errands_of(news(ended, cleared), at=NOON) == ()
+    assert messages_of(news(ended, cleared), at=NOON) == ()
 
 
 def test_why_is_what_was_found() -> None:
@@ -101,9 +101,9 @@ def test_the_newest_checkpoint_is_named_if_there_is_one() -> None:
 
 
 def test_a_job_that_is_being_stopped_is_not_warned() -> None:
-    assert errands_of(news({}, {"idle_since": NOON}, JobState.STOPPING), at=NOON) == ()
+    assert messages_of(news({}, {"idle_since": NOON}, JobState.STOPPING), at=NOON) == ()
 
 
 def test_two_decisions_of_one_change_are_two_notices() -> None:
-    errands = errands_of(news({}, {"idle_since": NOON, "checkpoint_overdue": True}), at=NOON)
-    assert [errand.id.rpartition("#")[2] for errand in errands] == ["job-idle", "checkpoint-overdue"]
+    messages = messages_of(news({}, {"idle_since": NOON, "checkpoint_overdue": True}), at=NOON)
+    assert [message.id.rpartition("#")[2] for message in messages] == ["job-idle", "checkpoint-overdue"]

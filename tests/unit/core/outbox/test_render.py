@@ -19,11 +19,11 @@ NOTICE = Notice(
     todo="Mend it.",
     detail={"attempt": 1},
 )
-ERRAND = to_tell(NOTICE, cause="01J#000008", at=NOON)
+MESSAGE = to_tell(NOTICE, cause="01J#000008", at=NOON)
 
 
 def test_an_event_has_its_version_its_id_and_what_belongs_to_its_kind() -> None:
-    assert event_detail(ERRAND) == {
+    assert event_detail(MESSAGE) == {
         "version": "1",
         "id": "01J#000008#job-failed",
         "at": "2026-11-02T12:00:00.000Z",
@@ -38,7 +38,7 @@ def test_an_event_has_its_version_its_id_and_what_belongs_to_its_kind() -> None:
 
 
 def test_a_mail_says_what_why_what_to_do_and_where_it_comes_from() -> None:
-    mail = mail_of([ERRAND], stack="prod")
+    mail = mail_of([MESSAGE], stack="prod")
     assert mail.subject == "[trainmaster] Job Failed: train-1"
     assert mail.text == (
         "Job train-1 failed.\n\n"
@@ -72,7 +72,7 @@ def test_a_retry_is_mailed_if_it_is_charged(charged: bool) -> None:  # noqa: FBT
 
 def test_several_of_a_kind_are_one_mail_with_all_of_them_in_it() -> None:
     other = to_tell(replace(NOTICE, job="train-2", what="Job train-2 failed."), cause="01K#000002", at=NOON)
-    mail = mail_of([ERRAND, other], stack="prod")
+    mail = mail_of([MESSAGE, other], stack="prod")
     assert mail.subject == "[trainmaster] Job Failed: 2 of team vision"
     assert mail.text.count("Job train-1 failed.") == mail.text.count("Job train-2 failed.") == 1
     assert mail.text.index("message 01J#000008#job-failed") < mail.text.index("Job train-2 failed.")

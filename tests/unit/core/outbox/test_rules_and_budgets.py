@@ -119,6 +119,6 @@ def test_a_queued_job_that_breaks_an_audited_rule_runs_all_the_same() -> None:
     assert notice.what == "Job queued breaks a rule that is audited, not enforced. It runs all the same."
 
 
-def test_the_same_cause_leaves_the_same_errand() -> None:
+def test_the_same_cause_leaves_the_same_message() -> None:
     notice = unmanaged_notice(record(Outcome.AUDITED), runs=True)
     assert to_tell(notice, cause="by-hand", at=NOON).id == "by-hand#unmanaged-job"

@@ -19,7 +19,7 @@
 | a job's usage in it | ``U#team#month`` | ``j#name`` |
 | who took what from it | ``U#team#month`` | ``p#time#name`` |
 | a day of spot instances of a type | ``I#spot`` | ``type#day`` |
-| errand | ``E#pool`` | ``id`` |
+| message | ``E#pool`` | ``id`` |
 | violations of a training job | ``V#month`` | ``time#training-job-name`` |
 | policy | ``POLICY`` | ``current``, ``v#revision`` |
 
@@ -49,8 +49,8 @@ CLOSED_BELOW = "closed_below"
 """Attribute of a team: the policy is being changed, submissions judged by an older version are refused ..."""
 CLOSED_UNTIL = "closed_until"
 """... until then (epoch milliseconds), should the change never come."""
-ERRAND_SCHEMA = 1
-"""Attribute ``schema`` of errands; rows of a higher one are left to the version that knows them."""
+MESSAGE_SCHEMA = 1
+"""Attribute ``schema`` of messages; rows of a higher one are left to the version that knows them."""
 MAX_LANE_TEXT = 200
 """Longer lanes (many instance groups) are hashed, so that keys stay far below 1,024 bytes."""
 
@@ -123,8 +123,8 @@ def spot_day_key(instance_type: str, day: date) -> Key:
     return (partition, f"{prefix}{day.isoformat()}")
 
 
-def errand_key(pool: str, errand_id: str) -> Key:
-    return (f"E#{pool}", errand_id)
+def message_key(pool: str, message_id: str) -> Key:
+    return (f"E#{pool}", message_id)
 
 
 def violation_key(month: str, at: str, training_job_name: str) -> Key:

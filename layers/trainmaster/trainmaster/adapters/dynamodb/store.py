@@ -16,7 +16,7 @@ from trainmaster.core.errors import TeamLimit, TeamLimitError
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.outbox.messages import Errand
+from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, Hold, WarmPool
 from trainmaster.core.records import Admission, Adoption, Guard
 from trainmaster.core.rules.violation import ViolationRecord
@@ -49,38 +49,40 @@ class DynamoJobStore:
         record: ViolationRecord,
         *,
         replaces: ViolationRecord | None = None,
-        errands: Sequence[Errand] = (),
+        messages: Sequence[OutboxMessage] = (),
     ) -> bool:
-        operations = submissions.of_record(record, replaces, errands, self._writes)
+        operations = submissions.of_record(record, replaces, messages, self._writes)
         try:
             self._transactions.write(operations)
         except ConditionsFailedError:
             return False
         return True
 
-    def leave(self, pool: str, errands: Sequence[Errand]) -> None:
-        for errand in errands:
-            self._put_new(self._writes.errand(pool, errand, only_if="attribute_not_exists(pk)"))
+    def leave(self, pool: str, messages: Sequence[OutboxMessage]) -> None:
+        for message in messages:
+            self._put_new(self._writes.message(pool, message, only_if="attribute_not_exists(pk)"))
 
-    def errands(self, pool: str, *, limit: int) -> tuple[Errand, ...]:
+    def messages(self, pool: str, *, limit: int) -> tuple[OutboxMessage, ...]:
         try:
             answer = self._client.query(
                 TableName=self._table,
                 KeyConditionExpression="pk = :pk",
-                ExpressionAttributeValues={":pk": {"S": layout.errand_key(pool, "")[0]}},
+                ExpressionAttributeValues={":pk": {"S": layout.message_key(pool, "")[0]}},
                 ConsistentRead=True,
                 Limit=limit,
             )
         except ClientError as error:
             raise unavailable(error) from error
         rows = (from_attributes(item) for item in answer["Items"])
-        return tuple(decode(Errand, row) for row in rows if row.get("schema", 1) <= layout.ERRAND_SCHEMA)
+        return tuple(
+            decode(OutboxMessage, row) for row in rows if row.get("schema", 1) <= layout.MESSAGE_SCHEMA
+        )
 
-    def take(self, pool: str, errand: Errand, *, until: datetime, now: datetime) -> bool:
+    def take(self, pool: str, message: OutboxMessage, *, until: datetime, now: datetime) -> bool:
         try:
             self._client.update_item(
                 TableName=self._table,
-                Key=_key(layout.errand_key(pool, errand.id)),
+                Key=_key(layout.message_key(pool, message.id)),
                 UpdateExpression="SET taken_until = :until",
                 ConditionExpression="attribute_exists(pk) AND"
                 " (attribute_not_exists(taken_until) OR taken_until <= :now)",
@@ -90,9 +92,9 @@ class DynamoJobStore:
             return _lost(error)
         return True
 
-    def done(self, pool: str, errand: Errand) -> None:
+    def done(self, pool: str, message: OutboxMessage) -> None:
         try:
-            self._client.delete_item(TableName=self._table, Key=_key(layout.errand_key(pool, errand.id)))
+            self._client.delete_item(TableName=self._table, Key=_key(layout.message_key(pool, message.id)))
         except ClientError as error:
             raise unavailable(error) from error
 

@@ -11,7 +11,7 @@ from trainmaster.adapters.dynamodb.counting import Update, counted_in
 from trainmaster.adapters.dynamodb.writes import Operation, Writes, job_item
 from trainmaster.core.costs.ledger import month_of
 from trainmaster.core.jobs.model import Job, epoch_ms
-from trainmaster.core.outbox.messages import Errand
+from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.policy import STRAYS
 from trainmaster.core.records import Admission, Adoption, Alias, Closing, HistoryLine
@@ -108,10 +108,13 @@ _FREE = "attribute_not_exists(pk)"
 
 
 def of_record(
-    record: ViolationRecord, replaces: ViolationRecord | None, errands: Sequence[Errand], writes: Writes
+    record: ViolationRecord,
+    replaces: ViolationRecord | None,
+    messages: Sequence[OutboxMessage],
+    writes: Writes,
 ) -> list[Operation]:
     """The record, if ``replaces`` is the one that is kept, and what it leaves to be done."""
-    return [_record(record, replaces, writes), *(writes.errand(STRAYS, errand) for errand in errands)]
+    return [_record(record, replaces, writes), *(writes.message(STRAYS, message) for message in messages)]
 
 
 def of_adoption(adoption: Adoption, packed: bytes, writes: Writes, *, at: datetime) -> list[Operation]:
@@ -132,7 +135,7 @@ def of_adoption(adoption: Adoption, packed: bytes, writes: Writes, *, at: dateti
         writes.put(layout.running_key(spec.pool, job.name), encode(running_entry(job))),
         writes.put(layout.attempt_key(spec.name, spec.entry_id, live.number), attempt),
         writes.history(job, line),
-        *of_record(adoption.record, adoption.replaces, adoption.errands, writes),
+        *of_record(adoption.record, adoption.replaces, adoption.messages, writes),
         *writes.updates(updates),
     ]
 

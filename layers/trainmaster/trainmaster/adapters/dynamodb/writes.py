@@ -13,8 +13,8 @@ from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.core.costs.ledger import PreemptionEntry, month_of
 from trainmaster.core.jobs.model import Attempt, Job, JobState
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.outbox import errands_of
-from trainmaster.core.outbox.messages import Errand
+from trainmaster.core.outbox import messages_of
+from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.core.records import Alias, Guard, HistoryLine
@@ -52,9 +52,9 @@ class Writes:
         """All operations of one commit; the jobs in ``changes`` already carry their new versions."""
         operations = [one for change in changes for one in self._of_change(change, at=at)]
         operations += [
-            self.errand(change.after.spec.pool, errand)
+            self.message(change.after.spec.pool, message)
             for change in changes
-            for errand in errands_of(change, at=at)
+            for message in messages_of(change, at=at)
         ]
         if guard is not None:
             operations += self._unchanged(guard)
@@ -64,9 +64,9 @@ class Writes:
     def updates(self, updates: Updates) -> list[Operation]:
         return [self.update(key, update) for key, update in updates.items() if update.says_something]
 
-    def errand(self, pool: str, errand: Errand, *, only_if: str | None = None) -> Operation:
-        item = {**encode(errand), "schema": layout.ERRAND_SCHEMA}
-        return self.put(layout.errand_key(pool, errand.id), item, only_if=only_if)
+    def message(self, pool: str, message: OutboxMessage, *, only_if: str | None = None) -> Operation:
+        item = {**encode(message), "schema": layout.MESSAGE_SCHEMA}
+        return self.put(layout.message_key(pool, message.id), item, only_if=only_if)
 
     def of_warm(
         self, pool: str, before: WarmPool | None, after: WarmPool | None, *, at: datetime

@@ -100,7 +100,7 @@ UNGUARDED = Metric(
 SPOT_FALLBACKS = Metric(
     name="SpotFallbacks", unit=Unit.COUNT, meaning="spot jobs that moved to on-demand instances"
 )
-ERRANDS_PENDING = Metric(
+MESSAGES_PENDING = Metric(
     name="ErrandsPending",
     unit=Unit.COUNT,
     dimension="pool",
@@ -126,7 +126,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             VIOLATIONS,
             UNGUARDED,
             SPOT_FALLBACKS,
-            ERRANDS_PENDING,
+            MESSAGES_PENDING,
             SERVER_ERRORS,
         )
     },

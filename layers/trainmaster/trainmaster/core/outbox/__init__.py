@@ -1,6 +1,6 @@
 """Who is told what: the one place that knows, and the words."""
 
-from trainmaster.core.outbox.derive import errands_of
+from trainmaster.core.outbox.derive import messages_of
 from trainmaster.core.outbox.texts.rules_and_budgets import (
     budget_notice,
     not_stopped_notice,
@@ -11,7 +11,7 @@ from trainmaster.core.outbox.texts.wording import to_tell
 
 __all__ = [
     "budget_notice",
-    "errands_of",
+    "messages_of",
     "not_stopped_notice",
     "rule_violated_notice",
     "to_tell",

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.alarms import names_of
-from trainmaster.core.outbox.messages import Errand, ErrandKind, Notice
+from trainmaster.core.outbox.messages import MessageKind, Notice, OutboxMessage
 from trainmaster.core.outbox.texts.job_ended import end_notice
 from trainmaster.core.outbox.texts.job_running import (
     busy_again_notice,
@@ -19,7 +19,7 @@ from trainmaster.core.outbox.texts.rules_and_budgets import job_not_stopped_noti
 from trainmaster.core.outbox.texts.wording import to_tell
 
 
-def errands_of_end(change: Change, *, at: datetime) -> tuple[Errand, ...]:
+def messages_of_end(change: Change, *, at: datetime) -> tuple[OutboxMessage, ...]:
     """What the end of an attempt leaves to be deleted: with the names it has by its size, not with a list."""
     ended = change.ended
     if ended is None or ended.guarded is None:
@@ -28,11 +28,11 @@ def errands_of_end(change: Change, *, at: datetime) -> tuple[Errand, ...]:
     return (deletion(ended.training_job_name, names, at=at),)
 
 
-def deletion(training_job_name: str, alarms: Sequence[str], *, at: datetime) -> Errand:
-    """``alarms`` without the stack's name; one errand for each training job, however often it is left."""
-    return Errand(
+def deletion(training_job_name: str, alarms: Sequence[str], *, at: datetime) -> OutboxMessage:
+    """``alarms`` without the stack's name; one message for each training job, however often it is left."""
+    return OutboxMessage(
         id=f"alarms#{training_job_name}",
-        kind=ErrandKind.DELETE_ALARMS,
+        kind=MessageKind.DELETE_ALARMS,
         at=at,
         training_job_name=training_job_name,
         alarms=tuple(alarms),
@@ -52,8 +52,8 @@ _NOTICES: tuple[Callable[[Change], Notice | None], ...] = (
 """Each about another decision, of another kind."""
 
 
-def errands_of(change: Change, *, at: datetime) -> tuple[Errand, ...]:
-    """Errands of one change. Their ids name the version that it makes, so each is left once.
+def messages_of(change: Change, *, at: datetime) -> tuple[OutboxMessage, ...]:
+    """Messages of one change. Their ids name the version that it makes, so each is left once.
 
     A preemption changes up to 24 jobs in one transaction of at most 100 items, so asking a job to stop leaves
     none; it is told about when it has stopped.
@@ -61,4 +61,4 @@ def errands_of(change: Change, *, at: datetime) -> tuple[Errand, ...]:
     cause = f"{change.before.spec.entry_id}#{change.before.ver + 1:06d}"
     notices = [notice for about in _NOTICES if (notice := about(change)) is not None]
     told = tuple(to_tell(notice, cause=cause, at=at) for notice in notices)
-    return (*told, *errands_of_end(change, at=at))
+    return (*told, *messages_of_end(change, at=at))

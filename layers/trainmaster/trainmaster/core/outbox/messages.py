@@ -1,6 +1,6 @@
 """What is to be done outside the table because of something in it: rows that ``schedule`` does and deletes.
 
-An errand is left in the same transaction as its cause, so it cannot get lost; done twice (a crash between
+A message is left in the same transaction as its cause, so it cannot get lost; done twice (a crash between
 doing and deleting) it does no harm, and what it tells carries its id for whoever wants each only once.
 """
 
@@ -59,19 +59,19 @@ class Notice:
     """For programs: texts, whole numbers, booleans, and lists and mappings of them."""
 
 
-class ErrandKind(StrEnum):
+class MessageKind(StrEnum):
     TELL = "tell"
     DELETE_ALARMS = "delete-alarms"
     STOP_STRAY = "stop-stray"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Errand:
+class OutboxMessage:
     """One row: what ``schedule`` is to do once."""
 
     id: str
-    """Made of its cause: the same cause leaves the same errand."""
-    kind: ErrandKind
+    """Made of its cause: the same cause leaves the same message."""
+    kind: MessageKind
     at: datetime
     """When it was left."""
     notice: Notice | None = None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trainmaster.core.outbox.messages import Errand, Notice, NoticeKind
+from trainmaster.core.outbox.messages import Notice, NoticeKind, OutboxMessage
 from trainmaster.core.outbox.texts.wording import iso
 
 VERSION = "1"
@@ -40,9 +40,9 @@ class Mail:
     """For filter policies of subscriptions."""
 
 
-def event_detail(errand: Errand) -> dict[str, Any]:
+def event_detail(message: OutboxMessage) -> dict[str, Any]:
     """What is common to all kinds, and what belongs to this one. Empty texts are left out."""
-    notice = notice_of(errand)
+    notice = notice_of(message)
     texts = {
         "job": notice.job,
         "training_job_name": notice.training_job_name,
@@ -54,8 +54,8 @@ def event_detail(errand: Errand) -> dict[str, Any]:
     said = {name: text for name, text in texts.items() if text}
     return {
         "version": VERSION,
-        "id": errand.id,
-        "at": iso(errand.at),
+        "id": message.id,
+        "at": iso(message.at),
         "team": notice.team,
         **said,
         **notice.detail,
@@ -69,21 +69,21 @@ def is_mailed(notice: Notice) -> bool:
     return notice.kind in MAILED
 
 
-def mail_of(errands: Sequence[Errand], *, stack: str) -> Mail:
+def mail_of(messages: Sequence[OutboxMessage], *, stack: str) -> Mail:
     """Of notices of one kind to one team."""
-    notice = notice_of(errands[0])
+    notice = notice_of(messages[0])
     about = notice.job or notice.training_job_name or notice.team
-    if len(errands) > 1:
-        about = f"{len(errands)} of team {notice.team}"
+    if len(messages) > 1:
+        about = f"{len(messages)} of team {notice.team}"
     return Mail(
         subject=f"[trainmaster] {notice.kind}: {about}",
-        text=_RULE.join(_text(errand, stack) for errand in errands),
+        text=_RULE.join(_text(message, stack) for message in messages),
         attributes={"team": notice.team, "kind": notice.kind.value},
     )
 
 
-def _text(errand: Errand, stack: str) -> str:
-    notice = notice_of(errand)
+def _text(message: OutboxMessage, stack: str) -> str:
+    notice = notice_of(message)
     lines = (
         ("", notice.what),
         ("Why: ", notice.why),
@@ -91,10 +91,10 @@ def _text(errand: Errand, stack: str) -> str:
         ("To have it otherwise: ", notice.undo),
     )
     said = [f"{label}{text}" for label, text in lines if text]
-    about = f"Stack {stack}, team {notice.team}, {iso(errand.at)}, message {errand.id}"
+    about = f"Stack {stack}, team {notice.team}, {iso(message.at)}, message {message.id}"
     return "\n\n".join([*said, about]) + "\n"
 
 
-def notice_of(errand: Errand) -> Notice:
-    assert errand.notice is not None, errand
-    return errand.notice
+def notice_of(message: OutboxMessage) -> Notice:
+    assert message.notice is not None, message
+    return message.notice

@@ -6,11 +6,11 @@ from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.ports import (
     AlarmKeeper,
     Clock,
-    ErrandStore,
     JobReader,
     JobStore,
     Mailer,
     Notifier,
+    OutboxStore,
     PoolReader,
     TrainingApi,
 )
@@ -21,7 +21,7 @@ class Pass:
     pool: str
     policy_version: int
     store: JobStore
-    errands: ErrandStore
+    messages: OutboxStore
     reader: JobReader
     pools: PoolReader
     training: TrainingApi

@@ -212,7 +212,7 @@ def _keep_up(
 
 
 def _warn(action: WarnOfBudget, now: Pass) -> None:
-    """Left to be told first, noted second: after a crash in between it is left again, as the same errand."""
+    """Left to be told first, noted second: after a crash in between it is left again, as the same message."""
     notice = budget_notice(
         action.team, month=action.month, spent_cents=action.spent_cents, limit_cents=action.limit_cents
     )

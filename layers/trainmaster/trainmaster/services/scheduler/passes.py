@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from trainmaster.core.errors import TrainmasterError
 from trainmaster.core.monitoring.alarms import missing_alarms
-from trainmaster.core.outbox.messages import Errand
+from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.actions import Action, Start
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import Snapshot
@@ -15,17 +15,17 @@ from trainmaster.core.unmanaged.decisions import rules_for
 from trainmaster.ports import (
     AlarmKeeper,
     Clock,
-    ErrandStore,
     JobReader,
     JobStore,
     Mailer,
     Notifier,
+    OutboxStore,
     PolicyStore,
     PoolReader,
     SnapshotReader,
     TrainingApi,
 )
-from trainmaster.services.outbox_relay import run_errands
+from trainmaster.services.outbox_relay import relay_messages
 from trainmaster.services.scheduler.context import Pass
 from trainmaster.services.scheduler.executor import Outcome, execute, explain
 from trainmaster.services.scheduler.score_updates import Reranker, needs_reranking
@@ -39,7 +39,7 @@ class Scheduler:
     policies: PolicyStore
     snapshots: SnapshotReader
     store: JobStore
-    errands: ErrandStore
+    messages: OutboxStore
     reader: JobReader
     pools: PoolReader
     training: TrainingApi
@@ -86,20 +86,20 @@ class Scheduler:
 
     @staticmethod
     def _tell(now: Pass, summary: "Summary", *, until: datetime) -> bool:
-        """Do errands, also of a pool that the policy has no more; True when there are more."""
-        errands = run_errands(now, until=until)
-        summary.errands += errands.done
-        summary.errands_overdue = errands.overdue
-        summary.postponed += [error for _, error in errands.postponed]
-        summary.failures += errands.failures
-        return errands.more
+        """Do messages, also of a pool that the policy has no more; True when there are more."""
+        messages = relay_messages(now, until=until)
+        summary.messages += messages.done
+        summary.messages_overdue = messages.overdue
+        summary.postponed += [error for _, error in messages.postponed]
+        summary.failures += messages.failures
+        return messages.more
 
     def _pass(self, rules: PoolPolicy, policy: Policy, stored: StoredPolicy) -> Pass:
         return Pass(
             pool=rules.name,
             policy_version=stored.version,
             store=self.store,
-            errands=self.errands,
+            messages=self.messages,
             reader=self.reader,
             pools=self.pools,
             training=self.training,
@@ -123,11 +123,11 @@ class Summary:
     """Of these, starts that SageMaker took."""
     waiting_since: datetime | None = None
     """Submission of the oldest job at the front of the queue, as the last look found it."""
-    errands: list[Errand] = field(default_factory=list)
-    errands_overdue: int = 0
+    messages: list[OutboxMessage] = field(default_factory=list)
+    messages_overdue: int = 0
     """Left for long, after the last look and as far as it read."""
     postponed: list[TrainmasterError] = field(default_factory=list)
-    """Why actions and errands were left for later, one error each."""
+    """Why actions and messages were left for later, one error each."""
     reranked: int = 0
     """Jobs that got a score of the pool's new order."""
     failures: list[Exception] = field(default_factory=list)

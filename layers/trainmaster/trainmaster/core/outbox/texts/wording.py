@@ -1,4 +1,4 @@
-"""How notices are put: an errand for each, texts of others made safe, instants as people say them."""
+"""How notices are put: a message for each, texts of others made safe, instants as people say them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from trainmaster.core.outbox.messages import Errand, ErrandKind, Notice
+from trainmaster.core.outbox.messages import MessageKind, Notice, OutboxMessage
 
 MAX_QUOTE = 500
 """Characters of a text that somebody else wrote."""
@@ -24,10 +24,10 @@ class Words:
     undo: str = ""
 
 
-def to_tell(notice: Notice, *, cause: str, at: datetime) -> Errand:
-    """The errand of a notice; the same cause is told of once."""
+def to_tell(notice: Notice, *, cause: str, at: datetime) -> OutboxMessage:
+    """The message of a notice; the same cause is told of once."""
     slug = notice.kind.lower().replace(" ", "-")
-    return Errand(id=f"{cause}#{slug}", kind=ErrandKind.TELL, at=at, notice=notice)
+    return OutboxMessage(id=f"{cause}#{slug}", kind=MessageKind.TELL, at=at, notice=notice)
 
 
 def quoted(text: str) -> str:
