@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 from trainmaster.api.dry_run import UNFORESEEN, foresee
 from trainmaster.api.job_context import place_if_short
-from trainmaster.api.request_context import Answer, Visit, flag, ring
+from trainmaster.api.request_context import Answer, RequestContext, flag, ring
 from trainmaster.api.views import Surroundings, field_error_view, job_view
 from trainmaster.core.errors import FieldError, JobConflictError, LostRaceError, TeamLimitError
 from trainmaster.core.jobs.instances import lane_text
@@ -32,69 +32,69 @@ RANDOM_BYTES = 10
 """Of an entry id."""
 
 
-def add_job(visit: Visit) -> Answer:
-    dry_run = flag(visit.call, "dry_run", default=False)
-    submission = _read(visit)
-    return _dry_run(visit, submission) if dry_run else _submit(visit, submission)
+def add_job(context: RequestContext) -> Answer:
+    dry_run = flag(context.call, "dry_run", default=False)
+    submission = _read(context)
+    return _dry_run(context, submission) if dry_run else _submit(context, submission)
 
 
-def _read(visit: Visit) -> Submission:
-    call = visit.call
+def _read(context: RequestContext) -> Submission:
+    call = context.call
     body = parse_object(call.body, base64=call.is_base64, content_type=call.content_type)
     require_valid(body)
     ask = read_request(body)
-    team = team_for(visit.caller, visit.policy, ask.options.team, own_account=visit.outside.account_id)
-    return Submission(body=body, ask=ask, team=team, submitted_by=visit.caller.arn)
+    team = team_for(context.caller, context.policy, ask.options.team, own_account=context.outside.account_id)
+    return Submission(body=body, ask=ask, team=team, submitted_by=context.caller.arn)
 
 
-def _submit(visit: Visit, submission: Submission) -> Answer:
+def _submit(context: RequestContext, submission: Submission) -> Answer:
     """Store the job, then ring; look for an earlier job of the name only when there is something to explain.
 
     Crash safety: the job and everything that belongs to it are one transaction; a death before the ring
     costs up to a minute, until the reconciler rings. What rules only audit is written behind it: after a
     death in between the same request again writes it down.
     """
-    verdict = judge(submission, visit.policy)
-    if verdict.violations and (repeated := _existing(visit, submission)):
-        return _answer(visit, submission, repeated, verdict.audited)
+    verdict = judge(submission, context.policy)
+    if verdict.violations and (repeated := _existing(context, submission)):
+        return _answer(context, submission, repeated, verdict.audited)
     pool = verdict.accepted()
-    job = _new(visit, submission, pool)
-    admission = Admission(policy_version=visit.stored.version, limits=pool.limits)
+    job = _new(context, submission, pool)
+    admission = Admission(policy_version=context.stored.version, limits=pool.limits)
     try:
-        visit.outside.store.submit(job, canonical(submission.body), admission)
+        context.outside.store.submit(job, canonical(submission.body), admission)
     except TeamLimitError as error:
         raise over_limit(job, pool, error.limit) from error
     except LostRaceError as error:
-        existing = _existing(visit, submission)
+        existing = _existing(context, submission)
         if existing is None:
             raise LostRaceError("the policy or the name was changed meanwhile; try again") from error
-        return _answer(visit, submission, existing, verdict.audited)
-    answer = _answer(visit, submission, job, verdict.audited)
+        return _answer(context, submission, existing, verdict.audited)
+    answer = _answer(context, submission, job, verdict.audited)
     return replace(answer, status=HTTPStatus.CREATED)
 
 
-def _new(visit: Visit, submission: Submission, pool: PoolPolicy) -> Job:
-    now, ask = visit.outside.clock(), submission.ask
-    entry_id = ulid(now, visit.outside.random_bytes(RANDOM_BYTES))
+def _new(context: RequestContext, submission: Submission, pool: PoolPolicy) -> Job:
+    now, ask = context.outside.clock(), submission.ask
+    entry_id = ulid(now, context.outside.random_bytes(RANDOM_BYTES))
     lane = lane_text(ask.shapes, ask.choice)
-    predicted = visit.outside.reader.predicted(pool.name, submission.team, lane)
+    predicted = context.outside.reader.predicted(pool.name, submission.team, lane)
     return new_job(submission, pool, entry_id=entry_id, now=now, predicted=predicted)
 
 
-def _existing(visit: Visit, submission: Submission) -> Job | None:
+def _existing(context: RequestContext, submission: Submission) -> Job | None:
     """The job of this very request, None when the name is free. Raises JobConflictError when it is taken."""
-    reader = visit.outside.reader
+    reader = context.outside.reader
     alias = reader.alias(submission.ask.name)
     job = reader.job(alias.job) if alias else None
     if job is None:
         return None
     if is_same_submission(job, submission):
         return job
-    raise _name_in_use(job, visit)
+    raise _name_in_use(job, context)
 
 
-def _name_in_use(job: Job, visit: Visit) -> JobConflictError:
-    whose = f"by a job that is {job.state}" if visit.sees(job.spec.team) else "by another team"
+def _name_in_use(job: Job, context: RequestContext) -> JobConflictError:
+    whose = f"by a job that is {job.state}" if context.sees(job.spec.team) else "by another team"
     error = FieldError(
         field="TrainingJobName",
         message=f"is in use {whose}",
@@ -103,15 +103,17 @@ def _name_in_use(job: Job, visit: Visit) -> JobConflictError:
     return JobConflictError(f"the name is in use {whose}", errors=[error])
 
 
-def _answer(visit: Visit, submission: Submission, job: Job, audited: tuple[Violation, ...]) -> Answer:
+def _answer(
+    context: RequestContext, submission: Submission, job: Job, audited: tuple[Violation, ...]
+) -> Answer:
     """What is stored, with what was audited of it written down."""
-    outside = visit.outside
-    strays = _written_down(visit, submission, job, audited)
+    outside = context.outside
+    strays = _written_down(context, submission, job, audited)
     if job.is_waiting:
         ring(outside.doorbell, [job.spec.pool, *strays])
     around = Surroundings(
         now=outside.clock(),
-        pool=visit.policy.pool(job.spec.pool),
+        pool=context.policy.pool(job.spec.pool),
         place=place_if_short(job, outside.reader),
     )
     warnings = [field_error_view(one.as_field_error()) for one in audited]
@@ -119,23 +121,23 @@ def _answer(visit: Visit, submission: Submission, job: Job, audited: tuple[Viola
 
 
 def _written_down(
-    visit: Visit, submission: Submission, job: Job, audited: tuple[Violation, ...]
+    context: RequestContext, submission: Submission, job: Job, audited: tuple[Violation, ...]
 ) -> tuple[str, ...]:
     """Where somebody is to be told of it now; nowhere when that is done already."""
     if not audited:
         return ()
-    record = audit_record(job, submission, audited, revision=visit.stored.revision)
+    record = audit_record(job, submission, audited, revision=context.stored.revision)
     tell = to_tell(rule_violated_notice(record), cause=f"audited#{job.spec.entry_id}", at=record.at)
-    return (STRAYS,) if visit.outside.store.record_violation(record, messages=[tell]) else ()
+    return (STRAYS,) if context.outside.store.record_violation(record, messages=[tell]) else ()
 
 
-def _dry_run(visit: Visit, submission: Submission) -> Answer:
+def _dry_run(context: RequestContext, submission: Submission) -> Answer:
     """Ask the planner about the pool as it is with the job added; store nothing."""
-    _existing(visit, submission)
-    verdict = judge(submission, visit.policy)
+    _existing(context, submission)
+    verdict = judge(submission, context.policy)
     foreseen = UNFORESEEN
     if verdict.pool is not None and not verdict.violations:
-        foreseen = foresee(_new(visit, submission, verdict.pool), verdict.pool, visit)
+        foreseen = foresee(_new(context, submission, verdict.pool), verdict.pool, context)
     body = {
         "valid": not verdict.violations,
         "violations": [field_error_view(violation) for violation in verdict.violations],

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from trainmaster.api.job_context import Look, Standing, estimated_start, jobs_ahead, place_behind, snapshot_of
-from trainmaster.api.request_context import Visit
+from trainmaster.api.request_context import RequestContext
 from trainmaster.api.views import NOWHERE, Place, View
 from trainmaster.core.costs.ledger import budget_cents, month_of
 from trainmaster.core.costs.prices import PriceTable, cost_cents
@@ -20,20 +20,20 @@ from trainmaster.core.planning.snapshot import BudgetState, Snapshot
 from trainmaster.core.policy import PoolPolicy
 
 
-def spot_chances(job: Job, visit: Visit) -> tuple[View, ...]:
+def spot_chances(job: Job, context: RequestContext) -> tuple[View, ...]:
     """For each spot shape how often its instances were taken away lately; none where nobody ran on them."""
     return tuple(
-        _chances(job, capacity, count, visit)
+        _chances(job, capacity, count, context)
         for shape in job.shapes
         if shape.capacity_type is CapacityType.SPOT
         for capacity, count in sorted(shape.vector.items())
     )
 
 
-def _chances(job: Job, capacity: Capacity, instances: int, visit: Visit) -> View:
+def _chances(job: Job, capacity: Capacity, instances: int, context: RequestContext) -> View:
     """Rates are for as long as the job may run."""
-    days = visit.outside.reader.spot_days(capacity.instance_type)
-    record = record_of(days, today=visit.outside.clock().astimezone(UTC).date())
+    days = context.outside.reader.spot_days(capacity.instance_type)
+    record = record_of(days, today=context.outside.clock().astimezone(UTC).date())
     expected = record.expected(instances=instances, runtime=job.spec.max_runtime)
     return {
         "instance_type": capacity.instance_type,
@@ -67,44 +67,44 @@ class Foreseen:
 UNFORESEEN = Foreseen(place=NOWHERE, victims=(), start=None, usd_per_hour=None, cost_usd=None, spot_record=())
 
 
-def foresee(job: Job, pool: PoolPolicy, visit: Visit) -> Foreseen:
-    now, entry = visit.outside.clock(), waiting_entry(job)
-    snapshot = _with_budget(snapshot_of(pool, visit, now=now), job.spec.team, visit, now=now)
+def foresee(job: Job, pool: PoolPolicy, context: RequestContext) -> Foreseen:
+    now, entry = context.outside.clock(), waiting_entry(job)
+    snapshot = _with_budget(snapshot_of(pool, context, now=now), job.spec.team, context, now=now)
     others = tuple(one for one in snapshot.waiting if one.name != job.name)  # the same request, sent already
     snapshot = replace(snapshot, waiting=(*others, entry))
     decided = plan(snapshot, pool, now=now)
-    ahead = jobs_ahead(job, visit.outside.reader)
+    ahead = jobs_ahead(job, context.outside.reader)
     look = Look(pool=pool, snapshot=snapshot, decided=decided, at=now)
     rate = _usd_per_hour(job, _shape(job, decided), snapshot.prices)
     return Foreseen(
         place=place_behind(job, ahead),
-        victims=tuple(_victims(job, decided, visit)),
-        start=estimated_start(job, Standing(look=look, ahead=ahead), visit),
+        victims=tuple(_victims(job, decided, context)),
+        start=estimated_start(job, Standing(look=look, ahead=ahead), context),
         usd_per_hour=None if rate is None else float(rate),
         cost_usd=_cost_usd(job, rate),
-        spot_record=spot_chances(job, visit),
+        spot_record=spot_chances(job, context),
     )
 
 
-def _with_budget(snapshot: Snapshot, team: str, visit: Visit, *, now: datetime) -> Snapshot:
+def _with_budget(snapshot: Snapshot, team: str, context: RequestContext, *, now: datetime) -> Snapshot:
     """Snapshots have the budgets of those who wait; the team may have nobody waiting yet."""
-    found = visit.policy.team(team)
+    found = context.policy.team(team)
     if team in snapshot.budgets or found is None or found.budget is None:
         return snapshot
     month = month_of(now)
     state = BudgetState(
         month=month,
-        account=visit.outside.reader.month(team, month),
+        account=context.outside.reader.month(team, month),
         limit_cents=budget_cents(found.budget.usd_per_month),
         at_limit=found.budget.at_limit,
     )
     return replace(snapshot, budgets={**snapshot.budgets, team: state})
 
 
-def _victims(job: Job, decided: Plan, visit: Visit) -> Iterator[str | None]:
+def _victims(job: Job, decided: Plan, context: RequestContext) -> Iterator[str | None]:
     for action in decided.actions:
         if isinstance(action, Preempt) and action.job.name == job.name:
-            yield from (victim.name if visit.sees(victim.team) else None for victim in action.victims)
+            yield from (victim.name if context.sees(victim.team) else None for victim in action.victims)
 
 
 def _shape(job: Job, decided: Plan) -> Shape:

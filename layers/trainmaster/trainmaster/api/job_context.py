@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from trainmaster.api.request_context import Visit
+from trainmaster.api.request_context import RequestContext
 from trainmaster.api.views import MAX_POSITION, NOWHERE, Place, Surroundings, View, ahead, instant_text
 from trainmaster.core.forecast.start_estimate import MOST_AHEAD, Question, estimate
 from trainmaster.core.jobs.instances import lane_text
@@ -30,20 +30,20 @@ class Look:
     at: datetime
 
 
-def look_at(pool: PoolPolicy | None, visit: Visit) -> Look | None:
+def look_at(pool: PoolPolicy | None, context: RequestContext) -> Look | None:
     """None: there is no such pool."""
     if pool is None:
         return None
-    now = visit.outside.clock()
-    snapshot = snapshot_of(pool, visit, now=now)
+    now = context.outside.clock()
+    snapshot = snapshot_of(pool, context, now=now)
     rules = rules_for(pool, snapshot)
     return Look(pool=rules, snapshot=snapshot, decided=plan(snapshot, rules, now=now), at=now)
 
 
-def snapshot_of(pool: PoolPolicy, visit: Visit, *, now: datetime) -> Snapshot:
+def snapshot_of(pool: PoolPolicy, context: RequestContext, *, now: datetime) -> Snapshot:
     """The pool as a pass would read it now."""
-    reader = visit.outside.reader
-    return reader.snapshot(pool, policy=visit.policy, paused=visit.stored.paused, now=now)
+    reader = context.outside.reader
+    return reader.snapshot(pool, policy=context.policy, paused=context.stored.paused, now=now)
 
 
 def reason_now(job: Job, place: Place, look: Look | None, *, paused: bool) -> Reason | None:
@@ -95,30 +95,30 @@ class Standing:
     ahead: tuple[WaitingJob, ...]
 
 
-def standing_of(job: Job, visit: Visit) -> Standing:
-    pool = visit.policy.pool(job.spec.pool)
+def standing_of(job: Job, context: RequestContext) -> Standing:
+    pool = context.policy.pool(job.spec.pool)
     return Standing(
-        look=look_at(pool, visit) if job.is_waiting else None, ahead=jobs_ahead(job, visit.outside.reader)
+        look=look_at(pool, context) if job.is_waiting else None, ahead=jobs_ahead(job, context.outside.reader)
     )
 
 
 def surroundings_of(
-    job: Job, standing: Standing, visit: Visit, *, latest: Attempt | None = None
+    job: Job, standing: Standing, context: RequestContext, *, latest: Attempt | None = None
 ) -> Surroundings:
     place = place_behind(job, standing.ahead)
     return Surroundings(
-        now=visit.outside.clock(),
-        pool=visit.policy.pool(job.spec.pool),
+        now=context.outside.clock(),
+        pool=context.policy.pool(job.spec.pool),
         place=place,
-        why=reason_now(job, place, standing.look, paused=visit.stored.paused),
+        why=reason_now(job, place, standing.look, paused=context.stored.paused),
         latest=latest,
     )
 
 
-def estimated_start(job: Job, standing: Standing, visit: Visit) -> View | None:
+def estimated_start(job: Job, standing: Standing, context: RequestContext) -> View | None:
     """None where nothing can be said: it does not wait its turn, nothing starts, or it is far behind."""
     look, ahead = standing.look, standing.ahead
-    if look is None or job.is_parked or visit.stored.paused or len(ahead) >= MAX_POSITION:
+    if look is None or job.is_parked or context.stored.paused or len(ahead) >= MAX_POSITION:
         return None
     unseen = Counter((one.team, lane_text(one.shapes, one.choice)) for one in ahead[MOST_AHEAD:])
     question = Question(
@@ -127,7 +127,7 @@ def estimated_start(job: Job, standing: Standing, visit: Visit) -> View | None:
         ahead=ahead[:MOST_AHEAD],
         unseen=unseen,
         pool=look.pool,
-        run_times=visit.outside.reader.run_times(job.spec.pool),
+        run_times=context.outside.reader.run_times(job.spec.pool),
         now=look.at,
     )
     found = estimate(question, seed=job.spec.entry_id)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from trainmaster.api.job_context import Look, look_at, reason_now
 from trainmaster.api.paging import Mark, Seal
-from trainmaster.api.request_context import Answer, ApiReader, Visit
+from trainmaster.api.request_context import Answer, ApiReader, RequestContext
 from trainmaster.api.views import NOWHERE, Place, Surroundings, job_view, masked_view
 from trainmaster.core.errors import FieldError, InvalidRequestError, invalid, quoted
 from trainmaster.core.jobs.model import FINAL, LIVE, WAITING, Job, JobState, epoch_ms
@@ -144,17 +144,17 @@ class Found:
     place: Place
 
 
-def list_jobs(visit: Visit) -> Answer:
-    wish = _wish(visit)
-    seal = Seal(key=bytes.fromhex(visit.stored.seal_key), bound=_bound(visit, wish))
+def list_jobs(context: RequestContext) -> Answer:
+    wish = _wish(context)
+    seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=_bound(context, wish))
     start = seal.mark(wish.token) if wish.token else None
-    page, end = _page(_stretches(visit, wish), wish, start)
-    body = {"jobs": _views(visit, wish, page), "next_token": seal.token(end) if end else None}
+    page, end = _page(_stretches(context, wish), wish, start)
+    body = {"jobs": _views(context, wish, page), "next_token": seal.token(end) if end else None}
     return Answer(status=HTTPStatus.OK, body=body)
 
 
-def _wish(visit: Visit) -> Wish:
-    given = visit.call.parameters("state", "team", "pool", "limit", "next_token")
+def _wish(context: RequestContext) -> Wish:
+    given = context.call.parameters("state", "team", "pool", "limit", "next_token")
     return Wish(
         state=_state(given.get("state")),
         team=given.get("team"),
@@ -187,18 +187,18 @@ def _refused(parameter: str, message: str, hint: str) -> InvalidRequestError:
     return invalid([FieldError(field=f"query.{parameter}", message=message, hint=hint)])
 
 
-def _bound(visit: Visit, wish: Wish) -> str:
+def _bound(context: RequestContext, wish: Wish) -> str:
     """A token is good for callers who see the same, and for the same filters."""
-    return json.dumps([visit.is_admin, visit.teams, wish.state, wish.team, wish.pool])
+    return json.dumps([context.is_admin, context.teams, wish.state, wish.team, wish.pool])
 
 
-def _stretches(visit: Visit, wish: Wish) -> list[Stretch]:
-    reader = visit.outside.reader
+def _stretches(context: RequestContext, wish: Wish) -> list[Stretch]:
+    reader = context.outside.reader
     if wish.state in FINAL:
-        known = [team.name for team in visit.policy.teams] or [DEFAULT_TEAM]
+        known = [team.name for team in context.policy.teams] or [DEFAULT_TEAM]
         teams = dict.fromkeys((*known, UNMANAGED_TEAM))
         return finished([team for team in teams if wish.team in {None, team}], wish.state, reader)
-    pools = [*(pool.name for pool in visit.policy.pools), STRAYS]
+    pools = [*(pool.name for pool in context.policy.pools), STRAYS]
     return unfinished([pool for pool in pools if wish.pool in {None, pool}], wish.state, reader)
 
 
@@ -239,26 +239,26 @@ def _matches(entry: Entry, wish: Wish) -> bool:
     return wish.team in {None, entry.team} and wish.state in {None, entry.state}
 
 
-def _views(visit: Visit, wish: Wish, page: list[Found]) -> list[dict[str, Any]]:
-    jobs = visit.outside.reader.jobs(found.entry.name for found in page)
+def _views(context: RequestContext, wish: Wish, page: list[Found]) -> list[dict[str, Any]]:
+    jobs = context.outside.reader.jobs(found.entry.name for found in page)
     shown = [(found, job) for found in page if (job := jobs.get(found.entry.name)) and wish.still_fits(job)]
-    looks = _looks(visit, (job for _, job in shown))
-    return [_view(visit, job, found.place if job.is_waiting else NOWHERE, looks) for found, job in shown]
+    looks = _looks(context, (job for _, job in shown))
+    return [_view(context, job, found.place if job.is_waiting else NOWHERE, looks) for found, job in shown]
 
 
-def _looks(visit: Visit, jobs: Iterable[Job]) -> dict[str, Look | None]:
+def _looks(context: RequestContext, jobs: Iterable[Job]) -> dict[str, Look | None]:
     """At the pools of those jobs of the page that wait, each once."""
-    pools = {job.spec.pool for job in jobs if job.is_waiting and visit.sees(job.spec.team)}
-    return {pool: look_at(visit.policy.pool(pool), visit) for pool in sorted(pools)}
+    pools = {job.spec.pool for job in jobs if job.is_waiting and context.sees(job.spec.team)}
+    return {pool: look_at(context.policy.pool(pool), context) for pool in sorted(pools)}
 
 
-def _view(visit: Visit, job: Job, place: Place, looks: dict[str, Look | None]) -> dict[str, Any]:
-    if not visit.sees(job.spec.team):
+def _view(context: RequestContext, job: Job, place: Place, looks: dict[str, Look | None]) -> dict[str, Any]:
+    if not context.sees(job.spec.team):
         return masked_view(job, place)
     around = Surroundings(
-        now=visit.outside.clock(),
-        pool=visit.policy.pool(job.spec.pool),
+        now=context.outside.clock(),
+        pool=context.policy.pool(job.spec.pool),
         place=place,
-        why=reason_now(job, place, looks.get(job.spec.pool), paused=visit.stored.paused),
+        why=reason_now(job, place, looks.get(job.spec.pool), paused=context.stored.paused),
     )
     return job_view(job, around)

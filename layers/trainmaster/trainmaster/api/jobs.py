@@ -7,7 +7,7 @@ from datetime import datetime
 from http import HTTPStatus
 
 from trainmaster.api.job_context import estimated_start, standing_of, surroundings_of
-from trainmaster.api.request_context import Answer, Visit, flags, ring
+from trainmaster.api.request_context import Answer, RequestContext, flags, ring
 from trainmaster.api.views import Surroundings, View, instant_text, job_view, reason_view
 from trainmaster.core.errors import (
     FieldError,
@@ -87,34 +87,34 @@ _LOST_RACES = 5
 """Tries of a change against events and passes that change the same job; each takes milliseconds."""
 
 
-def find_job(visit: Visit, name: str) -> Job:
+def find_job(context: RequestContext, name: str) -> Job:
     """Raises NotFoundError, the same for jobs that do not exist and for those of other teams."""
-    reader = visit.outside.reader
+    reader = context.outside.reader
     alias = reader.alias(name) if _NAME.fullmatch(name) else None
     job = reader.job(alias.job) if alias else None
-    if job is None or alias is None or job.spec.entry_id != alias.entry_id or not visit.sees(job.spec.team):
+    if job is None or alias is None or job.spec.entry_id != alias.entry_id or not context.sees(job.spec.team):
         raise NotFoundError("no job of your teams has this name")
     return job
 
 
-def change_job(visit: Visit, name: str, step: Callable[[Job], Change | None]) -> Job:
+def change_job(context: RequestContext, name: str, step: Callable[[Job], Change | None]) -> Job:
     """Apply the step to the job as it is at the instant of the write.
 
     Crash safety: one transaction, conditional on the version that the step has seen. Whoever was faster, a
     pass or an event, has won, and the step sees what came of it.
 
     Args:
-        visit: Who asks.
+        request: Who asks.
         name: Of the job, or of one of its attempts.
         step: What to do about the job; None: it is as wanted. May refuse by raising.
     """
     for _ in range(_LOST_RACES):
-        job = find_job(visit, name)
+        job = find_job(context, name)
         change = step(job)
         if change is None:
             return job
         try:
-            (changed,) = visit.outside.store.commit([change], at=visit.outside.clock())
+            (changed,) = context.outside.store.commit([change], at=context.outside.clock())
         except LostRaceError:
             continue
         return changed
@@ -130,38 +130,38 @@ def refuse_final(job: Job) -> None:
         raise JobConflictError(f"the job is {job.state}", errors=[error])
 
 
-def show_job(visit: Visit, name: str) -> Answer:
+def show_job(context: RequestContext, name: str) -> Answer:
     """``estimate=false`` spares up to two seconds of CPU, for those who ask again and again.
 
     ``request=true`` adds the CreateTrainingJob request as it was submitted, which is one more read.
     """
-    asked = flags(visit.call, estimate=True, request=False)
-    job = find_job(visit, name)
-    attempts, history = visit.outside.reader.story(job)
-    standing = standing_of(job, visit)
-    around = surroundings_of(job, standing, visit, latest=attempts[-1] if attempts else None)
-    estimate = estimated_start(job, standing, visit) if asked["estimate"] else None
-    request = {"request": visit.outside.reader.request(job.name)} if asked["request"] else {}
+    asked = flags(context.call, estimate=True, request=False)
+    job = find_job(context, name)
+    attempts, history = context.outside.reader.story(job)
+    standing = standing_of(job, context)
+    around = surroundings_of(job, standing, context, latest=attempts[-1] if attempts else None)
+    estimate = estimated_start(job, standing, context) if asked["estimate"] else None
+    request = {"request": context.outside.reader.request(job.name)} if asked["request"] else {}
     body = job_view(job, around) | story_view(attempts, history, estimate) | request
     return Answer(status=HTTPStatus.OK, body=body)
 
 
-def cancel_job(visit: Visit, name: str) -> Answer:
+def cancel_job(context: RequestContext, name: str) -> Answer:
     """A job that waits is stopped at once, a live one as soon as SageMaker has stopped its attempt."""
-    visit.call.parameters()
-    job = change_job(visit, name, lambda job: _stop(visit, job))
-    ring(visit.outside.doorbell, [job.spec.pool])
-    around = Surroundings(now=visit.outside.clock(), pool=visit.policy.pool(job.spec.pool))
+    context.call.parameters()
+    job = change_job(context, name, lambda job: _stop(context, job))
+    ring(context.outside.doorbell, [job.spec.pool])
+    around = Surroundings(now=context.outside.clock(), pool=context.policy.pool(job.spec.pool))
     return Answer(status=HTTPStatus.ACCEPTED, body=job_view(job, around))
 
 
-def _stop(visit: Visit, job: Job) -> Change | None:
+def _stop(context: RequestContext, job: Job) -> Change | None:
     """Raises JobConflictError when the job has ended; None when it is being stopped already."""
     refuse_final(job)
     if job.state is JobState.STOPPING:
         return None
-    reason = Reason(code="stopped-by-user", message=f"stopped by {visit.caller.arn}")
-    return Change(before=job, after=steps.cancelled(job, reason=reason, now=visit.outside.clock()))
+    reason = Reason(code="stopped-by-user", message=f"stopped by {context.caller.arn}")
+    return Change(before=job, after=steps.cancelled(job, reason=reason, now=context.outside.clock()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,15 +172,15 @@ class Wish:
     held: bool | None
 
 
-def patch_job(visit: Visit, name: str) -> Answer:
+def patch_job(context: RequestContext, name: str) -> Answer:
     """Said twice it is the same: a job that is as wanted is not written again."""
-    visit.call.parameters()
-    call = visit.call
+    context.call.parameters()
+    call = context.call
     wish = _wish(parse_object(call.body, base64=call.is_base64, content_type=call.content_type))
-    job = change_job(visit, name, lambda job: _change(visit, job, wish))
-    ring(visit.outside.doorbell, [job.spec.pool])
+    job = change_job(context, name, lambda job: _change(context, job, wish))
+    ring(context.outside.doorbell, [job.spec.pool])
     return Answer(
-        status=HTTPStatus.OK, body=job_view(job, surroundings_of(job, standing_of(job, visit), visit))
+        status=HTTPStatus.OK, body=job_view(job, surroundings_of(job, standing_of(job, context), context))
     )
 
 
@@ -213,17 +213,17 @@ def _wrong(field: str, message: str, example: str) -> FieldError:
     return FieldError(field=field, message=message, hint=f'send for example {{"{field}": {example}}}')
 
 
-def _change(visit: Visit, job: Job, wish: Wish) -> Change | None:
+def _change(context: RequestContext, job: Job, wish: Wish) -> Change | None:
     """What the wish makes of the job, with a line for its history; None when it is so already."""
     refuse_final(job)
     after, notes = job, list[Reason]()
-    by = f"by {visit.caller.arn}"
+    by = f"by {context.caller.arn}"
     if wish.held is not None and wish.held is not (job.state is JobState.HELD):
-        after = _held(job, by, now=visit.outside.clock()) if wish.held else steps.released(job)
+        after = _held(job, by, now=context.outside.clock()) if wish.held else steps.released(job)
         code = "held" if wish.held else "released"
         notes.append(Reason(code=code, message=f"{code} {by}"))
     if wish.priority is not None and wish.priority != job.priority:
-        after = _reranked(after, wish.priority, visit)
+        after = _reranked(after, wish.priority, context)
         notes.append(Reason(code="priority", message=f"priority {job.priority} became {wish.priority} {by}"))
     if not notes:
         return None
@@ -243,12 +243,12 @@ def _held(job: Job, by: str, *, now: datetime) -> Job:
     return steps.held(job, Reason(code="held", message=f"held {by} since {instant_text(now)}"))
 
 
-def _reranked(job: Job, priority: int, visit: Visit) -> Job:
+def _reranked(job: Job, priority: int, context: RequestContext) -> Job:
     """Raises PolicyViolationError above the ceiling of the job's team."""
-    refusal = over_ceiling(priority, job.spec.team, visit.policy, field="priority")
+    refusal = over_ceiling(priority, job.spec.team, context.policy, field="priority")
     if refusal is not None:
         raise PolicyViolationError(f"{refusal.field}: {refusal.message}", errors=[refusal])
-    pool = visit.policy.pool(job.spec.pool)
+    pool = context.policy.pool(job.spec.pool)
     assert pool is not None, f"pool {job.spec.pool} is gone while {job.name} needs it"
     return steps.reranked(
         job, priority=priority, score=score_of(job.spec, priority, pool), ranked_by=pool.order_key

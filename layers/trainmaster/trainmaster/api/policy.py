@@ -9,7 +9,7 @@ from http import HTTPStatus
 from itertools import chain
 from typing import Any
 
-from trainmaster.api.request_context import Answer, ApiReader, Visit, flag, ring
+from trainmaster.api.request_context import Answer, ApiReader, RequestContext, flag, ring
 from trainmaster.api.views import View, policy_view
 from trainmaster.core.errors import (
     FieldError,
@@ -38,45 +38,45 @@ class Trial:
     """More jobs wait than were looked at: the first of each kind speak for those behind them."""
 
 
-def try_policy(visit: Visit, new: Policy) -> Trial:
+def try_policy(context: RequestContext, new: Policy) -> Trial:
     """Ask the planner twice about each pool that stays: under the policy in force, and under the new one."""
-    now = visit.outside.clock()
+    now = context.outside.clock()
     changes: list[View] = []
     is_truncated = False
-    for pool in visit.policy.pools:
+    for pool in context.policy.pools:
         after = new.pool(pool.name)
         if after is None:
             continue  # nobody is in it: else the policy would have been refused
-        looked_at, found = _try_pool(visit, pool, after, new, now=now)
-        is_truncated = is_truncated or visit.outside.reader.queue_length(pool.name) > looked_at
+        looked_at, found = _try_pool(context, pool, after, new, now=now)
+        is_truncated = is_truncated or context.outside.reader.queue_length(pool.name) > looked_at
         changes += (_view(one, pool) for one in found)
     return Trial(changes=tuple(changes), is_truncated=is_truncated)
 
 
 def _try_pool(
-    visit: Visit, old: PoolPolicy, new: PoolPolicy, policy: Policy, *, now: datetime
+    context: RequestContext, old: PoolPolicy, new: PoolPolicy, policy: Policy, *, now: datetime
 ) -> tuple[int, Iterator[Difference]]:
-    reader, paused = visit.outside.reader, visit.stored.paused
-    snapshot = reader.snapshot(old, policy=visit.policy, paused=paused, now=now)
+    reader, paused = context.outside.reader, context.stored.paused
+    snapshot = reader.snapshot(old, policy=context.policy, paused=paused, now=now)
     other = reader.snapshot(new, policy=policy, paused=paused, now=now)
     # Read at two instants; only what the policy decides may differ between the plans.
     tried = replace(snapshot, budgets=other.budgets, prices=other.prices, spot_max_wait=other.spot_max_wait)
     if new.order_key != old.order_key:
-        tried = _in_order_of(new, tried, visit)
+        tried = _in_order_of(new, tried, context)
     before = Outlook(snapshot=snapshot, pool=old, plan=plan(snapshot, old, now=now))
     after = Outlook(snapshot=tried, pool=new, plan=plan(tried, new, now=now))
-    forbidden = {one.job.name: one for one in _forbidden(snapshot, policy, visit)}
+    forbidden = {one.job.name: one for one in _forbidden(snapshot, policy, context)}
     others = (one for one in differences(before, after) if one.job.name not in forbidden)
     return len(snapshot.waiting), chain(forbidden.values(), others)
 
 
-def _forbidden(snapshot: Snapshot, policy: Policy, visit: Visit) -> Iterator[Difference]:
+def _forbidden(snapshot: Snapshot, policy: Policy, context: RequestContext) -> Iterator[Difference]:
     """Whom rules that change would refuse at the start: each such job has its request read."""
-    if _rules_of(policy) == _rules_of(visit.policy):
+    if _rules_of(policy) == _rules_of(context.policy):
         return
     for job in snapshot.waiting:
-        body = visit.outside.reader.request(job.name)
-        before, after = (_enforced(body, job.team, one) for one in (visit.policy, policy))
+        body = context.outside.reader.request(job.name)
+        before, after = (_enforced(body, job.team, one) for one in (context.policy, policy))
         new = [f"{one.rule}: {one.field} {one.message}" for one in after if one not in before]
         if new:
             yield Difference(job=job, kind=Kind.FORBIDDEN, message="; ".join(new))
@@ -95,10 +95,10 @@ def _enforced(body: Mapping[str, Any], team: str, policy: Policy) -> list[Violat
     return [one for one in check(body, team=team, policy=policy) if one.mode is Mode.ENFORCE]
 
 
-def _in_order_of(pool: PoolPolicy, snapshot: Snapshot, visit: Visit) -> Snapshot:
+def _in_order_of(pool: PoolPolicy, snapshot: Snapshot, context: RequestContext) -> Snapshot:
     """With the scores that the jobs would get."""
     names = [*(one.name for one in snapshot.waiting), *(one.name for one in snapshot.running)]
-    jobs = visit.outside.reader.jobs(names)
+    jobs = context.outside.reader.jobs(names)
     scores = {name: score_of(job.spec, job.priority, pool) for name, job in jobs.items()}
     return replace(
         snapshot,
@@ -124,25 +124,25 @@ _EVERY = 1_000_000
 
 
 @contextmanager
-def closed_where_less(visit: Visit, new: Policy) -> Iterator[None]:
+def closed_where_less(context: RequestContext, new: Policy) -> Iterator[None]:
     """Pools that lose a type, or go, take no submissions that were judged by the policy before ``new``."""
-    pools = tuple(pool.name for pool in visit.policy.pools if _removed(pool, new))
+    pools = tuple(pool.name for pool in context.policy.pools if _removed(pool, new))
     if not pools:
         yield
         return
-    now = visit.outside.clock()
+    now = context.outside.clock()
     closing = Closing(
         pools=pools,
-        teams=tuple(team.name for team in visit.policy.teams) or (DEFAULT_TEAM,),
-        version=visit.stored.version,
+        teams=tuple(team.name for team in context.policy.teams) or (DEFAULT_TEAM,),
+        version=context.stored.version,
         at=now,
         until=now + CLOSED_FOR,
     )
-    visit.outside.policies.close(closing)
+    context.outside.policies.close(closing)
     try:
         yield
     except TrainmasterError:
-        visit.outside.policies.reopen(closing)
+        context.outside.policies.reopen(closing)
         raise
 
 
@@ -186,51 +186,51 @@ def _types_in_use(pool: str, reader: ApiReader) -> frozenset[str]:
 _REVISION = re.compile(r"[1-9][0-9]{0,8}")
 
 
-def show_policy(visit: Visit) -> Answer:
+def show_policy(context: RequestContext) -> Answer:
     """The policy in force, or what an earlier revision said."""
-    wanted = visit.call.parameters("revision").get("revision")
+    wanted = context.call.parameters("revision").get("revision")
     if wanted is None:
-        return Answer(status=HTTPStatus.OK, body=policy_view(visit.stored, visit.policy.warnings))
-    found = visit.outside.policies.revision(_revision(wanted))
+        return Answer(status=HTTPStatus.OK, body=policy_view(context.stored, context.policy.warnings))
+    found = context.outside.policies.revision(_revision(wanted))
     if found is None:
-        raise NotFoundError(f"there is no revision {wanted}; the newest is {visit.stored.revision}")
-    earlier = replace(found, paused=visit.stored.paused)
+        raise NotFoundError(f"there is no revision {wanted}; the newest is {context.stored.revision}")
+    earlier = replace(found, paused=context.stored.paused)
     return Answer(status=HTTPStatus.OK, body=policy_view(earlier, _warnings(found)))
 
 
-def put_policy(visit: Visit) -> Answer:
+def put_policy(context: RequestContext) -> Answer:
     """Replace the policy read on entering; if another admin was faster, this one may try again (503)."""
-    dry_run = flag(visit.call, "dry_run", default=False)
-    document = _body(visit)
+    dry_run = flag(context.call, "dry_run", default=False)
+    document = _body(context)
     policy = parse_policy(document)
     if dry_run:
-        return _tried(visit, document, policy)
-    pools = _pools(visit.policy, policy)
-    with closed_where_less(visit, policy):
-        refuse_strandings(visit.policy, policy, visit.outside.reader)
-        stored = visit.outside.policies.put(document, pools=pools, replaces=visit.stored)
-    ring(visit.outside.doorbell, pools)
+        return _tried(context, document, policy)
+    pools = _pools(context.policy, policy)
+    with closed_where_less(context, policy):
+        refuse_strandings(context.policy, policy, context.outside.reader)
+        stored = context.outside.policies.put(document, pools=pools, replaces=context.stored)
+    ring(context.outside.doorbell, pools)
     return Answer(status=HTTPStatus.OK, body=policy_view(stored, policy.warnings))
 
 
-def _tried(visit: Visit, document: JsonObject, policy: Policy) -> Answer:
+def _tried(context: RequestContext, document: JsonObject, policy: Policy) -> Answer:
     """What the put would answer, and what it would do to jobs; nothing is changed."""
-    refuse_strandings(visit.policy, policy, visit.outside.reader)
-    next_one = replace(visit.stored, revision=visit.stored.revision + 1, document=document)
-    trial = try_policy(visit, policy)
+    refuse_strandings(context.policy, policy, context.outside.reader)
+    next_one = replace(context.stored, revision=context.stored.revision + 1, document=document)
+    trial = try_policy(context, policy)
     more = {"changes": list(trial.changes), "truncated": trial.is_truncated}
     return Answer(status=HTTPStatus.OK, body=policy_view(next_one, policy.warnings) | more)
 
 
-def put_paused(visit: Visit) -> Answer:
-    visit.call.parameters()
-    paused = _paused(_body(visit))
-    stored = visit.stored
+def put_paused(context: RequestContext) -> Answer:
+    context.call.parameters()
+    paused = _paused(_body(context))
+    stored = context.stored
     if paused is not stored.paused:
-        pools = _pools(visit.policy)
-        stored = visit.outside.policies.set_paused(paused, pools=pools, replaces=stored)
-        ring(visit.outside.doorbell, pools)
-    return Answer(status=HTTPStatus.OK, body=policy_view(stored, visit.policy.warnings))
+        pools = _pools(context.policy)
+        stored = context.outside.policies.set_paused(paused, pools=pools, replaces=stored)
+        ring(context.outside.doorbell, pools)
+    return Answer(status=HTTPStatus.OK, body=policy_view(stored, context.policy.warnings))
 
 
 def _revision(text: str) -> int:
@@ -250,8 +250,8 @@ def _warnings(stored: StoredPolicy) -> tuple[FieldError, ...]:
         return ()
 
 
-def _body(visit: Visit) -> JsonObject:
-    call = visit.call
+def _body(context: RequestContext) -> JsonObject:
+    call = context.call
     return parse_object(call.body, base64=call.is_base64, content_type=call.content_type)
 
 

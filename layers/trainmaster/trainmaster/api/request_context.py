@@ -98,7 +98,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
+class RequestContext:
     """A caller who may be here, and the policy in force."""
 
     call: Call
@@ -114,7 +114,7 @@ class Visit:
         return self.is_admin or team in self.teams
 
 
-def enter(call: Call, outside: Outside) -> Visit:
+def enter(call: Call, outside: Outside) -> RequestContext:
     """Let the caller in.
 
     Raises:
@@ -124,7 +124,7 @@ def enter(call: Call, outside: Outside) -> Visit:
     caller = caller_of(call.user_arn)
     stored = outside.policies.current()
     policy = parse_policy(stored.document)
-    visit = Visit(
+    context = RequestContext(
         call=call,
         outside=outside,
         caller=caller,
@@ -133,17 +133,17 @@ def enter(call: Call, outside: Outside) -> Visit:
         stored=stored,
         policy=policy,
     )
-    if not visit.teams and not visit.is_admin:
+    if not context.teams and not context.is_admin:
         raise stranger(caller)
-    return visit
+    return context
 
 
-def enter_as_admin(call: Call, outside: Outside) -> Visit:
+def enter_as_admin(call: Call, outside: Outside) -> RequestContext:
     """Raises as ``enter``, and ForbiddenError for everybody who is no admin."""
-    visit = enter(call, outside)
-    if not visit.is_admin:
+    context = enter(call, outside)
+    if not context.is_admin:
         raise ForbiddenError("only admins may read or change the policy")
-    return visit
+    return context
 
 
 def _unknown(name: str, allowed: tuple[str, ...]) -> FieldError:

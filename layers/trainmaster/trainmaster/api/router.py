@@ -13,19 +13,27 @@ from trainmaster.api.add_job import add_job
 from trainmaster.api.job_list import list_jobs
 from trainmaster.api.jobs import cancel_job, patch_job, show_job
 from trainmaster.api.policy import put_paused, put_policy, show_policy
-from trainmaster.api.request_context import Answer, ApiReader, Call, Outside, Visit, enter, enter_as_admin
+from trainmaster.api.request_context import (
+    Answer,
+    ApiReader,
+    Call,
+    Outside,
+    RequestContext,
+    enter,
+    enter_as_admin,
+)
 from trainmaster.api.usage import show_usage
 from trainmaster.api.views import MAX_POSITION, field_error_view, pool_view
 from trainmaster.api.violations import show_violations
 from trainmaster.core.errors import TooManyRequestsError, TrainmasterError, UnavailableError
 
 
-def list_pools(visit: Visit) -> Answer:
-    visit.call.parameters()
-    reader = visit.outside.reader
+def list_pools(context: RequestContext) -> Answer:
+    context.call.parameters()
+    reader = context.outside.reader
     pools = [
         pool_view(pool, reader.pool_state(pool.name), _oldest(pool.name, reader))
-        for pool in visit.policy.pools
+        for pool in context.policy.pools
     ]
     return Answer(status=HTTPStatus.OK, body={"pools": pools})
 
@@ -89,23 +97,23 @@ def routes(outside: Outside) -> APIGatewayRestResolver:
     app.exception_handler(TrainmasterError)(problem)
     app.not_found(lambda _: no_such_route())
 
-    def visit() -> Visit:
+    def context() -> RequestContext:
         return enter(_call(app.current_event.raw_event), outside)
 
-    def admin_visit() -> Visit:
+    def admin_context() -> RequestContext:
         return enter_as_admin(_call(app.current_event.raw_event), outside)
 
-    app.post("/add-job")(lambda: _response(add_job(visit())))
-    app.get("/jobs")(lambda: _response(list_jobs(visit())))
-    app.get("/jobs/<name>")(lambda name: _response(show_job(visit(), name)))
-    app.patch("/jobs/<name>")(lambda name: _response(patch_job(visit(), name)))
-    app.delete("/jobs/<name>")(lambda name: _response(cancel_job(visit(), name)))
-    app.get("/pools")(lambda: _response(list_pools(visit())))
-    app.get("/usage")(lambda: _response(show_usage(visit())))
-    app.get("/violations")(lambda: _response(show_violations(visit())))
-    app.get("/policy")(lambda: _response(show_policy(admin_visit())))
-    app.put("/policy")(lambda: _response(put_policy(admin_visit())))
-    app.put("/policy/paused")(lambda: _response(put_paused(admin_visit())))
+    app.post("/add-job")(lambda: _response(add_job(context())))
+    app.get("/jobs")(lambda: _response(list_jobs(context())))
+    app.get("/jobs/<name>")(lambda name: _response(show_job(context(), name)))
+    app.patch("/jobs/<name>")(lambda name: _response(patch_job(context(), name)))
+    app.delete("/jobs/<name>")(lambda name: _response(cancel_job(context(), name)))
+    app.get("/pools")(lambda: _response(list_pools(context())))
+    app.get("/usage")(lambda: _response(show_usage(context())))
+    app.get("/violations")(lambda: _response(show_violations(context())))
+    app.get("/policy")(lambda: _response(show_policy(admin_context())))
+    app.put("/policy")(lambda: _response(put_policy(admin_context())))
+    app.put("/policy/paused")(lambda: _response(put_paused(admin_context())))
     return app
 
 

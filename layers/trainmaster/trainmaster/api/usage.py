@@ -3,7 +3,7 @@
 import re
 from http import HTTPStatus
 
-from trainmaster.api.request_context import Answer, Visit
+from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import View
 from trainmaster.core.costs.ledger import MonthAccount, budget_cents, month_of, usage_view, warns
 from trainmaster.core.errors import (
@@ -19,50 +19,50 @@ from trainmaster.core.policy import DEFAULT_TEAM
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 
 
-def month_asked(visit: Visit, given: str | None) -> str:
+def month_asked(context: RequestContext, given: str | None) -> str:
     """``YYYY-MM``, UTC; without one this month. Raises InvalidRequestError."""
-    month = given or month_of(visit.outside.clock())
+    month = given or month_of(context.outside.clock())
     if _MONTH.fullmatch(month):
         return month
     message = f"{quoted(month)} is no month"
     raise invalid([FieldError(field="query.month", message=message, hint="write it like 2026-11")])
 
 
-def show_usage(visit: Visit) -> Answer:
-    given = visit.call.parameters("team", "month")
-    team = _team(visit, given.get("team"))
-    month = month_asked(visit, given.get("month"))
-    reader = visit.outside.reader
+def show_usage(context: RequestContext) -> Answer:
+    given = context.call.parameters("team", "month")
+    team = _team(context, given.get("team"))
+    month = month_asked(context, given.get("month"))
+    reader = context.outside.reader
     lines, preemptions = reader.usage(team, month)
-    if not lines and not preemptions and not _is_known(visit, team):
+    if not lines and not preemptions and not _is_known(context, team):
         raise NotFoundError(f"no team {quoted(team)} in the policy, nor any usage of one in {month}")
-    budget = _budget(visit, team, reader.month(team, month))
+    budget = _budget(context, team, reader.month(team, month))
     return Answer(status=HTTPStatus.OK, body=usage_view(team, month, lines, preemptions) | {"budget": budget})
 
 
-def _team(visit: Visit, asked: str | None) -> str:
+def _team(context: RequestContext, asked: str | None) -> str:
     """Raises ForbiddenError for another team, InvalidRequestError where none is named of several."""
     if asked is not None:
-        if visit.sees(asked):
+        if context.sees(asked):
             return asked
-        own = ", ".join(visit.teams)
+        own = ", ".join(context.teams)
         error = FieldError(
             field="query.team", message="is not one of the caller's teams", hint=f"use one of: {own}"
         )
         raise ForbiddenError("the caller is not in this team", errors=[error])
-    if len(visit.teams) == 1:
-        return visit.teams[0]
-    known = visit.teams or tuple(team.name for team in visit.policy.teams) or (DEFAULT_TEAM,)
+    if len(context.teams) == 1:
+        return context.teams[0]
+    known = context.teams or tuple(team.name for team in context.policy.teams) or (DEFAULT_TEAM,)
     raise _refused("team", "is needed", f"use one of: {', '.join(known)}")
 
 
-def _is_known(visit: Visit, team: str) -> bool:
-    return visit.policy.team(team) is not None or (not visit.policy.teams and team == DEFAULT_TEAM)
+def _is_known(context: RequestContext, team: str) -> bool:
+    return context.policy.team(team) is not None or (not context.policy.teams and team == DEFAULT_TEAM)
 
 
-def _budget(visit: Visit, team: str, account: MonthAccount) -> View | None:
+def _budget(context: RequestContext, team: str, account: MonthAccount) -> View | None:
     """In USD; None where the team has none."""
-    found = visit.policy.team(team)
+    found = context.policy.team(team)
     if found is None or found.budget is None:
         return None
     limit = budget_cents(found.budget.usd_per_month)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 
 from trainmaster.api.paging import Mark, Seal
-from trainmaster.api.request_context import Answer, Visit
+from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.usage import month_asked
 from trainmaster.api.views import View, instant_text
 from trainmaster.core.rules.violation import Violation, ViolationRecord, causes, enforced_first
@@ -18,14 +18,14 @@ WENT_ROUND = "unmanaged_jobs"
 """In place of a rule: key of the policy that speaks of such jobs."""
 
 
-def show_violations(visit: Visit) -> Answer:
+def show_violations(context: RequestContext) -> Answer:
     """The newest last."""
-    given = visit.call.parameters("month", "next_token")
-    month = month_asked(visit, given.get("month"))
-    bound = json.dumps(["violations", visit.is_admin, visit.teams, month])
-    seal = Seal(key=bytes.fromhex(visit.stored.seal_key), bound=bound)
+    given = context.call.parameters("month", "next_token")
+    month = month_asked(context, given.get("month"))
+    bound = json.dumps(["violations", context.is_admin, context.teams, month])
+    seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=bound)
     start = seal.mark(given["next_token"]) if "next_token" in given else None
-    page, end = _page(visit, month, start)
+    page, end = _page(context, month, start)
     body = {
         "month": month,
         "violations": [_record_view(record) for record in page],
@@ -34,23 +34,25 @@ def show_violations(visit: Visit) -> Answer:
     return Answer(status=HTTPStatus.OK, body=body)
 
 
-def _page(visit: Visit, month: str, start: Mark | None) -> tuple[list[ViolationRecord], Mark | None]:
+def _page(
+    context: RequestContext, month: str, start: Mark | None
+) -> tuple[list[ViolationRecord], Mark | None]:
     """What the caller may see, and the mark behind which the next page begins; None at the end."""
     page: list[ViolationRecord] = []
-    walk = _walk(visit, month, start)
+    walk = _walk(context, month, start)
     for looked, record in enumerate(walk, start=1):
-        if visit.sees(record.team):
+        if context.sees(record.team):
             page.append(record)
         if len(page) == PAGE or looked == _MAX_READ:
             return page, _mark(month, record) if next(walk, None) else None
     return page, None
 
 
-def _walk(visit: Visit, month: str, start: Mark | None) -> Iterator[ViolationRecord]:
+def _walk(context: RequestContext, month: str, start: Mark | None) -> Iterator[ViolationRecord]:
     after = _place(start) if start else None
     more = True
     while more:
-        records = visit.outside.reader.violations(month, after=after, limit=PAGE)
+        records = context.outside.reader.violations(month, after=after, limit=PAGE)
         yield from records
         more = len(records) == PAGE
         after = _place(_mark(month, records[-1])) if records else None
