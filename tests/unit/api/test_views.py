@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from trainmaster.api.jobs import story_view
 from trainmaster.api.views import (
+    JobContext,
     Place,
-    Surroundings,
     effective_priority,
     instant_text,
     job_view,
@@ -38,7 +38,7 @@ POOL = PoolPolicy(name="main", capacity={A: 2, B: 1}, spot_capacity={A: 4})
 
 def seen(one: Job, **around: Any) -> dict[str, Any]:
     values: dict[str, Any] = {"now": NOON, "pool": POOL}
-    return job_view(one, Surroundings(**values | around))
+    return job_view(one, JobContext(**values | around))
 
 
 @pytest.mark.parametrize("state", list(JobState))
@@ -212,13 +212,13 @@ def test_an_attempt_that_failed_says_what_was_found() -> None:
     ],
 )
 def test_why_a_job_backs_off(one: Job, message: str) -> None:
-    waits = job_view(one, Surroundings(now=NOON, pool=None))["waiting"]
+    waits = job_view(one, JobContext(now=NOON, pool=None))["waiting"]
     assert waits == {"code": "backoff", "message": message}
 
 
 def test_a_job_that_left_spot_is_shown_as_what_it_asks_for_now() -> None:
     shapes = (Shape(vector=of(spot=True)),)
-    around = Surroundings(now=NOON, pool=None)
+    around = JobContext(now=NOON, pool=None)
     assert job_view(job(shapes=shapes), around)["capacity_type"] == "spot"
     assert job_view(job(shapes=shapes, on_demand=True, retries=2), around)["capacity_type"] == "on-demand"
     assert job_view(job(retries=2), around)["retries"] == 2

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from trainmaster.api.dry_run import UNFORESEEN, foresee
 from trainmaster.api.job_context import place_if_short
 from trainmaster.api.request_context import Answer, RequestContext, flag, ring
-from trainmaster.api.views import Surroundings, field_error_view, job_view
+from trainmaster.api.views import JobContext, field_error_view, job_view
 from trainmaster.core.errors import FieldError, JobConflictError, LostRaceError, TeamLimitError
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Job
@@ -111,7 +111,7 @@ def _answer(
     strays = _written_down(context, submission, job, audited)
     if job.is_waiting:
         ring(outside.doorbell, [job.spec.pool, *strays])
-    around = Surroundings(
+    around = JobContext(
         now=outside.clock(),
         pool=context.policy.pool(job.spec.pool),
         place=place_if_short(job, outside.reader),

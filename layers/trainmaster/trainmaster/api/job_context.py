@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from trainmaster.api.request_context import RequestContext
-from trainmaster.api.views import MAX_POSITION, NOWHERE, Place, Surroundings, View, ahead, instant_text
+from trainmaster.api.views import MAX_POSITION, NOWHERE, JobContext, Place, View, ahead, instant_text
 from trainmaster.core.forecast.start_estimate import MOST_AHEAD, Question, estimate
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Attempt, Job, Reason
@@ -102,11 +102,11 @@ def standing_of(job: Job, context: RequestContext) -> Standing:
     )
 
 
-def surroundings_of(
+def job_context_of(
     job: Job, standing: Standing, context: RequestContext, *, latest: Attempt | None = None
-) -> Surroundings:
+) -> JobContext:
     place = place_behind(job, standing.ahead)
-    return Surroundings(
+    return JobContext(
         now=context.outside.clock(),
         pool=context.policy.pool(job.spec.pool),
         place=place,

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from trainmaster.api.job_context import Look, look_at, reason_now
 from trainmaster.api.paging import Mark, Seal
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext
-from trainmaster.api.views import NOWHERE, Place, Surroundings, job_view, masked_view
+from trainmaster.api.views import NOWHERE, JobContext, Place, job_view, masked_view
 from trainmaster.core.errors import FieldError, InvalidRequestError, invalid, quoted
 from trainmaster.core.jobs.model import FINAL, LIVE, WAITING, Job, JobState, epoch_ms
 from trainmaster.core.policy import DEFAULT_TEAM, STRAYS, UNMANAGED_TEAM
@@ -255,7 +255,7 @@ def _looks(context: RequestContext, jobs: Iterable[Job]) -> dict[str, Look | Non
 def _view(context: RequestContext, job: Job, place: Place, looks: dict[str, Look | None]) -> dict[str, Any]:
     if not context.sees(job.spec.team):
         return masked_view(job, place)
-    around = Surroundings(
+    around = JobContext(
         now=context.outside.clock(),
         pool=context.policy.pool(job.spec.pool),
         place=place,

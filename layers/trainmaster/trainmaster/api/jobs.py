@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
 
-from trainmaster.api.job_context import estimated_start, standing_of, surroundings_of
+from trainmaster.api.job_context import estimated_start, job_context_of, standing_of
 from trainmaster.api.request_context import Answer, RequestContext, flags, ring
-from trainmaster.api.views import Surroundings, View, instant_text, job_view, reason_view
+from trainmaster.api.views import JobContext, View, instant_text, job_view, reason_view
 from trainmaster.core.errors import (
     FieldError,
     JobConflictError,
@@ -139,7 +139,7 @@ def show_job(context: RequestContext, name: str) -> Answer:
     job = find_job(context, name)
     attempts, history = context.outside.reader.story(job)
     standing = standing_of(job, context)
-    around = surroundings_of(job, standing, context, latest=attempts[-1] if attempts else None)
+    around = job_context_of(job, standing, context, latest=attempts[-1] if attempts else None)
     estimate = estimated_start(job, standing, context) if asked["estimate"] else None
     request = {"request": context.outside.reader.request(job.name)} if asked["request"] else {}
     body = job_view(job, around) | story_view(attempts, history, estimate) | request
@@ -151,7 +151,7 @@ def cancel_job(context: RequestContext, name: str) -> Answer:
     context.call.parameters()
     job = change_job(context, name, lambda job: _stop(context, job))
     ring(context.outside.doorbell, [job.spec.pool])
-    around = Surroundings(now=context.outside.clock(), pool=context.policy.pool(job.spec.pool))
+    around = JobContext(now=context.outside.clock(), pool=context.policy.pool(job.spec.pool))
     return Answer(status=HTTPStatus.ACCEPTED, body=job_view(job, around))
 
 
@@ -180,7 +180,7 @@ def patch_job(context: RequestContext, name: str) -> Answer:
     job = change_job(context, name, lambda job: _change(context, job, wish))
     ring(context.outside.doorbell, [job.spec.pool])
     return Answer(
-        status=HTTPStatus.OK, body=job_view(job, surroundings_of(job, standing_of(job, context), context))
+        status=HTTPStatus.OK, body=job_view(job, job_context_of(job, standing_of(job, context), context))
     )
 
 

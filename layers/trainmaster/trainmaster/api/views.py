@@ -40,7 +40,7 @@ NOWHERE = Place()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class JobContext:
     """What a view of a job needs besides the job."""
 
     now: datetime
@@ -52,7 +52,7 @@ class Surroundings:
     """The last attempt where the job has no live one, if it was read."""
 
 
-def job_view(job: Job, around: Surroundings) -> View:
+def job_view(job: Job, around: JobContext) -> View:
     """A whole JobView: for the own team and for admins."""
     attempt = job.live or around.latest
     return {
@@ -203,7 +203,7 @@ def _place_view(place: Place) -> View:
     return {"position": None, "ahead_at_least": place.ahead_at_least}
 
 
-def _why_it_waits(job: Job, around: Surroundings) -> Reason | None:
+def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
     """What was found just now, else what was written to the job; everybody else is behind those."""
     if job.is_final:
         return None
