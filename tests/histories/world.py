@@ -8,7 +8,7 @@ from typing import Any
 
 from trainmaster.api.add_job import add_job
 from trainmaster.api.jobs import cancel_job, patch_job
-from trainmaster.api.request_context import Answer, Call, Outside, Visit, enter
+from trainmaster.api.request_context import Answer, Call, Outside, RequestContext, enter
 from trainmaster.core.errors import TrainmasterError
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.monitoring.alarms import Watched
@@ -171,9 +171,9 @@ class World:
         return self._call(add_job, json.dumps(request))
 
     def cancel(self, name: str) -> Answer | TrainmasterError:
-        return self._call(lambda visit: cancel_job(visit, name))
+        return self._call(lambda context: cancel_job(context, name))
 
-    def _call(self, route: Callable[[Visit], Answer], body: str | None = None) -> Answer | TrainmasterError:
+    def _call(self, route: Callable[[RequestContext], Answer], body: str | None = None) -> Answer | TrainmasterError:
         call = Call(user_arn=USER, query={}, body=body, is_base64=False, content_type="application/json")
         try:
             return route(enter(call, self.outside))
@@ -243,7 +243,7 @@ class World:
                 raise
 
     def patch(self, name: str, **wish: Any) -> Answer | TrainmasterError:
-        return self._call(lambda visit: patch_job(visit, name), json.dumps(wish))
+        return self._call(lambda context: patch_job(context, name), json.dumps(wish))
 
     # ---- what is asked about it
 

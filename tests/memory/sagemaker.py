@@ -8,7 +8,7 @@ from typing import Any
 
 from trainmaster.core.errors import NameTakenError, OutcomeUnknownError, StopDeniedError, UnavailableError
 from trainmaster.core.jobs.instances import Capacity, CapacityType
-from trainmaster.core.jobs.observations import Described, Listed, Observation, Stretch
+from trainmaster.core.jobs.observations import Described, Listed, Observation, TrainingInterval
 from trainmaster.core.lifecycle.ends import TERMINAL_STATUSES
 
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/"
@@ -30,7 +30,7 @@ class TrainingJob:
     warm: str | None = None
     """WarmPoolStatus.Status as last changed; see ``warm_at``."""
     kept_until: datetime | None = None
-    stretches: list[Stretch] = field(default_factory=list)
+    training_intervals: list[TrainingInterval] = field(default_factory=list)
     """In Training; empty where a test only says since when."""
     interruptions: int = 0
 
@@ -120,7 +120,7 @@ class MemorySageMaker:
             warm_status=job.warm_at(self.clock()),
             billable=None if job.ended is None else job.ended - (job.training_since or job.ended),
             interruptions=job.interruptions,
-            stretches=tuple(job.stretches),
+            training_intervals=tuple(job.training_intervals),
         )
 
     def described(self, training_job_name: str) -> Described | None:
@@ -168,7 +168,7 @@ class MemorySageMaker:
     def train(self, name: str) -> None:
         job = self.jobs[name]
         job.secondary, job.training_since = "Training", job.training_since or self.clock()
-        job.stretches.append(Stretch(since=self.clock(), until=None))
+        job.training_intervals.append(TrainingInterval(since=self.clock(), until=None))
         preferences = job.request["ResourceConfig"].get("InstancePreferences")
         if preferences:
             job.selected = preferences[-1]["InstanceType"]
@@ -177,7 +177,9 @@ class MemorySageMaker:
         """SageMaker takes the spot instances away; ``train`` goes on with others."""
         job = self.jobs[name]
         job.secondary, job.interruptions = "Interrupted", job.interruptions + 1
-        job.stretches[-1:] = [replace(one, until=self.clock()) for one in job.stretches[-1:]]
+        job.training_intervals[-1:] = [
+            replace(one, until=self.clock()) for one in job.training_intervals[-1:]
+        ]
 
     def end(self, name: str, status: str, secondary: str | None = None, reason: str | None = None) -> None:
         job = self.jobs[name]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from trainmaster.core.jobs import run_time
 from trainmaster.core.jobs.failures import FailureClass
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
-from trainmaster.core.jobs.observations import Observation, Stretch
+from trainmaster.core.jobs.observations import Observation, TrainingInterval
 from trainmaster.core.lifecycle import ending, steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.ends import end_of
@@ -126,7 +126,7 @@ class Life:
             status="InProgress",
             secondary_status="Training",
             training_since=began,
-            stretches=(Stretch(since=began, until=self.now),),
+            training_intervals=(TrainingInterval(since=began, until=self.now),),
             interruptions=fate.interruptions if is_spot else 0,
         )
         running = self.judge.progress(steps.progressed(running, news, now=self.now), news, now=self.now)

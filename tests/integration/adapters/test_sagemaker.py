@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from trainmaster.adapters.sagemaker import SageMakerTraining
-from trainmaster.core.jobs.observations import Observation, Stretch
+from trainmaster.core.jobs.observations import Observation, TrainingInterval
 
 from tests.builders import NOON, minutes
 
@@ -43,8 +43,10 @@ def at(minute: float) -> datetime:
     return (NOON + minutes(minute)).astimezone(IN_TOKYO)
 
 
-def stretch(since: float, until: float | None) -> Stretch:
-    return Stretch(since=NOON + minutes(since), until=None if until is None else NOON + minutes(until))
+def interval(since: float, until: float | None) -> TrainingInterval:
+    return TrainingInterval(
+        since=NOON + minutes(since), until=None if until is None else NOON + minutes(until)
+    )
 
 
 INTERRUPTED_TWICE = [
@@ -63,7 +65,7 @@ INTERRUPTED_TWICE = [
 def test_interruptions_are_counted_and_each_time_in_training_is_kept() -> None:
     seen = described(SecondaryStatusTransitions=INTERRUPTED_TWICE)
     assert (seen.training_since, seen.interruptions) == (NOON + minutes(10), 2)
-    assert seen.stretches == (stretch(10, 40), stretch(50, 60), stretch(70, None))
+    assert seen.training_intervals == (interval(10, 40), interval(50, 60), interval(70, None))
     assert seen.trained_before == minutes(40)
 
 
@@ -86,13 +88,13 @@ def test_time_in_training_goes_on_until_now_or_until_the_end() -> None:
 
 def test_a_status_that_does_not_say_when_it_ended_lasted_until_the_next() -> None:
     seen = described(SecondaryStatusTransitions=[status("Training", 10), status("Uploading", 30)])
-    assert seen.stretches == (stretch(10, 30),)
+    assert seen.training_intervals == (interval(10, 30),)
 
 
 def test_before_training_there_is_none() -> None:
     for answer in ({}, {"SecondaryStatusTransitions": [status("Starting", 0)]}):
         seen = described(**answer)
-        assert (seen.training_since, seen.stretches, seen.trained_before) == (None, (), None)
+        assert (seen.training_since, seen.training_intervals, seen.trained_before) == (None, (), None)
         assert seen.trained_by(NOON + minutes(9)) == timedelta()
 
 

@@ -315,7 +315,7 @@ def partition(table: Any, condition: str, values: dict[str, str], **params: Any)
         (" AND begins_with(sk, :x)", {":x": "d"}, []),
     ],
 )
-def test_a_query_gives_its_stretch_in_order_forwards_and_backwards(
+def test_a_query_gives_its_items_in_order_forwards_and_backwards(
     table: Any, condition: str, values: dict[str, str], found: list[str]
 ) -> None:
     for sk in ("b2", "a1", "c", "b1", "a2"):

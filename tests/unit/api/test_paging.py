@@ -9,7 +9,7 @@ from trainmaster.api.paging import Mark, Seal
 from trainmaster.core.errors import InvalidRequestError
 
 SEAL = Seal(key=b"k" * 32, bound="vision")
-MARK = Mark(stretch="waiting:p5", order=(-12, "secret-job"), counted=3)
+MARK = Mark(section="waiting:p5", order=(-12, "secret-job"), counted=3)
 
 
 @given(
@@ -17,8 +17,8 @@ MARK = Mark(stretch="waiting:p5", order=(-12, "secret-job"), counted=3)
     st.integers(-(10**16), 10**16),
     st.from_regex(r"[a-z0-9-]{1,63}", fullmatch=True),
 )
-def test_a_token_brings_its_mark_back(stretch: str, place: int, name: str) -> None:
-    mark = Mark(stretch=stretch, order=(place, name), counted=7)
+def test_a_token_brings_its_mark_back(section: str, place: int, name: str) -> None:
+    mark = Mark(section=section, order=(place, name), counted=7)
     assert SEAL.mark(SEAL.token(mark)) == mark
 
 
@@ -29,7 +29,7 @@ def test_a_token_does_not_tell_the_name_it_holds() -> None:
 def test_tokens_of_neighbours_have_nothing_in_common() -> None:
     one = base64.urlsafe_b64decode(SEAL.token(MARK))
     other = base64.urlsafe_b64decode(
-        SEAL.token(Mark(stretch="waiting:p5", order=(-12, "secret-joc"), counted=3))
+        SEAL.token(Mark(section="waiting:p5", order=(-12, "secret-joc"), counted=3))
     )
     equal = sum(left == right for left, right in zip(one, other, strict=True))
     assert equal < len(one) / 4

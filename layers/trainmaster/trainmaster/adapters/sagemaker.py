@@ -27,7 +27,7 @@ from trainmaster.core.errors import (
     UnclassifiedTrainingError,
     UnreachableError,
 )
-from trainmaster.core.jobs.observations import Described, Listed, Observation, Stretch
+from trainmaster.core.jobs.observations import Described, Listed, Observation, TrainingInterval
 from trainmaster.core.lifecycle.ends import TERMINAL_STATUSES
 from trainmaster.core.request.request_shapes import ROOT, SHAPES
 
@@ -226,21 +226,21 @@ def _observation(answer: Mapping[str, Any]) -> Observation:
     status = answer["TrainingJobStatus"]
     ended = answer.get("TrainingEndTime") or answer.get("LastModifiedTime")
     reason = answer.get("FailureReason")
-    stretches = tuple(_stretches(answer))
+    training_intervals = tuple(_training_intervals(answer))
     return Observation(
         training_job_name=answer["TrainingJobName"],
         training_job_arn=answer["TrainingJobArn"],
         status=status,
         secondary_status=answer["SecondaryStatus"],
         failure_reason=None if reason is None else _shown(reason),
-        training_since=stretches[0].since if stretches else None,
+        training_since=training_intervals[0].since if training_intervals else None,
         ended_at=_utc(ended) if status in TERMINAL_STATUSES else None,
         selected_type=answer.get("ResourceConfig", {}).get("SelectedInstanceType"),
         warm_status=answer.get("WarmPoolStatus", {}).get("Status"),
         billable=_seconds(answer, "BillableTimeInSeconds"),
         up=_seconds(answer, "TrainingTimeInSeconds"),
         interruptions=sum(one["Status"] == "Interrupted" for one in _transitions(answer)),
-        stretches=stretches,
+        training_intervals=training_intervals,
     )
 
 
@@ -253,13 +253,13 @@ def _transitions(answer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return transitions
 
 
-def _stretches(answer: Mapping[str, Any]) -> Iterator[Stretch]:
+def _training_intervals(answer: Mapping[str, Any]) -> Iterator[TrainingInterval]:
     """Times in status Training; one that says no end lasts until the next status."""
     transitions = _transitions(answer)
     for one, after in zip_longest(transitions, transitions[1:]):
         if one["Status"] == "Training":
             until = one.get("EndTime") or (after["StartTime"] if after else None)
-            yield Stretch(since=one["StartTime"].astimezone(UTC), until=_utc(until))
+            yield TrainingInterval(since=one["StartTime"].astimezone(UTC), until=_utc(until))
 
 
 def _utc(instant: datetime | None) -> datetime | None:

@@ -19,7 +19,7 @@ from trainmaster.core.jobs.model import FINAL, LIVE, WAITING, Job, JobState, epo
 from trainmaster.core.policy import DEFAULT_TEAM, STRAYS, UNMANAGED_TEAM
 
 Order: TypeAlias = tuple[int | str, ...]
-"""An entry's place in its stretch; the name is the last part, so no two are equal."""
+"""An entry's place in its section; the name is the last part, so no two are equal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class ListSection:
     name: str
     read: Callable[[Order | None, int], Sequence[Entry]]
     """Entries from behind a place, at most so many, in their order."""
@@ -41,26 +41,26 @@ class Stretch:
     """Its entries have positions."""
 
 
-def unfinished(pools: Iterable[str], state: JobState | None, reader: ApiReader) -> list[Stretch]:
+def unfinished(pools: Iterable[str], state: JobState | None, reader: ApiReader) -> list[ListSection]:
     """Pool by pool: what runs, what waits its turn, what waits for something else."""
-    stretches: list[Stretch] = []
+    list_sections: list[ListSection] = []
     for pool in pools:
         if state is None or state in LIVE:
-            stretches.append(_running(pool, reader))
+            list_sections.append(_running(pool, reader))
         if state is None or state in WAITING:
-            stretches.append(_waiting(pool, reader))
+            list_sections.append(_waiting(pool, reader))
         if state is None or state in WAITING or state is JobState.HELD:
-            stretches.append(_parked(pool, reader))
-    return stretches
+            list_sections.append(_parked(pool, reader))
+    return list_sections
 
 
-def finished(teams: Iterable[str], state: JobState, reader: ApiReader) -> list[Stretch]:
+def finished(teams: Iterable[str], state: JobState, reader: ApiReader) -> list[ListSection]:
     """Team by team, the newest end first."""
     assert state in FINAL, state
     return [_finished(team, state, reader) for team in teams]
 
 
-def _running(pool: str, reader: ApiReader) -> Stretch:
+def _running(pool: str, reader: ApiReader) -> ListSection:
     def read(after: Order | None, limit: int) -> Sequence[Entry]:
         entries = (
             Entry(
@@ -73,18 +73,18 @@ def _running(pool: str, reader: ApiReader) -> Stretch:
         )
         return sorted((one for one in entries if after is None or one.order > after), key=_order)[:limit]
 
-    return Stretch(name=f"running:{pool}", read=read)
+    return ListSection(name=f"running:{pool}", read=read)
 
 
-def _waiting(pool: str, reader: ApiReader) -> Stretch:
+def _waiting(pool: str, reader: ApiReader) -> ListSection:
     def read(after: Order | None, limit: int) -> Sequence[Entry]:
         rows = reader.waiting(pool, after=_pair(after), limit=limit)
         return [Entry(name=row.name, team=row.team, state=row.state, order=row.rank) for row in rows]
 
-    return Stretch(name=f"waiting:{pool}", read=read, has_turns=True)
+    return ListSection(name=f"waiting:{pool}", read=read, has_turns=True)
 
 
-def _parked(pool: str, reader: ApiReader) -> Stretch:
+def _parked(pool: str, reader: ApiReader) -> ListSection:
     def read(after: Order | None, limit: int) -> Sequence[Entry]:
         rows = reader.parked(pool, after=_pair(after), limit=limit)
         return [
@@ -92,16 +92,16 @@ def _parked(pool: str, reader: ApiReader) -> Stretch:
             for row in rows
         ]
 
-    return Stretch(name=f"parked:{pool}", read=read)
+    return ListSection(name=f"parked:{pool}", read=read)
 
 
-def _finished(team: str, state: JobState, reader: ApiReader) -> Stretch:
+def _finished(team: str, state: JobState, reader: ApiReader) -> ListSection:
     def read(after: Order | None, limit: int) -> Sequence[Entry]:
         behind = None if after is None else (str(after[0]), str(after[1]))
         rows = reader.finished(team, state=state, after=behind, limit=limit)
         return [Entry(name=name, team=team, state=state, order=(ended_at, name)) for ended_at, name in rows]
 
-    return Stretch(name=f"finished:{team}", read=read)
+    return ListSection(name=f"finished:{team}", read=read)
 
 
 def _pair(after: Order | None) -> tuple[int, str] | None:
@@ -148,7 +148,7 @@ def list_jobs(context: RequestContext) -> Answer:
     wish = _wish(context)
     seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=_bound(context, wish))
     start = seal.mark(wish.token) if wish.token else None
-    page, end = _page(_stretches(context, wish), wish, start)
+    page, end = _page(_list_sections(context, wish), wish, start)
     body = {"jobs": _views(context, wish, page), "next_token": seal.token(end) if end else None}
     return Answer(status=HTTPStatus.OK, body=body)
 
@@ -192,7 +192,7 @@ def _bound(context: RequestContext, wish: Wish) -> str:
     return json.dumps([context.is_admin, context.teams, wish.state, wish.team, wish.pool])
 
 
-def _stretches(context: RequestContext, wish: Wish) -> list[Stretch]:
+def _list_sections(context: RequestContext, wish: Wish) -> list[ListSection]:
     reader = context.outside.reader
     if wish.state in FINAL:
         known = [team.name for team in context.policy.teams] or [DEFAULT_TEAM]
@@ -202,10 +202,12 @@ def _stretches(context: RequestContext, wish: Wish) -> list[Stretch]:
     return unfinished([pool for pool in pools if wish.pool in {None, pool}], wish.state, reader)
 
 
-def _page(stretches: list[Stretch], wish: Wish, start: Mark | None) -> tuple[list[Found], Mark | None]:
+def _page(
+    list_sections: list[ListSection], wish: Wish, start: Mark | None
+) -> tuple[list[Found], Mark | None]:
     """The page's entries, and the mark behind which the next one begins; None at the end."""
     page: list[Found] = []
-    walk = _walk(stretches, start)
+    walk = _walk(list_sections, start)
     for looked, (mark, found) in enumerate(walk, start=1):
         if _matches(found.entry, wish):
             page.append(found)
@@ -214,24 +216,24 @@ def _page(stretches: list[Stretch], wish: Wish, start: Mark | None) -> tuple[lis
     return page, None
 
 
-def _walk(stretches: list[Stretch], start: Mark | None) -> Iterator[tuple[Mark, Found]]:
+def _walk(list_sections: list[ListSection], start: Mark | None) -> Iterator[tuple[Mark, Found]]:
     """Every entry from behind the mark, with a mark of its own."""
-    names = [stretch.name for stretch in stretches]
-    if start is not None and start.stretch not in names:
+    names = [section.name for section in list_sections]
+    if start is not None and start.section not in names:
         raise _refused("next_token", "is of a list whose pools have changed", "start again without it")
-    for stretch in stretches[names.index(start.stretch) if start else 0 :]:
+    for section in list_sections[names.index(start.section) if start else 0 :]:
         mark = (
             start
-            if start and start.stretch == stretch.name
-            else Mark(stretch=stretch.name, order=(), counted=0)
+            if start and start.section == section.name
+            else Mark(section=section.name, order=(), counted=0)
         )
         more = True
         while more:
-            entries = stretch.read(mark.order or None, _READ_AHEAD)
+            entries = section.read(mark.order or None, _READ_AHEAD)
             more = len(entries) == _READ_AHEAD
             for entry in entries:
                 mark = replace(mark, order=entry.order, counted=mark.counted + 1)
-                place = Place.behind(mark.counted - 1) if stretch.has_turns else NOWHERE
+                place = Place.behind(mark.counted - 1) if section.has_turns else NOWHERE
                 yield mark, Found(entry=entry, place=place)
 
 

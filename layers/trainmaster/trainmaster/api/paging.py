@@ -5,7 +5,7 @@ import binascii
 import hashlib
 import hmac
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from trainmaster.core.errors import FieldError, InvalidRequestError, invalid
 
@@ -17,11 +17,11 @@ _MAX_TOKEN_CHARACTERS = 1024  # ours are a third of it
 class Mark:
     """Behind which entry the next page begins."""
 
-    stretch: str
+    section: str
     order: tuple[int | str, ...]
-    """The entry's place in the order of its stretch; its name is the last part."""
+    """The entry's place in the order of its section; its name is the last part."""
     counted: int
-    """Jobs of the stretch up to this one: positions go on from there."""
+    """Jobs of the section up to this one: positions go on from there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,8 @@ class Seal:
     bound: str
 
     def token(self, mark: Mark) -> str:
-        text = json.dumps(asdict(mark), separators=(",", ":")).encode()
+        fields = {"stretch": mark.section, "order": mark.order, "counted": mark.counted}  # as tokens out there
+        text = json.dumps(fields, separators=(",", ":")).encode()
         tag = self._tag(text)
         return base64.urlsafe_b64encode(tag + _crossed(text, self._stream(tag, len(text)))).decode()
 
@@ -47,7 +48,7 @@ class Seal:
         if not hmac.compare_digest(tag, self._tag(text)):
             raise _bad_token()
         fields = json.loads(text)
-        return Mark(stretch=fields["stretch"], order=tuple(fields["order"]), counted=fields["counted"])
+        return Mark(section=fields["stretch"], order=tuple(fields["order"]), counted=fields["counted"])
 
     def _tag(self, text: bytes) -> bytes:
         digest = hashlib.blake2b(key=self.key, digest_size=_TAG_BYTES, person=b"page-tag")

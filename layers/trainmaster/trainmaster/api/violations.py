@@ -60,7 +60,7 @@ def _walk(context: RequestContext, month: str, start: Mark | None) -> Iterator[V
 
 def _mark(month: str, record: ViolationRecord) -> Mark:
     at = record.at.isoformat(timespec="milliseconds")
-    return Mark(stretch=month, order=(at, record.training_job_name), counted=0)
+    return Mark(section=month, order=(at, record.training_job_name), counted=0)
 
 
 def _place(mark: Mark) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import Job, JobState, Reason
-from trainmaster.core.jobs.observations import Observation, Stretch
+from trainmaster.core.jobs.observations import Observation, TrainingInterval
 from trainmaster.core.lifecycle import ending, spot_fallback
 from trainmaster.core.lifecycle.ends import End, end_of
 from trainmaster.core.planning.queue_entries import waiting_entry
@@ -36,10 +36,10 @@ def spot_job(*, state: JobState = S.RUNNING, live: dict[str, Any] | None = None,
 
 
 def news(interruptions: int = 1, *, trained: float = 100, **fields: Any) -> Observation:
-    """One stretch of so many minutes of Training, from ten past on."""
+    """One interval of so many minutes of Training, from ten past on."""
     since = NOON + minutes(10)
-    stretch = Stretch(since=since, until=since + minutes(trained))
-    return seen(interruptions=interruptions, training_since=since, stretches=(stretch,), **fields)
+    interval = TrainingInterval(since=since, until=since + minutes(trained))
+    return seen(interruptions=interruptions, training_since=since, training_intervals=(interval,), **fields)
 
 
 TWO_HOURS = NOON + minutes(120)

@@ -12,7 +12,7 @@ from trainmaster.core.jobs import run_time
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Shape, Vector
 from trainmaster.core.jobs.model import IllegalTransitionError, Job, JobState, Reason
-from trainmaster.core.jobs.observations import Observation, Stretch
+from trainmaster.core.jobs.observations import Observation, TrainingInterval
 from trainmaster.core.lifecycle import ending, steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.ends import End, Retry
@@ -544,8 +544,13 @@ def test_the_warning_has_the_instant_of_the_stop_and_both_are_taken_back_togethe
 
 
 def test_an_interruption_is_written_to_the_attempt_with_what_it_trained_until_then() -> None:
-    stretch = Stretch(since=NOON + minutes(10), until=NOON + minutes(30))
-    news = seen(secondary="Interrupted", training_since=stretch.since, interruptions=1, stretches=(stretch,))
+    interval = TrainingInterval(since=NOON + minutes(10), until=NOON + minutes(30))
+    news = seen(
+        secondary="Interrupted",
+        training_since=interval.since,
+        interruptions=1,
+        training_intervals=(interval,),
+    )
     change = steps.observed(training(), news, now=NOON + minutes(31))
     assert change is not None
     assert change.after.state is S.RUNNING, "the slot is kept"
@@ -554,21 +559,21 @@ def test_an_interruption_is_written_to_the_attempt_with_what_it_trained_until_th
 
 
 def test_time_in_training_alone_is_no_news() -> None:
-    news = seen(training_since=NOON, stretches=(Stretch(since=NOON, until=None),))
+    news = seen(training_since=NOON, training_intervals=(TrainingInterval(since=NOON, until=None),))
     first = steps.observed(live_job(), news, now=NOON + minutes(1))
     assert first is not None
     assert steps.observed(first.after, news, now=NOON + minutes(9)) is None
 
 
 def test_interruptions_are_neither_trained_nor_safe_in_a_checkpoint() -> None:
-    stretches = (
-        Stretch(since=NOON + minutes(10), until=NOON + minutes(20)),
-        Stretch(since=NOON + minutes(40), until=None),
+    training_intervals = (
+        TrainingInterval(since=NOON + minutes(10), until=NOON + minutes(20)),
+        TrainingInterval(since=NOON + minutes(40), until=None),
     )
     change = over(
         training(S.PREEMPTING, last_checkpoint=NOON + minutes(45)),
         training_since=NOON + minutes(10),
-        stretches=stretches,
+        training_intervals=training_intervals,
         interruptions=1,
     )
     assert change.ended is not None

@@ -61,7 +61,7 @@ class EndedAttempt:
     claimed_at: datetime
     ended_at: datetime
     trained: timedelta = timedelta()
-    """In status Training, all stretches together."""
+    """In status Training, all intervals together."""
     up: timedelta | None = None
     """``TrainingTimeInSeconds``: how long its instances were there; None where SageMaker did not say."""
     billable: timedelta | None = None

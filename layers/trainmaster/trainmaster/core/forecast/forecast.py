@@ -26,7 +26,7 @@ FINEST, COARSENESS = timedelta(seconds=10), 0.03
 LOOKED_AT_EVERY = timedelta(minutes=1)
 """How often the scheduler is woken to see whether a warm pool is gone."""
 ROUNDS = 12
-"""Passes over what starts and ends within such a stretch; what is left then counts as of its end."""
+"""Passes over what starts and ends within such a interval; what is left then counts as of its end."""
 HORIZON = timedelta(days=56)
 """What does not start within it has no estimate: twice the longest MaxRuntimeInSeconds of SageMaker."""
 
@@ -48,7 +48,7 @@ class Outlook:
 class Future:
     """One draw.
 
-    Time goes in stretches that get longer the further off they are. What comes free within one is given away
+    Time goes in intervals that get longer the further off they are. What comes free within one is given away
     together, and whoever gets it counts as started when it came free: so that hundreds of jobs can pass
     through the pool in a few dozen passes, at no loss of throughput.
 
@@ -65,7 +65,7 @@ class Future:
         self._next_arrival = next(arrivals, None)
         self._now = outlook.now
         self._since = outlook.now
-        """Where the stretch began."""
+        """Where the interval began."""
         self._running = {job.name: job for job in outlook.snapshot.running}
         self._used = dict(outlook.snapshot.used)
         self._holds = {hold.preemptor: hold for hold in outlook.snapshot.holds}
@@ -93,10 +93,10 @@ class Future:
         at = self._decide(name)
         ahead = self._ahead(name)
         while at is None and self.looks < most_looks and self._now - self._outlook.now <= HORIZON:
-            stretch_end = self._next_stretch()
-            if stretch_end is None:
+            interval_end = self._next_interval()
+            if interval_end is None:
                 return None
-            at = self._let_pass(stretch_end, name)
+            at = self._let_pass(interval_end, name)
         if at is not None:
             return at - self._outlook.now
         return self._extrapolated(ahead, self._ahead(name)) if self.looks >= most_looks else None
@@ -113,7 +113,7 @@ class Future:
 
     # ---- time
 
-    def _next_stretch(self) -> datetime | None:
+    def _next_interval(self) -> datetime | None:
         """Up to when things are decided together; None when nothing will happen any more."""
         firsts = [at for at, _ in self._events[:1]]
         if self._next_arrival is not None:

@@ -12,7 +12,7 @@ class Slots:
         self._times: dict[Capacity, list[datetime]] = {}
 
     def forget(self) -> None:
-        """What is still there has been free since before the stretch."""
+        """What is still there has been free since before the interval."""
         self._times.clear()
 
     def came_free(self, vector: Vector, at: datetime) -> None:

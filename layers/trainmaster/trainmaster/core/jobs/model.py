@@ -115,7 +115,7 @@ class Attempt:
     interruptions: int = 0
     """Of a spot attempt: how often SageMaker took its instances away."""
     trained: timedelta | None = None
-    """In status Training: stretches that an interruption ended, at the end all; None before there is one."""
+    """In status Training: intervals that an interruption ended, at the end all; None before there is one."""
     lost: timedelta = timedelta()
     """Of that, what has to be done again or was for nothing, as far as anybody knows; set at the end."""
     guarded: str | None = None

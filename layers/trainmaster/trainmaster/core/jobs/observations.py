@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class TrainingInterval:
     """One time in status Training. A spot attempt has another one after each interruption."""
 
     since: datetime
@@ -36,25 +36,25 @@ class Observation:
     """TrainingTimeInSeconds: how long each instance was there; None before the end."""
     interruptions: int = 0
     """How often SageMaker took its spot instances away."""
-    stretches: tuple[Stretch, ...] = ()
+    training_intervals: tuple[TrainingInterval, ...] = ()
     """The oldest first; empty where nothing but the start of Training is known."""
 
     def trained_by(self, instant: datetime) -> timedelta:
         """In status Training until then, or until its end if that was before; interruptions are left out."""
         last = min(instant, self.ended_at or instant)
-        times = (min(one.until or last, last) - one.since for one in self._stretches())
+        times = (min(one.until or last, last) - one.since for one in self._training_intervals())
         return sum((max(time, timedelta()) for time in times), timedelta())
 
     @property
     def trained_before(self) -> timedelta | None:
-        """In stretches that are over; None without one."""
-        over = [one.until - one.since for one in self.stretches if one.until is not None]
+        """In intervals that are over; None without one."""
+        over = [one.until - one.since for one in self.training_intervals if one.until is not None]
         return sum(over, timedelta()) if over else None
 
-    def _stretches(self) -> tuple[Stretch, ...]:
-        if self.stretches or self.training_since is None:
-            return self.stretches
-        return (Stretch(since=self.training_since, until=None),)
+    def _training_intervals(self) -> tuple[TrainingInterval, ...]:
+        if self.training_intervals or self.training_since is None:
+            return self.training_intervals
+        return (TrainingInterval(since=self.training_since, until=None),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,7 +68,7 @@ class Times:
 
     ended_at: datetime
     trained: timedelta
-    """In status Training, all stretches together."""
+    """In status Training, all intervals together."""
     survived: timedelta
     """Of that, what is safe in the newest checkpoint seen; nothing where none was seen."""
     idle: timedelta
