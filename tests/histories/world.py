@@ -173,7 +173,9 @@ class World:
     def cancel(self, name: str) -> Answer | TrainmasterError:
         return self._call(lambda context: cancel_job(context, name))
 
-    def _call(self, route: Callable[[RequestContext], Answer], body: str | None = None) -> Answer | TrainmasterError:
+    def _call(
+        self, route: Callable[[RequestContext], Answer], body: str | None = None
+    ) -> Answer | TrainmasterError:
         call = Call(user_arn=USER, query={}, body=body, is_base64=False, content_type="application/json")
         try:
             return route(enter(call, self.outside))

@@ -17,8 +17,8 @@ MARK = Mark(section="waiting:p5", order=(-12, "secret-job"), counted=3)
     st.integers(-(10**16), 10**16),
     st.from_regex(r"[a-z0-9-]{1,63}", fullmatch=True),
 )
-def test_a_token_brings_its_mark_back(section: str, place: int, name: str) -> None:
-    mark = Mark(section=section, order=(place, name), counted=7)
+def test_a_token_brings_its_mark_back(section: str, position: int, name: str) -> None:
+    mark = Mark(section=section, order=(position, name), counted=7)
     assert SEAL.mark(SEAL.token(mark)) == mark
 
 
@@ -57,7 +57,7 @@ def test_G7_a_malformed_token_is_refused(token: str) -> None:
 def test_every_changed_character_is_noticed() -> None:
     token = SEAL.token(MARK).rstrip("=")
     padding = SEAL.token(MARK)[len(token) :]
-    for place in range(len(token) - 1):  # the last one may hold unused bits
-        changed = "B" if token[place] == "A" else "A"
+    for position in range(len(token) - 1):  # the last one may hold unused bits
+        changed = "B" if token[position] == "A" else "A"
         with pytest.raises(InvalidRequestError):
-            SEAL.mark(token[:place] + changed + token[place + 1 :] + padding)
+            SEAL.mark(token[:position] + changed + token[position + 1 :] + padding)

@@ -9,7 +9,7 @@ import pytest
 from trainmaster.api.jobs import story_view
 from trainmaster.api.views import (
     JobContext,
-    Place,
+    QueuePosition,
     effective_priority,
     instant_text,
     job_view,
@@ -48,7 +48,7 @@ def test_every_key_is_there_in_every_state(state: JobState) -> None:
 
 def test_a_waiting_job() -> None:
     one = job("a", vector={**of(1), **of(2, B, spot=True)})
-    view = seen(one, place=Place(position=3))
+    view = seen(one, position=QueuePosition(number=3))
     assert view["name"] == "a"
     assert view["instances"] == {A: 1, B: 2}
     assert view["position"] == 3
@@ -58,27 +58,32 @@ def test_a_waiting_job() -> None:
 
 def test_a_reason_that_a_pass_wrote_wins_over_the_derived_one() -> None:
     one = replace(job("a"), waiting=Reason(code="capacity", message="needs 1"))
-    assert seen(one, place=Place(position=3))["waiting"] == {"code": "capacity", "message": "needs 1"}
+    assert seen(one, position=QueuePosition(number=3))["waiting"] == {
+        "code": "capacity",
+        "message": "needs 1",
+    }
 
 
 @pytest.mark.parametrize(
     ("place", "message"),
     [
         pytest.param(
-            Place(position=1),
+            QueuePosition(number=1),
             "no job of the pool is ahead; the scheduler is about to look at it",
             id="next in turn",
         ),
         pytest.param(
-            Place(waiting=50),
+            QueuePosition(waiting=50),
             "the scheduler is about to look at it; more than 50 jobs wait in the pool",
             id="not counted",
         ),
-        pytest.param(Place.behind(1000), "jobs of the pool that are ahead: at least 1000", id="far behind"),
+        pytest.param(
+            QueuePosition.behind(1000), "jobs of the pool that are ahead: at least 1000", id="far behind"
+        ),
     ],
 )
-def test_every_waiting_job_has_a_reason(place: Place, message: str) -> None:
-    assert seen(job("a"), place=place)["waiting"] == {"code": "ahead", "message": message}
+def test_every_waiting_job_has_a_reason(position: QueuePosition, message: str) -> None:
+    assert seen(job("a"), position=position)["waiting"] == {"code": "ahead", "message": message}
 
 
 @pytest.mark.parametrize(
@@ -105,8 +110,8 @@ def test_a_job_that_does_not_wait_has_no_reason_to(state: JobState) -> None:
 
 
 def test_positions_are_exact_to_1000() -> None:
-    assert seen(job("a"), place=Place.behind(999))["position"] == 1000
-    view = seen(job("a"), place=Place.behind(1000))
+    assert seen(job("a"), position=QueuePosition.behind(999))["position"] == 1000
+    view = seen(job("a"), position=QueuePosition.behind(1000))
     assert (view["position"], view["ahead_at_least"]) == (None, 1000)
 
 
@@ -147,7 +152,7 @@ def test_effective_priority_stands_still_once_the_job_has_ended() -> None:
 
 def test_other_teams_see_no_name_and_nothing_to_find_it_by() -> None:
     one = replace(job("secret", priority=2), started_at=NOON)
-    assert masked_view(one, Place(position=4)) == {
+    assert masked_view(one, QueuePosition(number=4)) == {
         "name": None,
         "team": "default",
         "pool": "main",

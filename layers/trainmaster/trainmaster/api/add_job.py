@@ -4,7 +4,7 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from trainmaster.api.dry_run import UNFORESEEN, foresee
-from trainmaster.api.job_context import place_if_short
+from trainmaster.api.job_context import position_if_short
 from trainmaster.api.request_context import Answer, RequestContext, flag, ring
 from trainmaster.api.views import JobContext, field_error_view, job_view
 from trainmaster.core.errors import FieldError, JobConflictError, LostRaceError, TeamLimitError
@@ -114,7 +114,7 @@ def _answer(
     around = JobContext(
         now=outside.clock(),
         pool=context.policy.pool(job.spec.pool),
-        place=place_if_short(job, outside.reader),
+        position=position_if_short(job, outside.reader),
     )
     warnings = [field_error_view(one.as_field_error()) for one in audited]
     return Answer(status=HTTPStatus.OK, body={"job": job_view(job, around), "warnings": warnings})
@@ -142,7 +142,7 @@ def _dry_run(context: RequestContext, submission: Submission) -> Answer:
         "valid": not verdict.violations,
         "violations": [field_error_view(violation) for violation in verdict.violations],
         "pool": verdict.pool.name if verdict.pool else None,
-        "position": foreseen.place.position,
+        "position": foreseen.position.number,
         "estimated_start": foreseen.start,
         "would_preempt": list(foreseen.victims),
         "usd_per_hour": foreseen.usd_per_hour,

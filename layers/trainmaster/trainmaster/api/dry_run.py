@@ -5,9 +5,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from trainmaster.api.job_context import Look, Standing, estimated_start, jobs_ahead, place_behind, snapshot_of
+from trainmaster.api.job_context import (
+    Look,
+    Standing,
+    estimated_start,
+    jobs_ahead,
+    position_behind,
+    snapshot_of,
+)
 from trainmaster.api.request_context import RequestContext
-from trainmaster.api.views import NOWHERE, Place, View
+from trainmaster.api.views import NO_POSITION, QueuePosition, View
 from trainmaster.core.costs.ledger import budget_cents, month_of
 from trainmaster.core.costs.prices import PriceTable, cost_cents
 from trainmaster.core.costs.spot_record import record_of
@@ -51,7 +58,7 @@ def _rounded(number: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreseen:
-    place: Place
+    position: QueuePosition
     victims: tuple[str | None, ...]
     """Whom it would stop; jobs of other teams have no names."""
     start: View | None
@@ -64,7 +71,9 @@ class Foreseen:
     """Of each spot shape."""
 
 
-UNFORESEEN = Foreseen(place=NOWHERE, victims=(), start=None, usd_per_hour=None, cost_usd=None, spot_record=())
+UNFORESEEN = Foreseen(
+    position=NO_POSITION, victims=(), start=None, usd_per_hour=None, cost_usd=None, spot_record=()
+)
 
 
 def foresee(job: Job, pool: PoolPolicy, context: RequestContext) -> Foreseen:
@@ -77,7 +86,7 @@ def foresee(job: Job, pool: PoolPolicy, context: RequestContext) -> Foreseen:
     look = Look(pool=pool, snapshot=snapshot, decided=decided, at=now)
     rate = _usd_per_hour(job, _shape(job, decided), snapshot.prices)
     return Foreseen(
-        place=place_behind(job, ahead),
+        position=position_behind(job, ahead),
         victims=tuple(_victims(job, decided, context)),
         start=estimated_start(job, Standing(look=look, ahead=ahead), context),
         usd_per_hour=None if rate is None else float(rate),

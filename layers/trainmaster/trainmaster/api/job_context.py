@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from trainmaster.api.request_context import RequestContext
-from trainmaster.api.views import MAX_POSITION, NOWHERE, JobContext, Place, View, ahead, instant_text
+from trainmaster.api.views import (
+    MAX_POSITION,
+    NO_POSITION,
+    JobContext,
+    QueuePosition,
+    View,
+    ahead,
+    instant_text,
+)
 from trainmaster.core.forecast.start_estimate import MOST_AHEAD, Question, estimate
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Attempt, Job, Reason
@@ -46,17 +54,17 @@ def snapshot_of(pool: PoolPolicy, context: RequestContext, *, now: datetime) -> 
     return reader.snapshot(pool, policy=context.policy, paused=context.stored.paused, now=now)
 
 
-def reason_now(job: Job, place: Place, look: Look | None, *, paused: bool) -> Reason | None:
+def reason_now(job: Job, position: QueuePosition, look: Look | None, *, paused: bool) -> Reason | None:
     """Why a job waits its turn; None for one that does not, or that waits for an instant or a person."""
     if not job.is_waiting or job.is_parked:
         return None
     if paused:
         return PAUSED
     if look is None:
-        return ahead(place)
+        return ahead(position)
     if any(isinstance(action, Start) and action.job.name == job.name for action in look.decided.actions):
         return Reason(code="ahead", message="no job of the pool is ahead; the next pass starts it")
-    return look.decided.reasons.get(job.name) or ahead(place)
+    return look.decided.reasons.get(job.name) or ahead(position)
 
 
 SHORT_QUEUE = 50
@@ -71,15 +79,15 @@ def jobs_ahead(job: Job, queue: QueueReader) -> tuple[WaitingJob, ...]:
     return tuple(entry for entry in heads if entry.rank < (job.score, job.name))
 
 
-def place_behind(job: Job, ahead: Sequence[WaitingJob]) -> Place:
-    return Place.behind(len(ahead)) if _has_a_turn(job) else NOWHERE
+def position_behind(job: Job, ahead: Sequence[WaitingJob]) -> QueuePosition:
+    return QueuePosition.behind(len(ahead)) if _has_a_turn(job) else NO_POSITION
 
 
-def place_if_short(job: Job, queue: QueueReader) -> Place:
+def position_if_short(job: Job, queue: QueueReader) -> QueuePosition:
     """The same, unless the queue is long: then who wants to know asks for the job."""
     if queue.queue_length(job.spec.pool) > SHORT_QUEUE:
-        return Place(waiting=SHORT_QUEUE)
-    return place_behind(job, jobs_ahead(job, queue))
+        return QueuePosition(waiting=SHORT_QUEUE)
+    return position_behind(job, jobs_ahead(job, queue))
 
 
 def _has_a_turn(job: Job) -> bool:
@@ -105,12 +113,12 @@ def standing_of(job: Job, context: RequestContext) -> Standing:
 def job_context_of(
     job: Job, standing: Standing, context: RequestContext, *, latest: Attempt | None = None
 ) -> JobContext:
-    place = place_behind(job, standing.ahead)
+    position = position_behind(job, standing.ahead)
     return JobContext(
         now=context.outside.clock(),
         pool=context.policy.pool(job.spec.pool),
-        place=place,
-        why=reason_now(job, place, standing.look, paused=context.stored.paused),
+        position=position,
+        why=reason_now(job, position, standing.look, paused=context.stored.paused),
         latest=latest,
     )
 

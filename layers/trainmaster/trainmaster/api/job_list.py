@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 from trainmaster.api.job_context import Look, look_at, reason_now
 from trainmaster.api.paging import Mark, Seal
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext
-from trainmaster.api.views import NOWHERE, JobContext, Place, job_view, masked_view
+from trainmaster.api.views import NO_POSITION, JobContext, QueuePosition, job_view, masked_view
 from trainmaster.core.errors import FieldError, InvalidRequestError, invalid, quoted
 from trainmaster.core.jobs.model import FINAL, LIVE, WAITING, Job, JobState, epoch_ms
 from trainmaster.core.policy import DEFAULT_TEAM, STRAYS, UNMANAGED_TEAM
 
 Order: TypeAlias = tuple[int | str, ...]
-"""An entry's place in its section; the name is the last part, so no two are equal."""
+"""An entry's position in its section; the name is the last part, so no two are equal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Entry:
 class ListSection:
     name: str
     read: Callable[[Order | None, int], Sequence[Entry]]
-    """Entries from behind a place, at most so many, in their order."""
+    """Entries from behind a position, at most so many, in their order."""
     has_turns: bool = False
     """Its entries have positions."""
 
@@ -138,10 +138,10 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """An entry of the page, and its place if it has a turn."""
+    """An entry of the page, and its position if it has a turn."""
 
     entry: Entry
-    place: Place
+    position: QueuePosition
 
 
 def list_jobs(context: RequestContext) -> Answer:
@@ -233,8 +233,8 @@ def _walk(list_sections: list[ListSection], start: Mark | None) -> Iterator[tupl
             more = len(entries) == _READ_AHEAD
             for entry in entries:
                 mark = replace(mark, order=entry.order, counted=mark.counted + 1)
-                place = Place.behind(mark.counted - 1) if section.has_turns else NOWHERE
-                yield mark, Found(entry=entry, place=place)
+                position = QueuePosition.behind(mark.counted - 1) if section.has_turns else NO_POSITION
+                yield mark, Found(entry=entry, position=position)
 
 
 def _matches(entry: Entry, wish: Wish) -> bool:
@@ -245,7 +245,9 @@ def _views(context: RequestContext, wish: Wish, page: list[Found]) -> list[dict[
     jobs = context.outside.reader.jobs(found.entry.name for found in page)
     shown = [(found, job) for found in page if (job := jobs.get(found.entry.name)) and wish.still_fits(job)]
     looks = _looks(context, (job for _, job in shown))
-    return [_view(context, job, found.place if job.is_waiting else NOWHERE, looks) for found, job in shown]
+    return [
+        _view(context, job, found.position if job.is_waiting else NO_POSITION, looks) for found, job in shown
+    ]
 
 
 def _looks(context: RequestContext, jobs: Iterable[Job]) -> dict[str, Look | None]:
@@ -254,13 +256,15 @@ def _looks(context: RequestContext, jobs: Iterable[Job]) -> dict[str, Look | Non
     return {pool: look_at(context.policy.pool(pool), context) for pool in sorted(pools)}
 
 
-def _view(context: RequestContext, job: Job, place: Place, looks: dict[str, Look | None]) -> dict[str, Any]:
+def _view(
+    context: RequestContext, job: Job, position: QueuePosition, looks: dict[str, Look | None]
+) -> dict[str, Any]:
     if not context.sees(job.spec.team):
-        return masked_view(job, place)
+        return masked_view(job, position)
     around = JobContext(
         now=context.outside.clock(),
         pool=context.policy.pool(job.spec.pool),
-        place=place,
-        why=reason_now(job, place, looks.get(job.spec.pool), paused=context.stored.paused),
+        position=position,
+        why=reason_now(job, position, looks.get(job.spec.pool), paused=context.stored.paused),
     )
     return job_view(job, around)

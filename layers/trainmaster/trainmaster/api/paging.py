@@ -19,7 +19,7 @@ class Mark:
 
     section: str
     order: tuple[int | str, ...]
-    """The entry's place in the order of its section; its name is the last part."""
+    """The entry's position in the order of its section; its name is the last part."""
     counted: int
     """Jobs of the section up to this one: positions go on from there."""
 
@@ -32,7 +32,11 @@ class Seal:
     bound: str
 
     def token(self, mark: Mark) -> str:
-        fields = {"stretch": mark.section, "order": mark.order, "counted": mark.counted}  # as tokens out there
+        fields = {
+            "stretch": mark.section,
+            "order": mark.order,
+            "counted": mark.counted,
+        }  # as tokens out there
         text = json.dumps(fields, separators=(",", ":")).encode()
         tag = self._tag(text)
         return base64.urlsafe_b64encode(tag + _crossed(text, self._stream(tag, len(text)))).decode()

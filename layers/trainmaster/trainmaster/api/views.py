@@ -21,10 +21,10 @@ MAX_POSITION = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class QueuePosition:
     """Where a job stands in its pool's queue."""
 
-    position: int | None = None
+    number: int | None = None
     """1 is next; None when the job does not wait its turn, or too far behind to count."""
     ahead_at_least: int | None = None
     """Only for those too far behind."""
@@ -32,11 +32,11 @@ class Place:
     """How many jobs the pool has waiting at least, where nobody counted further."""
 
     @classmethod
-    def behind(cls, ahead: int) -> "Place":
-        return cls(position=ahead + 1) if ahead < MAX_POSITION else cls(ahead_at_least=MAX_POSITION)
+    def behind(cls, ahead: int) -> "QueuePosition":
+        return cls(number=ahead + 1) if ahead < MAX_POSITION else cls(ahead_at_least=MAX_POSITION)
 
 
-NOWHERE = Place()
+NO_POSITION = QueuePosition()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class JobContext:
 
     now: datetime
     pool: PoolPolicy | None
-    place: Place = NOWHERE
+    position: QueuePosition = NO_POSITION
     why: Reason | None = None
     """Why it waits its turn, as the planner says it now; None where it was not asked."""
     latest: Attempt | None = None
@@ -69,7 +69,7 @@ def job_view(job: Job, around: JobContext) -> View:
         "submitted_at": instant_text(job.spec.submitted_at),
         "started_at": instant_text(job.started_at),
         "ended_at": instant_text(job.ended_at),
-        **_place_view(around.place),
+        **_position_view(around.position),
         "waiting": reason_view(_why_it_waits(job, around)),
         "attempt": job.attempt,
         "training_job_name": attempt.training_job_name if attempt else None,
@@ -82,7 +82,7 @@ def job_view(job: Job, around: JobContext) -> View:
     }
 
 
-def masked_view(job: Job, place: Place = NOWHERE) -> View:
+def masked_view(job: Job, position: QueuePosition = NO_POSITION) -> View:
     """What other teams may see: enough to understand the queue, nothing to find the job by."""
     return {
         "name": None,
@@ -91,7 +91,7 @@ def masked_view(job: Job, place: Place = NOWHERE) -> View:
         "state": job.state.value,
         "priority": job.priority,
         "instances": _by_type(job.vector),
-        "position": place.position,
+        "position": position.number,
         "started_at": instant_text(job.started_at),
     }
 
@@ -197,10 +197,10 @@ def instant_text(instant: datetime | None) -> str | None:
     return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _place_view(place: Place) -> View:
-    if place.ahead_at_least is None:
-        return {"position": place.position}
-    return {"position": None, "ahead_at_least": place.ahead_at_least}
+def _position_view(position: QueuePosition) -> View:
+    if position.ahead_at_least is None:
+        return {"position": position.number}
+    return {"position": None, "ahead_at_least": position.ahead_at_least}
 
 
 def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
@@ -211,7 +211,7 @@ def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
         return job.waiting
     if job.is_waiting and job.not_before is not None:
         return _backs_off(job, until=job.not_before, now=around.now)
-    return around.why or job.waiting or ahead(around.place)
+    return around.why or job.waiting or ahead(around.position)
 
 
 def _backs_off(job: Job, *, until: datetime, now: datetime) -> Reason:
@@ -221,16 +221,16 @@ def _backs_off(job: Job, *, until: datetime, now: datetime) -> Reason:
     return Reason(code="backoff", message=f"{why}the next try {then}{tried}")
 
 
-def ahead(place: Place) -> Reason:
+def ahead(position: QueuePosition) -> Reason:
     """For a job that the planner has not looked at: those before it speak for it."""
-    if place.ahead_at_least is not None:
-        message = f"jobs of the pool that are ahead: at least {place.ahead_at_least}"
-    elif place.position is None:
-        message = f"the scheduler is about to look at it; more than {place.waiting} jobs wait in the pool"
-    elif place.position == 1:
+    if position.ahead_at_least is not None:
+        message = f"jobs of the pool that are ahead: at least {position.ahead_at_least}"
+    elif position.number is None:
+        message = f"the scheduler is about to look at it; more than {position.waiting} jobs wait in the pool"
+    elif position.number == 1:
         message = "no job of the pool is ahead; the scheduler is about to look at it"
     else:
-        message = f"jobs of the pool that are ahead: {place.position - 1}"
+        message = f"jobs of the pool that are ahead: {position.number - 1}"
     return Reason(code="ahead", message=message)
 
 

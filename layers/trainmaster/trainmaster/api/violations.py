@@ -15,7 +15,7 @@ PAGE = 500
 _MAX_READ = 2000
 """Records looked at for one answer: of a month that is nearly all other teams', pages may be short."""
 WENT_ROUND = "unmanaged_jobs"
-"""In place of a rule: key of the policy that speaks of such jobs."""
+"""In position of a rule: key of the policy that speaks of such jobs."""
 
 
 def show_violations(context: RequestContext) -> Answer:
