@@ -121,7 +121,7 @@ _MAX_READ = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class ListQuery:
     """What the query string asks for."""
 
     state: JobState | None
@@ -145,17 +145,17 @@ class Found:
 
 
 def list_jobs(context: RequestContext) -> Answer:
-    wish = _wish(context)
-    seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=_bound(context, wish))
-    start = seal.mark(wish.token) if wish.token else None
-    page, end = _page(_list_sections(context, wish), wish, start)
-    body = {"jobs": _views(context, wish, page), "next_token": seal.token(end) if end else None}
+    query = _query(context)
+    seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=_bound(context, query))
+    start = seal.mark(query.token) if query.token else None
+    page, end = _page(_list_sections(context, query), query, start)
+    body = {"jobs": _views(context, query, page), "next_token": seal.token(end) if end else None}
     return Answer(status=HTTPStatus.OK, body=body)
 
 
-def _wish(context: RequestContext) -> Wish:
+def _query(context: RequestContext) -> ListQuery:
     given = context.call.parameters("state", "team", "pool", "limit", "next_token")
-    return Wish(
+    return ListQuery(
         state=_state(given.get("state")),
         team=given.get("team"),
         pool=given.get("pool"),
@@ -187,31 +187,31 @@ def _refused(parameter: str, message: str, hint: str) -> InvalidRequestError:
     return invalid([FieldError(field=f"query.{parameter}", message=message, hint=hint)])
 
 
-def _bound(context: RequestContext, wish: Wish) -> str:
+def _bound(context: RequestContext, query: ListQuery) -> str:
     """A token is good for callers who see the same, and for the same filters."""
-    return json.dumps([context.is_admin, context.teams, wish.state, wish.team, wish.pool])
+    return json.dumps([context.is_admin, context.teams, query.state, query.team, query.pool])
 
 
-def _list_sections(context: RequestContext, wish: Wish) -> list[ListSection]:
+def _list_sections(context: RequestContext, query: ListQuery) -> list[ListSection]:
     reader = context.outside.reader
-    if wish.state in FINAL:
+    if query.state in FINAL:
         known = [team.name for team in context.policy.teams] or [DEFAULT_TEAM]
         teams = dict.fromkeys((*known, UNMANAGED_TEAM))
-        return finished([team for team in teams if wish.team in {None, team}], wish.state, reader)
+        return finished([team for team in teams if query.team in {None, team}], query.state, reader)
     pools = [*(pool.name for pool in context.policy.pools), STRAYS]
-    return unfinished([pool for pool in pools if wish.pool in {None, pool}], wish.state, reader)
+    return unfinished([pool for pool in pools if query.pool in {None, pool}], query.state, reader)
 
 
 def _page(
-    list_sections: list[ListSection], wish: Wish, start: Mark | None
+    list_sections: list[ListSection], query: ListQuery, start: Mark | None
 ) -> tuple[list[Found], Mark | None]:
     """The page's entries, and the mark behind which the next one begins; None at the end."""
     page: list[Found] = []
     walk = _walk(list_sections, start)
     for looked, (mark, found) in enumerate(walk, start=1):
-        if _matches(found.entry, wish):
+        if _matches(found.entry, query):
             page.append(found)
-        if len(page) == wish.limit or looked == _MAX_READ:
+        if len(page) == query.limit or looked == _MAX_READ:
             return page, mark if next(walk, None) else None
     return page, None
 
@@ -237,13 +237,13 @@ def _walk(list_sections: list[ListSection], start: Mark | None) -> Iterator[tupl
                 yield mark, Found(entry=entry, position=position)
 
 
-def _matches(entry: Entry, wish: Wish) -> bool:
-    return wish.team in {None, entry.team} and wish.state in {None, entry.state}
+def _matches(entry: Entry, query: ListQuery) -> bool:
+    return query.team in {None, entry.team} and query.state in {None, entry.state}
 
 
-def _views(context: RequestContext, wish: Wish, page: list[Found]) -> list[dict[str, Any]]:
+def _views(context: RequestContext, query: ListQuery, page: list[Found]) -> list[dict[str, Any]]:
     jobs = context.outside.reader.jobs(found.entry.name for found in page)
-    shown = [(found, job) for found in page if (job := jobs.get(found.entry.name)) and wish.still_fits(job)]
+    shown = [(found, job) for found in page if (job := jobs.get(found.entry.name)) and query.still_fits(job)]
     looks = _looks(context, (job for _, job in shown))
     return [
         _view(context, job, found.position if job.is_waiting else NO_POSITION, looks) for found, job in shown

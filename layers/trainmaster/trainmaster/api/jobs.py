@@ -165,7 +165,7 @@ def _stop(context: RequestContext, job: Job) -> Change | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class JobPatch:
     """None: leave it as it is."""
 
     priority: int | None
@@ -176,15 +176,15 @@ def patch_job(context: RequestContext, name: str) -> Answer:
     """Said twice it is the same: a job that is as wanted is not written again."""
     context.call.parameters()
     call = context.call
-    wish = _wish(parse_object(call.body, base64=call.is_base64, content_type=call.content_type))
-    job = change_job(context, name, lambda job: _change(context, job, wish))
+    patch = _patch(parse_object(call.body, base64=call.is_base64, content_type=call.content_type))
+    job = change_job(context, name, lambda job: _change(context, job, patch))
     ring(context.outside.doorbell, [job.spec.pool])
     return Answer(
         status=HTTPStatus.OK, body=job_view(job, job_context_of(job, standing_of(job, context), context))
     )
 
 
-def _wish(body: JsonObject) -> Wish:
+def _patch(body: JsonObject) -> JobPatch:
     errors = [_unknown(key) for key in body if key not in {"priority", "held"}]
     priority, held = body.get("priority"), body.get("held")
     if "priority" in body and not _is_priority(priority):
@@ -195,7 +195,7 @@ def _wish(body: JsonObject) -> Wish:
         errors.append(_wrong("priority", "is missing, and so is held: there is nothing to change", "5"))
     if errors:
         raise invalid(errors)
-    return Wish(
+    return JobPatch(
         priority=priority if isinstance(priority, int) else None,
         held=held if isinstance(held, bool) else None,
     )
@@ -213,18 +213,18 @@ def _wrong(field: str, message: str, example: str) -> FieldError:
     return FieldError(field=field, message=message, hint=f'send for example {{"{field}": {example}}}')
 
 
-def _change(context: RequestContext, job: Job, wish: Wish) -> Change | None:
+def _change(context: RequestContext, job: Job, patch: JobPatch) -> Change | None:
     """What the wish makes of the job, with a line for its history; None when it is so already."""
     refuse_final(job)
     after, notes = job, list[Reason]()
     by = f"by {context.caller.arn}"
-    if wish.held is not None and wish.held is not (job.state is JobState.HELD):
-        after = _held(job, by, now=context.outside.clock()) if wish.held else steps.released(job)
-        code = "held" if wish.held else "released"
+    if patch.held is not None and patch.held is not (job.state is JobState.HELD):
+        after = _held(job, by, now=context.outside.clock()) if patch.held else steps.released(job)
+        code = "held" if patch.held else "released"
         notes.append(Reason(code=code, message=f"{code} {by}"))
-    if wish.priority is not None and wish.priority != job.priority:
-        after = _reranked(after, wish.priority, context)
-        notes.append(Reason(code="priority", message=f"priority {job.priority} became {wish.priority} {by}"))
+    if patch.priority is not None and patch.priority != job.priority:
+        after = _reranked(after, patch.priority, context)
+        notes.append(Reason(code="priority", message=f"priority {job.priority} became {patch.priority} {by}"))
     if not notes:
         return None
     note = Reason(code=notes[0].code, message="; ".join(one.message for one in notes))
