@@ -6,7 +6,7 @@ from typing import Any
 
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.policy import STRAYS
-from trainmaster.core.records import Closing, StoredPolicy
+from trainmaster.core.records import StoredPolicy, SubmissionFreeze
 
 from tests.memory.tables import Tables
 
@@ -23,18 +23,18 @@ class MemoryPolicyStore:
     def revision(self, number: int) -> StoredPolicy | None:
         return self._tables.revisions.get(number)
 
-    def close(self, closing: Closing) -> None:
-        for pool in closing.pools:
-            other = self._tables.pools[pool].closing
-            if other is not None and other.version >= closing.version and other.until > closing.at:
+    def close(self, freeze: SubmissionFreeze) -> None:
+        for pool in freeze.pools:
+            other = self._tables.pools[pool].freeze
+            if other is not None and other.version >= freeze.version and other.until > freeze.at:
                 raise LostRaceError("another admin has closed the pool")
-        for pool in closing.pools:
-            self._tables.pools[pool].closing = closing
+        for pool in freeze.pools:
+            self._tables.pools[pool].freeze = freeze
 
-    def reopen(self, closing: Closing) -> None:
-        for pool in closing.pools:
-            if self._tables.pools[pool].closing == closing:
-                self._tables.pools[pool].closing = None
+    def reopen(self, freeze: SubmissionFreeze) -> None:
+        for pool in freeze.pools:
+            if self._tables.pools[pool].freeze == freeze:
+                self._tables.pools[pool].freeze = None
 
     def put(
         self, document: Mapping[str, Any], *, pools: Sequence[str], replaces: StoredPolicy

@@ -155,9 +155,9 @@ class MemoryJobStore:
     def _admit(self, job: Job, admission: Admission) -> None:
         spec, limits = job.spec, admission.limits
         rows = self._tables.pools[spec.pool]
-        if rows.closing is not None and spec.team in rows.closing.teams:
-            lapsed = rows.closing.until <= spec.submitted_at
-            _require(lapsed or admission.policy_version > rows.closing.version, "the policy is changing")
+        if rows.freeze is not None and spec.team in rows.freeze.teams:
+            lapsed = rows.freeze.until <= spec.submitted_at
+            _require(lapsed or admission.policy_version > rows.freeze.version, "the policy is changing")
         waiting = (
             one
             for one in self._tables.jobs.values()

@@ -12,7 +12,7 @@ from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Attempt, Job
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, Hold, WarmPool
-from trainmaster.core.records import Alias, Closing, HistoryLine, StoredPolicy
+from trainmaster.core.records import Alias, HistoryLine, StoredPolicy, SubmissionFreeze
 from trainmaster.core.rules.violation import ViolationRecord
 
 NO_POLICY = StoredPolicy(revision=0, version=0, paused=False, document={})
@@ -36,7 +36,7 @@ class PoolRows:
     """By (team, lane)."""
     submissions: Counter[tuple[str, datetime]] = field(default_factory=Counter)
     """By team and minute."""
-    closing: Closing | None = None
+    freeze: SubmissionFreeze | None = None
     """The last one, whether it is over or not."""
 
 

@@ -247,7 +247,7 @@ def test_a_pool_that_lost_a_type_is_open_at_once_to_those_judged_by_the_new_poli
     assert put(api, with_pools({"name": "p5", "capacity": {P5: 2, G5: 1}})).status == 200
 
 
-def test_a_closing_whose_admin_died_is_over_after_a_minute(api: Api) -> None:
+def test_a_freeze_whose_admin_died_is_over_after_a_minute(api: Api) -> None:
     class Dead(BaseException):
         """The function is gone; nothing runs after it."""
 

@@ -9,7 +9,7 @@ from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.policy import Limits
-from trainmaster.core.records import Admission, Closing
+from trainmaster.core.records import Admission, SubmissionFreeze
 
 from tests.builders import NOON, claimed, job, minutes
 from tests.integration.ports.plane import DOCUMENT, WHY, Plane
@@ -49,8 +49,8 @@ def admission(plane: Plane, version: int | None = None, **limits: int) -> Admiss
     return Admission(policy_version=version or plane.policy.version, limits=Limits(**limits))
 
 
-def closing(plane: Plane, *, at: datetime = NOON, version: int | None = None) -> Closing:
-    return Closing(
+def freeze(plane: Plane, *, at: datetime = NOON, version: int | None = None) -> SubmissionFreeze:
+    return SubmissionFreeze(
         pools=("main",),
         teams=("default",),
         version=version or plane.policy.version,
@@ -105,7 +105,7 @@ def test_a_name_in_use_goes_before_every_limit(plane: Plane) -> None:
 
 
 def test_a_closed_pool_takes_nobody_who_was_judged_by_the_old_policy(plane: Plane) -> None:
-    plane.policies.close(closing(plane))
+    plane.policies.close(freeze(plane))
     with pytest.raises(LostRaceError):
         submit(plane, "a", admission(plane))
     submit(plane, "b", admission(plane, plane.policy.version + 1))
@@ -113,8 +113,8 @@ def test_a_closed_pool_takes_nobody_who_was_judged_by_the_old_policy(plane: Plan
     submit(plane, "d", admission(plane), pool="other")
 
 
-def test_a_closing_ends_when_it_is_taken_back_or_over(plane: Plane) -> None:
-    first = closing(plane)
+def test_a_freeze_ends_when_it_is_taken_back_or_over(plane: Plane) -> None:
+    first = freeze(plane)
     plane.policies.close(first)
     with pytest.raises(LostRaceError):
         submit(plane, "a", admission(plane), submitted_at=NOON + timedelta(seconds=59))
@@ -124,13 +124,13 @@ def test_a_closing_ends_when_it_is_taken_back_or_over(plane: Plane) -> None:
 
 
 def test_a_pool_is_closed_by_one_at_a_time(plane: Plane) -> None:
-    first = closing(plane)
+    first = freeze(plane)
     plane.policies.close(first)
     with pytest.raises(LostRaceError):
-        plane.policies.close(closing(plane, at=NOON + timedelta(seconds=30)))
-    later = closing(plane, at=NOON + minutes(1))
+        plane.policies.close(freeze(plane, at=NOON + timedelta(seconds=30)))
+    later = freeze(plane, at=NOON + minutes(1))
     plane.policies.close(later)
     plane.policies.reopen(first)  # not its own any more
     with pytest.raises(LostRaceError):
         submit(plane, "a", admission(plane), submitted_at=NOON + minutes(1))
-    plane.policies.close(closing(plane, at=NOON + minutes(1.5), version=plane.policy.version + 1))
+    plane.policies.close(freeze(plane, at=NOON + minutes(1.5), version=plane.policy.version + 1))

@@ -26,7 +26,7 @@ from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import DEFAULT_TEAM, Policy, PoolPolicy, parse_policy
 from trainmaster.core.policy.governing import Mode
-from trainmaster.core.records import Closing, StoredPolicy
+from trainmaster.core.records import StoredPolicy, SubmissionFreeze
 from trainmaster.core.request.strict_json import JsonObject, parse_object
 from trainmaster.core.rules import Violation, check
 
@@ -124,25 +124,25 @@ _EVERY = 1_000_000
 
 
 @contextmanager
-def closed_where_less(context: RequestContext, new: Policy) -> Iterator[None]:
+def frozen_where_less(context: RequestContext, new: Policy) -> Iterator[None]:
     """Pools that lose a type, or go, take no submissions that were judged by the policy before ``new``."""
     pools = tuple(pool.name for pool in context.policy.pools if _removed(pool, new))
     if not pools:
         yield
         return
     now = context.outside.clock()
-    closing = Closing(
+    freeze = SubmissionFreeze(
         pools=pools,
         teams=tuple(team.name for team in context.policy.teams) or (DEFAULT_TEAM,),
         version=context.stored.version,
         at=now,
         until=now + CLOSED_FOR,
     )
-    context.outside.policies.close(closing)
+    context.outside.policies.close(freeze)
     try:
         yield
     except TrainmasterError:
-        context.outside.policies.reopen(closing)
+        context.outside.policies.reopen(freeze)
         raise
 
 
@@ -206,7 +206,7 @@ def put_policy(context: RequestContext) -> Answer:
     if dry_run:
         return _tried(context, document, policy)
     pools = _pools(context.policy, policy)
-    with closed_where_less(context, policy):
+    with frozen_where_less(context, policy):
         refuse_strandings(context.policy, policy, context.outside.reader)
         stored = context.outside.policies.put(document, pools=pools, replaces=context.stored)
     ring(context.outside.doorbell, pools)

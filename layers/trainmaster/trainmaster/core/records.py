@@ -44,7 +44,7 @@ class Admission:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Closing:
+class SubmissionFreeze:
     """While a policy that takes something away is put in force, nobody may be let in by the old one.
 
     Submissions that were judged by the old policy are refused, those judged by the new one are not.

@@ -17,11 +17,11 @@ from trainmaster.core.records import (
     Admission,
     Adoption,
     Alias,
-    Closing,
     Guard,
     HistoryLine,
     PoolState,
     StoredPolicy,
+    SubmissionFreeze,
 )
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -180,10 +180,10 @@ class PolicyStore(Protocol):
     ) -> StoredPolicy:
         """Store a new revision and tell the counters of each pool and of ``STRAYS``. Raises LostRaceError."""
 
-    def close(self, closing: Closing) -> None:
+    def close(self, freeze: SubmissionFreeze) -> None:
         """Raises LostRaceError when another change of the policy has closed one of the pools."""
 
-    def reopen(self, closing: Closing) -> None:
+    def reopen(self, freeze: SubmissionFreeze) -> None:
         """Take a ``close`` back, where nobody has closed the pool anew."""
 
     def set_paused(self, paused: bool, *, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy: ...  # noqa: FBT001

@@ -10,10 +10,10 @@ from trainmaster.core.request.strict_json import MAX_BODY_BYTES, MAX_DEPTH, pars
 from tests.bodies import body, parsed
 
 
-def nested(depth: int, opening: str = "[", closing: str = "]") -> str:
+def nested(depth: int, opening: str = "[", freeze: str = "]") -> str:
     """An object of this depth, itself the first level."""
     inner = depth - 1
-    return '{"a":' + opening * inner + closing * inner + "}"
+    return '{"a":' + opening * inner + freeze * inner + "}"
 
 
 @pytest.mark.parametrize(

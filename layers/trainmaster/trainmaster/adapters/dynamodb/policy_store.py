@@ -18,7 +18,7 @@ from trainmaster.adapters.dynamodb.codec import from_attributes, to_attributes, 
 from trainmaster.adapters.dynamodb.writes import Retention, Writes
 from trainmaster.core.errors import LostRaceError, UnavailableError
 from trainmaster.core.policy import STRAYS
-from trainmaster.core.records import Closing, StoredPolicy
+from trainmaster.core.records import StoredPolicy, SubmissionFreeze
 
 _PK = "POLICY"
 _CURRENT = "current"
@@ -55,13 +55,13 @@ class DynamoPolicyStore:
         self._write(new, pools, replaces, extra=[])
         return new
 
-    def close(self, closing: Closing) -> None:
-        operations = submissions.of_closing(closing, self._writes)
+    def close(self, freeze: SubmissionFreeze) -> None:
+        operations = submissions.of_freeze(freeze, self._writes)
         for start in range(0, len(operations), MAX_ITEMS):
             self._transactions.write(operations[start : start + MAX_ITEMS])
 
-    def reopen(self, closing: Closing) -> None:
-        for operation in submissions.of_reopening(closing, self._writes):
+    def reopen(self, freeze: SubmissionFreeze) -> None:
+        for operation in submissions.of_reopening(freeze, self._writes):
             with suppress(LostRaceError):
                 self._transactions.write([operation])
 

@@ -14,7 +14,7 @@ from trainmaster.core.jobs.model import Job, epoch_ms
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.policy import STRAYS
-from trainmaster.core.records import Admission, Adoption, Alias, Closing, HistoryLine
+from trainmaster.core.records import Admission, Adoption, Alias, HistoryLine, SubmissionFreeze
 from trainmaster.core.rules.violation import ViolationRecord
 
 MINUTE_MS = 60_000
@@ -66,21 +66,21 @@ def _one_more(job: Job, admission: Admission | None) -> Update:
     return update
 
 
-def of_closing(closing: Closing, writes: Writes) -> list[Operation]:
+def of_freeze(freeze: SubmissionFreeze, writes: Writes) -> list[Operation]:
     """Close each pool to each team; who has no row in it yet gets one."""
-    closed = {layout.CLOSED_BELOW: closing.version + 1, layout.CLOSED_UNTIL: epoch_ms(closing.until)}
-    update = Update(put=closed, any_of=[_open_to(closing.version, at=closing.at)])
-    return [writes.update(key, update) for key in _rows(closing)]
+    closed = {layout.CLOSED_BELOW: freeze.version + 1, layout.CLOSED_UNTIL: epoch_ms(freeze.until)}
+    update = Update(put=closed, any_of=[_open_to(freeze.version, at=freeze.at)])
+    return [writes.update(key, update) for key in _rows(freeze)]
 
 
-def of_reopening(closing: Closing, writes: Writes) -> list[Operation]:
-    mine = ("#n = :v", layout.CLOSED_UNTIL, epoch_ms(closing.until))
+def of_reopening(freeze: SubmissionFreeze, writes: Writes) -> list[Operation]:
+    mine = ("#n = :v", layout.CLOSED_UNTIL, epoch_ms(freeze.until))
     update = Update(remove=[layout.CLOSED_BELOW, layout.CLOSED_UNTIL], conditions=[mine])
-    return [writes.update(key, update) for key in _rows(closing)]
+    return [writes.update(key, update) for key in _rows(freeze)]
 
 
-def _rows(closing: Closing) -> list[layout.Key]:
-    return [layout.team_key(pool, team) for pool in closing.pools for team in closing.teams]
+def _rows(freeze: SubmissionFreeze) -> list[layout.Key]:
+    return [layout.team_key(pool, team) for pool in freeze.pools for team in freeze.teams]
 
 
 def _open_to(version: int, *, at: datetime) -> list[tuple[str, str, Any]]:
