@@ -17,7 +17,7 @@ from trainmaster.core.jobs.model import Attempt, Job, JobSpec, JobState
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.policy import PoolPolicy, parse_policy
-from trainmaster.core.records import Guard
+from trainmaster.core.records import WriteCondition
 
 from local.engine.calls import AwsCall
 from local.engine.moto_engine import MotoEngine
@@ -105,8 +105,10 @@ def _run(job: Job, store: DynamoJobStore, policy_version: int, *, now: datetime)
         claimed_at=now,
         lease_until=now + steps.LEASE,
     )
-    guard = Guard(policy_version=policy_version, room=dict.fromkeys(job.vector, CAPACITY))
-    (claimed,) = store.commit([Change(before=job, after=steps.claim(job, attempt))], at=now, guard=guard)
+    condition = WriteCondition(policy_version=policy_version, room=dict.fromkeys(job.vector, CAPACITY))
+    (claimed,) = store.commit(
+        [Change(before=job, after=steps.claim(job, attempt))], at=now, condition=condition
+    )
     arn = f"arn:aws:sagemaker:us-east-1:111122223333:training-job/{job.name}"
     recorded = steps.recorded(claimed, training_job_arn=arn, now=now)
     store.commit([Change(before=claimed, after=recorded)], at=now)

@@ -10,7 +10,7 @@ from trainmaster.core.jobs.model import TRANSITIONS, Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import STRAYS, parse_policy
-from trainmaster.core.records import Guard
+from trainmaster.core.records import WriteCondition
 
 from tests.memory.sagemaker import MemorySageMaker
 from tests.memory.store import MemoryJobStore
@@ -38,22 +38,22 @@ class Watch:
 
     # ---- each commit
 
-    def judge(self, change: Change, guard: Guard | None) -> None:
+    def judge(self, change: Change, condition: WriteCondition | None) -> None:
         before, after = change.before, change.after
         if before.state is not after.state:
             assert after.state in TRANSITIONS[before.state], f"{before.state} to {after.state}"
             self.edges[before.state, after.state] += 1
         if after.state is S.STARTING and before.state is not S.STARTING:
-            self._judge_start(after, guard)
+            self._judge_start(after, condition)
         if after.state is S.PREEMPTING and before.state is not S.PREEMPTING and is_preempted(after):
-            self._judge_preemption(before, guard)
+            self._judge_preemption(before, condition)
         if after.attempt != before.attempt:
             self._judge_new_attempt(before, after)
         self.fallbacks += int(after.on_demand and not before.on_demand)
 
-    def _judge_start(self, job: Job, guard: Guard | None) -> None:
+    def _judge_start(self, job: Job, condition: WriteCondition | None) -> None:
         """I1: no start lifts what is used and warm above capacity; I5: a user's stop is final."""
-        assert guard is not None, "a claim without conditions"
+        assert condition is not None, "a claim without conditions"
         assert job.name not in self.accepted_stops, f"{job.name} starts after its user's stop"
         assert not self.tables.policy.paused, f"{job.name} starts while everything is paused"
         capacity, rows = self._capacity(), self._rows(job)
@@ -61,14 +61,14 @@ class Watch:
             taken = rows.used[one] + rows.warm[one]
             assert taken <= capacity.get(one, 0), f"{taken} {one} of {capacity.get(one, 0)}"
         self.starts[job.name] += 1
-        self.reuses += int(guard.reuses is not None)
+        self.reuses += int(condition.reuses is not None)
 
-    def _judge_preemption(self, victim: Job, guard: Guard | None) -> None:
+    def _judge_preemption(self, victim: Job, condition: WriteCondition | None) -> None:
         """I8: for a job that waits, has a hold, and outranks it (or takes back its own)."""
-        assert guard is not None
-        assert guard.still_waiting is not None
-        assert guard.places_hold is not None
-        preemptor = self.tables.jobs[guard.still_waiting.name]
+        assert condition is not None
+        assert condition.still_waiting is not None
+        assert condition.places_hold is not None
+        preemptor = self.tables.jobs[condition.still_waiting.name]
         assert preemptor.is_waiting, preemptor.state
         assert victim.spec.preemptible, f"{victim.name} is not preemptible"
         quotas = bool(parse_policy(self.tables.policy.document).pools[0].quotas)
@@ -168,11 +168,11 @@ class JudgedStore(MemoryJobStore):
         self._watch = watch
 
     def commit(
-        self, changes: Sequence[Change], *, at: datetime, guard: Guard | None = None
+        self, changes: Sequence[Change], *, at: datetime, condition: WriteCondition | None = None
     ) -> tuple[Job, ...]:
-        written = super().commit(changes, at=at, guard=guard)
+        written = super().commit(changes, at=at, condition=condition)
         for change in changes:
-            self._watch.judge(change, guard)
+            self._watch.judge(change, condition)
         return written
 
 

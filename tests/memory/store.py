@@ -15,7 +15,7 @@ from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, Hold, WarmPool
 from trainmaster.core.policy import STRAYS
-from trainmaster.core.records import Admission, Adoption, Alias, Guard, HistoryLine
+from trainmaster.core.records import Admission, Adoption, Alias, HistoryLine, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
 
 from tests.memory.tables import Month, PoolRows, Tables, Usage, lane_of
@@ -93,21 +93,21 @@ class MemoryJobStore:
         self._tables.messages.pop((pool, message.id), None)
 
     def commit(
-        self, changes: Sequence[Change], *, at: datetime, guard: Guard | None = None
+        self, changes: Sequence[Change], *, at: datetime, condition: WriteCondition | None = None
     ) -> tuple[Job, ...]:
         pool = self._tables.pools[changes[0].after.spec.pool]
         for change in changes:
             self._check(change)
-        if guard is not None:
-            self._check_guard(guard, pool, changes[0].after)
+        if condition is not None:
+            self._check_guard(condition, pool, changes[0].after)
         for change in changes:
             self._write(change, at=at)
             for message in messages_of(change, at=at):
                 self._tables.messages[change.after.spec.pool, message.id] = message
-        if guard is not None:
-            _apply_guard(guard, pool)
-            if guard.reuses is not None:
-                self._bill_warm(guard.reuses, at=at)
+        if condition is not None:
+            _apply_guard(condition, pool)
+            if condition.reuses is not None:
+                self._bill_warm(condition.reuses, at=at)
         return tuple(self._tables.jobs[change.after.name] for change in changes)
 
     def limit_hold(self, pool: str, hold: Hold, until: datetime) -> None:
@@ -182,25 +182,27 @@ class MemoryJobStore:
             alias = tables.aliases.get(new.training_job_name)
             _require(alias is None or alias.entry_id == after.spec.entry_id, "the attempt's name is in use")
 
-    def _check_guard(self, guard: Guard, pool: PoolRows, first: Job) -> None:
-        _require(pool.policy_version == guard.policy_version, "the policy changed")
-        for capacity, room in (guard.room or {}).items():
+    def _check_guard(self, condition: WriteCondition, pool: PoolRows, first: Job) -> None:
+        _require(pool.policy_version == condition.policy_version, "the policy changed")
+        for capacity, room in (condition.room or {}).items():
             _require(pool.used[capacity] <= room, f"{pool.used[capacity]} {capacity} in use, room is {room}")
-        for capacity, count in (guard.used or {}).items():
+        for capacity, count in (condition.used or {}).items():
             _require(pool.used[capacity] == count, f"not {count} {capacity} in use")
-        for capacity, count in (guard.warm or {}).items():
+        for capacity, count in (condition.warm or {}).items():
             _require(pool.warm[capacity] == count, f"not {count} {capacity} warm")
-        if guard.places_hold is not None:
-            _require(guard.places_hold.preemptor not in pool.holds, "it has a hold already")
-        if guard.still_waiting is not None:
-            waiting = self._tables.jobs.get(guard.still_waiting.name)
-            _require(waiting is not None and waiting.ver == guard.still_waiting.ver, "the preemptor changed")
-        if guard.reuses is not None:
-            kept = pool.warm_pools.get(guard.reuses.training_job_name)
+        if condition.places_hold is not None:
+            _require(condition.places_hold.preemptor not in pool.holds, "it has a hold already")
+        if condition.still_waiting is not None:
+            waiting = self._tables.jobs.get(condition.still_waiting.name)
+            _require(
+                waiting is not None and waiting.ver == condition.still_waiting.ver, "the preemptor changed"
+            )
+        if condition.reuses is not None:
+            kept = pool.warm_pools.get(condition.reuses.training_job_name)
             _require(kept is not None and not kept.releasing, "the warm pool is gone")
-        if guard.committed_room is not None and first.live is not None and first.live.month is not None:
+        if condition.committed_room is not None and first.live is not None and first.live.month is not None:
             committed = self._tables.months[first.spec.team, first.live.month].committed
-            _require(committed <= guard.committed_room, f"{committed} cents are committed")
+            _require(committed <= condition.committed_room, f"{committed} cents are committed")
 
     # ---- writes
 
@@ -319,14 +321,14 @@ def _judgement(record: ViolationRecord | None) -> tuple[str, int] | None:
     return None if record is None else (record.outcome, record.revision)
 
 
-def _apply_guard(guard: Guard, pool: PoolRows) -> None:
-    if guard.places_hold is not None:
-        pool.holds[guard.places_hold.preemptor] = guard.places_hold
-    if guard.ends_hold_of is not None:
-        pool.holds.pop(guard.ends_hold_of, None)
-    if guard.reuses is not None:
-        del pool.warm_pools[guard.reuses.training_job_name]
-        _add(pool.warm, guard.reuses.vector, -1)
+def _apply_guard(condition: WriteCondition, pool: PoolRows) -> None:
+    if condition.places_hold is not None:
+        pool.holds[condition.places_hold.preemptor] = condition.places_hold
+    if condition.ends_hold_of is not None:
+        pool.holds.pop(condition.ends_hold_of, None)
+    if condition.reuses is not None:
+        del pool.warm_pools[condition.reuses.training_job_name]
+        _add(pool.warm, condition.reuses.vector, -1)
 
 
 def _add(counts: dict[Capacity, int], vector: Vector, sign: int) -> None:

@@ -20,7 +20,7 @@ from trainmaster.core.jobs.model import Attempt, Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.snapshot import AccountLimit, Hold, WarmPool
 from trainmaster.core.policy import parse_policy
-from trainmaster.core.records import Alias, Guard, StoredPolicy
+from trainmaster.core.records import Alias, StoredPolicy, WriteCondition
 from trainmaster.core.request.request import attempt_name, canonical, read_request
 from trainmaster.core.submission.admission import Submission, new_job
 from trainmaster.services.judge import Judge
@@ -100,9 +100,9 @@ class ModelStore(MemoryJobStore):
         self._plane = plane
 
     def commit(
-        self, changes: Sequence[Change], *, at: datetime, guard: Guard | None = None
+        self, changes: Sequence[Change], *, at: datetime, condition: WriteCondition | None = None
     ) -> tuple[Job, ...]:
-        super().commit(changes, at=at, guard=guard)
+        super().commit(changes, at=at, condition=condition)
         for change in changes:
             self._plane.saw(change)
             jobs, name = self._tables.jobs, change.after.name

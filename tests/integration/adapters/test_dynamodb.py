@@ -21,7 +21,7 @@ from trainmaster.core.planning.preemption import MAX_VICTIMS
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import Hold, Snapshot, WarmPool
 from trainmaster.core.policy import parse_policy
-from trainmaster.core.records import Guard
+from trainmaster.core.records import WriteCondition
 
 from tests.builders import NOON, A, B, claimed, job, minutes, of, seen, waiting
 from tests.integration.conftest import TABLE
@@ -75,9 +75,9 @@ class Table:
         self.store.submit(one, b'{"TrainingJobName": "x"}')
         return one
 
-    def change(self, before: Job, after: Job, **guard: Any) -> Job:
-        limits = Guard(policy_version=self.policy.version, **guard) if guard else None
-        (written,) = self.store.commit([Change(before=before, after=after)], at=NOON, guard=limits)
+    def change(self, before: Job, after: Job, **condition: Any) -> Job:
+        limits = WriteCondition(policy_version=self.policy.version, **condition) if condition else None
+        (written,) = self.store.commit([Change(before=before, after=after)], at=NOON, condition=limits)
         return written
 
     def running(self, name: str, **fields: Any) -> Job:
@@ -161,9 +161,11 @@ def test_a_preemption_of_as_many_victims_as_a_plan_names_is_one_transaction(tabl
     preemptor = table.submitted("p")
     entry = waiting_entry(preemptor)
     hold = Hold(preemptor="p", vector=of(24), victims=tuple(one.name for one in victims))
-    guard = Guard(policy_version=table.policy.version, used=of(24), places_hold=hold, still_waiting=entry)
+    condition = WriteCondition(
+        policy_version=table.policy.version, used=of(24), places_hold=hold, still_waiting=entry
+    )
     changes = [Change(before=one, after=steps.preempted_for(one, entry)) for one in victims]
-    table.store.commit(changes, at=NOON, guard=guard)
+    table.store.commit(changes, at=NOON, condition=condition)
     assert MAX_VICTIMS == 24
     assert len(table.calls.transactions[-1]) <= 100, "Source: DynamoDB limits, TransactWriteItems"
     assert {one.state for one in table.snapshot().running} == {S.PREEMPTING}

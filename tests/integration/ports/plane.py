@@ -12,7 +12,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import Hold, Snapshot, WarmPool
 from trainmaster.core.policy import parse_policy
-from trainmaster.core.records import Guard, StoredPolicy
+from trainmaster.core.records import StoredPolicy, WriteCondition
 from trainmaster.ports import PolicyStore
 
 from tests.builders import NOON, A, B, claimed, job, minutes, of, seen
@@ -41,10 +41,10 @@ class Plane:
         self.store.submit(one, json.dumps({"TrainingJobName": name}).encode())
         return one
 
-    def change(self, before: Job, after: Job, change: dict[str, Any] | None = None, **guard: Any) -> Job:
-        limits = Guard(**{"policy_version": self.policy.version} | guard) if guard else None
+    def change(self, before: Job, after: Job, change: dict[str, Any] | None = None, **condition: Any) -> Job:
+        limits = WriteCondition(**{"policy_version": self.policy.version} | condition) if condition else None
         one = Change(before=before, after=after, **change or {})
-        (written,) = self.store.commit([one], at=NOON, guard=limits)
+        (written,) = self.store.commit([one], at=NOON, condition=limits)
         return written
 
     def running(self, name: str, **fields: Any) -> Job:

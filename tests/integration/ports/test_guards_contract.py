@@ -42,14 +42,14 @@ def test_a_claim_within_its_guard_moves_the_job_to_the_running(plane: Plane) -> 
         pytest.param({"still_waiting": waiting("ghost", ver=0)}, id="the preemptor is unknown"),
     ],
 )
-def test_a_write_whose_guard_does_not_hold_changes_nothing(plane: Plane, guard: dict[str, Any]) -> None:
+def test_a_write_whose_guard_does_not_hold_changes_nothing(plane: Plane, condition: dict[str, Any]) -> None:
     plane.running("busy")
     plane.submitted("rival")
     plane.store.change_warm("main", None, replace(warm("gone"), vector=of(2)), at=NOON)
     one = plane.submitted("a")
     before = plane.snapshot()
     with pytest.raises(LostRaceError):
-        plane.change(one, claimed(one), **guard)
+        plane.change(one, claimed(one), **condition)
     assert (plane.job("a"), plane.snapshot()) == (one, before)
 
 
@@ -67,8 +67,8 @@ def test_a_write_whose_guard_holds_exactly_is_made(plane: Plane) -> None:
     rival = plane.submitted("rival")
     plane.store.change_warm("main", None, warm("kept"), at=NOON)
     one = plane.submitted("a")
-    guard: dict[str, Any] = {"room": {**of(1), **of(0, B)}, "used": {**of(1), **of(0, B)}, "warm": of(1)}
-    plane.change(one, claimed(one), **guard, still_waiting=waiting_entry(rival))
+    condition: dict[str, Any] = {"room": {**of(1), **of(0, B)}, "used": {**of(1), **of(0, B)}, "warm": of(1)}
+    plane.change(one, claimed(one), **condition, still_waiting=waiting_entry(rival))
     assert plane.snapshot().used == of(2)
 
 

@@ -14,7 +14,7 @@ from trainmaster.core.jobs.model import JobState
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.snapshot import AccountLimit
-from trainmaster.core.records import Guard
+from trainmaster.core.records import WriteCondition
 
 from tests.builders import NOON, A, B, claimed, minutes, of, waiting
 from tests.integration.ports.plane import Plane, billed, ended, warm
@@ -113,8 +113,8 @@ def test_a_warm_pool_that_is_gone_is_billed_to_the_job_that_left_it(
 def test_a_warm_pool_that_is_claimed_is_billed_up_to_the_claim(plane: Plane) -> None:
     plane.store.change_warm("main", None, KEPT, at=NOON)
     one = plane.submitted("x")
-    guard = Guard(policy_version=plane.policy.version, warm=of(1), reuses=KEPT)
-    plane.store.commit([Change(before=one, after=claimed(one))], at=NOON + minutes(3), guard=guard)
+    condition = WriteCondition(policy_version=plane.policy.version, warm=of(1), reuses=KEPT)
+    plane.store.commit([Change(before=one, after=claimed(one))], at=NOON + minutes(3), condition=condition)
     assert plane.reader.month("default", "2026-11") == MonthAccount(spent=300)
 
 

@@ -14,7 +14,7 @@ from trainmaster.core.rules.violation import ViolationRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guard:
+class WriteCondition:
     """What must still hold in the pool at the instant of the write."""
 
     policy_version: int

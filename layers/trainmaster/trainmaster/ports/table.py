@@ -17,11 +17,11 @@ from trainmaster.core.records import (
     Admission,
     Adoption,
     Alias,
-    Guard,
     HistoryLine,
     PoolState,
     StoredPolicy,
     SubmissionFreeze,
+    WriteCondition,
 )
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -59,7 +59,7 @@ class JobStore(Protocol):
         """Leave messages to ``schedule`` beside those that ``commit`` leaves; one that is there stays."""
 
     def commit(
-        self, changes: Sequence[Change], *, at: datetime, guard: Guard | None = None
+        self, changes: Sequence[Change], *, at: datetime, condition: WriteCondition | None = None
     ) -> tuple[Job, ...]:
         """Write all changes or none; the jobs with their new versions. Raises LostRaceError."""
 

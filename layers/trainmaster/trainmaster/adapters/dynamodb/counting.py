@@ -17,7 +17,7 @@ from trainmaster.core.jobs.instances import CapacityType
 from trainmaster.core.jobs.model import Attempt, Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.snapshot import WarmPool
-from trainmaster.core.records import Guard
+from trainmaster.core.records import WriteCondition
 
 SPOT_DAYS_KEPT = spot_record.KEPT + timedelta(days=1)
 
@@ -54,7 +54,7 @@ def counted_in(job: Job) -> Updates:
     return updates
 
 
-def counted(changes: Sequence[Change], *, at: datetime, guard: Guard | None) -> Updates:
+def counted(changes: Sequence[Change], *, at: datetime, condition: WriteCondition | None) -> Updates:
     """Every row of sums that a commit touches, once."""
     updates: Updates = defaultdict(Update)
     for change in changes:
@@ -62,13 +62,13 @@ def counted(changes: Sequence[Change], *, at: datetime, guard: Guard | None) -> 
         places(updates, change.after, +1)
         _ends(updates, change, at=at)
         _charge(updates, change)
-    if guard is not None:
+    if condition is not None:
         pool = changes[0].after.spec.pool
-        _guarded(updates[layout.counters_key(pool)], guard)
-        _within_budget(updates, changes[0].after.live, changes[0].after.spec.team, guard)
-        if guard.reuses is not None:
-            warm_changed(updates, pool, guard.reuses, -1)
-            bill_warm(updates, guard.reuses, at=at)
+        _guarded(updates[layout.counters_key(pool)], condition)
+        _within_budget(updates, changes[0].after.live, changes[0].after.spec.team, condition)
+        if condition.reuses is not None:
+            warm_changed(updates, pool, condition.reuses, -1)
+            bill_warm(updates, condition.reuses, at=at)
     return updates
 
 
@@ -168,27 +168,27 @@ def _bill(updates: Updates, team: str, month: str, line: UsageLine) -> None:
     job.add.update({layout.spent_on(cause.value): cents for cause, cents in line.by.items()})
 
 
-def _within_budget(updates: Updates, live: Attempt | None, team: str, guard: Guard) -> None:
-    if guard.committed_room is None or live is None or live.month is None:
+def _within_budget(updates: Updates, live: Attempt | None, team: str, condition: WriteCondition) -> None:
+    if condition.committed_room is None or live is None or live.month is None:
         return
-    template = "attribute_not_exists(#n) OR #n <= :v" if guard.committed_room >= 0 else "#n <= :v"
+    template = "attribute_not_exists(#n) OR #n <= :v" if condition.committed_room >= 0 else "#n <= :v"
     updates[layout.month_key(team, live.month)].conditions.append(
-        (template, "committed", guard.committed_room)
+        (template, "committed", condition.committed_room)
     )
 
 
-def _guarded(counters: Update, guard: Guard) -> None:
-    counters.conditions.append(("#n = :v", "policy_version", guard.policy_version))
-    for capacity, room in (guard.room or {}).items():
+def _guarded(counters: Update, condition: WriteCondition) -> None:
+    counters.conditions.append(("#n = :v", "policy_version", condition.policy_version))
+    for capacity, room in (condition.room or {}).items():
         template = "attribute_not_exists(#n) OR #n <= :v" if room >= 0 else "#n <= :v"
         counters.conditions.append((template, layout.used(capacity), room))
-    for counted, name_of in ((guard.used, layout.used), (guard.warm, layout.warm)):
+    for counted, name_of in ((condition.used, layout.used), (condition.warm, layout.warm)):
         for capacity, count in (counted or {}).items():
             template = "#n = :v" if count else "attribute_not_exists(#n) OR #n = :v"
             counters.conditions.append((template, name_of(capacity), count))
-    if guard.places_hold is not None:
-        name = layout.hold_of(guard.places_hold.preemptor)
-        counters.put[name] = encode(guard.places_hold)
+    if condition.places_hold is not None:
+        name = layout.hold_of(condition.places_hold.preemptor)
+        counters.put[name] = encode(condition.places_hold)
         counters.conditions.append(("attribute_not_exists(#n)", name, None))
-    if guard.ends_hold_of is not None:
-        counters.remove.append(layout.hold_of(guard.ends_hold_of))
+    if condition.ends_hold_of is not None:
+        counters.remove.append(layout.hold_of(condition.ends_hold_of))

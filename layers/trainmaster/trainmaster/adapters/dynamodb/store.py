@@ -18,7 +18,7 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, Hold, WarmPool
-from trainmaster.core.records import Admission, Adoption, Guard
+from trainmaster.core.records import Admission, Adoption, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
 
 
@@ -107,10 +107,10 @@ class DynamoJobStore:
         return True
 
     def commit(
-        self, changes: Sequence[Change], *, at: datetime, guard: Guard | None = None
+        self, changes: Sequence[Change], *, at: datetime, condition: WriteCondition | None = None
     ) -> tuple[Job, ...]:
         versioned = with_new_versions(changes)
-        self._transactions.write(self._writes.of(versioned, at=at, guard=guard))
+        self._transactions.write(self._writes.of(versioned, at=at, condition=condition))
         return tuple(change.after for change in versioned)
 
     def limit_hold(self, pool: str, hold: Hold, until: datetime) -> None:

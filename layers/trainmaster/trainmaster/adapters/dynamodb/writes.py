@@ -17,7 +17,7 @@ from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.snapshot import WarmPool
-from trainmaster.core.records import Alias, Guard, HistoryLine
+from trainmaster.core.records import Alias, HistoryLine, WriteCondition
 
 Operation = dict[str, Any]
 """One element of TransactItems."""
@@ -48,7 +48,9 @@ class Writes:
     table: str
     retention: Retention
 
-    def of(self, changes: Sequence[Change], *, at: datetime, guard: Guard | None) -> list[Operation]:
+    def of(
+        self, changes: Sequence[Change], *, at: datetime, condition: WriteCondition | None
+    ) -> list[Operation]:
         """All operations of one commit; the jobs in ``changes`` already carry their new versions."""
         operations = [one for change in changes for one in self._of_change(change, at=at)]
         operations += [
@@ -56,10 +58,10 @@ class Writes:
             for change in changes
             for message in messages_of(change, at=at)
         ]
-        if guard is not None:
-            operations += self._unchanged(guard)
-            operations += self._reused(changes[0].after.spec.pool, guard.reuses)
-        return operations + self.updates(counted(changes, at=at, guard=guard))
+        if condition is not None:
+            operations += self._unchanged(condition)
+            operations += self._reused(changes[0].after.spec.pool, condition.reuses)
+        return operations + self.updates(counted(changes, at=at, condition=condition))
 
     def updates(self, updates: Updates) -> list[Operation]:
         return [self.update(key, update) for key, update in updates.items() if update.says_something]
@@ -190,14 +192,14 @@ class Writes:
         for key in (layout.request_key(job.name), layout.alias_key(job.name)):
             yield self.update(key, Update(put={"ttl": ttl}))
 
-    def _unchanged(self, guard: Guard) -> list[Operation]:
-        if guard.still_waiting is None:
+    def _unchanged(self, condition: WriteCondition) -> list[Operation]:
+        if condition.still_waiting is None:
             return []
         check = {
             "TableName": self.table,
-            "Key": _key(layout.job_key(guard.still_waiting.name)),
+            "Key": _key(layout.job_key(condition.still_waiting.name)),
             "ConditionExpression": "ver = :ver",
-            "ExpressionAttributeValues": {":ver": value(guard.still_waiting.ver)},
+            "ExpressionAttributeValues": {":ver": value(condition.still_waiting.ver)},
         }
         return [{"ConditionCheck": check}]
 

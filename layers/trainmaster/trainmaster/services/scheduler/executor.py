@@ -38,7 +38,7 @@ from trainmaster.core.planning.actions import (
 )
 from trainmaster.core.planning.snapshot import Hold, RunningJob, WaitingJob, WarmPool
 from trainmaster.core.policy.governing import Watch
-from trainmaster.core.records import Guard
+from trainmaster.core.records import WriteCondition
 from trainmaster.services.scheduler import start_protocol
 from trainmaster.services.scheduler.context import Pass
 
@@ -250,13 +250,13 @@ def _preempt(action: Preempt, now: Pass) -> None:
         preemptor=action.job.name, vector=action.shape.vector, victims=tuple(job.name for job in victims)
     )
     changes = [Change(before=victim, after=steps.preempted_for(victim, action.job)) for victim in victims]
-    guard = Guard(
+    condition = WriteCondition(
         policy_version=now.policy_version,
         used=action.used,
         places_hold=hold,
         still_waiting=action.job,
     )
-    for job in now.store.commit(changes, at=now.clock(), guard=guard):
+    for job in now.store.commit(changes, at=now.clock(), condition=condition):
         _stop(job, now)
 
 

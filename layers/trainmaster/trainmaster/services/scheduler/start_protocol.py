@@ -32,7 +32,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.actions import Start
 from trainmaster.core.planning.snapshot import AccountLimit
 from trainmaster.core.policy.governing import Mode
-from trainmaster.core.records import Guard
+from trainmaster.core.records import WriteCondition
 from trainmaster.core.request.request import attempt_name, attempt_request, is_ours
 from trainmaster.ports import TrainingApi
 from trainmaster.services.scheduler.context import Pass
@@ -55,8 +55,8 @@ def forbidden(job: Job, body: Mapping[str, Any], now: Pass) -> bool:
     more = f"; and {len(enforced) - MOST_NAMED} more" if len(enforced) > MOST_NAMED else ""
     reason = Reason(code="failed-to-start", message=f"the policy no longer allows it: {named}{more}")
     after = steps.failed(job, reason=reason, now=now.clock())
-    guard = Guard(policy_version=now.policy_version)
-    now.store.commit([Change(before=job, after=after)], at=now.clock(), guard=guard)
+    condition = WriteCondition(policy_version=now.policy_version)
+    now.store.commit([Change(before=job, after=after)], at=now.clock(), condition=condition)
     return True
 
 
@@ -64,7 +64,7 @@ def claim(job: Job, action: Start, now: Pass) -> Job:
     """Take the slot. Raises LostRaceError when the pool or the job has changed."""
     at = now.clock()
     after = steps.claim(job, _attempt(job, action, now, at=at))
-    guard = Guard(
+    condition = WriteCondition(
         policy_version=now.policy_version,
         room=action.room,
         warm=action.warm,
@@ -72,7 +72,7 @@ def claim(job: Job, action: Start, now: Pass) -> Job:
         ends_hold_of=job.name if action.ends_hold else None,
         committed_room=action.charge.room_cents if action.charge else None,
     )
-    (claimed,) = now.store.commit([Change(before=job, after=after)], at=at, guard=guard)
+    (claimed,) = now.store.commit([Change(before=job, after=after)], at=at, condition=condition)
     return claimed
 
 
