@@ -11,7 +11,7 @@ from trainmaster.core.outbox import to_tell
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
 from trainmaster.core.policy import parse_policy
 from trainmaster.services.outbox_relay import TAKEN_FOR, Relayed, relay_messages
-from trainmaster.services.scheduler.context import Pass
+from trainmaster.services.scheduler.context import PassContext
 
 from tests.builders import NOON, minutes, pool
 from tests.memory.edges import MemoryAlarms, MemoryMailer, MemoryNotifier
@@ -44,7 +44,7 @@ class Desk:
 
     def runs(self, document: dict[str, Any] | None = None, *, minutes_left: float = 1) -> Relayed:
         store, reader = MemoryJobStore(self.tables), MemoryReader(self.tables)
-        context = Pass(
+        context = PassContext(
             pool="main",
             policy_version=1,
             store=store,

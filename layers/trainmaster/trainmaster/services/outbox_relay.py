@@ -14,38 +14,38 @@ from trainmaster.core.outbox import not_stopped_notice, to_tell
 from trainmaster.core.outbox.messages import MessageKind, NoticeKind, OutboxMessage
 from trainmaster.core.outbox.render import event_detail, is_mailed, mail_of, notice_of
 from trainmaster.core.rules.violation import Outcome
-from trainmaster.services.scheduler.context import Pass
+from trainmaster.services.scheduler.context import PassContext
 
 
-def stop(message: OutboxMessage, now: Pass) -> None:
+def stop(message: OutboxMessage, context: PassContext) -> None:
     """One that has ended is fine. Without the right: written down, told, and not tried again."""
     assert message.training_job_name is not None, message
     try:
-        now.training.stop(message.training_job_name)
+        context.training.stop(message.training_job_name)
     except StopDeniedError as error:
-        _give_up(message, str(error), now)
+        _give_up(message, str(error), context)
 
 
-def _give_up(message: OutboxMessage, why: str, now: Pass) -> None:
+def _give_up(message: OutboxMessage, why: str, context: PassContext) -> None:
     found = message.found
     assert found is not None, message
     notice = not_stopped_notice(found.training_job_name, team=found.team, why=why)
     cause = f"not-stopped#{found.training_job_name}#{epoch_ms(found.at)}#{found.revision}"
-    tell = to_tell(notice, cause=cause, at=now.clock())
+    tell = to_tell(notice, cause=cause, at=context.clock())
     given_up = replace(found, outcome=Outcome.NOT_STOPPED)
-    now.store.record_violation(given_up, replaces=found, messages=[tell])
+    context.store.record_violation(given_up, replaces=found, messages=[tell])
 
 
-def announce(message: OutboxMessage, now: Pass) -> None:
+def announce(message: OutboxMessage, context: PassContext) -> None:
     """The event; the policy can do without. At least once: it carries the message's id."""
-    if now.policy.governing.notifications.events:
-        now.notifier.tell(notice_of(message).kind, event_detail(message))
+    if context.policy.governing.notifications.events:
+        context.notifier.tell(notice_of(message).kind, event_detail(message))
 
 
-def mail(messages: Sequence[OutboxMessage], now: Pass) -> None:
+def mail(messages: Sequence[OutboxMessage], context: PassContext) -> None:
     """One mail, of one notice or of several of one kind to one team."""
-    one = mail_of(messages, stack=now.stack)
-    now.mailer.mail(one.subject, one.text, one.attributes)
+    one = mail_of(messages, stack=context.stack)
+    context.mailer.mail(one.subject, one.text, one.attributes)
 
 
 AT_ONCE = 25
@@ -79,31 +79,31 @@ class Relayed:
         return len(self.done) == AT_ONCE and self.left > 0
 
 
-def relay_messages(now: Pass, *, until: datetime) -> Relayed:
+def relay_messages(context: PassContext, *, until: datetime) -> Relayed:
     """One that cannot be done now never keeps the others waiting, and none keeps the queue waiting.
 
     Mails come last: while SNS takes nothing programs hear of a notice again and drop what they know; while
     EventBridge takes nothing people are not mailed again and again.
     """
-    look = _Look(now=now, until=until)
-    found = now.messages.messages(now.pool, limit=LOOKED_AT)
+    look = _Look(now=context, until=until)
+    found = context.messages.messages(context.pool, limit=LOOKED_AT)
     for message in found:
         if look.wants(message):
             look.take(message)
     for messages in look.mails.values():
         for together in _mails(messages):
             if look.goes_on(MessageKind.TELL):
-                look.attempt(together, partial(_mail, together, now))
+                look.attempt(together, partial(_mail, together, context))
     done = {message.id for message in look.result.done}
     left = [message for message in found if message.id not in done]
     look.result.left = len(left)
-    look.result.overdue = sum(message.at <= now.clock() - OVERDUE for message in left)
+    look.result.overdue = sum(message.at <= context.clock() - OVERDUE for message in left)
     return look.result
 
 
 @dataclass(slots=True, kw_only=True)
 class _Look:
-    now: Pass
+    now: PassContext
     until: datetime
     result: Relayed = field(default_factory=Relayed)
     taken: int = 0
@@ -163,6 +163,6 @@ def _mails(messages: list[OutboxMessage]) -> list[list[OutboxMessage]]:
     return [messages] if len(messages) > MOST_MAILS else [[message] for message in messages]
 
 
-def _mail(messages: Sequence[OutboxMessage], now: Pass) -> bool:
-    mail(messages, now)
+def _mail(messages: Sequence[OutboxMessage], context: PassContext) -> bool:
+    mail(messages, context)
     return True

@@ -13,7 +13,7 @@ from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.policy import WarmPool as WarmRules
 from trainmaster.core.policy import parse_policy
 from trainmaster.services.scheduler import start_protocol
-from trainmaster.services.scheduler.context import Pass
+from trainmaster.services.scheduler.context import PassContext
 
 from tests.builders import NOON, attempt, job, minutes, of, pool
 from tests.memory.edges import MemoryAlarms, MemoryMailer, MemoryNotifier
@@ -38,7 +38,7 @@ def claimed(one: Job, shape: Shape, *, keep_alive: timedelta = TEN_MINUTES, **st
     store, reader, policies = MemoryJobStore(tables), MemoryReader(tables), MemoryPolicyStore(tables)
     policy = policies.put({}, pools=["main"], replaces=policies.current())
     store.submit(one, b"{}")
-    now = Pass(
+    now = PassContext(
         pool="main",
         policy_version=policy.version,
         store=store,

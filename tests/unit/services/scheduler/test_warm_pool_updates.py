@@ -9,7 +9,7 @@ import pytest
 from trainmaster.core.errors import StillWarmError
 from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.services.scheduler import executor
-from trainmaster.services.scheduler.context import Pass
+from trainmaster.services.scheduler.context import PassContext
 
 from tests.builders import NOON, minutes, of
 from tests.memory.sagemaker import MemorySageMaker, TrainingJob
@@ -40,7 +40,7 @@ class Scene:
         store = MemoryJobStore(self.tables)
         store.change_warm("main", None, POOL, at=NOON)
         parts: Any = SimpleNamespace(pool="main", store=store, training=self.sagemaker, clock=self.clock)
-        self.around = cast("Pass", parts)
+        self.around = cast("PassContext", parts)
 
     def clock(self) -> datetime:
         return self.now

@@ -17,7 +17,7 @@ from trainmaster.ports import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
+class PassContext:
     pool: str
     policy_version: int
     store: JobStore

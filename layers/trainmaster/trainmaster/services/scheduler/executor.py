@@ -40,62 +40,62 @@ from trainmaster.core.planning.snapshot import Hold, RunningJob, WaitingJob, War
 from trainmaster.core.policy.governing import Watch
 from trainmaster.core.records import WriteCondition
 from trainmaster.services.scheduler import start_protocol
-from trainmaster.services.scheduler.context import Pass
+from trainmaster.services.scheduler.context import PassContext
 
 OVERDUE = timedelta(minutes=2)
 """A pool that is still there so long after its time was kept for longer than the row knows."""
 
 
-def keep(pool: WarmPool, until: datetime, now: Pass) -> None:
+def keep(pool: WarmPool, until: datetime, context: PassContext) -> None:
     """Have it kept until then; one that is gone is settled instead."""
-    if now.training.keep_alive(pool.training_job_name, until - pool.since):
-        now.store.change_warm(now.pool, pool, replace(pool, expires_at=until), at=now.clock())
+    if context.training.keep_alive(pool.training_job_name, until - pool.since):
+        context.store.change_warm(context.pool, pool, replace(pool, expires_at=until), at=context.clock())
     else:
-        settle(pool, now)
+        settle(pool, context)
 
 
-def release(pool: WarmPool, now: Pass) -> None:
+def release(pool: WarmPool, context: PassContext) -> None:
     """Give it up; its instances count until SageMaker says that it is gone."""
     releasing = pool if pool.releasing else replace(pool, releasing=True)
     if releasing != pool:
-        now.store.change_warm(now.pool, pool, releasing, at=now.clock())
-    now.training.keep_alive(pool.training_job_name, timedelta())
-    settle(releasing, now)
+        context.store.change_warm(context.pool, pool, releasing, at=context.clock())
+    context.training.keep_alive(pool.training_job_name, timedelta())
+    settle(releasing, context)
 
 
-def settle(pool: WarmPool, now: Pass) -> None:
+def settle(pool: WarmPool, context: PassContext) -> None:
     """Stop counting a pool that SageMaker does not keep any more.
 
     Raises:
         StillWarmError: It does; a later pass asks again.
     """
-    seen = now.training.describe(pool.training_job_name)
+    seen = context.training.describe(pool.training_job_name)
     if seen is not None and seen.warm_status == WARM_AVAILABLE:
-        if pool.releasing or now.clock() - pool.expires_at > OVERDUE:
-            now.training.keep_alive(pool.training_job_name, timedelta())
+        if pool.releasing or context.clock() - pool.expires_at > OVERDUE:
+            context.training.keep_alive(pool.training_job_name, timedelta())
         raise StillWarmError(f"SageMaker still keeps the warm pool of {pool.training_job_name}")
-    now.store.change_warm(now.pool, pool, None, at=now.clock())
+    context.store.change_warm(context.pool, pool, None, at=context.clock())
 
 
 QUOTA = "alarm-quota"
 REFUSED = "alarm-refused"
 
 
-def watch_gpus(job: Job, watch: Watch, now: Pass) -> None:
+def watch_gpus(job: Job, watch: Watch, context: PassContext) -> None:
     live = job.live
     assert live is not None, f"{job.name} is not live"
     wanted = wanted_of(live.vector, watch)
-    alarms = alarms_of(live.training_job_name, wanted, watch, stack=now.stack)
+    alarms = alarms_of(live.training_job_name, wanted, watch, stack=context.stack)
     try:
-        now.alarms.put(alarms)
-        now.alarms.delete(_left_over(live, alarms, stack=now.stack))
+        context.alarms.put(alarms)
+        context.alarms.delete(_left_over(live, alarms, stack=context.stack))
     except (AlarmQuotaError, AlarmRefusedError) as error:
         code = QUOTA if isinstance(error, AlarmQuotaError) else REFUSED
         message = f"{error.detail}; its GPUs are not watched, and it is tried again every 15 minutes"
-        after = reactions.refused(job, Reason(code=code, message=message), now=now.clock())
+        after = reactions.refused(job, Reason(code=code, message=message), now=context.clock())
     else:
         after = reactions.guarded(job, wanted)
-    now.store.commit([Change(before=job, after=after)], at=now.clock())
+    context.store.commit([Change(before=job, after=after)], at=context.clock())
 
 
 def _left_over(live: Attempt, wanted: Sequence[Alarm], *, stack: str) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class Outcome:
         return self.unreachable >= MAX_UNREACHABLE
 
 
-def execute(actions: Iterable[Action], now: Pass) -> Outcome:
+def execute(actions: Iterable[Action], context: PassContext) -> Outcome:
     """Carry out each action in order; one bad job never stops the others.
 
     Crash safety: each action writes its intent first and calls SageMaker second, so a death between
@@ -138,7 +138,7 @@ def execute(actions: Iterable[Action], now: Pass) -> Outcome:
         if outcome.gave_up and isinstance(action, Start):
             continue
         try:
-            _execute_one(action, now, outcome)
+            _execute_one(action, context, outcome)
         except TrainmasterError as error:
             _note(outcome, action, error)
         except Exception as error:  # noqa: BLE001  the bulkhead; the handler raises it after the pass
@@ -160,125 +160,127 @@ def _note(outcome: Outcome, action: Action, error: TrainmasterError) -> None:
             outcome.failures.append(error)
 
 
-def explain(reasons: Mapping[str, Reason], candidates: Iterable[WaitingJob], now: Pass) -> None:
+def explain(reasons: Mapping[str, Reason], candidates: Iterable[WaitingJob], context: PassContext) -> None:
     """Write the reasons whose code has changed; a job that moved on meanwhile keeps its own."""
     for candidate in candidates:
         reason = reasons.get(candidate.name)
         if reason is None or reason.code == candidate.waiting_code:
             continue
         try:
-            job = _read(candidate, now)
-            now.store.commit([Change(before=job, after=steps.explained(job, reason))], at=now.clock())
+            job = _read(candidate, context)
+            context.store.commit([Change(before=job, after=steps.explained(job, reason))], at=context.clock())
         except LostRaceError:
             continue
 
 
-def _execute_one(action: Action, now: Pass, outcome: Outcome) -> None:
+def _execute_one(action: Action, context: PassContext, outcome: Outcome) -> None:
     match action:
         case Start():
-            outcome.started += [action] if _start(action, now) else []
+            outcome.started += [action] if _start(action, context) else []
         case Preempt():
-            _preempt(action, now)
+            _preempt(action, context)
         case Stop(job=running):
-            _stop(_read(running, now), now)
+            _stop(_read(running, context), context)
         case Unpark(job=waiting):
-            job = _read(waiting, now)
-            now.store.commit([Change(before=job, after=steps.unparked(job))], at=now.clock())
+            job = _read(waiting, context)
+            context.store.commit([Change(before=job, after=steps.unparked(job))], at=context.clock())
         case WatchGpus(job=running, watch=watch):
-            watch_gpus(_read(running, now), watch, now)
+            watch_gpus(_read(running, context), watch, context)
         case _:
-            _keep_up(action, now)
+            _keep_up(action, context)
 
 
 def _keep_up(
-    action: DropHold | LimitHold | KeepWarm | ReleaseWarm | SettleWarm | WarnOfBudget, now: Pass
+    action: DropHold | LimitHold | KeepWarm | ReleaseWarm | SettleWarm | WarnOfBudget, context: PassContext
 ) -> None:
     """What the pool itself keeps: holds and warm pools; and who is to be told."""
     match action:
         case DropHold(hold=hold):
-            now.store.drop_hold(now.pool, hold)
+            context.store.drop_hold(context.pool, hold)
         case LimitHold(hold=hold, until=until):
-            now.store.limit_hold(now.pool, hold, until)
+            context.store.limit_hold(context.pool, hold, until)
         case KeepWarm(pool=pool, until=until):
-            keep(pool, until, now)
+            keep(pool, until, context)
         case ReleaseWarm(pool=pool):
-            release(pool, now)
+            release(pool, context)
         case SettleWarm(pool=pool):
-            settle(pool, now)
+            settle(pool, context)
         case WarnOfBudget():
-            _warn(action, now)
+            _warn(action, context)
         case _:
             assert_never(action)
 
 
-def _warn(action: WarnOfBudget, now: Pass) -> None:
+def _warn(action: WarnOfBudget, context: PassContext) -> None:
     """Left to be told first, noted second: after a crash in between it is left again, as the same message."""
     notice = budget_notice(
         action.team, month=action.month, spent_cents=action.spent_cents, limit_cents=action.limit_cents
     )
     cause = f"{action.team}#{action.month}"
-    now.store.leave(now.pool, [to_tell(notice, cause=cause, at=now.clock())])
-    now.store.warned(action.team, action.month)
+    context.store.leave(context.pool, [to_tell(notice, cause=cause, at=context.clock())])
+    context.store.warned(action.team, action.month)
 
 
-def _start(action: Start, now: Pass) -> bool:
+def _start(action: Start, context: PassContext) -> bool:
     """True: SageMaker has it."""
-    job = _read(action.job, now)
-    body = now.reader.request(job.name)
-    if start_protocol.forbidden(job, body, now):
+    job = _read(action.job, context)
+    body = context.reader.request(job.name)
+    if start_protocol.forbidden(job, body, context):
         return False
-    claimed = start_protocol.claim(job, action, now)
+    claimed = start_protocol.claim(job, action, context)
     try:
-        launched = start_protocol.launch(claimed, body, now)
+        launched = start_protocol.launch(claimed, body, context)
     except AccountLimitError:
-        start_protocol.learn(action, now)
+        start_protocol.learn(action, context)
         raise
-    start_protocol.forget(action, now)
+    start_protocol.forget(action, context)
     return launched
 
 
-def _preempt(action: Preempt, now: Pass) -> None:
+def _preempt(action: Preempt, context: PassContext) -> None:
     """Intents and the hold in one transaction; the stops follow.
 
     Nobody is stopped for a job that the rules would not let start.
     """
-    preemptor = _read(action.job, now)
-    if start_protocol.forbidden(preemptor, now.reader.request(preemptor.name), now):
+    preemptor = _read(action.job, context)
+    if start_protocol.forbidden(preemptor, context.reader.request(preemptor.name), context):
         return
-    victims = [_read(victim, now) for victim in action.victims]
+    victims = [_read(victim, context) for victim in action.victims]
     hold = Hold(
         preemptor=action.job.name, vector=action.shape.vector, victims=tuple(job.name for job in victims)
     )
     changes = [Change(before=victim, after=steps.preempted_for(victim, action.job)) for victim in victims]
     condition = WriteCondition(
-        policy_version=now.policy_version,
+        policy_version=context.policy_version,
         used=action.used,
         places_hold=hold,
         still_waiting=action.job,
     )
-    for job in now.store.commit(changes, at=now.clock(), condition=condition):
-        _stop(job, now)
+    for job in context.store.commit(changes, at=context.clock(), condition=condition):
+        _stop(job, context)
 
 
-def _stop(job: Job, now: Pass) -> None:
+def _stop(job: Job, context: PassContext) -> None:
     assert job.live is not None, f"{job.name} is not live"
     try:
-        now.training.stop(job.live.training_job_name)
+        context.training.stop(job.live.training_job_name)
     except StopDeniedError as error:
-        _say_once(job, error, now)
+        _say_once(job, error, context)
         raise
-    now.store.commit([Change(before=job, after=steps.stop_told(job))], at=now.clock())
+    context.store.commit([Change(before=job, after=steps.stop_told(job))], at=context.clock())
 
 
-def _say_once(job: Job, error: StopDeniedError, now: Pass) -> None:
+def _say_once(job: Job, error: StopDeniedError, context: PassContext) -> None:
     """Only an adopted job is none of the stack's own; each pass tries again, as the stack may be changed."""
     if job.spec.adopted and job.waiting is None:
-        now.store.commit([Change(before=job, after=steps.not_stopped(job, str(error)))], at=now.clock())
+        context.store.commit(
+            [Change(before=job, after=steps.not_stopped(job, str(error)))], at=context.clock()
+        )
 
 
-def _read(seen: WaitingJob | RunningJob, now: Pass) -> Job:
+def _read(seen: WaitingJob | RunningJob, context: PassContext) -> Job:
     """The whole job, provided that it is still what the plan was made for."""
-    job = now.reader.job(seen.name)
+    job = context.reader.job(seen.name)
     if job is None or job.ver != seen.ver:
         raise LostRaceError(f"{seen.name} changed after it was planned for")
     return job

@@ -26,7 +26,7 @@ from trainmaster.ports import (
     TrainingApi,
 )
 from trainmaster.services.outbox_relay import relay_messages
-from trainmaster.services.scheduler.context import Pass
+from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.executor import Outcome, execute, explain
 from trainmaster.services.scheduler.score_updates import Reranker, needs_reranking
 
@@ -69,33 +69,33 @@ class Scheduler:
         snapshot = self.snapshots.snapshot(written, policy=policy, paused=stored.paused, now=self.clock())
         rules = rules_for(written, snapshot)
         decided = plan(snapshot, rules, now=self.clock())
-        now = self._pass(rules, policy, stored)
+        context = self._pass(rules, policy, stored)
         alarms = missing_alarms(snapshot, now=self.clock())
-        outcome = execute((*decided.actions, *alarms), now)
+        outcome = execute((*decided.actions, *alarms), context)
         summary.note(outcome, snapshot)
-        more = self._tell(now, summary, until=until)
+        more = self._tell(context, summary, until=until)
         if outcome.gave_up:
             return False
         if outcome.done or more:
             return True
-        explain(decided.reasons, snapshot.waiting, now)
+        explain(decided.reasons, snapshot.waiting, context)
         if not needs_reranking(snapshot, rules):
             return False
         summary.reranked += self.reranker.run(rules, until=until)
         return True
 
     @staticmethod
-    def _tell(now: Pass, summary: "Summary", *, until: datetime) -> bool:
+    def _tell(context: PassContext, summary: "Summary", *, until: datetime) -> bool:
         """Do messages, also of a pool that the policy has no more; True when there are more."""
-        messages = relay_messages(now, until=until)
+        messages = relay_messages(context, until=until)
         summary.messages += messages.done
         summary.messages_overdue = messages.overdue
         summary.postponed += [error for _, error in messages.postponed]
         summary.failures += messages.failures
         return messages.more
 
-    def _pass(self, rules: PoolPolicy, policy: Policy, stored: StoredPolicy) -> Pass:
-        return Pass(
+    def _pass(self, rules: PoolPolicy, policy: Policy, stored: StoredPolicy) -> PassContext:
+        return PassContext(
             pool=rules.name,
             policy_version=stored.version,
             store=self.store,

@@ -35,7 +35,7 @@ from trainmaster.core.policy.governing import Mode
 from trainmaster.core.records import WriteCondition
 from trainmaster.core.request.request import attempt_name, attempt_request, is_ours
 from trainmaster.ports import TrainingApi
-from trainmaster.services.scheduler.context import Pass
+from trainmaster.services.scheduler.context import PassContext
 
 LONGEST_KEEP_ALIVE = timedelta(seconds=21_600)
 """Source: SageMaker API reference, KeepAlivePeriodInSeconds."""
@@ -45,43 +45,43 @@ RECORD_TRIES = 5
 """A job whose start is being recorded can only be changed by a cancel, an event and the reconciler."""
 
 
-def forbidden(job: Job, body: Mapping[str, Any], now: Pass) -> bool:
+def forbidden(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
     """Fail a job that the rules in force no longer allow, before it claims anything. Raises LostRaceError."""
-    found = rules.check(body, team=job.spec.team, policy=now.policy)
+    found = rules.check(body, team=job.spec.team, policy=context.policy)
     enforced = [one for one in found if one.mode is Mode.ENFORCE]
     if not enforced:
         return False
     named = "; ".join(f"{one.rule}: {one.field} {one.message}" for one in enforced[:MOST_NAMED])
     more = f"; and {len(enforced) - MOST_NAMED} more" if len(enforced) > MOST_NAMED else ""
     reason = Reason(code="failed-to-start", message=f"the policy no longer allows it: {named}{more}")
-    after = steps.failed(job, reason=reason, now=now.clock())
-    condition = WriteCondition(policy_version=now.policy_version)
-    now.store.commit([Change(before=job, after=after)], at=now.clock(), condition=condition)
+    after = steps.failed(job, reason=reason, now=context.clock())
+    condition = WriteCondition(policy_version=context.policy_version)
+    context.store.commit([Change(before=job, after=after)], at=context.clock(), condition=condition)
     return True
 
 
-def claim(job: Job, action: Start, now: Pass) -> Job:
+def claim(job: Job, action: Start, context: PassContext) -> Job:
     """Take the slot. Raises LostRaceError when the pool or the job has changed."""
-    at = now.clock()
-    after = steps.claim(job, _attempt(job, action, now, at=at))
+    at = context.clock()
+    after = steps.claim(job, _attempt(job, action, context, at=at))
     condition = WriteCondition(
-        policy_version=now.policy_version,
+        policy_version=context.policy_version,
         room=action.room,
         warm=action.warm,
         reuses=action.reuses,
         ends_hold_of=job.name if action.ends_hold else None,
         committed_room=action.charge.room_cents if action.charge else None,
     )
-    (claimed,) = now.store.commit([Change(before=job, after=after)], at=at, condition=condition)
+    (claimed,) = context.store.commit([Change(before=job, after=after)], at=at, condition=condition)
     return claimed
 
 
-def _attempt(job: Job, action: Start, now: Pass, *, at: datetime) -> Attempt:
+def _attempt(job: Job, action: Start, context: PassContext, *, at: datetime) -> Attempt:
     max_runtime, _ = run_time.runtime_left(job)
     shape, charge = action.shape, action.charge
     spot = shape.capacity_type is CapacityType.SPOT
-    max_wait = (job.max_wait or max_runtime + now.policy.spot_max_wait) if spot else None
-    keep_alive = min(now.rules.warm_pool.keep_alive, job.spec.keep_alive or LONGEST_KEEP_ALIVE)
+    max_wait = (job.max_wait or max_runtime + context.policy.spot_max_wait) if spot else None
+    keep_alive = min(context.rules.warm_pool.keep_alive, job.spec.keep_alive or LONGEST_KEEP_ALIVE)
     return Attempt(
         number=job.attempt,
         training_job_name=attempt_name(job.name, job.spec.entry_id, job.attempt),
@@ -98,7 +98,7 @@ def _attempt(job: Job, action: Start, now: Pass, *, at: datetime) -> Attempt:
     )
 
 
-def launch(job: Job, body: Mapping[str, Any], now: Pass) -> bool:
+def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
     """Create the claimed attempt and record what came of it; False: it was put off or refused for good.
 
     Raises:
@@ -106,45 +106,45 @@ def launch(job: Job, body: Mapping[str, Any], now: Pass) -> bool:
         AccountLimitError: The account allows no more of the type; the job waits in its turn again.
         UnreachableError: Nothing was sent; the job waits out a back-off, and others would fare no better.
     """
-    request = _request(job, body, now)
+    request = _request(job, body, context)
     try:
-        arn = _create(job, request, now.training)
+        arn = _create(job, request, context.training)
     except NameTakenError as error:
-        _give_up(job, Reason(code="name-taken", message=str(error)), now)
+        _give_up(job, Reason(code="name-taken", message=str(error)), context)
     except TrainingRefusedError as error:
-        _give_up(job, Reason(code="failed-to-start", message=str(error)), now)
+        _give_up(job, Reason(code="failed-to-start", message=str(error)), context)
     except UnclassifiedTrainingError as error:
         message = str(error)
-        _release(job, lambda one: steps.puzzled(one, message=message, now=now.clock()), now)
+        _release(job, lambda one: steps.puzzled(one, message=message, now=context.clock()), context)
     except OutcomeUnknownError:
         raise
     except UnavailableError as error:
-        _put_back(job, error, now)
+        _put_back(job, error, context)
         if isinstance(error, AccountLimitError | UnreachableError):
             raise
     else:
-        _record(job, arn, now)
+        _record(job, arn, context)
         return True
     return False
 
 
-def _put_back(job: Job, error: UnavailableError, now: Pass) -> None:
+def _put_back(job: Job, error: UnavailableError, context: PassContext) -> None:
     if isinstance(error, AccountLimitError):
         limited = Reason(code="account-limit", message=str(error))
-        _release(job, lambda one: steps.refused_by_account(one, limited), now)
+        _release(job, lambda one: steps.refused_by_account(one, limited), context)
     else:
         reason = Reason(code="unavailable", message=str(error))
-        _release(job, lambda one: steps.put_back(one, reason=reason, now=now.clock()), now)
+        _release(job, lambda one: steps.put_back(one, reason=reason, now=context.clock()), context)
 
 
-def _request(job: Job, body: Mapping[str, Any], now: Pass) -> dict[str, Any]:
+def _request(job: Job, body: Mapping[str, Any], context: PassContext) -> dict[str, Any]:
     assert job.live is not None, f"{job.name} has no live attempt"
     return attempt_request(
         body,
         attempt=job.live,
         job=job,
-        stack=now.stack,
-        capacity_wait=now.rules.capacity_wait,
+        stack=context.stack,
+        capacity_wait=context.rules.capacity_wait,
     )
 
 
@@ -185,7 +185,7 @@ def adoptable(job: Job, training: TrainingApi) -> str | None:
     return seen.training_job_arn
 
 
-def _record(job: Job, arn: str, now: Pass) -> None:
+def _record(job: Job, arn: str, context: PassContext) -> None:
     """Write the ARN down, unless an event or the reconciler was faster.
 
     A cancel in between leaves ``stopping`` with the ARN: the next look sends the stop.
@@ -196,34 +196,34 @@ def _record(job: Job, arn: str, now: Pass) -> None:
             return
         if current.live.training_job_arn is not None:
             return
-        after = steps.recorded(current, training_job_arn=arn, now=now.clock())
+        after = steps.recorded(current, training_job_arn=arn, now=context.clock())
         try:
-            now.store.commit([Change(before=current, after=after)], at=now.clock())
+            context.store.commit([Change(before=current, after=after)], at=context.clock())
         except LostRaceError:
-            current = now.reader.job(job.name)
+            current = context.reader.job(job.name)
         else:
             return
     raise LostRaceError(f"{job.name} kept changing while its start was recorded")
 
 
-def _give_up(job: Job, reason: Reason, now: Pass) -> None:
-    _release(job, lambda one: steps.failed(one, reason=reason, now=now.clock()), now)
+def _give_up(job: Job, reason: Reason, context: PassContext) -> None:
+    _release(job, lambda one: steps.failed(one, reason=reason, now=context.clock()), context)
 
 
-def _release(job: Job, step: Callable[[Job], Job], now: Pass) -> None:
+def _release(job: Job, step: Callable[[Job], Job], context: PassContext) -> None:
     """Free the slot of an attempt that was not created; a cancel in between makes the job ``stopped``."""
-    at = now.clock()
+    at = context.clock()
     try:
-        now.store.commit([_undone(job, step(job), now)], at=at)
+        context.store.commit([_undone(job, step(job), context)], at=at)
     except LostRaceError:
-        fresh = now.reader.job(job.name)
+        fresh = context.reader.job(job.name)
         if fresh is None or fresh.state is not JobState.STOPPING or fresh.attempt != job.attempt:
             raise
-        now.store.commit([_undone(fresh, steps.never_created(fresh, now=at), now)], at=at)
+        context.store.commit([_undone(fresh, steps.never_created(fresh, now=at), context)], at=at)
 
 
-def _undone(job: Job, after: Job, now: Pass) -> Change:
-    return steps.claim_undone(job, after, pool_left(job, now.training))
+def _undone(job: Job, after: Job, context: PassContext) -> Change:
+    return steps.claim_undone(job, after, pool_left(job, context.training))
 
 
 def pool_left(job: Job, training: TrainingApi) -> Observation | None:
@@ -244,9 +244,9 @@ RECENT_END = timedelta(minutes=3)
 """SageMaker gives quota back some time after an end: a refusal within this time says little."""
 
 
-def learn(action: Start, now: Pass) -> None:
+def learn(action: Start, context: PassContext) -> None:
     """The account refused this start: nothing above what the pool holds now is tried for a while."""
-    at, state = now.clock(), now.pools.pool_state(now.pool)
+    at, state = context.clock(), context.pools.pool_state(context.pool)
     for capacity in action.shape.vector:
         limit = after_refusal(
             state.account_limits.get(capacity),
@@ -255,13 +255,13 @@ def learn(action: Start, now: Pass) -> None:
             at=at,
             seed=action.job.name,
         )
-        now.store.learn_limit(now.pool, capacity, limit)
+        context.store.learn_limit(context.pool, capacity, limit)
 
 
-def forget(action: Start, now: Pass) -> None:
+def forget(action: Start, context: PassContext) -> None:
     """A start above a learned limit worked: the account allows more by now."""
     for capacity in action.probes:
-        now.store.learn_limit(now.pool, capacity, None)
+        context.store.learn_limit(context.pool, capacity, None)
 
 
 def after_refusal(
