@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainmaster.core.diagnosis import Traces
+from trainmaster.core.diagnosis import FailureEvidence
 from trainmaster.core.jobs.failures import FailureClass
 
 OWN = Path(__file__).with_name("messages.jsonl")
@@ -17,7 +17,7 @@ class BadMessageError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    traces: Traces
+    traces: FailureEvidence
     failure_class: FailureClass
     held_out: bool
     """No signature was written or changed for it; it has been scored again and again all the same."""
@@ -40,7 +40,7 @@ def _message(line: str, number: int) -> Message:
         fields: dict[str, Any] = json.loads(line)
         reason, exit_code, tail = fields.get("reason"), fields.get("exit_code"), fields.get("log_tail")
         return Message(
-            traces=Traces(
+            traces=FailureEvidence(
                 failure_reason=None if reason is None else str(reason),
                 exit_code=None if exit_code is None else int(exit_code),
                 log_tail=tuple(map(str, tail.splitlines() if isinstance(tail, str) else tail or ())),

@@ -12,7 +12,7 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
-from trainmaster.core.diagnosis import Traces, diagnose
+from trainmaster.core.diagnosis import FailureEvidence, diagnose
 from trainmaster.core.jobs.failures import FailureClass
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.memory import memory_plan
@@ -161,7 +161,7 @@ def test_failures_have_the_class_and_the_fate_that_the_plane_gives_them() -> Non
     for _, message, name, again in table(INTERRUPTIONS, *FAILURES):
         reason = codes(message)[0]
         wrapped = reason if reason.startswith("Internal") else f"AlgorithmError: {reason}, exit code: 1"
-        found = diagnose(Traces(failure_reason=wrapped)).failure_class
+        found = diagnose(FailureEvidence(failure_reason=wrapped)).failure_class
         assert found == codes(name)[0], message
         assert (found in Recovery().retry_classes) is (again == "yes"), message
 
@@ -177,7 +177,7 @@ def test_failures_have_the_class_and_the_fate_that_the_plane_gives_them() -> Non
 )
 def test_hosts_that_do_not_meet_are_worth_another_try(error: Exception) -> None:
     wrapped = f"AlgorithmError: {error}, exit code: 1"
-    assert diagnose(Traces(failure_reason=wrapped)).failure_class is FailureClass.NETWORK
+    assert diagnose(FailureEvidence(failure_reason=wrapped)).failure_class is FailureClass.NETWORK
 
 
 def test_stops_name_states_and_exit_codes_that_there_are() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from trainmaster.core.diagnosis import Traces, diagnose
+from trainmaster.core.diagnosis import FailureEvidence, diagnose
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.lifecycle import retries, spot_fallback, steps
@@ -51,7 +51,9 @@ class Judge:
 
     def _failed(self, job: Job, seen: Observation, *, now: datetime) -> End:
         assert job.live is not None, f"{job.name} has no live attempt"
-        traces = Traces(failure_reason=seen.failure_reason, log_tail=self._tail(seen.training_job_name))
+        traces = FailureEvidence(
+            failure_reason=seen.failure_reason, log_tail=self._tail(seen.training_job_name)
+        )
         diagnosis = diagnose(traces)
         failure = Failure(
             job=job,

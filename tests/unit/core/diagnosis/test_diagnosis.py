@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster.core.diagnosis import Traces, diagnose
+from trainmaster.core.diagnosis import FailureEvidence, diagnose
 from trainmaster.core.diagnosis.diagnosis import ADVICE, SIGNATURES
 from trainmaster.core.diagnosis.evidence import readable
 from trainmaster.core.jobs.failures import FailureClass
@@ -24,7 +24,7 @@ SCRIPT = "AlgorithmError: ExecuteUserScriptError: ExitCode 1 ErrorMessage"
 
 
 def class_of(reason: str | None = None, *log: str, exit_code: int | None = None) -> FailureClass:
-    traces = Traces(failure_reason=reason, exit_code=exit_code, log_tail=log)
+    traces = FailureEvidence(failure_reason=reason, exit_code=exit_code, log_tail=log)
     return diagnose(traces).failure_class
 
 
@@ -178,7 +178,7 @@ def test_an_exit_code_alone_says_something(code: int, found: str) -> None:
     ],
 )
 def test_the_exit_code_is_read_from_the_failure_reason(reason: str | None, code: int | None) -> None:
-    assert diagnose(Traces(failure_reason=reason)).exit_code == code
+    assert diagnose(FailureEvidence(failure_reason=reason)).exit_code == code
 
 
 @pytest.mark.parametrize(
@@ -202,11 +202,14 @@ def test_what_may_have_passed_or_only_sounds_like_it_makes_no_job_come_back(line
 
 
 def test_an_exit_code_that_is_known_goes_before_the_text() -> None:
-    assert diagnose(Traces(failure_reason="AlgorithmError: , exit code: 1", exit_code=137)).exit_code == 137
+    assert (
+        diagnose(FailureEvidence(failure_reason="AlgorithmError: , exit code: 1", exit_code=137)).exit_code
+        == 137
+    )
 
 
 def test_a_diagnosis_has_advice_and_the_line_that_gave_it_away() -> None:
-    found = diagnose(Traces(failure_reason=SCRIPT, log_tail=("epoch 1", OOM, TIMEOUT)))
+    found = diagnose(FailureEvidence(failure_reason=SCRIPT, log_tail=("epoch 1", OOM, TIMEOUT)))
     assert found.evidence == OOM
     assert found.advice.startswith("The GPU ran out of memory: use a smaller batch")
     assert found.exit_code == 1
@@ -214,14 +217,14 @@ def test_a_diagnosis_has_advice_and_the_line_that_gave_it_away() -> None:
 
 def test_a_line_that_says_more_has_advice_of_its_own() -> None:
     line = "RuntimeError: DataLoader worker (pid 256) is killed by signal: Bus error."
-    found = diagnose(Traces(log_tail=(line,)))
+    found = diagnose(FailureEvidence(log_tail=(line,)))
     assert found.failure_class == "host-oom"
     assert found.advice.startswith("Data loader workers ran out of shared memory")
 
 
 def test_evidence_is_printable_and_cut() -> None:
     line = f"\x1b[31m{'x' * 500}\x00\u202e\ud800 {OOM} {'y' * 500}\n"
-    evidence = diagnose(Traces(log_tail=(line,))).evidence
+    evidence = diagnose(FailureEvidence(log_tail=(line,))).evidence
     assert evidence is not None
     assert evidence.isprintable()
     assert len(evidence) <= 200
@@ -243,7 +246,7 @@ def test_evidence_is_printable_and_cut() -> None:
 @pytest.mark.parametrize("before", [0, 150, 195, 5000])
 def test_evidence_never_repeats_a_secret(secret: str, before: int) -> None:
     for line in (f"{'.' * before}{secret} {OOM}", f"KeyError: {'.' * before} {secret}", f"{OOM} {secret}"):
-        evidence = diagnose(Traces(log_tail=(line,))).evidence
+        evidence = diagnose(FailureEvidence(log_tail=(line,))).evidence
         assert evidence is not None
         assert not re.search(r"canary|wJalr|K7MDENG", evidence, re.IGNORECASE), line[-300:]
 
@@ -281,7 +284,7 @@ def test_lines_made_to_keep_patterns_busy_are_read_in_time(text: str) -> None:
     reason=st.none() | st.text(), log=st.lists(st.text(), max_size=5), code=st.none() | st.integers(-300, 300)
 )
 def test_no_traces_make_it_fail(reason: str | None, log: list[str], code: int | None) -> None:
-    found = diagnose(Traces(failure_reason=reason, exit_code=code, log_tail=tuple(log)))
+    found = diagnose(FailureEvidence(failure_reason=reason, exit_code=code, log_tail=tuple(log)))
     assert found.advice
     assert found.evidence is None or (found.evidence.isprintable() and len(found.evidence) <= 200)
 

@@ -1,7 +1,7 @@
 """The guide to failures says what the code does."""
 
 import pytest
-from trainmaster.core.diagnosis import Traces, diagnose
+from trainmaster.core.diagnosis import FailureEvidence, diagnose
 from trainmaster.core.diagnosis.diagnosis import ADVICE
 from trainmaster.core.jobs.failures import FailureClass
 from trainmaster.core.policy.governing import Recovery
@@ -28,4 +28,4 @@ def test_the_lines_of_a_row_are_of_its_class(name: str) -> None:
     lines = codes(ROWS[name][1])
     assert lines or name == "unknown"
     for line in lines:
-        assert diagnose(Traces(failure_reason=line)).failure_class == name, line
+        assert diagnose(FailureEvidence(failure_reason=line)).failure_class == name, line

@@ -143,7 +143,7 @@ _TAKES_MORE_THAN_A_WARNING = (FailureClass.SERVICE, FailureClass.CAPACITY, Failu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traces:
+class FailureEvidence:
     """What a failed training job left behind."""
 
     failure_reason: str | None = None
@@ -161,7 +161,7 @@ class _Finding:
     evidence: str
 
 
-def diagnose(traces: Traces) -> Diagnosis:
+def diagnose(traces: FailureEvidence) -> Diagnosis:
     """Never fails: what matches nothing is of class unknown.
 
     When one rank dies of something, the others lose it. So what hosts say of the network counts only where no
@@ -181,7 +181,7 @@ def diagnose(traces: Traces) -> Diagnosis:
     )
 
 
-def _findings(traces: Traces, exit_code: int | None) -> Iterator[_Finding]:
+def _findings(traces: FailureEvidence, exit_code: int | None) -> Iterator[_Finding]:
     """In the order of trust: of equally certain ones the first counts."""
     said, *more = _PASSED_ON.sub("", traces.failure_reason or "").splitlines()[:MAX_LINES] or [""]
     yield from _found_in(said, SIGNATURES)
