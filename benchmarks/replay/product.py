@@ -29,7 +29,7 @@ from benchmarks.replay.site import Attempt, Site, Task
 from benchmarks.replay.waits import Questions
 
 WAKE_EVERY_S = 60
-"""``reconcile`` rings for every pool each minute."""
+"""``reconcile`` sends wake-ups for every pool each minute."""
 LOOK_EVERY_S = 300
 """``reconcile`` looks for new checkpoints so often, in pools where jobs wait."""
 

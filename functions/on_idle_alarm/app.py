@@ -24,7 +24,7 @@ def _look(message: str) -> None:
         return
     pool = wiring().idle_watch.look(watched)
     if pool is not None:
-        wiring().doorbell.ring([pool])
+        wiring().wake_ups.send([pool])
     logger.info(
         "alarm read", training_job=watched.training_job_name, kind=watched.kind, changed=pool is not None
     )

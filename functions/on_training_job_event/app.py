@@ -22,5 +22,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
         return
     pools = wiring().strays.hear(name, tagged=stack is not None)
     if pools:
-        wiring().doorbell.ring(pools)
+        wiring().wake_ups.send(pools)
     logger.info("heard", training_job=name, status=detail.get("SecondaryStatus"), changed=bool(pools))

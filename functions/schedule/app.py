@@ -1,4 +1,4 @@
-"""Scheduling passes. Trigger: the doorbell queue; one pass a distinct pool, whatever the number of rings."""
+"""Scheduling passes. Trigger: the wake-up queue; one pass a distinct pool, whatever the number of wake-ups."""
 
 from collections import defaultdict
 from typing import Any
@@ -18,25 +18,25 @@ logger = Logger()
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answers which messages failed, so that only they come back (ReportBatchItemFailures)."""
-    rings, unreadable = _rings(event["Records"])
+    wake_ups_by_pool, unreadable = _wake_ups(event["Records"])
     failed = list(unreadable)
-    for pool, message_ids in rings.items():
+    for pool, message_ids in wake_ups_by_pool.items():
         if not _run(wiring().scheduler, pool):
             failed += message_ids
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
-def _rings(records: list[dict[str, Any]]) -> tuple[dict[str, list[str]], list[str]]:
+def _wake_ups(records: list[dict[str, Any]]) -> tuple[dict[str, list[str]], list[str]]:
     """Message ids by pool, and those of messages that name none."""
-    rings: dict[str, list[str]] = defaultdict(list)
+    wake_ups_by_pool: dict[str, list[str]] = defaultdict(list)
     unreadable: list[str] = []
     for record in records:
         try:
-            rings[pool_of(record["body"])].append(record["messageId"])
+            wake_ups_by_pool[pool_of(record["body"])].append(record["messageId"])
         except ValueError:
-            logger.exception("unreadable doorbell message", message_id=record["messageId"])
+            logger.exception("unreadable wake-up", message_id=record["messageId"])
             unreadable.append(record["messageId"])
-    return rings, unreadable
+    return wake_ups_by_pool, unreadable
 
 
 def _run(scheduler: Scheduler, pool: str) -> bool:

@@ -169,14 +169,14 @@ class History:
     # ---- the plane
 
     def pass_(self) -> None:
-        self.world.ring()
+        self.world.wake()
 
     def minute(self) -> None:
         self.world.now += minutes(self.dice.choice([1, 2, 7]))
         self.world.reconcile()
 
     def crash(self) -> None:
-        act = self.dice.choice([self.world.ring, self.world.reconcile])
+        act = self.dice.choice([self.world.wake, self.world.reconcile])
         self.world.dies(act, Crash(self.dice.randint(0, 30), self.dice.choice(["before", "after"])))
 
     def lose_an_answer(self) -> None:

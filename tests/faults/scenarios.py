@@ -83,7 +83,7 @@ def much_to_repair(world: World) -> None:
     world.sagemaker.end("job1", "Completed")
     world.tell("job1")
     accepted(world, "job3")
-    assert world.dies(world.ring, Crash("CreateTrainingJob", "before"))
+    assert world.dies(world.wake, Crash("CreateTrainingJob", "before"))
     world.sagemaker.end("job2", "Completed")
     world.now += minutes(6)
     assert world.states("job2", "job3") == ["running", "starting"]
@@ -131,7 +131,7 @@ def gpus_train(world: World) -> None:
 
 def gpus_are_watched(world: World) -> None:
     gpus_train(world)
-    world.ring()
+    world.wake()
     assert alarms(world) == {idle_alarm("job1")}
 
 
@@ -290,7 +290,7 @@ SCENARIOS = {
     "end": Scenario(one_completed, job1_is_heard_of, {"job1": "completed", "job2": "running"}),
     "cancel": Scenario(two_run, delete, {"job1": "stopped", "job2": "running"}, again=delete),
     "make alarms": Scenario(
-        gpus_train, World.ring, {"job1": "running"}, policy=gpu_policy(), watched=("job1",)
+        gpus_train, World.wake, {"job1": "running"}, policy=gpu_policy(), watched=("job1",)
     ),
     "idle alarm": Scenario(
         alarm_goes_off,
@@ -332,14 +332,14 @@ SCENARIOS = {
     ),
     "learn a limit": Scenario(account_allows_one, World.schedule, {"job1": "running", "job2": "pending"}),
     "forget a limit": Scenario(
-        account_allows_more_by_now, World.ring, {"job1": "running", "job2": "running"}
+        account_allows_more_by_now, World.wake, {"job1": "running", "job2": "running"}
     ),
     "narrow a choice": Scenario(
         a_choice_was_made, job1_is_heard_of, {"job1": "running", "job2": "running"}, policy=TWO_TYPES
     ),
-    "bring a back-off home": Scenario(backs_off, World.ring, {"job1": "running"}),
+    "bring a back-off home": Scenario(backs_off, World.wake, {"job1": "running"}),
     "drop a hold": Scenario(
-        preemptor_left, World.ring, {"job1": "running", "job2": "running", "job4": "stopped"}
+        preemptor_left, World.wake, {"job1": "running", "job2": "running", "job4": "stopped"}
     ),
     "lower the capacity": Scenario(
         three_want_two, lower_the_capacity, THREE_OF_TWO, again=lower_the_capacity, capacity=of(2)

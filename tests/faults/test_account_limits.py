@@ -58,10 +58,10 @@ def test_D2_the_wait_doubles_up_to_a_quarter_of_an_hour_and_each_time_one_job_tr
     for _ in range(5):
         tried = limited.wire.sent.count("CreateTrainingJob")
         limited.now += waits[-1] - timedelta(seconds=1)
-        limited.ring()
+        limited.wake()
         assert limited.wire.sent.count("CreateTrainingJob") == tried, "not before its time"
         limited.now += timedelta(seconds=1)
-        limited.ring()
+        limited.wake()
         assert limited.wire.sent.count("CreateTrainingJob") == tried + 1, "job2 tries, job3 waits for it"
         assert code_of(limited, "job3") == "account-limit"
         waits.append(limit(limited)[1])
@@ -76,7 +76,7 @@ def test_D2_a_try_that_works_forgets_the_limit_and_the_others_follow(limited: Wo
     limited.submit("job3")
     limited.sagemaker.limits.clear()
     limited.now += minutes(1)
-    limited.ring()
+    limited.wake()
     assert limited.states("job2", "job3") == ["running", "running"]
     assert limited.wiring.reader.pool_state("main").account_limits == {}
     limited.check("job1", "job2", "job3")
@@ -107,7 +107,7 @@ def test_D2_a_refusal_soon_after_an_end_only_delays(
         assert wait == timedelta(seconds=30)
     world.sagemaker.limits.clear()
     world.now += wait
-    world.ring()
+    world.wake()
     assert world.states("job2") == ["running"]
 
 

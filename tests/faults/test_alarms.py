@@ -52,7 +52,7 @@ def warned(gpus: World) -> World:
 
 
 def a_run(world: World, after: timedelta = timedelta()) -> None:
-    """``reconcile``, and the passes that it rings for."""
+    """``reconcile``, and the passes that it wake-ups for."""
     world.now += after
     world.reconcile()
     world.schedule()
@@ -104,7 +104,7 @@ def test_D1_throttled_alarms_are_made_by_a_later_pass(new_world: NewWorld) -> No
     world.schedule()
     trains(world, "job1")
     world.wire.lasting["PutMetricAlarm"] = THROTTLED
-    world.ring()
+    world.wake()
     assert live(world).unguarded is None, "it is not reported for a matter of seconds"
     world.wire.heal()
     a_run(world)

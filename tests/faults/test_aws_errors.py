@@ -106,7 +106,7 @@ def test_D7_a_create_nobody_can_look_up_keeps_its_slot_until_somebody_can(world:
     world.submit("job1")
     world.wire.strike("CreateTrainingJob", 3, AnswerLost())
     world.sagemaker.refuse["DescribeTrainingJob"] = [("ThrottlingException", 400)] * 9
-    world.ring()
+    world.wake()
     assert world.states("job1") == ["starting"]
     world.check("job1")
     world.sagemaker.refuse.clear()

@@ -76,13 +76,13 @@ def test_A2_add_job_dies_after_the_write_and_a_retry_gets_the_same_entry(world: 
 def test_A3_the_scheduler_dies_before_the_claim(world: World) -> None:
     waits(world)
     before = world.job("job1")
-    assert world.dies(world.ring, Crash("TransactWriteItems", "before"))
+    assert world.dies(world.wake, Crash("TransactWriteItems", "before"))
     assert world.job("job1") == before
 
 
 def test_A4_dying_between_claim_and_create_costs_the_lease_and_nothing_else(world: World) -> None:
     waits(world)
-    assert world.dies(world.ring, Crash("CreateTrainingJob", "before"))
+    assert world.dies(world.wake, Crash("CreateTrainingJob", "before"))
     world.reconcile()
     assert world.states("job1") == ["starting"], "the slow worker may still come: no repair within the lease"
     world.now += minutes(6)
@@ -96,19 +96,19 @@ def test_A4_dying_between_claim_and_create_costs_the_lease_and_nothing_else(worl
 def test_A5_a_create_whose_answer_is_lost_is_adopted(answer: str, world: World) -> None:
     waits(world)
     if answer == "lost with the process":
-        assert world.dies(world.ring, Crash("CreateTrainingJob", "after"))
+        assert world.dies(world.wake, Crash("CreateTrainingJob", "after"))
         world.now += minutes(6)
         world.reconcile()
     else:
         world.wire.strike("CreateTrainingJob", 1, AnswerLost())
-        world.ring()
+        world.wake()
     assert world.states("job1") == ["running"]
     assert world.sagemaker.creates == ["job1"]
 
 
 def test_A6_created_but_not_recorded_becomes_running(world: World) -> None:
     waits(world)
-    assert world.dies(world.ring, Crash("CreateTrainingJob", "after"))
+    assert world.dies(world.wake, Crash("CreateTrainingJob", "after"))
     assert world.states("job1") == ["starting"]
     world.tell("job1")
     assert world.states("job1") == ["running"], "the event is enough"
@@ -121,12 +121,12 @@ def test_A7_dying_between_the_record_and_the_alarm_leaves_it_to_the_next_minute(
 ) -> None:
     world = new_world(gpu_policy())
     gpus_train(world)
-    assert world.dies(world.ring, Crash(call, phase))
+    assert world.dies(world.wake, Crash(call, phase))
     world.reconcile()
     world.schedule()
     assert alarms(world) == {idle_alarm("job1")}
     assert world.job("job1").live.guarded  # type: ignore[union-attr]
-    assert world.calls_of(world.ring).count("PutMetricAlarm") == 0, "once is enough"
+    assert world.calls_of(world.wake).count("PutMetricAlarm") == 0, "once is enough"
 
 
 def test_A8_a_preemption_recorded_but_not_sent_is_sent_by_the_next_pass(world: World) -> None:

@@ -36,7 +36,7 @@ def test_C1_many_passes_at_once_start_each_job_once_and_never_too_many(
     names = [f"job{number}" for number in range(5)]
     for name in names:
         world.submit(name)
-    at_once(world, passes, *[world.ring] * passes)
+    at_once(world, passes, *[world.wake] * passes)
     assert sorted(world.states(*names)) == ["pending"] * 2 + ["running"] * 3
     world.check(*names)
 
@@ -54,7 +54,7 @@ def test_C3_a_cancel_beside_a_pass_never_leaves_a_training_job_that_nobody_stops
     seed: int, world: World
 ) -> None:
     world.submit("job1")
-    status, _ = at_once(world, seed, lambda: world.cancel("job1"), world.ring)
+    status, _ = at_once(world, seed, lambda: world.cancel("job1"), world.wake)
     assert status == 202
     world.schedule()
     if "job1" in world.sagemaker.live():
@@ -78,7 +78,7 @@ def test_C4_a_cancel_beside_the_end_is_accepted_or_told_the_end(seed: int, busy:
 def test_C5_a_new_priority_beside_a_pass_is_on_the_job_wherever_it_is(seed: int, world: World) -> None:
     for name in ("job1", "job2", "job3"):
         world.submit(name)
-    answer, _ = at_once(world, seed, lambda: world.patch("job3", priority=9), world.ring)
+    answer, _ = at_once(world, seed, lambda: world.patch("job3", priority=9), world.wake)
     assert answer["status"] == 200
     world.schedule()
     world.check("job1", "job2", "job3")
@@ -108,7 +108,7 @@ def test_C7_a_cancel_beside_the_end_of_a_preemption_never_brings_the_job_back(
 def test_C8_two_preemptors_at_once_never_stop_one_victim_for_both(seed: int, busy: World) -> None:
     busy.submit("job4", priority=3)
     busy.submit("job5", priority=4)
-    at_once(busy, seed, busy.ring, busy.ring)
+    at_once(busy, seed, busy.wake, busy.wake)
     busy.schedule()
     assert busy.states("job1", "job2") == ["preempting", "preempting"]
     for name in ("job1", "job2"):
@@ -133,7 +133,7 @@ def test_C14_a_capacity_lowered_beside_a_pass_binds_every_claim_after_it(
     for name in names:
         world.submit(name)
     lowered = {"pools": [{"name": "main", "capacity": {A: 1}}]}
-    at_once(world, seed, lambda: world.api("PUT", "/policy", lowered), world.ring)
+    at_once(world, seed, lambda: world.api("PUT", "/policy", lowered), world.wake)
     started = world.states(*names).count("running")
     world.schedule()
     assert world.states(*names).count("running") == max(started, 1)
@@ -148,8 +148,8 @@ def test_whatever_all_handlers_do_at_once_nothing_is_lost_doubled_or_too_many(se
         busy.submit(f"job{number}", priority=priority)
     busy.sagemaker.end("job2", "Completed")
     acts: list[Callable[[], Any]] = [
-        busy.ring,
-        busy.ring,
+        busy.wake,
+        busy.wake,
         busy.reconcile,
         lambda: busy.tell("job2"),
         lambda: busy.api("DELETE", "/jobs/job3"),

@@ -79,7 +79,7 @@ def test_while_nobody_can_be_told_jobs_start_and_nothing_is_forgotten(busy: Worl
 
 def test_every_kind_of_notice_comes_out_of_the_table_as_it_went_in(world: World) -> None:
     world.wiring.store.leave("main", list(EXAMPLES.values()))
-    world.ring()
+    world.wake()
     told = {event.kind: event.detail for event in world.messages.events}
     assert told == {
         kind.value: {"stack": "trainmaster", **event_detail(message)} for kind, message in EXAMPLES.items()
@@ -118,7 +118,7 @@ def test_an_idle_job_is_told_twice_before_and_after_it_is_stopped(busy: World) -
     busy.now += minutes(11)
     stopped = steps.stopped_for_idle(job, now=busy.now)
     busy.wiring.store.commit([Change(before=job, after=stopped)], at=busy.now)
-    busy.ring()
+    busy.wake()
     ends(busy, "job1", "Stopped")
     assert busy.messages.kinds() == ["Job Idle", "Job Stopped"]
     assert busy.messages.events[1].detail["lost_to"] == "idle"

@@ -52,7 +52,7 @@ def everything(world: World) -> None:
         lambda: world.tell("job1"),
         lambda: world.call("on_idle_alarm", {"Records": [{"Sns": {"Message": alarm}}]}),
         world.reconcile,
-        world.ring,
+        world.wake,
     ]
     for act in acts:
         tolerant(act)
@@ -120,7 +120,7 @@ def test_D8_starts_that_do_not_reach_sagemaker_back_off_and_say_so(world: World)
     world.check("job1", "job2")
     world.wire.heal()
     world.now += timedelta(seconds=10)
-    world.ring()
+    world.wake()
     assert world.states("job1", "job2") == ["running", "running"]
 
 
@@ -146,13 +146,13 @@ def test_D8_the_longer_sagemaker_is_out_of_reach_the_rarer_it_is_tried(world: Wo
     world.wire.lasting["CreateTrainingJob"] = Unreachable()
     waits = []
     for _ in range(10):
-        world.ring()
+        world.wake()
         not_before = world.job("job1").not_before
         assert not_before is not None
         waits.append((not_before - world.now).total_seconds())
         world.now = not_before - timedelta(milliseconds=1)
         tried = world.wire.sent.count("CreateTrainingJob")
-        world.ring()
+        world.wake()
         assert world.wire.sent.count("CreateTrainingJob") == tried, "not before its time"
         world.now = not_before
     most = [10, 20, 40, 80, 160, 320, 640, 900, 900, 900]
@@ -161,7 +161,7 @@ def test_D8_the_longer_sagemaker_is_out_of_reach_the_rarer_it_is_tried(world: Wo
     world.cloud.forget_clients()
     world.wire.heal()
     world.wiring = world.fresh_process()
-    world.ring()
+    world.wake()
     assert world.states("job1") == ["running"]
 
 
@@ -186,7 +186,7 @@ def test_D11_a_transaction_whose_answer_was_lost_is_recognised_when_it_is_sent_a
 def test_D11_a_claim_that_succeeded_unseen_is_made_good_when_its_lease_is_over(world: World) -> None:
     world.submit("job1")
     world.wire.strike("TransactWriteItems", TRIES, AnswerLost())
-    world.ring()
+    world.wake()
     assert world.states("job1") == ["starting"]
     assert world.sagemaker.creates == []
     world.check("job1")
@@ -206,7 +206,7 @@ def test_D11_a_submission_that_succeeded_unseen_is_the_same_job_when_it_is_sent_
 def test_D11_a_hold_that_was_dropped_unseen_is_not_missed(preempting: World) -> None:
     preempting.cancel("job4")
     preempting.wire.strike("UpdateItem", 1, AnswerLost())
-    preempting.ring()
+    preempting.wake()
     ends(preempting, "job1", "Stopped")
     assert preempting.states("job1", "job4") == ["running", "stopped"]
     preempting.check("job1", "job2", "job4")
@@ -277,7 +277,7 @@ def test_D14_an_outage_that_begins_in_the_middle_of_a_pass_leaves_what_the_next_
         return world.sagemaker._CreateTrainingJob(request("job1") | _)
 
     world.sagemaker.intercept["CreateTrainingJob"] = outage
-    tolerant(world.ring)
+    tolerant(world.wake)
     world.wire.heal()
     world.check("job1", "job2")
     for _ in range(3):

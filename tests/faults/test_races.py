@@ -16,7 +16,7 @@ def test_C1_two_passes_at_once_start_each_job_once_and_never_too_many(world: Wor
     create = world.sagemaker._CreateTrainingJob
 
     def another_pass_meanwhile(body: dict[str, Any]) -> Any:
-        world.ring()
+        world.wake()
         return create(body)
 
     world.sagemaker.intercept["CreateTrainingJob"] = another_pass_meanwhile
@@ -28,7 +28,7 @@ def test_C1_two_passes_at_once_start_each_job_once_and_never_too_many(world: Wor
 
 def test_C2_news_of_a_claim_whose_create_is_still_under_way_takes_nothing_back(world: World) -> None:
     world.submit("job1")
-    assert world.dies(world.ring, Crash("CreateTrainingJob", "before"))
+    assert world.dies(world.wake, Crash("CreateTrainingJob", "before"))
     tags = {"trainmaster:stack": "trainmaster"}
     world.call("on_training_job_event", {"detail": {"TrainingJobName": "job1", "Tags": tags}})
     assert world.states("job1") == ["starting"]
@@ -36,7 +36,7 @@ def test_C2_news_of_a_claim_whose_create_is_still_under_way_takes_nothing_back(w
 
 def test_C2_the_reconciler_leaves_a_claim_alone_while_its_worker_may_live(world: World) -> None:
     world.submit("job1")
-    assert world.dies(world.ring, Crash("CreateTrainingJob", "before"))
+    assert world.dies(world.wake, Crash("CreateTrainingJob", "before"))
     for _ in range(4):
         world.now += minutes(1)
         world.reconcile()
@@ -173,7 +173,7 @@ def test_C12_a_job_that_ended_after_it_was_read_as_waiting_is_passed_over(world:
 def test_C13_a_conflict_of_transactions_is_tried_again_with_jitter(conflicts: int, world: World) -> None:
     world.submit("job1")
     world.wire.strike("TransactWriteItems", conflicts, CONFLICT)
-    world.ring()
+    world.wake()
     assert world.states("job1") == ["running"]
     waits = world.wire.waits
     assert [0 <= wait <= 0.05 * 2**number for number, wait in enumerate(waits)] == [True] * conflicts
@@ -183,12 +183,12 @@ def test_C13_a_conflict_of_transactions_is_tried_again_with_jitter(conflicts: in
 def test_C13_a_row_that_stays_busy_leaves_everything_for_the_next_pass(world: World) -> None:
     world.submit("job1")
     world.wire.lasting["TransactWriteItems"] = CONFLICT
-    world.ring()
+    world.wake()
     assert world.states("job1") == ["pending"]
     assert len(world.wire.waits) == 14, "seven pauses between the tries of the claim, seven of the reason"
     assert max(world.wire.waits) < 6.4
     world.wire.heal()
-    world.ring()
+    world.wake()
     assert world.states("job1") == ["running"]
 
 

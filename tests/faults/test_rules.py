@@ -300,7 +300,7 @@ def test_C15_a_death_at_any_call_changes_nothing_about_the_end(world: World) -> 
             world.restore(saved)
             world.dies(world.schedule, Crash(at=at, phase=phase))
             world.now += timedelta(seconds=30)
-            world.ring()
+            world.wake()
             world.a_minute_passes()
             assert world.states("job1", "job2") == ["failed", "running"], (at, phase)
             assert world.sagemaker.creates == ["job2"], (at, phase)

@@ -341,7 +341,7 @@ def test_the_pool_of_strays_needs_no_policy_that_told_it_its_version(adopting: W
     outside(adopting, ResourceConfig=on(B))
     ends(adopting, "stray", "Failed", reason="CapacityError: none")
     adopting.now += minutes(40)
-    adopting.ring("-")
+    adopting.wake("-")
     assert adopting.states("stray") == ["running"]
 
 

@@ -11,8 +11,8 @@ from tests.integration.messages import request
 from tests.integration.world import World
 
 
-def ring(world: World, *bodies: str) -> list[str]:
-    """Deliver rings at once; the ids of those that are sent back."""
+def wake(world: World, *bodies: str) -> list[str]:
+    """Deliver wake-ups at once; the ids of those that are sent back."""
     records = [{"messageId": str(number), "body": body} for number, body in enumerate(bodies)]
     failures = world.call("schedule", {"Records": records})["batchItemFailures"]
     return [failure["itemIdentifier"] for failure in failures]
@@ -20,7 +20,7 @@ def ring(world: World, *bodies: str) -> list[str]:
 
 def test_H12_a_ring_of_before_versions_still_wakes_its_pool(world: World) -> None:
     world.submit("job1")
-    assert ring(world, '{"pool": "main"}') == []
+    assert wake(world, '{"pool": "main"}') == []
     assert world.states("job1") == ["running"]
 
 
@@ -40,13 +40,13 @@ def test_H12_a_ring_nobody_here_can_read_goes_back_and_the_others_are_answered(
 ) -> None:
     """After five times SQS puts it into the dead letters, which an alarm watches."""
     world.submit("job1")
-    assert ring(world, body, '{"version": 1, "pool": "main"}') == ["0"]
+    assert wake(world, body, '{"version": 1, "pool": "main"}') == ["0"]
     assert world.states("job1") == ["running"]
 
 
 def test_H12_a_ring_of_today_says_its_version(world: World) -> None:
     world.submit("job1")
-    (message,) = world._rings(again_in_seconds=0)
+    (message,) = world._wake_ups(again_in_seconds=0)
     assert json.loads(message["Body"]) == {"version": 1, "pool": "main"}
 
 
@@ -62,6 +62,6 @@ def test_H12_messages_of_a_later_version_are_left_to_it_and_the_others_are_done(
             changed = later if item["sk"]["S"] == "a" else without
             item.pop("schema")  # as rows were before they had one
             world.cloud.client("dynamodb").put_item(TableName="trainmaster", Item=item | changed)
-    assert ring(world, '{"pool": "-"}') == []
+    assert wake(world, '{"pool": "-"}') == []
     assert world.sagemaker.jobs["stray"].stops == 1
     assert [item["sk"]["S"] for item in world.items() if item["pk"]["S"] == "E#-"] == ["a"]

@@ -49,7 +49,7 @@ def test_a_warm_pool_that_was_taken_while_it_was_given_up_is_counted_once(warm: 
 
     def comes_meanwhile() -> None:
         warm.submit("job3")
-        warm.ring()
+        warm.wake()
 
     warm.meanwhile["UpdateTrainingJob"] = comes_meanwhile
     warm.schedule()
@@ -64,7 +64,7 @@ def test_two_passes_do_not_take_one_warm_pool_for_two_jobs(warm: World) -> None:
     create = warm.sagemaker._CreateTrainingJob
 
     def another_pass_meanwhile(body: dict[str, Any]) -> Any:
-        warm.ring()
+        warm.wake()
         return create(body)
 
     warm.sagemaker.intercept["CreateTrainingJob"] = another_pass_meanwhile
@@ -88,7 +88,7 @@ def test_D1_a_warm_pool_that_cannot_be_given_up_stays_counted(warm: World) -> No
 
 def test_D7_a_warm_pool_given_up_without_an_answer_is_settled_by_what_sagemaker_says(warm: World) -> None:
     warm.wire.strike("UpdateTrainingJob", 3, AnswerLost())
-    warm.ring()
+    warm.wake()
     assert warm_rows(warm) == ["job1"], "nobody knows"
     warm.check("job1", "job2")
     warm.a_minute_passes()
@@ -151,7 +151,7 @@ def test_A5_a_start_into_a_warm_pool_that_never_came_gives_the_pool_back(warm: W
     warm.check("job1", "job2", "job3")
     warm.wire.heal()
     warm.now += minutes(1)
-    warm.ring()
+    warm.wake()
     assert warm.states("job3") == ["running"]
     warm.check("job1", "job2", "job3")
 

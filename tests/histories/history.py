@@ -201,9 +201,9 @@ class History:
 
     def answer_the_door(self) -> None:
         """A ring is delivered at least once; passes run at any time besides."""
-        rung = self.world.doorbell.rung
-        if rung and self.dice.random() < 0.9:
-            rung.clear()
+        woken = self.world.wake_ups.woken
+        if woken and self.dice.random() < 0.9:
+            woken.clear()
         self.start("pass", self.world.run_pass)
 
     def deliver(self) -> None:

@@ -29,10 +29,10 @@ from tests.histories.watch import JudgedStore, Watch
 from tests.memory.edges import (
     MemoryAlarms,
     MemoryCheckpoints,
-    MemoryDoorbell,
     MemoryLogs,
     MemoryMailer,
     MemoryNotifier,
+    MemoryWakeUps,
 )
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
@@ -50,7 +50,7 @@ class World:
     stage: Stage
     now: datetime = NOON
     tables: Tables = field(default_factory=Tables)
-    doorbell: MemoryDoorbell = field(default_factory=MemoryDoorbell)
+    wake_ups: MemoryWakeUps = field(default_factory=MemoryWakeUps)
     checkpoints: MemoryCheckpoints = field(default_factory=MemoryCheckpoints)
     notifier: MemoryNotifier = field(default_factory=MemoryNotifier)
     mailer: MemoryMailer = field(default_factory=MemoryMailer)
@@ -80,7 +80,7 @@ class World:
         watched = self.stage.watched
         store = watched(JudgedStore(self.tables, self.watch))
         reader, policies = watched(self.reader), watched(self.policies)
-        training, doorbell = watched(self.sagemaker), watched(self.doorbell)
+        training, wake_ups = watched(self.sagemaker), watched(self.wake_ups)
 
         def observer(logs: LogReader | None) -> Observer:
             judge = Judge(policies=policies, reader=reader, logs=logs)
@@ -144,14 +144,14 @@ class World:
                 strays=self.strays,
                 clock=self.clock,
             ),
-            doorbell=doorbell,
+            wake_ups=wake_ups,
             clock=self.clock,
         )
         self.outside = Outside(
             store=store,
             reader=reader,
             policies=policies,
-            doorbell=doorbell,
+            wake_ups=wake_ups,
             clock=self.clock,
             random_bytes=self._random_bytes,
             account_id=ACCOUNT,
@@ -189,7 +189,7 @@ class World:
         except TrainmasterError as error:
             if not error.retryable:
                 raise
-            self.doorbell.rung.append(pool)
+            self.wake_ups.woken.append(pool)
             return
         unexpected = [one for one in summary.failures if not isinstance(one, TrainmasterError)]
         assert unexpected == [], unexpected
@@ -199,7 +199,7 @@ class World:
         try:
             pool = self.observer.hear(training_job_name)
             if pool is not None:
-                self.outside.doorbell.ring([pool])
+                self.outside.wake_ups.send([pool])
         except TrainmasterError as error:
             if not error.retryable:
                 raise
@@ -207,7 +207,7 @@ class World:
     def hear_of_stray(self, training_job_name: str) -> None:
         """News of a training job whose event shows no tag of ours."""
         try:
-            self.outside.doorbell.ring(self.strays.hear(training_job_name, tagged=False))
+            self.outside.wake_ups.send(self.strays.hear(training_job_name, tagged=False))
         except TrainmasterError as error:
             if not error.retryable:
                 raise
@@ -216,7 +216,7 @@ class World:
         try:
             pool = self.idle_watch.look(watched)
             if pool is not None:
-                self.outside.doorbell.ring([pool])
+                self.outside.wake_ups.send([pool])
         except TrainmasterError as error:
             if not error.retryable:
                 raise
@@ -239,7 +239,7 @@ class World:
     def _administer(self, act: Callable[[Any], Any]) -> None:
         try:
             act(self.outside.policies.current())
-            self.outside.doorbell.ring([POOL])
+            self.outside.wake_ups.send([POOL])
         except TrainmasterError as error:
             if not error.retryable:
                 raise

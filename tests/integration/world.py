@@ -63,7 +63,7 @@ class Saved:
     """A world at rest, to go back to."""
 
     table: tuple[Item, ...]
-    rings: tuple[str, ...]
+    wake_ups_by_pool: tuple[str, ...]
     sagemaker: SageMakerStub
     alarms: Mapping[str, Alarm]
     now: datetime
@@ -106,7 +106,7 @@ class World:
         """A function process as after a cold start."""
         settings = Settings(
             table=TABLE,
-            doorbell_url=self.queue_url,
+            wake_up_queue_url=self.queue_url,
             stack=STACK,
             account_id=ACCOUNT,
             admin_principal_arns=(USER,),
@@ -150,7 +150,7 @@ class World:
     def save(self) -> Saved:
         return Saved(
             table=self.items(),
-            rings=tuple(ring["Body"] for ring in self._rings(again_in_seconds=0)),
+            wake_ups_by_pool=tuple(ring["Body"] for ring in self._wake_ups(again_in_seconds=0)),
             sagemaker=self.sagemaker.copy(),
             alarms=dict(self.cloud.cloudwatch._alarms),
             now=self.now,
@@ -160,7 +160,7 @@ class World:
         """Everything as it was, in a fresh process."""
         sqs = self.cloud.client("sqs")
         self.queue_url = sqs.create_queue(QueueName=f"again-{uuid4()}")["QueueUrl"]
-        for ring in saved.rings:
+        for ring in saved.wake_ups_by_pool:
             sqs.send_message(QueueUrl=self.queue_url, MessageBody=ring)
         self.put_back(saved.table)
         self.cloud.cloudwatch._alarms = dict(saved.alarms)
@@ -243,8 +243,8 @@ class World:
         return {"status": answer["statusCode"], **json.loads(answer["body"] or "{}")}
 
     def schedule(self) -> None:
-        """Deliver every ring of the doorbell."""
-        while messages := self._rings():
+        """Deliver every ring of the wake-up queue."""
+        while messages := self._wake_ups():
             records = [{"messageId": one["MessageId"], "body": one["Body"]} for one in messages]
             failures = self.call("schedule", {"Records": records})["batchItemFailures"]
             assert failures == []
@@ -253,13 +253,13 @@ class World:
                     QueueUrl=self.queue_url, ReceiptHandle=one["ReceiptHandle"]
                 )
 
-    def _rings(self, *, again_in_seconds: int = 30) -> list[dict[str, Any]]:
+    def _wake_ups(self, *, again_in_seconds: int = 30) -> list[dict[str, Any]]:
         answer = self.cloud.client("sqs").receive_message(
             QueueUrl=self.queue_url, MaxNumberOfMessages=10, VisibilityTimeout=again_in_seconds
         )
         return list(answer.get("Messages", []))
 
-    def ring(self, pool: str = "main") -> None:
+    def wake(self, pool: str = "main") -> None:
         self.call("schedule", {"Records": [{"messageId": "1", "body": json.dumps({"pool": pool})}]})
 
     def cancel(self, name: str) -> int:
@@ -277,7 +277,7 @@ class World:
         self.call("reconcile", {})
 
     def a_minute_passes(self) -> None:
-        """Long enough for leases to run out; the reconciler and the doorbell do their work."""
+        """Long enough for leases to run out; the reconciler and the wake-up queue do their work."""
         self.now += LEASE_AND_MORE
         self.reconcile()
         self.schedule()

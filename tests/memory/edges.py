@@ -1,4 +1,4 @@
-"""The small ports: the doorbell, checkpoints in a bucket, alarms, what listeners and people are told."""
+"""The small ports: the wake-up queue, checkpoints in a bucket, alarms, what listeners and people are told."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from trainmaster.core.monitoring.alarms import Alarm, AlarmReading, AlarmState
 
 
 @dataclass(slots=True)
-class MemoryDoorbell:
-    rung: list[str] = field(default_factory=list)
-    """Pools, in the order of their rings; whoever answers takes them out."""
+class MemoryWakeUps:
+    woken: list[str] = field(default_factory=list)
+    """Pools, in the order of their wake-ups; whoever answers takes them out."""
 
-    def ring(self, pools: Iterable[str]) -> None:
-        self.rung += pools
+    def send(self, pools: Iterable[str]) -> None:
+        self.woken += pools
 
 
 @dataclass(slots=True)

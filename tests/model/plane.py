@@ -30,7 +30,7 @@ from trainmaster.services.scheduler.score_updates import Reranker
 
 from tests.bodies import resources, tag_list
 from tests.builders import NOON, A
-from tests.memory.edges import MemoryAlarms, MemoryDoorbell, MemoryLogs, MemoryMailer, MemoryNotifier
+from tests.memory.edges import MemoryAlarms, MemoryLogs, MemoryMailer, MemoryNotifier, MemoryWakeUps
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
 from tests.memory.sagemaker import MemorySageMaker, TrainingJob
@@ -325,7 +325,7 @@ def _cancel(name: str, replay: Replay, tables: Tables, store: Any, reader: Any) 
         store=store,
         reader=reader,
         policies=replay.watched(MemoryPolicyStore(tables)),
-        doorbell=MemoryDoorbell(),
+        wake_ups=MemoryWakeUps(),
         clock=lambda: NOON,
         random_bytes=bytes,
         account_id="123456789012",

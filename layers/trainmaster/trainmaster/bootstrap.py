@@ -14,7 +14,7 @@ from trainmaster.adapters.notifications import EventBridgeNotifier, SnsMailer
 from trainmaster.adapters.s3_checkpoints import S3Checkpoints
 from trainmaster.adapters.sagemaker import SageMakerTraining
 from trainmaster.adapters.training_logs import CloudWatchLogs
-from trainmaster.adapters.wake_ups import SqsDoorbell
+from trainmaster.adapters.wake_ups import SqsWakeUps
 from trainmaster.ports import LogReader
 from trainmaster.services.alarm_events import IdleWatch
 from trainmaster.services.alarm_sweep import AlarmSweep
@@ -71,8 +71,8 @@ class Wiring:
         return CloudWatchAlarms(self._client("cloudwatch"), topic_arn=self.settings.alarm_topic_arn)
 
     @cached_property
-    def doorbell(self) -> SqsDoorbell:
-        return SqsDoorbell(self._client("sqs"), queue_url=self.settings.doorbell_url)
+    def wake_ups(self) -> SqsWakeUps:
+        return SqsWakeUps(self._client("sqs"), queue_url=self.settings.wake_up_queue_url)
 
     @cached_property
     def observer(self) -> Observer:
@@ -98,7 +98,7 @@ class Wiring:
                 store=self.store,
                 reader=self.reader,
                 policies=self.policies,
-                doorbell=self.doorbell,
+                wake_ups=self.wake_ups,
                 clock=self.clock,
                 random_bytes=os.urandom,
                 account_id=self.settings.account_id,
@@ -153,7 +153,7 @@ class Wiring:
                 strays=self.strays,
                 clock=self.clock,
             ),
-            doorbell=self.doorbell,
+            wake_ups=self.wake_ups,
             clock=self.clock,
         )
 

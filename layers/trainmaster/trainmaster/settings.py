@@ -8,7 +8,7 @@ from typing import Self
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     table: str
-    doorbell_url: str
+    wake_up_queue_url: str
     stack: str
     """Value of the tag ``trainmaster:stack`` on every training job we start."""
     account_id: str
@@ -24,7 +24,7 @@ class Settings:
         admins = env["TRAINMASTER_ADMIN_PRINCIPAL_ARNS"].split(",")
         return cls(
             table=env["TRAINMASTER_TABLE"],
-            doorbell_url=env["TRAINMASTER_DOORBELL_URL"],
+            wake_up_queue_url=env["TRAINMASTER_DOORBELL_URL"],
             stack=env["TRAINMASTER_STACK"],
             account_id=env["TRAINMASTER_ACCOUNT_ID"],
             admin_principal_arns=tuple(arn.strip() for arn in admins if arn.strip()),

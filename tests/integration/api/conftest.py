@@ -66,13 +66,13 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Rings:
-    """A doorbell that can be out of order."""
+class WakeUpLog:
+    """A wake-up that can be out of order."""
 
     pools: list[str] = field(default_factory=list)
     is_broken: bool = False
 
-    def ring(self, pools: Iterable[str]) -> None:
+    def send(self, pools: Iterable[str]) -> None:
         if self.is_broken:
             raise UnavailableError("no bell")
         self.pools += pools
@@ -91,7 +91,7 @@ class Api:
         self.table = f"table-{next(_NUMBERS)}"
         make_table(client, self.table)
         self.now = NOON
-        self.doorbell = Rings()
+        self.wake_ups = WakeUpLog()
         self.store = DynamoJobStore(client, table=self.table, retention_days=90)
         self.reader = DynamoReader(client, table=self.table)
         self.policies = DynamoPolicyStore(client, table=self.table)
@@ -105,7 +105,7 @@ class Api:
             "store": self.store,
             "reader": self.reader,
             "policies": self.policies,
-            "doorbell": self.doorbell,
+            "wake_ups": self.wake_ups,
             "clock": self.clock,
             "random_bytes": self.random_bytes,
             "account_id": OWN,

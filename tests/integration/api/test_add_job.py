@@ -26,7 +26,7 @@ def test_a_submission_is_stored_and_rings(api: Api) -> None:
     assert (view["submitted_by"], view["priority"], view["position"]) == (ADA, 3, 1)
     assert api.job(NAME).state is JobState.PENDING
     assert api.reader.request(NAME) == body()
-    assert api.doorbell.pools == ["p5"]
+    assert api.wake_ups.pools == ["p5"]
 
 
 @pytest.mark.parametrize("state", ["pending", "running", "completed"])
@@ -88,7 +88,7 @@ def test_a_caller_submits_for_his_own_team(
     answer = api.submit("a", user=user, tags=options)
     assert (answer.status, answer.fields) == (status, fields)
     assert api.reader.job("a") is None
-    assert api.doorbell.pools == []
+    assert api.wake_ups.pools == []
 
 
 def test_a_caller_of_two_teams_names_one(api: Api) -> None:
@@ -128,7 +128,7 @@ def test_bad_requests_name_the_field_and_store_nothing(
     answer = api.call("POST", "/add-job", content)
     assert (answer.status, answer.fields) == (status, fields)
     assert api.names() == []
-    assert api.doorbell.pools == []
+    assert api.wake_ups.pools == []
 
 
 def test_each_violation_names_its_rule(api: Api) -> None:
@@ -162,7 +162,7 @@ def test_options_become_part_of_the_job(api: Api) -> None:
 
 
 def test_a_broken_doorbell_does_not_lose_the_job(api: Api) -> None:
-    api.doorbell.is_broken = True
+    api.wake_ups.is_broken = True
     assert api.submit("a").status == 201
 
 
@@ -188,7 +188,7 @@ def dry_run(api: Api, request: dict[str, Any], *, user: str = ADA) -> Any:
 
 def test_a_dry_run_stores_nothing(api: Api) -> None:
     api.submit("a")
-    api.doorbell.pools.clear()
+    api.wake_ups.pools.clear()
     answer = dry_run(api, body(Tags=tags(priority="0")))
     assert answer.status == 200
     start = answer.json.pop("estimated_start")
@@ -204,7 +204,7 @@ def test_a_dry_run_stores_nothing(api: Api) -> None:
         "spot_record": [],
     }
     assert api.reader.job(NAME) is None
-    assert api.doorbell.pools == []
+    assert api.wake_ups.pools == []
 
 
 def test_a_dry_run_lists_what_the_policy_has_against_it(api: Api) -> None:
@@ -462,7 +462,7 @@ def test_what_is_only_audited_is_accepted_warned_of_and_written_down_once(api: A
         ("network_isolation", "EnableNetworkIsolation"),
     ]
     assert kept(api) == [(NAME, "audited", ["name_prefix", "network_isolation"])]
-    assert api.doorbell.pools == ["p5", "-"]
+    assert api.wake_ups.pools == ["p5", "-"]
     (message,) = api.store.messages("-", limit=9)
     assert message.notice is not None
     assert (message.notice.kind, message.notice.job) == ("Rule Violated", NAME)

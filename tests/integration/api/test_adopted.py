@@ -53,7 +53,7 @@ def test_a_job_without_a_pool_can_be_ranked_held_back_and_cancelled(api: Api) ->
     assert api.call("PATCH", "/jobs/poolless", {"priority": 7}).json["priority"] == 7
     assert api.call("PATCH", "/jobs/poolless", {"held": True}).status == 409
     assert api.call("DELETE", "/jobs/poolless").status == 202
-    assert api.doorbell.pools[-1] == "-"
+    assert api.wake_ups.pools[-1] == "-"
 
 
 def test_one_that_waits_without_a_pool_starts_with_the_next_pass(api: Api) -> None:

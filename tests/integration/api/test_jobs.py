@@ -130,10 +130,10 @@ def test_a_waiting_job_is_stopped_at_once(api: Api) -> None:
 def test_a_running_job_is_stopping_until_sagemaker_has_stopped_it(api: Api) -> None:
     api.submit("a")
     api.start("a")
-    api.doorbell.pools.clear()
+    api.wake_ups.pools.clear()
     answer = api.call("DELETE", "/jobs/a")
     assert (answer.status, answer.json["state"]) == (202, "stopping")
-    assert api.doorbell.pools == ["p5"]
+    assert api.wake_ups.pools == ["p5"]
 
 
 def test_stopping_twice_changes_nothing(api: Api) -> None:

@@ -27,13 +27,13 @@ def history(api: Api, name: str) -> list[tuple[str | None, str, Any]]:
 def test_a_waiting_job_goes_ahead_with_a_higher_priority(api: Api) -> None:
     for name in ("a", "b", "c"):
         api.submit(name, priority=1)
-    api.doorbell.pools.clear()
+    api.wake_ups.pools.clear()
     answer = patch(api, "c", {"priority": 2})
     assert answer.status == 200
     assert (answer.json["name"], answer.json["priority"], answer.json["position"]) == ("c", 2, 1)
     assert api.names() == ["c", "a", "b"]
     assert api.job("c").score == epoch_ms(NOON) - 2 * DAY_MS
-    assert api.doorbell.pools == ["p5"]
+    assert api.wake_ups.pools == ["p5"]
 
 
 def test_the_answer_gives_the_reason_of_the_new_turn(api: Api) -> None:

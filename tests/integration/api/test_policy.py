@@ -47,7 +47,7 @@ def test_a_new_policy_is_in_force_at_once(api: Api) -> None:
     assert [warning["field"] for warning in answer.json["warnings"]] == ["notifications.email"]
     assert api.get("/pools").json["pools"][0]["capacity"] == {P5: 9}
     assert api.get("/policy", user=ADMIN).json == answer.json
-    assert api.doorbell.pools == ["g5", "p5"]
+    assert api.wake_ups.pools == ["g5", "p5"]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_pool_whose_jobs_have_ended_may_go(api: Api) -> None:
 
 def test_a_pool_that_goes_is_told_too(api: Api) -> None:
     put(api, with_pools(POOLS[1]))
-    assert api.doorbell.pools == ["g5", "p5"]
+    assert api.wake_ups.pools == ["g5", "p5"]
 
 
 def test_the_largest_document_is_stored_whatever_its_script(api: Api) -> None:
@@ -143,9 +143,9 @@ def test_pausing_and_going_on(api: Api) -> None:
     assert api.policies.current().version == before.version + 1
     assert api.call("PUT", "/policy/paused", {"paused": True}, user=ADMIN).status == 200
     assert api.policies.current().version == before.version + 1
-    api.doorbell.pools.clear()
+    api.wake_ups.pools.clear()
     assert not api.call("PUT", "/policy/paused", {"paused": False}, user=ADMIN).json["paused"]
-    assert api.doorbell.pools == ["g5", "p5"]
+    assert api.wake_ups.pools == ["g5", "p5"]
 
 
 def test_a_new_policy_does_not_end_the_pause(api: Api) -> None:
@@ -299,7 +299,7 @@ def changes(api: Api, document: object) -> list[tuple[str, str, str]]:
 
 
 def test_a_dry_run_answers_as_the_put_would_and_changes_nothing(api: Api) -> None:
-    api.doorbell.pools.clear()
+    api.wake_ups.pools.clear()
     document = {**DOCUMENT, "notifications": {"email": ["ml@example.com"]}}
     answer = tried(api, document)
     assert answer.status == 200
@@ -307,7 +307,7 @@ def test_a_dry_run_answers_as_the_put_would_and_changes_nothing(api: Api) -> Non
     assert (answer.json["revision"], answer.json["policy"]) == (2, document)
     assert [warning["field"] for warning in answer.json["warnings"]] == ["notifications.email"]
     assert (answer.json["changes"], answer.json["truncated"]) == ([], False)
-    assert api.doorbell.pools == []
+    assert api.wake_ups.pools == []
     assert put(api, document).json.keys() == answer.json.keys() - {"changes", "truncated"}
 
 

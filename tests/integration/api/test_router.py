@@ -22,7 +22,7 @@ ROUTES = [
 @pytest.mark.parametrize("context", [{}, {"identity": {}}, {"identity": {"userArn": None}}])
 def test_G4_without_a_caller_nothing_is_read_or_written(api: Api, context: dict[str, Any]) -> None:
     nothing = Untouchable()
-    api.handle = build_api(api.outside(store=nothing, reader=nothing, policies=nothing, doorbell=nothing))
+    api.handle = build_api(api.outside(store=nothing, reader=nothing, policies=nothing, wake_ups=nothing))
     for method, path in ROUTES:
         answer = api.call(method, path, {}, requestContext=context)
         assert (answer.status, answer.fields) == (500, [])

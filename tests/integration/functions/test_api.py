@@ -88,7 +88,7 @@ wiring = Wiring(Settings(table="t", doorbell_url="https://sqs/q", stack="s", acc
                          admin_principal_arns=(), retention_days=1,
                          alarm_topic_arn="", mail_topic_arn=""))
 assert wiring.api is not None
-wiring.reader, wiring.store, wiring.policies, wiring.doorbell
+wiring.reader, wiring.store, wiring.policies, wiring.wake_ups
 print(json.dumps([path for path in opened if "/botocore/data/" in path]))
 """
     keep = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}

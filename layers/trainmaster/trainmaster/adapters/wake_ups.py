@@ -1,4 +1,4 @@
-"""Doorbell over SQS: one message a pool; the schedule function answers."""
+"""wake-up over SQS: one message a pool; the schedule function answers."""
 
 import json
 from collections.abc import Iterable
@@ -14,13 +14,13 @@ BATCH = 10
 """Messages of one SendMessageBatch. Source: SQS limits."""
 
 
-class SqsDoorbell:
+class SqsWakeUps:
     def __init__(self, client: Any, *, queue_url: str) -> None:
         self._client = client
         self._queue_url = queue_url
 
-    def ring(self, pools: Iterable[str]) -> None:
-        """Raises UnavailableError; the reconciler rings within a minute anyway."""
+    def send(self, pools: Iterable[str]) -> None:
+        """Raises UnavailableError; the reconciler sends one within a minute anyway."""
         names = sorted(set(pools))
         for start in range(0, len(names), BATCH):
             self._send(names[start : start + BATCH])
@@ -33,13 +33,13 @@ class SqsDoorbell:
         try:
             answer = self._client.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
         except (ClientError, BotoCoreError) as error:
-            raise UnavailableError("the doorbell queue did not take the message") from error
+            raise UnavailableError("the wake-up queue did not take the message") from error
         if answer.get("Failed"):
-            raise UnavailableError("the doorbell queue refused a message")
+            raise UnavailableError("the wake-up queue refused a message")
 
 
 def pool_of(body: str) -> str:
-    """Which pool a message rings for. Raises ValueError for one that nobody here has written."""
+    """Which pool a wake-up is for. Raises ValueError for one that nobody here has written."""
     message = json.loads(body)
     if not isinstance(message, dict) or not isinstance(message.get("pool"), str):
         raise ValueError("the message names no pool")  # noqa: TRY004  one error, whatever is wrong with it

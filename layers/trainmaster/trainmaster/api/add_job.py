@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 from trainmaster.api.dry_run import UNFORESEEN, foresee
 from trainmaster.api.job_context import position_if_short
-from trainmaster.api.request_context import Answer, RequestContext, flag, ring
+from trainmaster.api.request_context import Answer, RequestContext, flag, wake
 from trainmaster.api.views import JobContext, field_error_view, job_view
 from trainmaster.core.errors import FieldError, JobConflictError, LostRaceError, TeamLimitError
 from trainmaster.core.jobs.instances import lane_text
@@ -48,10 +48,10 @@ def _read(context: RequestContext) -> Submission:
 
 
 def _submit(context: RequestContext, submission: Submission) -> Answer:
-    """Store the job, then ring; look for an earlier job of the name only when there is something to explain.
+    """Store the job, then send a wake-up; look for an earlier job of the name only when there is something to explain.
 
-    Crash safety: the job and everything that belongs to it are one transaction; a death before the ring
-    costs up to a minute, until the reconciler rings. What rules only audit is written behind it: after a
+    Crash safety: the job and everything that belongs to it are one transaction; a death before the wake-up
+    costs up to a minute, until the reconciler sends wake-ups. What rules only audit is written behind it: after a
     death in between the same request again writes it down.
     """
     verdict = judge(submission, context.policy)
@@ -110,7 +110,7 @@ def _answer(
     outside = context.outside
     strays = _written_down(context, submission, job, audited)
     if job.is_waiting:
-        ring(outside.doorbell, [job.spec.pool, *strays])
+        wake(outside.wake_ups, [job.spec.pool, *strays])
     around = JobContext(
         now=outside.clock(),
         pool=context.policy.pool(job.spec.pool),

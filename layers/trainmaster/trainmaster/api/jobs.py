@@ -7,7 +7,7 @@ from datetime import datetime
 from http import HTTPStatus
 
 from trainmaster.api.job_context import estimated_start, job_context_of, standing_of
-from trainmaster.api.request_context import Answer, RequestContext, flags, ring
+from trainmaster.api.request_context import Answer, RequestContext, flags, wake
 from trainmaster.api.views import JobContext, View, instant_text, job_view, reason_view
 from trainmaster.core.errors import (
     FieldError,
@@ -150,7 +150,7 @@ def cancel_job(context: RequestContext, name: str) -> Answer:
     """A job that waits is stopped at once, a live one as soon as SageMaker has stopped its attempt."""
     context.call.parameters()
     job = change_job(context, name, lambda job: _stop(context, job))
-    ring(context.outside.doorbell, [job.spec.pool])
+    wake(context.outside.wake_ups, [job.spec.pool])
     around = JobContext(now=context.outside.clock(), pool=context.policy.pool(job.spec.pool))
     return Answer(status=HTTPStatus.ACCEPTED, body=job_view(job, around))
 
@@ -178,7 +178,7 @@ def patch_job(context: RequestContext, name: str) -> Answer:
     call = context.call
     patch = _patch(parse_object(call.body, base64=call.is_base64, content_type=call.content_type))
     job = change_job(context, name, lambda job: _change(context, job, patch))
-    ring(context.outside.doorbell, [job.spec.pool])
+    wake(context.outside.wake_ups, [job.spec.pool])
     return Answer(
         status=HTTPStatus.OK, body=job_view(job, job_context_of(job, standing_of(job, context), context))
     )

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from itertools import chain
 from typing import Any
 
-from trainmaster.api.request_context import Answer, ApiReader, RequestContext, flag, ring
+from trainmaster.api.request_context import Answer, ApiReader, RequestContext, flag, wake
 from trainmaster.api.views import View, policy_view
 from trainmaster.core.errors import (
     FieldError,
@@ -209,7 +209,7 @@ def put_policy(context: RequestContext) -> Answer:
     with frozen_where_less(context, policy):
         refuse_strandings(context.policy, policy, context.outside.reader)
         stored = context.outside.policies.put(document, pools=pools, replaces=context.stored)
-    ring(context.outside.doorbell, pools)
+    wake(context.outside.wake_ups, pools)
     return Answer(status=HTTPStatus.OK, body=policy_view(stored, policy.warnings))
 
 
@@ -229,7 +229,7 @@ def put_paused(context: RequestContext) -> Answer:
     if paused is not stored.paused:
         pools = _pools(context.policy)
         stored = context.outside.policies.set_paused(paused, pools=pools, replaces=stored)
-        ring(context.outside.doorbell, pools)
+        wake(context.outside.wake_ups, pools)
     return Answer(status=HTTPStatus.OK, body=policy_view(stored, context.policy.warnings))
 
 

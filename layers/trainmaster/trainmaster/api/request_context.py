@@ -12,7 +12,6 @@ from trainmaster.core.records import StoredPolicy
 from trainmaster.core.submission.identity import Caller, caller_of, is_admin, stranger, teams_of
 from trainmaster.ports import (
     Clock,
-    Doorbell,
     JobReader,
     JobStore,
     LedgerReader,
@@ -22,6 +21,7 @@ from trainmaster.ports import (
     SnapshotReader,
     SpotReader,
     ViolationReader,
+    WakeUps,
 )
 
 
@@ -45,7 +45,7 @@ class Outside:
     store: JobStore
     reader: ApiReader
     policies: PolicyStore
-    doorbell: Doorbell
+    wake_ups: WakeUps
     clock: Clock
     random_bytes: Callable[[int], bytes]
     """For entry ids."""
@@ -161,7 +161,7 @@ def _repeated(name: str) -> FieldError:
     return FieldError(field=path_text(("query", name)), message="is given twice", hint="give it once")
 
 
-def ring(doorbell: Doorbell, pools: Iterable[str]) -> None:
-    """Ring if it can be done: what was written stands, and the reconciler rings within a minute anyway."""
+def wake(wake_ups: WakeUps, pools: Iterable[str]) -> None:
+    """Send a wake-up if it can be done: what was written stands, and the reconciler sends one within a minute anyway."""
     with suppress(UnavailableError):
-        doorbell.ring(pools)
+        wake_ups.send(pools)

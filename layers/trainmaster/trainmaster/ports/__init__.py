@@ -5,12 +5,12 @@ from trainmaster.ports.outside import (
     AlarmReader,
     CheckpointReader,
     Clock,
-    Doorbell,
     LogReader,
     Mailer,
     Notifier,
     TrainingApi,
     TrainingJobReader,
+    WakeUps,
 )
 from trainmaster.ports.table import (
     JobReader,
@@ -30,7 +30,6 @@ __all__ = [
     "AlarmReader",
     "CheckpointReader",
     "Clock",
-    "Doorbell",
     "JobReader",
     "JobStore",
     "LedgerReader",
@@ -46,4 +45,5 @@ __all__ = [
     "TrainingApi",
     "TrainingJobReader",
     "ViolationReader",
+    "WakeUps",
 ]

@@ -87,6 +87,6 @@ class Mailer(Protocol):
         """To everybody who has subscribed, filtered by the attributes. Raises UnavailableError."""
 
 
-class Doorbell(Protocol):
-    def ring(self, pools: Iterable[str]) -> None:
+class WakeUps(Protocol):
+    def send(self, pools: Iterable[str]) -> None:
         """Wake the scheduler for these pools."""

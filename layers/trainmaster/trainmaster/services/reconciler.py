@@ -9,7 +9,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.checkpoints import looked_at, needs_look
 from trainmaster.core.planning.snapshot import RunningJob
 from trainmaster.core.policy import STRAYS, parse_policy
-from trainmaster.ports import CheckpointReader, Clock, Doorbell, JobReader, JobStore, PolicyStore, QueueReader
+from trainmaster.ports import CheckpointReader, Clock, JobReader, JobStore, PolicyStore, QueueReader, WakeUps
 from trainmaster.services.alarm_sweep import AlarmSweep, Readings
 from trainmaster.services.observer import Observer
 from trainmaster.services.unmanaged_jobs import Sweep
@@ -56,7 +56,7 @@ class Reconciler:
     alarm_sweep: AlarmSweep
     checkpoint_looks: CheckpointLooks
     sweep: Sweep
-    doorbell: Doorbell
+    wake_ups: WakeUps
     clock: Clock
 
     def run(self) -> "Repairs":
@@ -78,7 +78,7 @@ class Reconciler:
             max_age = policy.governing.checkpoints.max_age
             repairs.failures += self.checkpoint_looks.run(entries, others_wait=depth > 0, max_age=max_age)
         repairs.failures += self.sweep.run()
-        self.doorbell.ring(pools)
+        self.wake_ups.send(pools)
         return repairs
 
     def _alarms(self, repairs: "Repairs") -> Readings | None:
