@@ -105,7 +105,7 @@ def _run(job: Job, store: DynamoJobStore, policy_version: int, *, now: datetime)
         claimed_at=now,
         lease_until=now + steps.LEASE,
     )
-    condition = WriteCondition(policy_version=policy_version, room=dict.fromkeys(job.vector, CAPACITY))
+    condition = WriteCondition(policy_version=policy_version, most_used=dict.fromkeys(job.vector, CAPACITY))
     (claimed,) = store.commit(
         [Change(before=job, after=steps.claim(job, attempt))], at=now, condition=condition
     )

@@ -169,7 +169,7 @@ class Product:
     def _start(self, action: Start) -> bool:
         """Under the condition of a claim: the counters are what the planner reckoned with."""
         table, job = self.table, action.job
-        (room,), (warm,) = action.room.values(), action.warm.values()
+        (room,), (warm,) = action.most_used.values(), action.warm.values()
         if table.used > room or table.warm != warm:
             self.refused_claims += 1
             return False

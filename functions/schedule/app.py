@@ -1,4 +1,4 @@
-"""Scheduling passes. Trigger: the wake-up queue; one pass a distinct pool, whatever the number of wake-ups."""
+"""Scheduling passes. Trigger: the wake-up queue; one pass a distinct pool, however many wake-ups."""
 
 from collections import defaultdict
 from typing import Any

@@ -184,7 +184,7 @@ class MemoryJobStore:
 
     def _check_guard(self, condition: WriteCondition, pool: PoolRows, first: Job) -> None:
         _require(pool.policy_version == condition.policy_version, "the policy changed")
-        for capacity, room in (condition.room or {}).items():
+        for capacity, room in (condition.most_used or {}).items():
             _require(pool.used[capacity] <= room, f"{pool.used[capacity]} {capacity} in use, room is {room}")
         for capacity, count in (condition.used or {}).items():
             _require(pool.used[capacity] == count, f"not {count} {capacity} in use")
@@ -200,9 +200,9 @@ class MemoryJobStore:
         if condition.reuses is not None:
             kept = pool.warm_pools.get(condition.reuses.training_job_name)
             _require(kept is not None and not kept.releasing, "the warm pool is gone")
-        if condition.committed_room is not None and first.live is not None and first.live.month is not None:
+        if condition.most_committed is not None and first.live is not None and first.live.month is not None:
             committed = self._tables.months[first.spec.team, first.live.month].committed
-            _require(committed <= condition.committed_room, f"{committed} cents are committed")
+            _require(committed <= condition.most_committed, f"{committed} cents are committed")
 
     # ---- writes
 

@@ -72,8 +72,8 @@ def after_stops(snapshot: Snapshot) -> Snapshot:
 
 
 def _start(action: Start, snapshot: Snapshot, *, now: datetime) -> Snapshot:
-    if any(snapshot.used.get(one, 0) > room for one, room in action.room.items()):
-        raise RefusedError(f"{action.job.name}: {snapshot.used} in use, room for {action.room}")
+    if any(snapshot.used.get(one, 0) > room for one, room in action.most_used.items()):
+        raise RefusedError(f"{action.job.name}: {snapshot.used} in use, room for {action.most_used}")
     if any(snapshot.warm.get(one, 0) != count for one, count in action.warm.items()):
         raise RefusedError(f"{action.job.name}: {snapshot.warm} warm, not {action.warm}")
     if action.reuses is not None:

@@ -136,7 +136,7 @@ def test_a_claim_and_an_end_touch_each_row_once_and_leave_what_they_should(table
     table.store.change_warm("main", None, warm, at=NOON)
     one = table.submitted("a", team="vision")
     claim = claimed(one, month="2026-11", reserved_cents=700, shape=KEYED, reuses="earlier")
-    live = table.change(one, claim, warm=of(1), reuses=warm, committed_room=0)
+    live = table.change(one, claim, warm=of(1), reuses=warm, most_committed=0)
     assert table.rows("Q#main#vision#ml.a.xlarge=1", "W#main", "R#main") == {("R#main", "a")}
     assert table.row("P#main", "counters").items() >= {f"used#{A}": 1, f"warm#{A}": 0}.items()
     assert table.row("U#vision#2026-11", "total") == {"committed": 700}
@@ -238,7 +238,7 @@ def test_months_run_times_and_warm_pools_never_expire(table: Table) -> None:
 def test_amounts_and_prices_come_back_exactly(table: Table) -> None:
     one = table.submitted("a", wasted={"preemption": 7}, cents=123, survived=minutes(1.5))
     price = Decimal("98.320000000000000001")
-    live = table.change(one, claimed(one, usd_per_hour=price, max_runtime=minutes(58.5)), room=of(9))
+    live = table.change(one, claimed(one, usd_per_hour=price, max_runtime=minutes(58.5)), most_used=of(9))
     assert table.reader.job("a") == live
     assert live.live is not None
     assert live.live.usd_per_hour == price

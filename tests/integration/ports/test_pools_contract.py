@@ -64,9 +64,9 @@ def test_a_claim_takes_its_warm_pool_once(plane: Plane) -> None:
     plane.store.change_warm("main", None, warm("a"), at=NOON)
     plane.store.change_warm("main", None, warm("b"), at=NOON)
     first, second = plane.submitted("x"), plane.submitted("y")
-    plane.change(first, claimed(first), room=of(0), warm=of(2), reuses=warm("a"))
+    plane.change(first, claimed(first), most_used=of(0), warm=of(2), reuses=warm("a"))
     with pytest.raises(LostRaceError):
-        plane.change(second, claimed(second), room=of(1), warm=of(1), reuses=warm("a"))
+        plane.change(second, claimed(second), most_used=of(1), warm=of(1), reuses=warm("a"))
     snapshot = plane.snapshot()
     assert (snapshot.used, snapshot.warm, snapshot.warm_pools) == (of(1), of(1), (warm("b"),))
 
@@ -142,18 +142,18 @@ def test_a_reservation_is_made_at_the_claim_and_undone_without_an_attempt(plane:
 def test_a_claim_beyond_the_month_s_room_fails_whole(plane: Plane) -> None:
     one, other = plane.submitted("a", team="vision"), plane.submitted("b", team="vision")
     claim: dict[str, Any] = {"month": "2026-11", "reserved_cents": 700}
-    plane.change(one, claimed(one, **claim), committed_room=0)
+    plane.change(one, claimed(one, **claim), most_committed=0)
     with pytest.raises(LostRaceError):
-        plane.change(other, claimed(other, **claim), committed_room=699)
+        plane.change(other, claimed(other, **claim), most_committed=699)
     assert (plane.job("b"), plane.snapshot().used) == (other, of(1))
-    plane.change(other, claimed(other, **claim), committed_room=700)
+    plane.change(other, claimed(other, **claim), most_committed=700)
     assert plane.reader.month("vision", "2026-11") == MonthAccount(spent=0, reserved=1400)
 
 
 def test_a_month_that_was_over_before_it_began_has_no_room(plane: Plane) -> None:
     one = plane.submitted("a", team="vision")
     with pytest.raises(LostRaceError):
-        plane.change(one, claimed(one, month="2026-11", reserved_cents=9), committed_room=-1)
+        plane.change(one, claimed(one, month="2026-11", reserved_cents=9), most_committed=-1)
     assert plane.job("a") == one
 
 

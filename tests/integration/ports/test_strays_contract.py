@@ -143,7 +143,7 @@ def test_the_pool_of_strays_takes_claims_from_the_first_adoption_on(plane: Plane
     plane.store.adopt(adoption(job, policy_version=plane.policy.version), at=NOON)
     (waits,) = plane.store.commit([ended(job, "Failed", failure_reason="CapacityError: none")], at=NOON)
     waits = plane.change(waits, steps.unparked(waits))
-    plane.change(waits, claimed(waits, "stray-r1-abcdef"), room=of(9))
+    plane.change(waits, claimed(waits, "stray-r1-abcdef"), most_used=of(9))
     assert plane.job("stray").state is S.STARTING
 
 
@@ -152,8 +152,8 @@ def test_a_later_policy_voids_claims_of_strays_decided_before(plane: Plane) -> N
     second = plane.policies.put({"version": 1}, pools=[], replaces=plane.policy)
     plane.store.adopt(adoption(found_running(pool=STRAYS)), at=NOON)  # decided on the first policy
     with pytest.raises(LostRaceError):
-        plane.change(waits, claimed(waits), room=of(9))
-    plane.change(waits, claimed(waits), room=of(9), policy_version=second.version)
+        plane.change(waits, claimed(waits), most_used=of(9))
+    plane.change(waits, claimed(waits), most_used=of(9), policy_version=second.version)
 
 
 def test_the_pool_of_strays_is_read_like_any_other(plane: Plane) -> None:

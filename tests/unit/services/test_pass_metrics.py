@@ -30,7 +30,7 @@ def told(kind: NoticeKind, **detail: Any) -> OutboxMessage:
 
 
 def started(job: WaitingJob) -> Start:
-    return Start(job=job, shape=Shape(vector=of()), room={}, warm={})
+    return Start(job=job, shape=Shape(vector=of()), most_used={}, warm={})
 
 
 def test_a_pass_that_did_nothing_says_who_waits_longest_and_what_is_left() -> None:

@@ -48,10 +48,10 @@ def _read(context: RequestContext) -> Submission:
 
 
 def _submit(context: RequestContext, submission: Submission) -> Answer:
-    """Store the job, then send a wake-up; look for an earlier job of the name only when there is something to explain.
+    """Store the job, send a wake-up; look for an earlier job of the name only if something is to explain.
 
     Crash safety: the job and everything that belongs to it are one transaction; a death before the wake-up
-    costs up to a minute, until the reconciler sends wake-ups. What rules only audit is written behind it: after a
+    costs up to a minute, until the reconciler sends one. What rules only audit is written behind it: after a
     death in between the same request again writes it down.
     """
     verdict = judge(submission, context.policy)

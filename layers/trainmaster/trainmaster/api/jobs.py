@@ -104,7 +104,7 @@ def change_job(context: RequestContext, name: str, step: Callable[[Job], Change 
     pass or an event, has won, and the step sees what came of it.
 
     Args:
-        request: Who asks.
+        context: Who asks.
         name: Of the job, or of one of its attempts.
         step: What to do about the job; None: it is as wanted. May refuse by raising.
     """

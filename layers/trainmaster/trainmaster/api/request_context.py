@@ -162,6 +162,6 @@ def _repeated(name: str) -> FieldError:
 
 
 def wake(wake_ups: WakeUps, pools: Iterable[str]) -> None:
-    """Send a wake-up if it can be done: what was written stands, and the reconciler sends one within a minute anyway."""
+    """If it can be done: what was written stands, and the reconciler sends one within a minute anyway."""
     with suppress(UnavailableError):
         wake_ups.send(pools)

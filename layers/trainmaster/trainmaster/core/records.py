@@ -18,7 +18,7 @@ class WriteCondition:
     """What must still hold in the pool at the instant of the write."""
 
     policy_version: int
-    room: Vector | None = None
+    most_used: Vector | None = None
     """Most that may be in use before the claim, by capacity."""
     used: Vector | None = None
     """Exactly what must be in use (a preemption decided on other numbers is void)."""
@@ -30,7 +30,7 @@ class WriteCondition:
     """Exactly what must be warm."""
     reuses: WarmPool | None = None
     """The warm pool that the claim turns into use; it must still be there."""
-    committed_room: int | None = None
+    most_committed: int | None = None
     """Most cents that may be committed in the month of the claimed attempt, before it."""
 
 

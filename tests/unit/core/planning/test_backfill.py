@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 from trainmaster.core.jobs.instances import Shape, Vector
 from trainmaster.core.jobs.model import JobState
-from trainmaster.core.planning.backfill import End, Reservation, certain_ends, frees_by, reserve
+from trainmaster.core.planning.backfill import BackfillReservation, End, certain_ends, frees_by, reserve
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 
 from tests.builders import NOON, B, minutes, of, pool, running, snapshot, waiting
@@ -89,8 +89,8 @@ def test_certain_ends_come_in_their_order() -> None:
 AN_HOUR_ON = at(60)
 
 
-def reserved(when: datetime | None = AN_HOUR_ON, extra: Vector | None = None) -> Reservation:
-    return Reservation(job=waiting("first", n=2), vector=of(2), at=when, extra=dict(extra or {}))
+def reserved(when: datetime | None = AN_HOUR_ON, extra: Vector | None = None) -> BackfillReservation:
+    return BackfillReservation(job=waiting("first", n=2), vector=of(2), at=when, extra=dict(extra or {}))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,9 @@ def reserved(when: datetime | None = AN_HOUR_ON, extra: Vector | None = None) ->
         pytest.param(reserved(None, of(9)), of(1), at(1), False, id="no time is certain: nobody passes"),
     ],
 )
-def test_who_may_pass(reservation: Reservation, vector: Vector, ends_by: datetime, *, admitted: bool) -> None:
+def test_who_may_pass(
+    reservation: BackfillReservation, vector: Vector, ends_by: datetime, *, admitted: bool
+) -> None:
     assert reservation.admits(vector, ends_by=ends_by) is admitted
 
 

@@ -163,7 +163,7 @@ def test_freed_room_is_kept_for_the_preemptor() -> None:
 
 def test_a_start_says_how_much_may_be_in_use_before_it() -> None:
     world = snapshot(running("r"), waiting("a"), waiting("new"), holds=(HELD_FOR_NEW,))
-    starts = {a.job.name: a.room for a in plan(world, pool(5), now=NOON).actions if isinstance(a, Start)}
+    starts = {a.job.name: a.most_used for a in plan(world, pool(5), now=NOON).actions if isinstance(a, Start)}
     assert starts == {"a": of(3), "new": of(4)}
 
 

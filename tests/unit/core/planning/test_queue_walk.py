@@ -23,7 +23,7 @@ def warming(capacity: int) -> PoolPolicy:
 
 
 def retaining(capacity: int) -> PoolPolicy:
-    """Warm pools are given up only where their room is needed."""
+    """Warm pools are given up only where their capacity is needed."""
     return replace(warming(capacity), warm_pool=replace(KEEPS_WARM, retain=minutes(30)))
 
 
@@ -246,7 +246,7 @@ def preferring(name: str, *shapes: Shape, **fields: Any) -> WaitingJob:
 def test_of_preferences_all_that_have_room_are_held(world: Snapshot, held: Vector) -> None:
     start = starts(world, TWO_TYPES)["j"]
     assert start.shape.vector == held
-    assert start.room.keys() == held.keys()
+    assert start.most_used.keys() == held.keys()
 
 
 def test_preferences_that_nothing_has_room_for_wait_for_the_first() -> None:
@@ -498,7 +498,7 @@ def test_two_jobs_never_land_in_one_warm_pool() -> None:
     )
     found = starts(world, warming(2))
     assert {name: start.reuses for name, start in found.items()} == {"a": warm("w"), "b": None}
-    assert {name: (start.room, start.warm) for name, start in found.items()} == {
+    assert {name: (start.most_used, start.warm) for name, start in found.items()} == {
         "a": (of(1), of(1)),
         "b": (of(1), of(0)),
     }
@@ -518,7 +518,7 @@ def test_the_preemptor_lands_in_the_warm_pool_that_its_victim_left() -> None:
     )
     assert decided(world, warming(1)) == [("start", "new")]
     start = starts(world, warming(1))["new"]
-    assert (start.reuses, start.ends_hold, start.room, start.warm) == (warm("old"), True, of(0), of(1))
+    assert (start.reuses, start.ends_hold, start.most_used, start.warm) == (warm("old"), True, of(0), of(1))
 
 
 # ---- paused

@@ -4,7 +4,7 @@ import pytest
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Reason
 from trainmaster.core.planning import wait_reasons
-from trainmaster.core.planning.backfill import Reservation
+from trainmaster.core.planning.backfill import BackfillReservation
 from trainmaster.core.planning.snapshot import AccountLimit
 
 from tests.builders import NOON, A, B, of, running, waiting
@@ -13,8 +13,8 @@ from tests.unit.core.planning.plans import warm
 MINE, THEIRS = waiting("mine", team="vision"), waiting("theirs", team="speech")
 
 
-def reservation(*, certain: bool = True) -> Reservation:
-    return Reservation(job=THEIRS, vector=of(2), at=NOON if certain else None, extra={})
+def reservation(*, certain: bool = True) -> BackfillReservation:
+    return BackfillReservation(job=THEIRS, vector=of(2), at=NOON if certain else None, extra={})
 
 
 FIRST = "a job of team speech is ahead and waits for ml.a.xlarge=2"

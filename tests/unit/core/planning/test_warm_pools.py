@@ -188,4 +188,4 @@ def test_a_job_that_can_use_a_warm_pool_does_not_wait_for_the_one_ahead_of_it() 
     keyed = waiting("keyed", shapes=KEYED)
     world = snapshot(live, keyed, warm=of(1), warm_pools=(warm("w"),))
     start = starts(world, replace(pool(2), warm_pool=RULES))["keyed"]
-    assert (start.room, start.warm) == (of(1), of(1))
+    assert (start.most_used, start.warm) == (of(1), of(1))

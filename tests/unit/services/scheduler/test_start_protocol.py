@@ -54,7 +54,7 @@ def claimed(one: Job, shape: Shape, *, keep_alive: timedelta = TEN_MINUTES, **st
         rules=replace(pool(), warm_pool=WarmRules(keep_alive=keep_alive)),
         policy=parse_policy({}),
     )
-    action = Start(job=waiting_entry(one), shape=shape, room=of(9), warm={}, **start)
+    action = Start(job=waiting_entry(one), shape=shape, most_used=of(9), warm={}, **start)
     live = start_protocol.claim(one, action, now).live
     assert live is not None
     return live

@@ -169,17 +169,17 @@ def _bill(updates: Updates, team: str, month: str, line: UsageLine) -> None:
 
 
 def _within_budget(updates: Updates, live: Attempt | None, team: str, condition: WriteCondition) -> None:
-    if condition.committed_room is None or live is None or live.month is None:
+    if condition.most_committed is None or live is None or live.month is None:
         return
-    template = "attribute_not_exists(#n) OR #n <= :v" if condition.committed_room >= 0 else "#n <= :v"
+    template = "attribute_not_exists(#n) OR #n <= :v" if condition.most_committed >= 0 else "#n <= :v"
     updates[layout.month_key(team, live.month)].conditions.append(
-        (template, "committed", condition.committed_room)
+        (template, "committed", condition.most_committed)
     )
 
 
 def _guarded(counters: Update, condition: WriteCondition) -> None:
     counters.conditions.append(("#n = :v", "policy_version", condition.policy_version))
-    for capacity, room in (condition.room or {}).items():
+    for capacity, room in (condition.most_used or {}).items():
         template = "attribute_not_exists(#n) OR #n <= :v" if room >= 0 else "#n <= :v"
         counters.conditions.append((template, layout.used(capacity), room))
     for counted, name_of in ((condition.used, layout.used), (condition.warm, layout.warm)):

@@ -64,7 +64,7 @@ def _impossible(before: Outlook, after: Outlook) -> Iterator[Difference]:
 
 
 def _moved(before: Outlook, after: Outlook) -> Iterator[Difference]:
-    """Who would start, get room made, or no longer start."""
+    """Who would start, get capacity made, or no longer start."""
     started, starts = _starts(before), _starts(after)
     helped, helps = _helped(before), _helped(after)
     for job in after.snapshot.waiting:

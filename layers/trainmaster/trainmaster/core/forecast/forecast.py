@@ -52,7 +52,7 @@ class Future:
     together, and whoever gets it counts as started when it came free: so that hundreds of jobs can pass
     through the pool in a few dozen passes, at no loss of throughput.
 
-    Warm pools count as free, as they are given up as soon as their room is needed; those that end by
+    Warm pools count as free, as they are given up as soon as their capacity is needed; those that end by
     themselves any moment count as taken until somebody has seen that they are gone.
     """
 

@@ -31,14 +31,14 @@ class Start:
     job: WaitingJob
     shape: Shape
     """The one of the job's shapes it runs in; with InstancePreferences all types that are held."""
-    room: Vector
+    most_used: Vector
     """Most that may be in use, by capacity, at the instant of the claim."""
     warm: Vector
-    """Exactly what must be warm at that instant; else ``room`` was reckoned wrongly."""
+    """Exactly what must be warm at that instant; else ``capacity`` was reckoned wrongly."""
     reuses: WarmPool | None = None
     """The warm pool it lands in."""
     ends_hold: bool = False
-    """The job was held room for; the claim uses it up."""
+    """The job was held capacity for; the claim uses it up."""
     charge: Charge | None = None
     """None where the price is unknown."""
     probes: tuple[Capacity, ...] = ()
@@ -49,7 +49,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preempt:
-    """Stop every victim so that ``job`` can start, and keep their room for it."""
+    """Stop every victim so that ``job`` can start, and keep their capacity for it."""
 
     job: WaitingJob
     shape: Shape
@@ -76,7 +76,7 @@ class Unpark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropHold:
-    """The preemptor is gone or did not come in time: its room is free again."""
+    """The preemptor is gone or did not come in time: its capacity is free again."""
 
     hold: Hold
 

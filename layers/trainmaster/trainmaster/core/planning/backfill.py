@@ -18,7 +18,7 @@ End = tuple[datetime, Vector]
 
 
 @dataclass(slots=True, kw_only=True)
-class Reservation:
+class BackfillReservation:
     """When and where a waiting job is certain to fit."""
 
     job: WaitingJob
@@ -58,7 +58,7 @@ class Reservation:
 
 def reserve(
     job: WaitingJob, shapes: Sequence[Shape], *, free: Vector, ends: Sequence[End], now: datetime
-) -> Reservation:
+) -> BackfillReservation:
     """The earliest instant at which one of the shapes is certain to fit.
 
     Args:
@@ -98,7 +98,9 @@ def frees_by(
     return now + pool.capacity_wait + job.runs_at_most + END_SLACK
 
 
-def _reserve(job: WaitingJob, shape: Shape, free: Vector, ends: Sequence[End], now: datetime) -> Reservation:
+def _reserve(
+    job: WaitingJob, shape: Shape, free: Vector, ends: Sequence[End], now: datetime
+) -> BackfillReservation:
     available = dict(free)
     missing = {one for one, count in shape.vector.items() if available.get(one, 0) < count}
     at = now
@@ -111,5 +113,5 @@ def _reserve(job: WaitingJob, shape: Shape, free: Vector, ends: Sequence[End], n
             if available[capacity] >= shape.vector.get(capacity, 0):
                 missing.discard(capacity)
     if missing:
-        return Reservation(job=job, vector=shape.vector, at=None, extra={})
-    return Reservation(job=job, vector=shape.vector, at=at, extra=minus(available, shape.vector))
+        return BackfillReservation(job=job, vector=shape.vector, at=None, extra={})
+    return BackfillReservation(job=job, vector=shape.vector, at=at, extra=minus(available, shape.vector))

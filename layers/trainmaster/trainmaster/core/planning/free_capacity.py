@@ -1,4 +1,4 @@
-"""The room of a pool while a plan gives it away: what is free, held, warm, coming, and allowed."""
+"""The free capacity of a pool while a plan gives it away: what is free, held, warm, coming, and allowed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from trainmaster.core.policy import PoolPolicy
 
 
 @dataclass(kw_only=True)
-class Room:
+class FreeCapacity:
     snapshot: Snapshot
     pool: PoolPolicy
     now: datetime
@@ -38,7 +38,9 @@ class Room:
     """Jobs that the plan stops."""
 
     @classmethod
-    def of(cls, snapshot: Snapshot, pool: PoolPolicy, *, holds: Iterable[Hold], now: datetime) -> "Room":
+    def of(
+        cls, snapshot: Snapshot, pool: PoolPolicy, *, holds: Iterable[Hold], now: datetime
+    ) -> "FreeCapacity":
         live = tuple(holds)
         capacity = pool_vector(pool)
         free = free_now(snapshot, capacity, live)
@@ -67,7 +69,7 @@ class Room:
     # ---- does it fit
 
     def fits(self, job: WaitingJob, shape: Shape, warm: WarmPool | None) -> bool:
-        """Counting the room that is held for it, and the warm pool it would land in."""
+        """Counting the capacity that is held for it, and the warm pool it would land in."""
         hold = self.holds.get(job.name)
         for capacity, count in shape.vector.items():
             room = self.free.get(capacity, 0)
@@ -148,7 +150,7 @@ class Room:
         return Start(
             job=job,
             shape=shape,
-            room={capacity: room.get(capacity, 0) for capacity in shape.vector},
+            most_used={capacity: room.get(capacity, 0) for capacity in shape.vector},
             warm={capacity: now_warm.get(capacity, 0) for capacity in shape.vector},
             reuses=warm,
             ends_hold=hold is not None,
@@ -174,7 +176,7 @@ class Room:
     def preempt(
         self, job: WaitingJob, shape: Shape, victims: tuple[RunningJob, ...], *, reclaims: bool
     ) -> Preempt:
-        """The victims' room, and what is free already, is held for the job."""
+        """The victims' capacity, and what is free already, is held for the job."""
         names = tuple(victim.name for victim in victims)
         used = {capacity: self.used.get(capacity, 0) for capacity in shape.vector}
         self.preempted |= set(names)

@@ -6,20 +6,20 @@ from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.actions import Action, DropHold, LimitHold, Plan, Stop, Unpark
 from trainmaster.core.planning.budgets import warnings
 from trainmaster.core.planning.capacity import ASKED_TO_STOP
-from trainmaster.core.planning.queue_walk import Turn
+from trainmaster.core.planning.queue_walk import QueueWalk
 from trainmaster.core.planning.snapshot import Hold, RunningJob, Snapshot
 from trainmaster.core.planning.warm_pools import Upkeep, keys_wanted
 from trainmaster.core.policy import PoolPolicy
 
 HOLD_LIFE = timedelta(minutes=15)
-"""A preemptor that has not started this long after its last victim ended loses its room."""
+"""A preemptor that has not started this long after its last victim ended loses its capacity."""
 
 
 def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     """Decide about every candidate exactly once.
 
     In turn by ``(tier, score, name)``. What fits starts. The first job that does not gets a reservation, and
-    those behind it start only if they cannot delay it; or it preempts, and the room it makes is held for it.
+    those behind it start only if they cannot delay it; or it preempts, and the capacity it makes is held for it.
     A job that would not fit into an empty pool (capacity was lowered) stands in nobody's way.
 
     Args:
@@ -34,14 +34,14 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     first += [Unpark(job=job) for job in snapshot.due]
     first += warnings(snapshot)
     holds, upkeep = _upkeep(snapshot, now=now)
-    turn = Turn.of(snapshot, pool, holds=holds, now=now)
+    walk = QueueWalk.of(snapshot, pool, holds=holds, now=now)
     if snapshot.paused:
         waits = {job.name: wait_reasons.PAUSED for job in snapshot.waiting}
-        return Plan(actions=(*first, *upkeep, *_warm(snapshot, pool, turn, now=now)), reasons=waits)
-    for job in turn.order():
-        turn.consider(job)
-    warm = _warm(snapshot, pool, turn, now=now)
-    return Plan(actions=(*first, *upkeep, *turn.actions, *warm), reasons=turn.reasons)
+        return Plan(actions=(*first, *upkeep, *_warm(snapshot, pool, walk, now=now)), reasons=waits)
+    for job in walk.order():
+        walk.consider(job)
+    warm = _warm(snapshot, pool, walk, now=now)
+    return Plan(actions=(*first, *upkeep, *walk.actions, *warm), reasons=walk.reasons)
 
 
 def _must_be_told(job: RunningJob) -> bool:
@@ -65,15 +65,15 @@ def _upkeep(snapshot: Snapshot, *, now: datetime) -> tuple[tuple[Hold, ...], lis
     return tuple(live), actions
 
 
-def _warm(snapshot: Snapshot, pool: PoolPolicy, turn: Turn, *, now: datetime) -> list[Action]:
+def _warm(snapshot: Snapshot, pool: PoolPolicy, walk: QueueWalk, *, now: datetime) -> list[Action]:
     """What becomes of each warm pool, once it is clear who starts where."""
     if not snapshot.warm_pools:
         return []
-    waits = [job for job in (*snapshot.waiting, *snapshot.due) if job.name not in turn.started]
+    waits = [job for job in (*snapshot.waiting, *snapshot.due) if job.name not in walk.started]
     upkeep = Upkeep(
         rules=pool.warm_pool,
-        reused=frozenset(turn.room.reused),
-        released=frozenset(turn.room.released),
+        reused=frozenset(walk.capacity.reused),
+        released=frozenset(walk.capacity.released),
         wanted=keys_wanted(waits),
         now=now,
     )

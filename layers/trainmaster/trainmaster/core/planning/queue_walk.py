@@ -1,4 +1,4 @@
-"""The queue walked once, in order: each job starts, gets room made for it, or waits with a reason."""
+"""The queue walked once, in order: each job starts, preempts, or waits with a reason."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, fit
 from trainmaster.core.jobs.model import Reason
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.actions import Action
-from trainmaster.core.planning.backfill import End, Reservation, certain_ends, frees_by, reserve
+from trainmaster.core.planning.backfill import BackfillReservation, End, certain_ends, frees_by, reserve
 from trainmaster.core.planning.budgets import Budgets
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
-from trainmaster.core.planning.free_capacity import Room
+from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.preemption import Field, Preemptor, reclaims, victims_for
 from trainmaster.core.planning.quotas import QUOTA, Quotas
 from trainmaster.core.planning.snapshot import Hold, RunningJob, Snapshot, WaitingJob
@@ -20,17 +20,17 @@ from trainmaster.core.policy import PoolPolicy
 
 
 @dataclass(kw_only=True)
-class Turn:
+class QueueWalk:
     snapshot: Snapshot
     pool: PoolPolicy
     now: datetime
-    room: Room
+    capacity: FreeCapacity
     quotas: Quotas
     budgets: Budgets
-    reserved: dict[Capacity, Reservation] = field(default_factory=dict)
+    reserved: dict[Capacity, BackfillReservation] = field(default_factory=dict)
     """The first job that waits for a type."""
-    held: dict[Capacity, Reservation] = field(default_factory=dict)
-    """The first job that room is being made for, by type; only to say so to those behind it."""
+    held: dict[Capacity, BackfillReservation] = field(default_factory=dict)
+    """The first job that capacity is being made for, by type; only to say so to those behind it."""
     hopeless: dict[tuple[object, ...], int] = field(default_factory=dict)
     """Shapes for which nobody can be stopped, up to this priority."""
     behind: dict[tuple[int, str], Reason] = field(default_factory=dict)
@@ -40,12 +40,12 @@ class Turn:
     started: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, snapshot: Snapshot, pool: PoolPolicy, *, holds: Iterable[Hold], now: datetime) -> "Turn":
+    def of(cls, snapshot: Snapshot, pool: PoolPolicy, *, holds: Iterable[Hold], now: datetime) -> "QueueWalk":
         return cls(
             snapshot=snapshot,
             pool=pool,
             now=now,
-            room=Room.of(snapshot, pool, holds=holds, now=now),
+            capacity=FreeCapacity.of(snapshot, pool, holds=holds, now=now),
             quotas=Quotas.of(pool, snapshot.running, snapshot.waiting),
             budgets=Budgets(snapshot=snapshot, now=now),
         )
@@ -56,7 +56,7 @@ class Turn:
         return sorted(self.snapshot.waiting, key=lambda one: (tier(one.name), one.score, one.name))
 
     def consider(self, job: WaitingJob) -> None:
-        """Start it, make room for it, or say why it waits."""
+        """Start it, preempts for it, or say why it waits."""
         shapes = self._possible(job)
         if not shapes:
             self._preempt_own(job)
@@ -64,7 +64,7 @@ class Turn:
         for shape in self._warm_first(shapes):
             if self._start_if_it_fits(job, shape):
                 return
-        if job.name in self.room.holds:
+        if job.name in self.capacity.holds:
             self._wait_for_victims(job)
         elif not any(self._makes_room(job, shape) for shape in shapes):
             self._wait(job, shapes)
@@ -72,7 +72,7 @@ class Turn:
     # ---- may it start at all
 
     def _possible(self, job: WaitingJob) -> tuple[Shape, ...]:
-        """The shapes in which only room may be missing; with none, the reason is said."""
+        """The shapes in which only capacity may be missing; with none, the reason is said."""
         refusals: list[Reason] = []
         possible: list[Shape] = []
         for shape in self._choices(job):
@@ -86,30 +86,32 @@ class Turn:
         return tuple(possible)
 
     def _choices(self, job: WaitingJob) -> tuple[Shape, ...]:
-        shapes = self.budgets.shapes(job, self.room.capacity) if self.snapshot.budgets else job.shapes
+        shapes = self.budgets.shapes(job, self.capacity.capacity) if self.snapshot.budgets else job.shapes
         if job.choice is Choice.FIRST_FIT or len(shapes) == 1:
             return shapes
-        together = self.room.with_room(one for one in shapes if self._refusal(job, one) is None)
+        together = self.capacity.with_room(one for one in shapes if self._refusal(job, one) is None)
         return shapes if together is None else (together,)
 
     def _refusal(self, job: WaitingJob, shape: Shape) -> Reason | None:
-        """What waiting for room would not change."""
-        if not fits(shape.vector, self.room.capacity):
-            return wait_reasons.too_big(shape.vector, self.room.capacity)
+        """What waiting for capacity would not change."""
+        if not fits(shape.vector, self.capacity.capacity):
+            return wait_reasons.too_big(shape.vector, self.capacity.capacity)
         budget = self.budgets.refusal(job, shape) if self.snapshot.budgets else None
         quota = self.quotas.refusal(job, shape.vector) if self.quotas.quotas else None
         return budget or self._limited(job, shape) or quota
 
     def _limited(self, job: WaitingJob, shape: Shape) -> Reason | None:
         """Above a learned limit one start at a time finds out whether it still holds, once that is due."""
-        if not self.room.allowed:  # nearly always: spare the look for a warm pool
+        if not self.capacity.allowed:  # nearly always: spare the look for a warm pool
             return None
-        for capacity in self.room.above_limit(shape.vector, self.room.warm_pool_for(shape)):
+        for capacity in self.capacity.above_limit(shape.vector, self.capacity.warm_pool_for(shape)):
             limit = self.snapshot.account_limits[capacity]
             if limit.until > self.now:
                 return wait_reasons.limited(shape.vector, capacity, limit)
-            if capacity in self.room.probes:
-                return wait_reasons.probing(shape.vector, capacity, self.room.probes[capacity], to=job.team)
+            if capacity in self.capacity.probes:
+                return wait_reasons.probing(
+                    shape.vector, capacity, self.capacity.probes[capacity], to=job.team
+                )
         return None
 
     # ---- start
@@ -118,52 +120,52 @@ class Turn:
         """Of several shapes one with a warm pool goes first: it starts in seconds."""
         if len(shapes) == 1 or not self.snapshot.warm_pools:
             return shapes
-        return tuple(sorted(shapes, key=lambda shape: self.room.warm_pool_for(shape) is None))
+        return tuple(sorted(shapes, key=lambda shape: self.capacity.warm_pool_for(shape) is None))
 
     def _start_if_it_fits(self, job: WaitingJob, shape: Shape) -> bool:
-        warm = self.room.warm_pool_for(shape)
-        if not self.room.fits(job, shape, warm):
+        warm = self.capacity.warm_pool_for(shape)
+        if not self.capacity.fits(job, shape, warm):
             return False
-        ahead = () if job.name in self.room.holds else self._ahead(shape.vector)
+        ahead = () if job.name in self.capacity.holds else self._ahead(shape.vector)
         until = self._frees_by(job, shape)
         if not self._admitted(shape.vector, ahead, until):
             return False
         for reservation in ahead:
             reservation.passed_by(shape.vector, ends_by=until)
         charge = self.budgets.charge(job, shape)
-        self.actions.append(self.room.start(job, shape, warm, charge=charge, backfills=bool(ahead)))
+        self.actions.append(self.capacity.start(job, shape, warm, charge=charge, backfills=bool(ahead)))
         self.quotas.count(job.team, shape.vector)
         self.budgets.commit(job.team, charge)
         self.started.add(job.name)
         return True
 
-    def _ahead(self, vector: Vector) -> tuple[Reservation, ...]:
+    def _ahead(self, vector: Vector) -> tuple[BackfillReservation, ...]:
         """Reservations on the same types, each once."""
         if not self.reserved:
             return ()
         found = {id(one): one for capacity in vector if (one := self.reserved.get(capacity)) is not None}
         return tuple(found.values())
 
-    def _admitted(self, vector: Vector, ahead: Iterable[Reservation], until: datetime) -> bool:
+    def _admitted(self, vector: Vector, ahead: Iterable[BackfillReservation], until: datetime) -> bool:
         backfill = self.pool.order.backfill
         return all(backfill and one.admits(vector, ends_by=until) for one in ahead)
 
     def _frees_by(self, job: WaitingJob, shape: Shape) -> datetime:
         return frees_by(job, shape, self.pool, self.snapshot, now=self.now)
 
-    # ---- make room
+    # ---- preempts
 
     def _wait_for_victims(self, job: WaitingJob) -> None:
-        hold = self.room.holds[job.name]
+        hold = self.capacity.holds[job.name]
         self._tell_of_hold(job, hold.vector)
         stopping = (one for one in self.snapshot.running if one.state in ASKED_TO_STOP)
         victims = [one for one in stopping if one.name in hold.victims]
         if victims:
             self.reasons[job.name] = wait_reasons.making_room(hold.vector, victims, to=job.team)
             return
-        free = dict(self.room.free)
+        free = dict(self.capacity.free)
         take(free, hold.vector, times=-1)
-        released = self.room.release_for(hold.vector, free)
+        released = self.capacity.release_for(hold.vector, free)
         self.reasons[job.name] = (
             wait_reasons.releasing(hold.vector, released)
             if released
@@ -175,31 +177,31 @@ class Turn:
         ahead = self._ahead(shape.vector)
         if ahead:
             return self._preempts(job, shape, ahead)
-        coming = fits(shape.vector, self.room.soon)
-        released = self.room.release_for(shape.vector, self.room.free)
+        coming = fits(shape.vector, self.capacity.soon)
+        released = self.capacity.release_for(shape.vector, self.capacity.free)
         if not released and not coming:
-            released = self.room.release_for(shape.vector, self.room.soon)
+            released = self.capacity.release_for(shape.vector, self.capacity.soon)
         if released:
             self.reasons[job.name] = wait_reasons.releasing(shape.vector, released)
         elif coming:
-            take(self.room.soon, shape.vector)
+            take(self.capacity.soon, shape.vector)
             note = "; what makes room for it is on its way out"
-            self.reasons[job.name] = wait_reasons.short(shape.vector, self.room.free, note=note)
+            self.reasons[job.name] = wait_reasons.short(shape.vector, self.capacity.free, note=note)
         else:
             return self._preempts(job, shape, ahead)
         self._reserve(job, (shape,))
         return True
 
     def _preempt_own(self, job: WaitingJob) -> None:
-        """A team at its borrowing limit makes room for its more urgent job among its own, or that waits."""
+        """A team at its borrowing limit preempts for its more urgent job among its own, or that waits."""
         refused = [(shape, self._refusal(job, shape)) for shape in self._choices(job)]
         shapes = [shape for shape, reason in refused if reason is not None and reason.code == QUOTA]
-        if shapes and job.name in self.room.holds:
+        if shapes and job.name in self.capacity.holds:
             self._wait_for_victims(job)
         else:
             any(self._preempts(job, shape, self._ahead(shape.vector)) for shape in shapes)
 
-    def _preempts(self, job: WaitingJob, shape: Shape, ahead: Sequence[Reservation]) -> bool:
+    def _preempts(self, job: WaitingJob, shape: Shape, ahead: Sequence[BackfillReservation]) -> bool:
         tier = self.quotas.tier(job.name)
         key = (tier, job.team if self.quotas.quotas else "", *shape.vector.items())
         if self.hopeless.get(key, -1) >= job.priority:
@@ -212,15 +214,15 @@ class Turn:
         for reservation in ahead:
             reservation.passed_by(shape.vector, ends_by=self._frees_by(job, shape), instead_of=victims)
         reclaimed = any(reclaims(one, preemptor, self.quotas) for one in victims)
-        self.actions.append(self.room.preempt(job, shape, victims, reclaims=reclaimed))
+        self.actions.append(self.capacity.preempt(job, shape, victims, reclaims=reclaimed))
         self._tell_of_hold(job, shape.vector)
         self.reasons[job.name] = wait_reasons.making_room(shape.vector, victims, to=job.team)
         return True
 
-    def _victims(self, preemptor: Preemptor, ahead: Sequence[Reservation]) -> tuple[RunningJob, ...]:
-        """Whom to stop; nobody if the room made would delay those ahead."""
+    def _victims(self, preemptor: Preemptor, ahead: Sequence[BackfillReservation]) -> tuple[RunningJob, ...]:
+        """Whom to stop; nobody if the capacity made would delay those ahead."""
         excess = self.quotas.excess(preemptor.job.team, preemptor.shape.vector) if self.quotas.quotas else {}
-        running, free = self.room.running, self.room.soon_with_warm()
+        running, free = self.capacity.running, self.capacity.soon_with_warm()
         if excess:  # only its own jobs bring a team back below its limit
             running = tuple(one for one in running if one.team == preemptor.job.team)
             free = {
@@ -237,7 +239,7 @@ class Turn:
         return victims if passes else ()
 
     def _tell_of_hold(self, job: WaitingJob, vector: Vector) -> None:
-        reservation = Reservation(job=job, vector=vector, at=None, extra={})
+        reservation = BackfillReservation(job=job, vector=vector, at=None, extra={})
         for capacity in vector:
             self.held.setdefault(capacity, reservation)
 
@@ -246,30 +248,30 @@ class Turn:
     def _wait(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> None:
         vector = shapes[0].vector
         ahead = self._ahead(vector)
-        if ahead and self.pool.order.backfill and self.room.fits(job, shapes[0], None):
+        if ahead and self.pool.order.backfill and self.capacity.fits(job, shapes[0], None):
             until = self._frees_by(job, shapes[0])
             self.reasons[job.name] = wait_reasons.reserved(job, vector, ahead[0], until=until)
         elif first := next(iter(ahead), None) or self._holder(vector):
             self.reasons[job.name] = self._behind(first, job)
         else:
-            self.reasons[job.name] = wait_reasons.short(vector, self.room.free)
+            self.reasons[job.name] = wait_reasons.short(vector, self.capacity.free)
         self._reserve(job, shapes)
 
-    def _behind(self, first: Reservation, job: WaitingJob) -> Reason:
+    def _behind(self, first: BackfillReservation, job: WaitingJob) -> Reason:
         """Said to most of the queue: one sentence for each team."""
         key = (id(first), job.team)
         if key not in self.behind:
             self.behind[key] = wait_reasons.ahead(job, first)
         return self.behind[key]
 
-    def _holder(self, vector: Vector) -> Reservation | None:
+    def _holder(self, vector: Vector) -> BackfillReservation | None:
         return next((self.held[one] for one in vector if one in self.held), None)
 
     def _reserve(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> None:
         """Keep its place: the first to wait for a type has it reserved."""
         if all(capacity in self.reserved for shape in shapes for capacity in shape.vector):
             return
-        free = self.room.free_with_warm()
+        free = self.capacity.free_with_warm()
         reservation = reserve(job, shapes, free=free, ends=self._ends, now=self.now)
         for capacity in reservation.vector:
             self.reserved.setdefault(capacity, reservation)

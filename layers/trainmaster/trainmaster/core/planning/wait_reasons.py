@@ -5,7 +5,7 @@ from datetime import datetime
 
 from trainmaster.core.jobs.instances import Capacity, Vector, vector_text
 from trainmaster.core.jobs.model import Reason
-from trainmaster.core.planning.backfill import Reservation
+from trainmaster.core.planning.backfill import BackfillReservation
 from trainmaster.core.planning.snapshot import AccountLimit, RunningJob, WaitingJob, WarmPool, known_as
 
 PAUSED = Reason(
@@ -13,14 +13,14 @@ PAUSED = Reason(
 )
 
 
-def ahead(job: WaitingJob, reservation: Reservation) -> Reason:
+def ahead(job: WaitingJob, reservation: BackfillReservation) -> Reason:
     """Nothing is free that the job ahead does not wait for too."""
     first = known_as(reservation.job, to=job.team)
     wanted = vector_text(reservation.vector)
     return Reason(code="ahead", message=f"{first} is ahead and waits for {wanted}{_by(reservation)}")
 
 
-def reserved(job: WaitingJob, vector: Vector, reservation: Reservation, *, until: datetime) -> Reason:
+def reserved(job: WaitingJob, vector: Vector, reservation: BackfillReservation, *, until: datetime) -> Reason:
     """It would fit now, and hold on to its instances for longer than the job ahead can wait."""
     first = known_as(reservation.job, to=job.team)
     message = (
@@ -68,7 +68,7 @@ def probing(vector: Vector, capacity: Capacity, probe: WaitingJob, *, to: str) -
     return Reason(code="account-limit", message=message)
 
 
-def _by(reservation: Reservation) -> str:
+def _by(reservation: BackfillReservation) -> str:
     return "" if reservation.at is None else f", which it has by {_minute(reservation.at)} at the latest"
 
 

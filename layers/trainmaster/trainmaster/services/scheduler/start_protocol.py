@@ -66,11 +66,11 @@ def claim(job: Job, action: Start, context: PassContext) -> Job:
     after = steps.claim(job, _attempt(job, action, context, at=at))
     condition = WriteCondition(
         policy_version=context.policy_version,
-        room=action.room,
+        most_used=action.most_used,
         warm=action.warm,
         reuses=action.reuses,
         ends_hold_of=job.name if action.ends_hold else None,
-        committed_room=action.charge.room_cents if action.charge else None,
+        most_committed=action.charge.room_cents if action.charge else None,
     )
     (claimed,) = context.store.commit([Change(before=job, after=after)], at=at, condition=condition)
     return claimed

@@ -21,7 +21,7 @@ S = JobState
 
 def test_a_claim_within_its_guard_moves_the_job_to_the_running(plane: Plane) -> None:
     one = plane.submitted("a")
-    live = plane.change(one, claimed(one), room=of(0), warm=of(0))
+    live = plane.change(one, claimed(one), most_used=of(0), warm=of(0))
     snapshot = plane.snapshot()
     assert (snapshot.waiting, snapshot.running, snapshot.used) == ((), (running_entry(live),), of(1))
 
@@ -31,8 +31,8 @@ def test_a_claim_within_its_guard_moves_the_job_to_the_running(plane: Plane) -> 
     [
         pytest.param({"policy_version": 0}, id="decided on an older policy"),
         pytest.param({"policy_version": 2}, id="decided on a policy that is not told to the pool yet"),
-        pytest.param({"room": of(0)}, id="more is in use than leaves room"),
-        pytest.param({"room": of(-1, B)}, id="no room even while nothing is in use"),
+        pytest.param({"most_used": of(0)}, id="more is in use than leaves room"),
+        pytest.param({"most_used": of(-1, B)}, id="no room even while nothing is in use"),
         pytest.param({"used": of(2)}, id="less is in use than it was decided on"),
         pytest.param({"used": of(0)}, id="more is in use than it was decided on"),
         pytest.param({"used": of(1, B)}, id="another type is not in use"),
@@ -67,7 +67,11 @@ def test_a_write_whose_guard_holds_exactly_is_made(plane: Plane) -> None:
     rival = plane.submitted("rival")
     plane.store.change_warm("main", None, warm("kept"), at=NOON)
     one = plane.submitted("a")
-    condition: dict[str, Any] = {"room": {**of(1), **of(0, B)}, "used": {**of(1), **of(0, B)}, "warm": of(1)}
+    condition: dict[str, Any] = {
+        "most_used": {**of(1), **of(0, B)},
+        "used": {**of(1), **of(0, B)},
+        "warm": of(1),
+    }
     plane.change(one, claimed(one), **condition, still_waiting=waiting_entry(rival))
     assert plane.snapshot().used == of(2)
 
@@ -76,8 +80,8 @@ def test_a_pause_voids_every_claim_decided_before(plane: Plane) -> None:
     one = plane.submitted("a")
     paused = plane.policies.set_paused(True, pools=["main"], replaces=plane.policy)
     with pytest.raises(LostRaceError):
-        plane.change(one, claimed(one), room=of(3))
-    plane.change(one, claimed(one), room=of(3), policy_version=paused.version)
+        plane.change(one, claimed(one), most_used=of(3))
+    plane.change(one, claimed(one), most_used=of(3), policy_version=paused.version)
     assert plane.job("a").state is S.STARTING
 
 
@@ -159,7 +163,7 @@ def test_one_preemptor_gets_one_hold_and_its_start_uses_it_up(plane: Plane) -> N
     with pytest.raises(LostRaceError):
         plane.preempts(hold, second, preemptor)
     assert plane.snapshot().holds == (hold,)
-    plane.change(preemptor, claimed(preemptor), room=of(2), ends_hold_of="p")
+    plane.change(preemptor, claimed(preemptor), most_used=of(2), ends_hold_of="p")
     assert plane.snapshot().holds == ()
 
 
