@@ -13,7 +13,13 @@ from trainmaster.core.jobs.run_time import END_SLACK, LEAST_RUNTIME
 from trainmaster.core.lifecycle.steps import LEASE
 from trainmaster.core.planning.actions import Charge
 from trainmaster.core.planning.order import score_of
-from trainmaster.core.planning.snapshot import Hold, RunningJob, Snapshot, WaitingJob, WarmPool
+from trainmaster.core.planning.snapshot import (
+    PreemptionReservation,
+    RunningJob,
+    Snapshot,
+    WaitingJob,
+    WarmPool,
+)
 from trainmaster.core.policy import PoolPolicy
 
 from benchmarks.replay.jobs import TraceJob
@@ -57,7 +63,7 @@ class PoolTable:
     def __init__(self, rules: PoolPolicy) -> None:
         self.rules = rules
         self.lanes = Lanes()
-        self.holds: dict[str, Hold] = {}
+        self.holds: dict[str, PreemptionReservation] = {}
         """By preemptor."""
         self.warm_pools: dict[str, WarmPool] = {}
         """By training-job name."""

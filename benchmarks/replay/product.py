@@ -8,9 +8,9 @@ from typing import assert_never
 from trainmaster.core.planning import planner
 from trainmaster.core.planning.actions import (
     Action,
-    DropHold,
+    EndReservation,
     KeepWarm,
-    LimitHold,
+    LimitReservation,
     Plan,
     Preempt,
     ReleaseWarm,
@@ -21,7 +21,7 @@ from trainmaster.core.planning.actions import (
     WarnOfBudget,
     WatchGpus,
 )
-from trainmaster.core.planning.snapshot import Hold, WarmPool
+from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool
 from trainmaster.core.policy import PoolPolicy
 
 from benchmarks.replay.pool_table import PoolTable, instant
@@ -136,9 +136,9 @@ class Product:
                 return self._start(action)
             case Preempt():
                 self._preempt(action)
-            case DropHold(hold=hold):
+            case EndReservation(hold=hold):
                 del self.table.holds[hold.preemptor]
-            case LimitHold(hold=hold, until=until):
+            case LimitReservation(hold=hold, until=until):
                 self.table.holds[hold.preemptor] = replace(hold, until=until)
             case KeepWarm() | ReleaseWarm() | SettleWarm():
                 return self._do_warm(action)
@@ -188,6 +188,6 @@ class Product:
             self.table.preempting(victim.name)
             self._site.stop(self._live[victim.name])
         names = tuple(victim.name for victim in action.victims)
-        self.table.holds[action.job.name] = Hold(
+        self.table.holds[action.job.name] = PreemptionReservation(
             preemptor=action.job.name, vector=action.shape.vector, victims=names
         )

@@ -13,7 +13,7 @@ from trainmaster.core.jobs.model import Attempt, Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import OutboxMessage
-from trainmaster.core.planning.snapshot import AccountLimit, Hold, WarmPool
+from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
 from trainmaster.core.policy import STRAYS
 from trainmaster.core.records import Admission, Adoption, Alias, HistoryLine, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
@@ -110,13 +110,13 @@ class MemoryJobStore:
                 self._bill_warm(condition.reuses, at=at)
         return tuple(self._tables.jobs[change.after.name] for change in changes)
 
-    def limit_hold(self, pool: str, hold: Hold, until: datetime) -> None:
+    def limit_hold(self, pool: str, hold: PreemptionReservation, until: datetime) -> None:
         """Only the very hold that was seen."""
         holds = self._tables.pools[pool].holds
         if holds.get(hold.preemptor) == hold:
             holds[hold.preemptor] = replace(hold, until=until)
 
-    def drop_hold(self, pool: str, hold: Hold) -> None:
+    def drop_hold(self, pool: str, hold: PreemptionReservation) -> None:
         holds = self._tables.pools[pool].holds
         if holds.get(hold.preemptor) == hold:
             del holds[hold.preemptor]

@@ -11,7 +11,7 @@ from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Attempt, Job
 from trainmaster.core.outbox.messages import OutboxMessage
-from trainmaster.core.planning.snapshot import AccountLimit, Hold, WarmPool
+from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
 from trainmaster.core.records import Alias, HistoryLine, StoredPolicy, SubmissionFreeze
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -26,7 +26,7 @@ class PoolRows:
     order_key: str | None = None
     used: Counter[Capacity] = field(default_factory=Counter)
     warm: Counter[Capacity] = field(default_factory=Counter)
-    holds: dict[str, Hold] = field(default_factory=dict)
+    holds: dict[str, PreemptionReservation] = field(default_factory=dict)
     """By preemptor."""
     warm_pools: dict[str, WarmPool] = field(default_factory=dict)
     """By training-job name."""

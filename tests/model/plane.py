@@ -18,7 +18,7 @@ from trainmaster.core.errors import (
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Attempt, Job, JobState
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.planning.snapshot import AccountLimit, Hold, WarmPool
+from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.records import Alias, StoredPolicy, WriteCondition
 from trainmaster.core.request.request import attempt_name, canonical, read_request
@@ -75,7 +75,7 @@ class Rows:
 
     used: int
     warm: int
-    holds: tuple[Hold, ...]
+    holds: tuple[PreemptionReservation, ...]
     warm_pools: tuple[WarmPool, ...]
     limit: AccountLimit | None
 

@@ -7,9 +7,9 @@ from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import (
     Action,
-    DropHold,
+    EndReservation,
     KeepWarm,
-    LimitHold,
+    LimitReservation,
     Preempt,
     ReleaseWarm,
     SettleWarm,
@@ -19,7 +19,14 @@ from trainmaster.core.planning.actions import (
     WarnOfBudget,
     WatchGpus,
 )
-from trainmaster.core.planning.snapshot import Hold, RunningJob, Snapshot, WaitingJob, WarmPool, total
+from trainmaster.core.planning.snapshot import (
+    PreemptionReservation,
+    RunningJob,
+    Snapshot,
+    WaitingJob,
+    WarmPool,
+    total,
+)
 from trainmaster.core.policy import PoolPolicy
 
 LEASE = timedelta(seconds=300)
@@ -50,12 +57,14 @@ def carry_out(action: Action, snapshot: Snapshot, *, now: datetime) -> Snapshot:
             return _kept_up(action, snapshot)
 
 
-def _kept_up(action: DropHold | LimitHold | KeepWarm | ReleaseWarm | SettleWarm, pool: Snapshot) -> Snapshot:
+def _kept_up(
+    action: EndReservation | LimitReservation | KeepWarm | ReleaseWarm | SettleWarm, pool: Snapshot
+) -> Snapshot:
     """Holds and warm pools."""
     match action:
-        case DropHold(hold=hold):
+        case EndReservation(hold=hold):
             return replace(pool, holds=tuple(one for one in pool.holds if one != hold))
-        case LimitHold(hold=hold, until=until):
+        case LimitReservation(hold=hold, until=until):
             others = tuple(one for one in pool.holds if one != hold)
             return replace(pool, holds=(*others, replace(hold, until=until)))
         case KeepWarm(pool=kept, until=until):
@@ -124,7 +133,7 @@ def _preempt(action: Preempt, snapshot: Snapshot) -> Snapshot:
     if any(hold.preemptor == action.job.name for hold in snapshot.holds):
         raise RefusedError(f"{action.job.name} has a hold already")
     names = tuple(one.name for one in action.victims)
-    hold = Hold(preemptor=action.job.name, vector=action.shape.vector, victims=names)
+    hold = PreemptionReservation(preemptor=action.job.name, vector=action.shape.vector, victims=names)
     for victim in action.victims:
         snapshot = _with_running(snapshot, replace(victim, state=JobState.PREEMPTING, stop_sent=True))
     return replace(snapshot, holds=(*snapshot.holds, hold))

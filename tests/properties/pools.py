@@ -15,7 +15,7 @@ from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.snapshot import (
     AccountLimit,
     BudgetState,
-    Hold,
+    PreemptionReservation,
     RunningJob,
     Snapshot,
     WaitingJob,
@@ -211,7 +211,7 @@ def _holds(draw: st.DrawFn, case: Case) -> dict[str, Any]:
     owner = draw(st.sampled_from([*case.snapshot.waiting[:2], waiting("gone", shapes=(shape(of(1)),))]))
     stopping = tuple(one.name for one in case.snapshot.running if one.state is JobState.PREEMPTING)
     until = draw(st.sampled_from([None, NOON + minutes(5), NOON - minutes(1)]))
-    hold = Hold(
+    hold = PreemptionReservation(
         preemptor=owner.name, vector=owner.shapes[0].vector, victims=stopping or ("over",), until=until
     )
     gone = frozenset({"gone"}) & {owner.name}

@@ -19,7 +19,7 @@ from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.preemption import MAX_VICTIMS
 from trainmaster.core.planning.queue_entries import waiting_entry
-from trainmaster.core.planning.snapshot import Hold, Snapshot, WarmPool
+from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot, WarmPool
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.records import WriteCondition
 
@@ -117,7 +117,7 @@ def warm_pool(name: str) -> WarmPool:
 
 
 KEYED = Shape(vector=of(1), warm_key="k")
-HOLD = Hold(preemptor="p", vector=of(1), victims=("v",))
+HOLD = PreemptionReservation(preemptor="p", vector=of(1), victims=("v",))
 COMPLETED: dict[str, Any] = {
     "status": "Completed",
     "secondary": "Completed",
@@ -160,7 +160,7 @@ def test_a_preemption_of_as_many_victims_as_a_plan_names_is_one_transaction(tabl
     victims = [table.running(f"v{number:02d}", team=teams[number % 2]) for number in range(MAX_VICTIMS)]
     preemptor = table.submitted("p")
     entry = waiting_entry(preemptor)
-    hold = Hold(preemptor="p", vector=of(24), victims=tuple(one.name for one in victims))
+    hold = PreemptionReservation(preemptor="p", vector=of(24), victims=tuple(one.name for one in victims))
     condition = WriteCondition(
         policy_version=table.policy.version, used=of(24), places_hold=hold, still_waiting=entry
     )

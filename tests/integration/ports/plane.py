@@ -10,7 +10,7 @@ from trainmaster.core.jobs.model import Job, Reason
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.queue_entries import waiting_entry
-from trainmaster.core.planning.snapshot import Hold, Snapshot, WarmPool
+from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot, WarmPool
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.records import StoredPolicy, WriteCondition
 from trainmaster.ports import PolicyStore
@@ -57,7 +57,7 @@ class Plane:
         policy = parse_policy(self.policy.document)
         return self.reader.snapshot(policy.pools[0], policy=policy, paused=paused, now=NOON + at)
 
-    def preempts(self, hold: Hold, victim: Job, preemptor: Job) -> Job:
+    def preempts(self, hold: PreemptionReservation, victim: Job, preemptor: Job) -> Job:
         after = steps.preempted_for(victim, waiting_entry(preemptor))
         return self.change(victim, after, places_hold=hold, still_waiting=waiting_entry(preemptor))
 

@@ -11,7 +11,7 @@ from trainmaster.core.jobs.instances import Capacity, Choice, Shape
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
-from trainmaster.core.planning.snapshot import Hold
+from trainmaster.core.planning.snapshot import PreemptionReservation
 
 from tests.builders import NOON, A, B, claimed, minutes, of, seen, waiting
 from tests.integration.ports.plane import WHY, Plane, ended, warm
@@ -158,7 +158,7 @@ def test_a_preempted_job_goes_back_to_its_old_place_in_the_queue(plane: Plane) -
 
 def test_one_preemptor_gets_one_hold_and_its_start_uses_it_up(plane: Plane) -> None:
     first, second, preemptor = plane.running("v1"), plane.running("v2"), plane.submitted("p")
-    hold = Hold(preemptor="p", vector=of(1), victims=("v1",))
+    hold = PreemptionReservation(preemptor="p", vector=of(1), victims=("v1",))
     plane.preempts(hold, first, preemptor)
     with pytest.raises(LostRaceError):
         plane.preempts(hold, second, preemptor)
@@ -168,7 +168,7 @@ def test_one_preemptor_gets_one_hold_and_its_start_uses_it_up(plane: Plane) -> N
 
 
 def test_a_hold_is_limited_and_dropped_only_as_it_was_seen(plane: Plane) -> None:
-    hold = Hold(preemptor="p", vector=of(1), victims=("v",))
+    hold = PreemptionReservation(preemptor="p", vector=of(1), victims=("v",))
     plane.preempts(hold, plane.running("v"), plane.submitted("p"))
     plane.store.limit_hold("main", hold, NOON + minutes(15))
     plane.store.limit_hold("main", hold, NOON + minutes(99))
@@ -182,7 +182,9 @@ def test_a_hold_is_limited_and_dropped_only_as_it_was_seen(plane: Plane) -> None
 
 def test_the_owner_of_a_hold_who_left_the_queue_is_named(plane: Plane) -> None:
     preemptor = plane.submitted("p")
-    plane.preempts(Hold(preemptor="p", vector=of(1), victims=("v",)), plane.running("v"), preemptor)
+    plane.preempts(
+        PreemptionReservation(preemptor="p", vector=of(1), victims=("v",)), plane.running("v"), preemptor
+    )
     assert plane.snapshot().gone_preemptors == frozenset()
     plane.change(preemptor, steps.cancelled(preemptor, reason=WHY, now=NOON))
     assert plane.snapshot().gone_preemptors == {"p"}

@@ -4,8 +4,8 @@ from datetime import datetime, timedelta
 
 import pytest
 from trainmaster.core.planning import planner
-from trainmaster.core.planning.actions import LimitHold, Plan
-from trainmaster.core.planning.snapshot import Hold, Snapshot
+from trainmaster.core.planning.actions import LimitReservation, Plan
+from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot
 from trainmaster.core.policy import PoolPolicy
 
 from benchmarks.replay.jobs import Klass, TraceJob
@@ -133,8 +133,8 @@ def test_a_pass_sees_the_first_eight_of_each_lane_in_their_turn(looks: Looks) ->
 
 def test_a_planner_that_goes_round_in_circles_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     def circles(snapshot: Snapshot, *_: object, **__: object) -> Plan:
-        hold = Hold(preemptor="nobody", vector={}, victims=())
-        return Plan(actions=(LimitHold(hold=hold, until=instant(0)),), reasons={})
+        hold = PreemptionReservation(preemptor="nobody", vector={}, victims=())
+        return Plan(actions=(LimitReservation(hold=hold, until=instant(0)),), reasons={})
 
     monkeypatch.setattr(planner, "plan", circles)
     with pytest.raises(AssertionError, match="comes to no end at second 7"):

@@ -8,7 +8,7 @@ from typing import Any
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState, Reason
 from trainmaster.core.outbox.messages import OutboxMessage
-from trainmaster.core.planning.snapshot import AccountLimit, Hold, WaitingJob, WarmPool
+from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WaitingJob, WarmPool
 from trainmaster.core.policy import Limits
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -22,7 +22,7 @@ class WriteCondition:
     """Most that may be in use before the claim, by capacity."""
     used: Vector | None = None
     """Exactly what must be in use (a preemption decided on other numbers is void)."""
-    places_hold: Hold | None = None
+    places_hold: PreemptionReservation | None = None
     ends_hold_of: str | None = None
     still_waiting: WaitingJob | None = None
     """The preemptor, which must be unchanged."""

@@ -11,7 +11,14 @@ from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Attempt, Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import OutboxMessage
-from trainmaster.core.planning.snapshot import AccountLimit, Hold, RunningJob, Snapshot, WaitingJob, WarmPool
+from trainmaster.core.planning.snapshot import (
+    AccountLimit,
+    PreemptionReservation,
+    RunningJob,
+    Snapshot,
+    WaitingJob,
+    WarmPool,
+)
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.records import (
     Admission,
@@ -63,9 +70,9 @@ class JobStore(Protocol):
     ) -> tuple[Job, ...]:
         """Write all changes or none; the jobs with their new versions. Raises LostRaceError."""
 
-    def limit_hold(self, pool: str, hold: Hold, until: datetime) -> None: ...
+    def limit_hold(self, pool: str, hold: PreemptionReservation, until: datetime) -> None: ...
 
-    def drop_hold(self, pool: str, hold: Hold) -> None: ...
+    def drop_hold(self, pool: str, hold: PreemptionReservation) -> None: ...
 
     def change_warm(
         self, pool: str, before: WarmPool | None, after: WarmPool | None, *, at: datetime

@@ -8,9 +8,9 @@ from typing import Any
 from trainmaster.core.jobs.instances import Shape, Vector
 from trainmaster.core.planning.actions import (
     Action,
-    DropHold,
+    EndReservation,
     KeepWarm,
-    LimitHold,
+    LimitReservation,
     Preempt,
     ReleaseWarm,
     SettleWarm,
@@ -31,8 +31,8 @@ VERBS = {
     Preempt: "preempt for",
     Stop: "stop",
     Unpark: "unpark",
-    DropHold: "drop hold of",
-    LimitHold: "limit hold of",
+    EndReservation: "drop hold of",
+    LimitReservation: "limit hold of",
     KeepWarm: "keep warm",
     ReleaseWarm: "release warm",
     SettleWarm: "settle warm",

@@ -13,7 +13,7 @@ from trainmaster.core.planning.capacity import (
     pool_vector,
     take,
 )
-from trainmaster.core.planning.snapshot import AccountLimit, Hold
+from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation
 
 from tests.builders import NOON, A, B, of, pool, running, snapshot
 
@@ -25,7 +25,7 @@ def test_a_pool_counts_spot_apart() -> None:
 
 
 def test_free_is_what_nobody_uses_keeps_warm_or_is_held_room_for() -> None:
-    hold = Hold(preemptor="p", vector=of(1), victims=())
+    hold = PreemptionReservation(preemptor="p", vector=of(1), victims=())
     world = snapshot(running("r", n=2), warm=of(3))
     assert free_now(world, of(9), [hold, replace(hold, preemptor="q")]) == of(2)
     assert free_now(world, of(4), []) == of(-1), "below zero after capacity was lowered"

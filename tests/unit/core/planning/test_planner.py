@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.core.jobs.instances import Vector
 from trainmaster.core.jobs.model import JobState
-from trainmaster.core.planning.actions import LimitHold, Preempt, Start
+from trainmaster.core.planning.actions import LimitReservation, Preempt, Start
 from trainmaster.core.planning.planner import plan
-from trainmaster.core.planning.snapshot import Hold, RunningJob, Snapshot, WaitingJob, total
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob, total
 from trainmaster.core.policy import Preemption
 
 from tests.builders import NOON, A, B, minutes, of, pool, running, snapshot, waiting
@@ -151,8 +151,8 @@ def test_knobs_of_preemption(
     assert decided(world, 1, **rules) == expected
 
 
-HELD_FOR_SECOND = Hold(preemptor="second", vector=of(1), victims=("r",))
-HELD_FOR_NEW = Hold(preemptor="new", vector=of(1), victims=("old",))
+HELD_FOR_SECOND = PreemptionReservation(preemptor="second", vector=of(1), victims=("r",))
+HELD_FOR_NEW = PreemptionReservation(preemptor="new", vector=of(1), victims=("old",))
 
 
 def test_freed_room_is_kept_for_the_preemptor() -> None:
@@ -170,7 +170,7 @@ def test_a_start_says_how_much_may_be_in_use_before_it() -> None:
 def test_a_hold_without_stopping_victims_gets_a_deadline() -> None:
     world = snapshot(running("r", n=2), waiting("new"), holds=(HELD_FOR_NEW,))
     (action,) = plan(world, pool(2), now=NOON).actions
-    assert action == LimitHold(hold=HELD_FOR_NEW, until=NOON + minutes(15))
+    assert action == LimitReservation(hold=HELD_FOR_NEW, until=NOON + minutes(15))
 
 
 def test_a_hold_lives_until_its_deadline_and_gets_no_second_one() -> None:
@@ -185,7 +185,8 @@ def test_a_hold_lives_until_its_deadline_and_gets_no_second_one() -> None:
     [
         pytest.param({"gone_preemptors": frozenset({"new"})}, id="the preemptor is gone"),
         pytest.param(
-            {"holds": (Hold(preemptor="new", vector=of(1), victims=(), until=NOON),)}, id="its time is over"
+            {"holds": (PreemptionReservation(preemptor="new", vector=of(1), victims=(), until=NOON),)},
+            id="its time is over",
         ),
     ],
 )

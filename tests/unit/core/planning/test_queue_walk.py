@@ -7,7 +7,13 @@ import pytest
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.planner import plan
-from trainmaster.core.planning.snapshot import AccountLimit, Hold, RunningJob, Snapshot, WaitingJob
+from trainmaster.core.planning.snapshot import (
+    AccountLimit,
+    PreemptionReservation,
+    RunningJob,
+    Snapshot,
+    WaitingJob,
+)
 from trainmaster.core.policy import Order, PoolPolicy, WarmPool
 
 from tests.builders import NOON, A, B, minutes, of, pool, running, snapshot, waiting
@@ -261,7 +267,7 @@ def test_preferences_that_nothing_has_room_for_wait_for_the_first() -> None:
 
 # ---- holds
 
-HELD = Hold(preemptor="new", vector=of(1), victims=("old",))
+HELD = PreemptionReservation(preemptor="new", vector=of(1), victims=("old",))
 
 
 def test_nobody_is_started_into_room_held_for_a_preemptor_however_short() -> None:

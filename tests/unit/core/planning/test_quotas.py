@@ -8,7 +8,7 @@ from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.quotas import BORROWER, COVERED, Quotas
-from trainmaster.core.planning.snapshot import AccountLimit, Hold, RunningJob, WaitingJob
+from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, RunningJob, WaitingJob
 from trainmaster.core.policy import Quota
 
 from tests.builders import NOON, A, B, minutes, of, pool, running, snapshot, waiting
@@ -115,7 +115,7 @@ def test_a_team_at_its_borrowing_limit_makes_room_among_its_own_jobs() -> None:
     rules = shared(4, {"vision": quota(1, 1)})
     assert decided(world, rules) == [("preempt for", "a", "s")]
     asked = replace(live[1], state=JobState.PREEMPTING, stop_sent=True)
-    hold = Hold(preemptor="a", vector=of(1), victims=("s",))
+    hold = PreemptionReservation(preemptor="a", vector=of(1), victims=("s",))
     meanwhile = plan(snapshot(live[0], asked, ours("a", 0, priority=5), holds=(hold,)), rules, now=NOON)
     assert meanwhile.actions == ()
     assert meanwhile.reasons["a"].message == f"s is stopping to make room for {A}=1"

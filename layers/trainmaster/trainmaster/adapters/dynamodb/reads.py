@@ -31,7 +31,14 @@ from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.model import Attempt, Job, JobState, epoch_ms
 from trainmaster.core.planning.candidates import HEADS, Lane, chosen_lanes
 from trainmaster.core.planning.capacity import minus, pool_vector
-from trainmaster.core.planning.snapshot import BudgetState, Hold, RunningJob, Snapshot, WaitingJob, WarmPool
+from trainmaster.core.planning.snapshot import (
+    BudgetState,
+    PreemptionReservation,
+    RunningJob,
+    Snapshot,
+    WaitingJob,
+    WarmPool,
+)
 from trainmaster.core.policy import Budget, Policy, PoolPolicy
 from trainmaster.core.records import Alias, HistoryLine, PoolState, TeamState
 from trainmaster.core.rules.violation import ViolationRecord
@@ -75,7 +82,11 @@ class DynamoReader:
     def snapshot(self, pool: PoolPolicy, *, policy: Policy, paused: bool, now: datetime) -> Snapshot:
         """Read the pool; what it costs depends on teams, shapes and running jobs, not on the queue."""
         counters = self._rows.get(layout.counters_key(pool.name)) or {}
-        holds = tuple(decode(Hold, content) for name, content in counters.items() if name.startswith("hold#"))
+        holds = tuple(
+            decode(PreemptionReservation, content)
+            for name, content in counters.items()
+            if name.startswith("hold#")
+        )
         used, warm = counts(counters, "used#"), counts(counters, "warm#")
         lanes = chosen_lanes(self._lanes(pool.name), free=minus(pool_vector(pool), used), now=now)
         waiting = tuple(entry for lane in lanes for entry in self._heads(pool.name, lane))

@@ -17,7 +17,7 @@ from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import OutboxMessage
-from trainmaster.core.planning.snapshot import AccountLimit, Hold, WarmPool
+from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
 from trainmaster.core.records import Admission, Adoption, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -113,11 +113,11 @@ class DynamoJobStore:
         self._transactions.write(self._writes.of(versioned, at=at, condition=condition))
         return tuple(change.after for change in versioned)
 
-    def limit_hold(self, pool: str, hold: Hold, until: datetime) -> None:
+    def limit_hold(self, pool: str, hold: PreemptionReservation, until: datetime) -> None:
         limited = value(encode(replace(hold, until=until)))
         self._change_hold(pool, hold, "SET #hold = :new", {":new": limited})
 
-    def drop_hold(self, pool: str, hold: Hold) -> None:
+    def drop_hold(self, pool: str, hold: PreemptionReservation) -> None:
         self._change_hold(pool, hold, "REMOVE #hold", {})
 
     def change_warm(
@@ -168,7 +168,9 @@ class DynamoJobStore:
             raise unavailable(error) from error
         return int(from_attributes(answer.get("Item", {})).get(layout.WAITING, 0))
 
-    def _change_hold(self, pool: str, hold: Hold, expression: str, values: dict[str, Any]) -> None:
+    def _change_hold(
+        self, pool: str, hold: PreemptionReservation, expression: str, values: dict[str, Any]
+    ) -> None:
         """Only the very hold that was seen; another pass may have been faster."""
         try:
             self._client.update_item(

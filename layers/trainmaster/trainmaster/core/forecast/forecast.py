@@ -11,11 +11,11 @@ from trainmaster.core.forecast.durations import START_UP, Durations, runs, saved
 from trainmaster.core.forecast.sampling import Chance, Slots
 from trainmaster.core.jobs.instances import Vector, lane_text
 from trainmaster.core.jobs.model import JobState
-from trainmaster.core.planning.actions import DropHold, LimitHold, Plan, Preempt, Start
+from trainmaster.core.planning.actions import EndReservation, LimitReservation, Plan, Preempt, Start
 from trainmaster.core.planning.candidates import HEADS
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
 from trainmaster.core.planning.planner import plan
-from trainmaster.core.planning.snapshot import Hold, RunningJob, Snapshot, WaitingJob, total
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob, total
 from trainmaster.core.planning.warm_pools import reusable
 from trainmaster.core.policy import PoolPolicy
 
@@ -238,9 +238,9 @@ class Future:
                     started[action.job.name] = self._start(action)
                 case Preempt():
                     self._preempt(action)
-                case DropHold(hold=hold):
+                case EndReservation(hold=hold):
                     del self._holds[hold.preemptor]
-                case LimitHold(hold=hold, until=until):
+                case LimitReservation(hold=hold, until=until):
                     self._holds[hold.preemptor] = replace(hold, until=until)
                 case _:
                     continue
@@ -269,7 +269,9 @@ class Future:
             self._ends_at(victim.name, at + self._stopping())
         names = tuple(victim.name for victim in action.victims)
         vector = action.shape.vector
-        self._holds[action.job.name] = Hold(preemptor=action.job.name, vector=vector, victims=names)
+        self._holds[action.job.name] = PreemptionReservation(
+            preemptor=action.job.name, vector=vector, victims=names
+        )
 
 
 def _rank(job: WaitingJob) -> tuple[int, str]:

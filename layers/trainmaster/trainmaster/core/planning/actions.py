@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from trainmaster.core.jobs.instances import Capacity, Shape, Vector
 from trainmaster.core.jobs.model import Reason
-from trainmaster.core.planning.snapshot import Hold, RunningJob, WaitingJob, WarmPool
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, WaitingJob, WarmPool
 from trainmaster.core.policy.governing import Watch
 
 
@@ -75,17 +75,17 @@ class Unpark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropHold:
+class EndReservation:
     """The preemptor is gone or did not come in time: its capacity is free again."""
 
-    hold: Hold
+    hold: PreemptionReservation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LimitHold:
+class LimitReservation:
     """The last victim has ended: from now on the hold has a deadline."""
 
-    hold: Hold
+    hold: PreemptionReservation
     until: datetime
 
 
@@ -135,8 +135,8 @@ Action: TypeAlias = (
     | Preempt
     | Stop
     | Unpark
-    | DropHold
-    | LimitHold
+    | EndReservation
+    | LimitReservation
     | KeepWarm
     | ReleaseWarm
     | SettleWarm
@@ -148,7 +148,7 @@ Action: TypeAlias = (
 def subject(action: Action) -> str:
     """Name of the job (or team) an action is about."""
     match action:
-        case DropHold(hold=hold) | LimitHold(hold=hold):
+        case EndReservation(hold=hold) | LimitReservation(hold=hold):
             return hold.preemptor
         case KeepWarm(pool=pool) | ReleaseWarm(pool=pool) | SettleWarm(pool=pool):
             return pool.training_job_name

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
 from trainmaster.core.jobs.model import JobState
-from trainmaster.core.planning.snapshot import Hold, RunningJob, Snapshot, total
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, total
 from trainmaster.core.policy import PoolPolicy
 
 ASKED_TO_STOP = frozenset({JobState.PREEMPTING, JobState.STOPPING})
@@ -17,7 +17,9 @@ def pool_vector(pool: PoolPolicy) -> dict[Capacity, int]:
     return on_demand | spot
 
 
-def free_now(snapshot: Snapshot, capacity: Vector, holds: Iterable[Hold]) -> dict[Capacity, int]:
+def free_now(
+    snapshot: Snapshot, capacity: Vector, holds: Iterable[PreemptionReservation]
+) -> dict[Capacity, int]:
     """Neither used nor warm nor held. Below zero where capacity was lowered, or victims still stop."""
     return minus(capacity, snapshot.used, snapshot.warm, *(hold.vector for hold in holds))
 

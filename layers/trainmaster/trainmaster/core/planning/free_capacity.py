@@ -8,7 +8,14 @@ from functools import cached_property
 from trainmaster.core.jobs.instances import Capacity, Shape, Vector, fits
 from trainmaster.core.planning.actions import Charge, Preempt, Start
 from trainmaster.core.planning.capacity import allowed, free_now, minus, on_its_way, pool_vector, take
-from trainmaster.core.planning.snapshot import Hold, RunningJob, Snapshot, WaitingJob, WarmPool, total
+from trainmaster.core.planning.snapshot import (
+    PreemptionReservation,
+    RunningJob,
+    Snapshot,
+    WaitingJob,
+    WarmPool,
+    total,
+)
 from trainmaster.core.planning.warm_pools import is_leaving, keys_wanted, matching, to_release
 from trainmaster.core.policy import PoolPolicy
 
@@ -21,7 +28,7 @@ class FreeCapacity:
     capacity: dict[Capacity, int]
     used: dict[Capacity, int]
     """In use once the starts so far are claimed."""
-    holds: dict[str, Hold]
+    holds: dict[str, PreemptionReservation]
     """By preemptor."""
     free: dict[Capacity, int]
     """Neither used nor warm nor held, less what was given away."""
@@ -39,7 +46,7 @@ class FreeCapacity:
 
     @classmethod
     def of(
-        cls, snapshot: Snapshot, pool: PoolPolicy, *, holds: Iterable[Hold], now: datetime
+        cls, snapshot: Snapshot, pool: PoolPolicy, *, holds: Iterable[PreemptionReservation], now: datetime
     ) -> "FreeCapacity":
         live = tuple(holds)
         capacity = pool_vector(pool)
@@ -159,7 +166,7 @@ class FreeCapacity:
             backfills=backfills,
         )
 
-    def _count(self, shape: Shape, warm: WarmPool | None, hold: Hold | None) -> None:
+    def _count(self, shape: Shape, warm: WarmPool | None, hold: PreemptionReservation | None) -> None:
         take(self.used, shape.vector, times=-1)
         for rest in (self.free, self.soon):
             take(rest, shape.vector)
@@ -180,7 +187,7 @@ class FreeCapacity:
         names = tuple(victim.name for victim in victims)
         used = {capacity: self.used.get(capacity, 0) for capacity in shape.vector}
         self.preempted |= set(names)
-        self.holds[job.name] = Hold(preemptor=job.name, vector=shape.vector, victims=names)
+        self.holds[job.name] = PreemptionReservation(preemptor=job.name, vector=shape.vector, victims=names)
         for victim in victims:
             take(self.soon, victim.vector, times=-1)
         self.release_for(shape.vector, self.soon)

@@ -3,11 +3,11 @@
 from datetime import datetime, timedelta
 
 from trainmaster.core.planning import wait_reasons
-from trainmaster.core.planning.actions import Action, DropHold, LimitHold, Plan, Stop, Unpark
+from trainmaster.core.planning.actions import Action, EndReservation, LimitReservation, Plan, Stop, Unpark
 from trainmaster.core.planning.budgets import warnings
 from trainmaster.core.planning.capacity import ASKED_TO_STOP
 from trainmaster.core.planning.queue_walk import QueueWalk
-from trainmaster.core.planning.snapshot import Hold, RunningJob, Snapshot
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot
 from trainmaster.core.planning.warm_pools import Upkeep, keys_wanted
 from trainmaster.core.policy import PoolPolicy
 
@@ -48,19 +48,19 @@ def _must_be_told(job: RunningJob) -> bool:
     return job.state in ASKED_TO_STOP and job.known_to_sagemaker and not job.stop_sent
 
 
-def _upkeep(snapshot: Snapshot, *, now: datetime) -> tuple[tuple[Hold, ...], list[Action]]:
-    """Holds that live on, and what is to be done about the others."""
-    live: list[Hold] = []
+def _upkeep(snapshot: Snapshot, *, now: datetime) -> tuple[tuple[PreemptionReservation, ...], list[Action]]:
+    """Reservations that live on, and what is to be done about the others."""
+    live: list[PreemptionReservation] = []
     actions: list[Action] = []
     if not snapshot.holds:
         return (), []
     stopping = {job.name for job in snapshot.running if job.state in ASKED_TO_STOP}
     for hold in snapshot.holds:
         if hold.preemptor in snapshot.gone_preemptors or (hold.until is not None and hold.until <= now):
-            actions.append(DropHold(hold=hold))
+            actions.append(EndReservation(hold=hold))
             continue
         if hold.until is None and not stopping & set(hold.victims):
-            actions.append(LimitHold(hold=hold, until=now + HOLD_LIFE))
+            actions.append(LimitReservation(hold=hold, until=now + HOLD_LIFE))
         live.append(hold)
     return tuple(live), actions
 

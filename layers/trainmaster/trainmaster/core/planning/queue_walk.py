@@ -15,7 +15,7 @@ from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.preemption import Field, Preemptor, reclaims, victims_for
 from trainmaster.core.planning.quotas import QUOTA, Quotas
-from trainmaster.core.planning.snapshot import Hold, RunningJob, Snapshot, WaitingJob
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy
 
 
@@ -40,7 +40,9 @@ class QueueWalk:
     started: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, snapshot: Snapshot, pool: PoolPolicy, *, holds: Iterable[Hold], now: datetime) -> "QueueWalk":
+    def of(
+        cls, snapshot: Snapshot, pool: PoolPolicy, *, holds: Iterable[PreemptionReservation], now: datetime
+    ) -> "QueueWalk":
         return cls(
             snapshot=snapshot,
             pool=pool,

@@ -114,7 +114,7 @@ class RunningJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
+class PreemptionReservation:
     """Instances kept free for the job that others were preempted for."""
 
     preemptor: str
@@ -198,7 +198,7 @@ class Snapshot:
     warm: Vector = field(default_factory=dict)
     """Instances of warm pools, by the counters."""
     warm_pools: tuple[WarmPool, ...] = ()
-    holds: tuple[Hold, ...] = ()
+    holds: tuple[PreemptionReservation, ...] = ()
     waiting: tuple[WaitingJob, ...] = ()
     due: tuple[WaitingJob, ...] = ()
     """Parked jobs whose back-off is over."""

@@ -24,9 +24,9 @@ from trainmaster.core.monitoring.alarms import Alarm, alarms_of, full_name, name
 from trainmaster.core.outbox import budget_notice, to_tell
 from trainmaster.core.planning.actions import (
     Action,
-    DropHold,
+    EndReservation,
     KeepWarm,
-    LimitHold,
+    LimitReservation,
     Preempt,
     ReleaseWarm,
     SettleWarm,
@@ -36,7 +36,7 @@ from trainmaster.core.planning.actions import (
     WarnOfBudget,
     WatchGpus,
 )
-from trainmaster.core.planning.snapshot import Hold, RunningJob, WaitingJob, WarmPool
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, WaitingJob, WarmPool
 from trainmaster.core.policy.governing import Watch
 from trainmaster.core.records import WriteCondition
 from trainmaster.services.scheduler import start_protocol
@@ -191,13 +191,14 @@ def _execute_one(action: Action, context: PassContext, outcome: Outcome) -> None
 
 
 def _keep_up(
-    action: DropHold | LimitHold | KeepWarm | ReleaseWarm | SettleWarm | WarnOfBudget, context: PassContext
+    action: EndReservation | LimitReservation | KeepWarm | ReleaseWarm | SettleWarm | WarnOfBudget,
+    context: PassContext,
 ) -> None:
     """What the pool itself keeps: holds and warm pools; and who is to be told."""
     match action:
-        case DropHold(hold=hold):
+        case EndReservation(hold=hold):
             context.store.drop_hold(context.pool, hold)
-        case LimitHold(hold=hold, until=until):
+        case LimitReservation(hold=hold, until=until):
             context.store.limit_hold(context.pool, hold, until)
         case KeepWarm(pool=pool, until=until):
             keep(pool, until, context)
@@ -246,7 +247,7 @@ def _preempt(action: Preempt, context: PassContext) -> None:
     if start_protocol.forbidden(preemptor, context.reader.request(preemptor.name), context):
         return
     victims = [_read(victim, context) for victim in action.victims]
-    hold = Hold(
+    hold = PreemptionReservation(
         preemptor=action.job.name, vector=action.shape.vector, victims=tuple(job.name for job in victims)
     )
     changes = [Change(before=victim, after=steps.preempted_for(victim, action.job)) for victim in victims]
