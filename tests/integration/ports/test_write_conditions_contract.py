@@ -27,7 +27,7 @@ def test_a_claim_within_its_guard_moves_the_job_to_the_running(plane: Plane) -> 
 
 
 @pytest.mark.parametrize(
-    "guard",
+    "condition",
     [
         pytest.param({"policy_version": 0}, id="decided on an older policy"),
         pytest.param({"policy_version": 2}, id="decided on a policy that is not told to the pool yet"),

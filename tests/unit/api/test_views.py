@@ -65,7 +65,7 @@ def test_a_reason_that_a_pass_wrote_wins_over_the_derived_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "message"),
+    ("position", "message"),
     [
         pytest.param(
             QueuePosition(number=1),

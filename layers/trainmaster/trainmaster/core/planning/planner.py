@@ -19,7 +19,7 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     """Decide about every candidate exactly once.
 
     In turn by ``(tier, score, name)``. What fits starts. The first job that does not gets a reservation, and
-    those behind it start only if they cannot delay it; or it preempts, and the capacity it makes is held for it.
+    those behind it start only if they cannot delay it; or it preempts, and what comes free is kept for it.
     A job that would not fit into an empty pool (capacity was lowered) stands in nobody's way.
 
     Args:
