@@ -84,7 +84,7 @@ sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "op
 import functions.api.app
 from trainmaster.bootstrap import Wiring
 from trainmaster.settings import Settings
-wiring = Wiring(Settings(table="t", doorbell_url="https://sqs/q", stack="s", account_id="1",
+wiring = Wiring(Settings(table="t", wake_up_queue_url="https://sqs/q", stack="s", account_id="1",
                          admin_principal_arns=(), retention_days=1,
                          alarm_topic_arn="", mail_topic_arn=""))
 assert wiring.api is not None

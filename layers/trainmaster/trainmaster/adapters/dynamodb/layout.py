@@ -19,7 +19,7 @@
 | a job's usage in it | ``U#team#month`` | ``j#name`` |
 | who took what from it | ``U#team#month`` | ``p#time#name`` |
 | a day of spot instances of a type | ``I#spot`` | ``type#day`` |
-| message | ``E#pool`` | ``id`` |
+| outbox message | ``E#pool`` | ``id`` |
 | violations of a training job | ``V#month`` | ``time#training-job-name`` |
 | policy | ``POLICY`` | ``current``, ``v#revision`` |
 
