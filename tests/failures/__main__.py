@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trainmaster.core.diagnosis import diagnose
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
-from trainmaster.core.policy.governing import Recovery
+from trainmaster.core.policy.governance import Recovery
 from trainmaster_client.report import Report
 
 from tests.failures.messages import OWN, BadMessageError, Message, read_messages

@@ -10,7 +10,7 @@ from trainmaster.adapters.cloudwatch_alarms import CloudWatchAlarms
 from trainmaster.core.errors import AlarmQuotaError, AlarmRefusedError, UnavailableError
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.monitoring.alarms import AlarmReading, AlarmState, alarms_of, wanted_of
-from trainmaster.core.policy.governing import Idle, Utilization, Watch
+from trainmaster.core.policy.governance import Idle, Utilization, Watch
 
 TOPIC = "arn:aws:sns:us-east-1:123456789012:alarms"
 IDLE = Watch(idle=Idle())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from trainmaster.api import violations
-from trainmaster.core.policy.governing import Mode
+from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 
 from tests.integration.api.conftest import ADA, ADMIN, BOB, OWN, STRANGER, Api

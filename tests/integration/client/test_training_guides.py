@@ -18,7 +18,7 @@ from trainmaster.core.jobs.model import JobState
 from trainmaster.core.memory import memory_plan
 from trainmaster.core.memory.training_runs import PRESETS, run_of
 from trainmaster.core.policy import parse_policy
-from trainmaster.core.policy.governing import Recovery
+from trainmaster.core.policy.governance import Recovery
 from trainmaster.core.request.validation import check_request
 from trainmaster.core.rules.check import check
 from trainmaster_client.launcher import LAUNCHER

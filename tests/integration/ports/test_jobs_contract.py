@@ -13,7 +13,7 @@ from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import parse_policy
-from trainmaster.core.policy.governing import Idle, Utilization, Watch
+from trainmaster.core.policy.governance import Idle, Utilization, Watch
 from trainmaster.core.records import TeamState
 
 from tests.builders import NOON, A, B, attempt, claimed, job, minutes, of

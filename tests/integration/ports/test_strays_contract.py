@@ -12,7 +12,7 @@ from trainmaster.core.lifecycle import steps
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
 from trainmaster.core.planning.queue_entries import running_entry
 from trainmaster.core.policy import STRAY_POOL, STRAYS, parse_policy
-from trainmaster.core.policy.governing import Mode
+from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import Adoption, HistoryLine, TeamState
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 

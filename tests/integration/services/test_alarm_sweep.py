@@ -12,7 +12,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring import reactions
 from trainmaster.core.monitoring.alarms import Alarm, AlarmState, alarms_of, names_of, wanted_of
 from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
-from trainmaster.core.policy.governing import Governing, Idle, IdleThen, Utilization, Watch
+from trainmaster.core.policy.governance import Governing, Idle, IdleThen, Utilization, Watch
 from trainmaster.services.alarm_events import IdleWatch
 from trainmaster.services.alarm_sweep import AlarmSweep
 

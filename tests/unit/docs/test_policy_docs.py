@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 from trainmaster.core.policy import Policy, PoolPolicy, TeamPolicy, parse_policy
-from trainmaster.core.policy.governing import Governing, Idle, OnOom, Recovery, Utilization
-from trainmaster.core.policy.rules import Rules
+from trainmaster.core.policy.governance import Governing, Idle, OnOom, Recovery, Utilization
+from trainmaster.core.policy.job_rules import Rules
 
 from tests.markdown import codes, table, text_of
 
@@ -62,7 +62,7 @@ def document_with(key: str, value: object) -> dict[str, Any]:
 
 def test_every_other_key_that_is_acted_on_is_shown() -> None:
     shown = {codes(row[0])[0] for row in table(POLICY, "key of the document", "default", "")}
-    whole = Governing(idle=Idle(), utilization=Utilization(), recovery=Recovery(on_oom=OnOom()))
+    whole = Governing(idle=Idle(), utilization=Utilization(), recovery=Recovery(on_oom=OnOom(batch=())))
     own_rows_or_said_elsewhere = {"pools", "teams", "admins", "warnings", "source", "governing", "rules"}
     others = {field.name for field in dataclasses.fields(Policy)} - own_rows_or_said_elsewhere
     assert shown == {key.replace("for_", "for") for key in leaves(whole)} | others

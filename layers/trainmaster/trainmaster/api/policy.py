@@ -25,7 +25,7 @@ from trainmaster.core.planning.order import score_of
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import DEFAULT_TEAM, Policy, PoolPolicy, parse_policy
-from trainmaster.core.policy.governing import Mode
+from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import StoredPolicy, SubmissionFreeze
 from trainmaster.core.request.strict_json import JsonObject, parse_object
 from trainmaster.core.rules import Violation, check

@@ -23,7 +23,7 @@ from trainmaster.core.monitoring.alarms import (
 from trainmaster.core.outbox.derive import deletion
 from trainmaster.core.planning.snapshot import RunningJob
 from trainmaster.core.policy import STRAYS
-from trainmaster.core.policy.governing import Governing, IdleThen, Watch
+from trainmaster.core.policy.governance import Governing, IdleThen, Watch
 from trainmaster.ports import AlarmReader, Clock, JobReader, JobStore
 from trainmaster.services.alarm_events import IdleWatch
 

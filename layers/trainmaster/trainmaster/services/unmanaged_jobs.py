@@ -17,7 +17,8 @@ from trainmaster.core.jobs.observations import Listed
 from trainmaster.core.outbox import to_tell, unmanaged_notice
 from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
 from trainmaster.core.policy import STRAYS, Policy, parse_policy
-from trainmaster.core.policy.governing import Mode, UnmanagedThen
+from trainmaster.core.policy.governance import UnmanagedThen
+from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import Adoption, Alias, StoredPolicy
 from trainmaster.core.request.request import MAX_NAME_CHARACTERS, TAG_JOB, TAG_STACK, canonical
 from trainmaster.core.rules.violation import Outcome, ViolationRecord

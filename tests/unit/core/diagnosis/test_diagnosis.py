@@ -9,7 +9,7 @@ from trainmaster.core.diagnosis import FailureEvidence, diagnose
 from trainmaster.core.diagnosis.diagnosis import ADVICE, SIGNATURES
 from trainmaster.core.diagnosis.evidence import readable
 from trainmaster.core.jobs.failures import FailureClass
-from trainmaster.core.policy.governing import Recovery
+from trainmaster.core.policy.governance import Recovery
 
 OOM = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.70 GiB."
 TIMEOUT = (

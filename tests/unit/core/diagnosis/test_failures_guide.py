@@ -4,7 +4,7 @@ import pytest
 from trainmaster.core.diagnosis import FailureEvidence, diagnose
 from trainmaster.core.diagnosis.diagnosis import ADVICE
 from trainmaster.core.jobs.failures import FailureClass
-from trainmaster.core.policy.governing import Recovery
+from trainmaster.core.policy.governance import Recovery
 
 from tests.markdown import codes, table, text_of
 

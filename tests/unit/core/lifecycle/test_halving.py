@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.core.lifecycle.retries import halve
-from trainmaster.core.policy.governing import OnOom
+from trainmaster.core.policy.governance import OnOom
 
 NAMES = OnOom(batch=("batch_size", "bs"), accumulation=("accumulation", "steps"))
 

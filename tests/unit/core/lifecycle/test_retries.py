@@ -9,7 +9,7 @@ from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.ends import End
 from trainmaster.core.lifecycle.retries import Failure, judged, may_requeue, most_retries
-from trainmaster.core.policy.governing import Backoff, OnOom, Recovery
+from trainmaster.core.policy.governance import Backoff, OnOom, Recovery
 
 from tests.builders import live_job, minutes
 

@@ -11,7 +11,7 @@ from trainmaster.core.lifecycle import ending, spot_fallback
 from trainmaster.core.lifecycle.ends import End, end_of
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.policy import Policy, PoolPolicy
-from trainmaster.core.policy.governing import Fallback, Governing, Spot
+from trainmaster.core.policy.governance import Fallback, Governing, Spot
 
 from tests.builders import NOON, A, attempt, live_job, minutes, of, seen
 

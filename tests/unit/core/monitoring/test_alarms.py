@@ -17,7 +17,7 @@ from trainmaster.core.monitoring.alarms import (
     wanted_of,
     watched_by,
 )
-from trainmaster.core.policy.governing import Idle, Utilization, Watch
+from trainmaster.core.policy.governance import Idle, Utilization, Watch
 from trainmaster.services.scheduler import executor
 
 from tests.builders import minutes

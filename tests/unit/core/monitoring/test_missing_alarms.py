@@ -6,7 +6,7 @@ import pytest
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.monitoring.alarms import AT_ONCE, missing_alarms, wanted_of
 from trainmaster.core.planning.snapshot import RunningJob
-from trainmaster.core.policy.governing import Idle, Watch
+from trainmaster.core.policy.governance import Idle, Watch
 
 from tests.builders import NOON, minutes, of, running, snapshot
 

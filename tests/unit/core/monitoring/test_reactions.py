@@ -8,7 +8,7 @@ import pytest
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
 from trainmaster.core.monitoring import reactions
 from trainmaster.core.monitoring.alarms import AlarmKind, AlarmReading, AlarmState, Wanted
-from trainmaster.core.policy.governing import Governing, Idle, IdleThen, Utilization, Watch
+from trainmaster.core.policy.governance import Governing, Idle, IdleThen, Utilization, Watch
 
 from tests.builders import NOON, attempt, live_job, minutes
 

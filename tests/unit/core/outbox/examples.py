@@ -18,7 +18,7 @@ from trainmaster.core.outbox import (
     unmanaged_notice,
 )
 from trainmaster.core.outbox.messages import NoticeKind, OutboxMessage
-from trainmaster.core.policy.governing import Mode
+from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 
 from tests.builders import NOON, attempt, live_job, minutes, of, waiting

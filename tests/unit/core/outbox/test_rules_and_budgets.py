@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from trainmaster.core.outbox import not_stopped_notice, rule_violated_notice, to_tell, unmanaged_notice
 from trainmaster.core.outbox.messages import Notice, NoticeKind
-from trainmaster.core.policy.governing import Mode
+from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 
 from tests.builders import NOON

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from trainmaster.core.policy import parse_policy
-from trainmaster.core.policy.governing import Mode
+from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.rules import Violation, check
 
 from tests.bodies import body, resources, spot, tag_list, tags

@@ -9,7 +9,7 @@ from trainmaster.core.jobs.instances import Capacity, CapacityType, Shape
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Described
 from trainmaster.core.policy import Policy, parse_policy
-from trainmaster.core.policy.governing import UnmanagedThen
+from trainmaster.core.policy.governance import UnmanagedThen
 from trainmaster.core.request.request import body_hash
 from trainmaster.core.rules.violation import Outcome
 from trainmaster.core.unmanaged.adoption import ADOPTED, RESTORED, adopted_job, note_of

@@ -12,7 +12,7 @@ from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.model import Job, JobState, Reason
 from trainmaster.core.lifecycle.ending import backoff
 from trainmaster.core.lifecycle.ends import End, Retry
-from trainmaster.core.policy.governing import OnOom, Recovery
+from trainmaster.core.policy.governance import OnOom, Recovery
 
 SMALLEST = 2
 """The least that can be halved."""

@@ -11,7 +11,7 @@ from trainmaster.core.lifecycle.ending import COMES_BACK, trained_by
 from trainmaster.core.lifecycle.ends import End
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import STRAYS, Policy, PoolPolicy
-from trainmaster.core.policy.governing import Fallback, Spot
+from trainmaster.core.policy.governance import Fallback, Spot
 
 PATIENCE = timedelta(hours=1)
 """Time on spot before its progress is judged: starts and restarts take minutes of their own."""

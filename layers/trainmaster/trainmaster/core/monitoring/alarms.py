@@ -16,7 +16,7 @@ from trainmaster.core.jobs.model import JobState, Reason
 from trainmaster.core.memory.accelerators import gpus
 from trainmaster.core.planning.actions import WatchGpus
 from trainmaster.core.planning.snapshot import RunningJob, Snapshot
-from trainmaster.core.policy.governing import Watch
+from trainmaster.core.policy.governance import Watch
 
 AT_ONCE = 20
 """In one look, lest a changed policy keeps jobs from starting: CloudWatch takes 3 alarms a second."""

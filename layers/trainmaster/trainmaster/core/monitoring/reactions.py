@@ -9,7 +9,7 @@ from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.ending import live_attempt
 from trainmaster.core.lifecycle.retries import may_requeue
 from trainmaster.core.monitoring.alarms import AlarmKind, AlarmReading, AlarmState, Wanted
-from trainmaster.core.policy.governing import Governing, Idle, IdleThen, Watch
+from trainmaster.core.policy.governance import Governing, Idle, IdleThen, Watch
 
 TRAINING = "Training"
 """The one secondary status in which its GPUs have something to do."""

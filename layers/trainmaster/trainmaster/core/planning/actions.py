@@ -9,7 +9,7 @@ from typing import TypeAlias
 from trainmaster.core.jobs.instances import Capacity, Shape, Vector
 from trainmaster.core.jobs.model import Reason
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, WaitingJob, WarmPool
-from trainmaster.core.policy.governing import Watch
+from trainmaster.core.policy.governance import Watch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
 from trainmaster.core.jobs.model import JobState, epoch_ms
 from trainmaster.core.policy import AtLimit
-from trainmaster.core.policy.governing import Watch
+from trainmaster.core.policy.governance import Watch
 
 FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 """Until when a held job is parked."""

@@ -1,21 +1,23 @@
 """The policy document as typed data: pools, teams and admins, and who matches a principal."""
 
-from trainmaster.core.policy.document import parse_policy
-from trainmaster.core.policy.model import (
+from trainmaster.core.policy.document import (
     DEFAULT_TEAM,
-    STRAY_POOL,
-    STRAYS,
     UNMANAGED_TEAM,
-    Aging,
     AtLimit,
     Budget,
+    Policy,
+    TeamPolicy,
+    parse_policy,
+)
+from trainmaster.core.policy.pool_policy import (
+    STRAY_POOL,
+    STRAYS,
+    Aging,
     Limits,
     Order,
-    Policy,
     PoolPolicy,
     Preemption,
     Quota,
-    TeamPolicy,
     WarmPool,
 )
 from trainmaster.core.policy.principals import PrincipalKind, PrincipalPattern, parse_principal, role_matches

@@ -1,24 +1,160 @@
-"""From the policy document to ``Policy``: every mistake in it is found in one go."""
+"""The policy document: read as a whole, so that every mistake in it is found in one go."""
 
-from collections.abc import Iterable, Iterator
+import copy
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from decimal import Decimal
+from enum import StrEnum
+from typing import Any
 
 from trainmaster.core.errors import FieldError, PolicyViolationError
-from trainmaster.core.policy.governing_sections import governing_of
-from trainmaster.core.policy.model import DEFAULT_TEAM, AtLimit, Budget, Policy, PoolPolicy, TeamPolicy
-from trainmaster.core.policy.names import entries_by_type, name_of, principals_of
-from trainmaster.core.policy.pools import pool_of
+from trainmaster.core.policy.findings import Findings, Location, nearest, shown
+from trainmaster.core.policy.governance import Governing
+from trainmaster.core.policy.image_names import Image
+from trainmaster.core.policy.job_rules import IMAGES, ROLES, S3_PREFIXES, Allowed, Rules
+from trainmaster.core.policy.keys import Keys, Section, inline, key, keys_of, needed, optional, read_keys
+from trainmaster.core.policy.kinds import ByName, Usd, Whole, Word, list_of
+from trainmaster.core.policy.names import CALLERS, INSTANCE_TYPE, NAME, NAME_HINT
+from trainmaster.core.policy.pool_policy import STRAY_POOL, STRAYS, PoolPolicy
 from trainmaster.core.policy.principals import PrincipalPattern
-from trainmaster.core.policy.rule_sections import images_of, roles_of, rules_of, s3_prefixes_of
-from trainmaster.core.policy.section import Findings, Section, nearest, path_of, shown, usd
 from trainmaster.core.request.options import MAX_PRIORITY
+from trainmaster.core.request.s3_uri import S3Location
 
-_WIDE = "matches every role of the account: a caller's session does not tell the role's path"
+DEFAULT_TEAM = "default"
+"""Everybody's team as long as the policy has no teams."""
+UNMANAGED_TEAM = "unmanaged"
+"""Of jobs that went round the queue and belong to no team that the policy knows: admins alone see them."""
 # A new policy and what it replaces tell every pool in one transaction: DynamoDB limits, 100 items.
 MAX_POOLS = 48
 # Wider than any price or budget there is: they only catch a slip of the finger.
-_LEAST_PRICE, _MOST_PRICE = Decimal("0.0001"), Decimal(1_000_000)
-_LEAST_BUDGET, _MOST_BUDGET = Decimal("0.01"), Decimal(1_000_000_000)
+_PRICE = Usd(least=Decimal("0.0001"), most=Decimal(1_000_000))
+_BUDGET = Usd(least=Decimal("0.01"), most=Decimal(1_000_000_000))
+
+
+class AtLimit(StrEnum):
+    """What becomes of a job that the month's budget does not cover."""
+
+    WAIT = "wait"
+    SPOT = "spot"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget(Section):
+    usd_per_month: Decimal = needed(
+        _BUDGET, "USD of a calendar month (UTC).", stand_in=_BUDGET.least, hint="write the USD of one month"
+    )
+    at_limit: AtLimit = key(
+        Word(AtLimit),
+        "wait",
+        "`wait`: a job that the rest does not cover waits; `spot`: it runs on spot instances where it can.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamPolicy(Section):
+    name: str = needed(NAME, f"{NAME_HINT}.", stand_in="", hint=NAME_HINT)
+    principals: tuple[PrincipalPattern, ...] = key(
+        CALLERS,
+        [],
+        "Roles and users of the team.",
+        example='["arn:aws:iam::111122223333:role/vision-*"]',
+    )
+    max_priority: int = key(
+        Whole(most=MAX_PRIORITY), MAX_PRIORITY, "The highest priority that its jobs may have."
+    )
+    budget: Budget | None = optional(
+        Keys(Budget), "What its jobs may cost in a month, in all pools together."
+    )
+    roles: Allowed[str] | None = optional(
+        ROLES,
+        "The only roles that its jobs may run under: ARNs, compared as they stand.",
+        example='["arn:aws:iam::111122223333:role/vision-training"]',
+    )
+    images: Allowed[Image] | None = optional(
+        IMAGES,
+        "The only images that its jobs may run: `registry/repository`.",
+        example='["763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training"]',
+    )
+    s3_prefixes: Allowed[S3Location] | None = optional(
+        S3_PREFIXES,
+        "The only places that its jobs may read and write: `s3://bucket/` or `s3://bucket/prefix/`.",
+        example='["s3://vision-data/"]',
+    )
+    rules: Rules = key(Keys(Rules), {}, "Rules on its jobs, beside those of the whole policy.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy(Section):
+    """One checked document. Made by ``parse_policy`` alone."""
+
+    version: int = key(Whole(least=1, most=1), 1, "The version of this format.")
+    pools: tuple[PoolPolicy, ...] = key(
+        list_of(Keys(PoolPolicy), "write a list of pools"),
+        [],
+        f"Instances of some types, and how jobs share them. At most {MAX_POOLS}; a type belongs to one.",
+    )
+    teams: tuple[TeamPolicy, ...] = key(
+        list_of(Keys(TeamPolicy), "write a list of teams"),
+        [],
+        "Who shares priorities, quotas and a budget. Without teams every caller of the account is in team "
+        "`default`.",
+    )
+    admins: tuple[PrincipalPattern, ...] = key(
+        CALLERS,
+        [],
+        "Who may read and change the policy and sees every job, beside the stack's `AdminPrincipalArns`.",
+        example='["arn:aws:iam::111122223333:role/ml-platform-admin"]',
+    )
+    prices: Mapping[str, Decimal] = key(
+        ByName(INSTANCE_TYPE, _PRICE),
+        {},
+        "USD per instance-hour by type; goes before the list prices that are shipped.",
+        example="{ml.p5.48xlarge: 60.5}",
+    )
+    governing: Governing = inline(Governing)
+    """What becomes of jobs while they run, fail or are interrupted."""
+    rules: Rules = key(
+        Keys(Rules), {}, "What every job has to keep to. A bare value is enforced; `audit`: written down."
+    )
+    warnings: tuple[FieldError, ...]
+    """What is legal, but not what its author may think."""
+    source: Mapping[str, Any]
+    """As written: people read back what they wrote, with the keys that only later versions act on."""
+
+    @property
+    def spot_max_wait(self) -> timedelta:
+        return self.governing.spot.max_wait
+
+    def pool(self, name: str) -> PoolPolicy | None:
+        """None: there is no such pool. ``STRAYS`` is always there, though it is none of ``pools``."""
+        if name == STRAYS:
+            return STRAY_POOL
+        return next((pool for pool in self.pools if pool.name == name), None)
+
+    def pool_of(self, instance_types: Iterable[str]) -> PoolPolicy | None:
+        """The one pool that owns all of these types; None when there is none such."""
+        wanted = frozenset(instance_types)
+        owners = (pool for pool in self.pools if wanted and wanted <= pool.instance_types)
+        return next(owners, None)
+
+    def team(self, name: str) -> TeamPolicy | None:
+        return next((team for team in self.teams if team.name == name), None)
+
+    def to_document(self) -> dict[str, Any]:
+        """The JSON document; ``parse_policy`` makes this policy of it again."""
+        return copy.deepcopy(dict(self.source))
+
+    def check(self, at: Location) -> None:
+        pools = at.below("pools")
+        if len(self.pools) > MAX_POOLS:
+            pools.refuse(f"has {len(self.pools)} pools", f"write at most {MAX_POOLS}")
+        _refuse_repeated_names((pool.name for pool in self.pools), pools)
+        _refuse_repeated_names((team.name for team in self.teams), at.below("teams"))
+        _refuse_shared_types(self.pools, pools)
+        teams = [team.name for team in self.teams]
+        for index, pool in enumerate(self.pools):
+            _check_teams(pool, teams, pools.item(index).below("quotas"))
 
 
 def parse_policy(document: object) -> Policy:
@@ -33,38 +169,13 @@ def parse_policy(document: object) -> Policy:
     if not isinstance(document, dict):
         raise PolicyViolationError("the policy document must be a mapping", errors=[_not_a_mapping(document)])
     findings = Findings()
-    root = Section(document, "", findings)
-    root.integer("version", default=1, least=1, most=1)
-    pools = tuple(pool_of(section) for section in _sections(root, "pools", "write a list of pools"))
-    teams = tuple(_team(section) for section in _sections(root, "teams", "write a list of teams"))
-    admins = _principals(root, "admins")
-    prices = _prices(root.section("prices"))
-    governing = governing_of(root)
-    rules = rules_of(root)
-    root.refuse_unknown()
-    _compare(pools, teams, findings)
+    root = Location(findings=findings)
+    policy = Policy(**read_keys(Policy, document, root), warnings=(), source=document)
+    root.refuse_unknown(document, keys_of(Policy))
+    policy.check(root)
     if findings.errors:
         raise PolicyViolationError(_summary(findings.errors), errors=findings.errors)
-    return Policy(
-        pools=pools,
-        teams=teams,
-        admins=admins,
-        warnings=tuple(findings.warnings),
-        source=document,
-        prices=prices,
-        governing=governing,
-        rules=rules,
-    )
-
-
-def _compare(pools: tuple[PoolPolicy, ...], teams: tuple[TeamPolicy, ...], findings: Findings) -> None:
-    """What only several parts of the document show together."""
-    if len(pools) > MAX_POOLS:
-        findings.refuse("pools", f"has {len(pools)} pools", f"write at most {MAX_POOLS}")
-    _refuse_repeated_names("pools", (pool.name for pool in pools), findings)
-    _refuse_repeated_names("teams", (team.name for team in teams), findings)
-    _refuse_shared_types(pools, findings)
-    _check_teams_of_quotas(pools, [team.name for team in teams], findings)
+    return replace(policy, warnings=tuple(findings.warnings))
 
 
 def _not_a_mapping(document: object) -> FieldError:
@@ -77,88 +188,33 @@ def _summary(errors: list[FieldError]) -> str:
     return f"the policy document has {len(errors)} error{'s' if len(errors) > 1 else ''}"
 
 
-def _sections(parent: Section, key: str, hint: str) -> Iterator[Section]:
-    for path, item in parent.items(key, hint):
-        yield Section({} if item is None else item, path, parent.findings)
-
-
-def _team(section: Section) -> TeamPolicy:
-    team = TeamPolicy(
-        name=name_of(section),
-        principals=_principals(section, "principals"),
-        max_priority=section.integer("max_priority", default=MAX_PRIORITY, most=MAX_PRIORITY),
-        budget=_budget(section),
-        roles=roles_of(section),
-        images=images_of(section),
-        s3_prefixes=s3_prefixes_of(section),
-        rules=rules_of(section),
-    )
-    section.refuse_unknown()
-    return team
-
-
-def _budget(team: Section) -> Budget | None:
-    written = team.value("budget")
-    if written is None:
-        return None
-    section = Section(written, team.at("budget"), team.findings)
-    amount = section.amount("usd_per_month", least=_LEAST_BUDGET, most=_MOST_BUDGET)
-    if section.value("usd_per_month") is None:
-        section.findings.refuse(section.at("usd_per_month"), "is missing", "write the USD of one month")
-    budget = Budget(usd_per_month=amount or _LEAST_BUDGET, at_limit=section.choice("at_limit", AtLimit.WAIT))
-    section.refuse_unknown()
-    return budget
-
-
-def _prices(section: Section) -> dict[str, Decimal]:
-    prices = {
-        instance_type: usd(
-            value, section.at(instance_type), section.findings, least=_LEAST_PRICE, most=_MOST_PRICE
-        )
-        for instance_type, value in entries_by_type(section)
-    }
-    return {instance_type: price for instance_type, price in prices.items() if price is not None}
-
-
-def _principals(section: Section, key: str) -> tuple[PrincipalPattern, ...]:
-    found = tuple(principals_of(section, key))
-    for path, pattern in found:
-        if pattern.is_wider_than_it_looks:
-            section.findings.warn(path, _WIDE, "name the roles, e.g. role/vision-*")
-    return tuple(pattern for _, pattern in found)
-
-
-def _refuse_repeated_names(key: str, names: Iterable[str], findings: Findings) -> None:
+def _refuse_repeated_names(names: Iterable[str], at: Location) -> None:
     first: dict[str, int] = {}
     for index, name in enumerate(names):
         if first.setdefault(name, index) != index and name:
-            message = f"{key}[{first[name]}] has the name {shown(name)} already"
-            findings.refuse(f"{key}[{index}].name", message, "give each a name of its own")
+            message = f"{at.item(first[name]).path} has the name {shown(name)} already"
+            at.item(index).below("name").refuse(message, "give each a name of its own")
 
 
-def _refuse_shared_types(pools: tuple[PoolPolicy, ...], findings: Findings) -> None:
+def _refuse_shared_types(pools: tuple[PoolPolicy, ...], at: Location) -> None:
     """A type belongs to exactly one pool, or a job could not tell which one it waits in."""
     owner: dict[str, int] = {}
     for index, pool in enumerate(pools):
-        for key, capacity in (("capacity", pool.capacity), ("spot_capacity", pool.spot_capacity)):
+        for key_, capacity in (("capacity", pool.capacity), ("spot_capacity", pool.spot_capacity)):
             for instance_type in capacity:
                 first = owner.setdefault(instance_type, index)
                 if first != index:
-                    findings.refuse(
-                        f"pools[{index}].{key}.{instance_type}",
-                        f"belongs to pools[{first}] already",
-                        "leave the type in one pool",
-                    )
+                    message = f"belongs to {at.item(first).path} already"
+                    place = at.item(index).below(key_).below(instance_type)
+                    place.refuse(message, "leave the type in one pool")
 
 
-def _check_teams_of_quotas(pools: tuple[PoolPolicy, ...], teams: list[str], findings: Findings) -> None:
+def _check_teams(pool: PoolPolicy, teams: list[str], at: Location) -> None:
     """A quota of a team that nobody is in keeps instances for nobody."""
-    for index, pool in enumerate(pools):
-        for team in pool.quotas:
-            path = path_of(f"pools[{index}].quotas", team)
-            if teams and team not in teams:
-                known = f"teams of the policy: {', '.join(teams)}"
-                findings.refuse(path, f"there is no team {shown(team)}", nearest(team, teams) or known)
-            elif not teams and team != DEFAULT_TEAM:
-                message = f"nobody is in team {shown(team)}: without teams every caller is in {DEFAULT_TEAM}"
-                findings.warn(path, message, "write the teams")
+    for team in pool.quotas:
+        if teams and team not in teams:
+            known = f"teams of the policy: {', '.join(teams)}"
+            at.below(team).refuse(f"there is no team {shown(team)}", nearest(team, teams) or known)
+        elif not teams and team != DEFAULT_TEAM:
+            message = f"nobody is in team {shown(team)}: without teams every caller is in {DEFAULT_TEAM}"
+            at.below(team).warn(message, "write the teams")

@@ -1,54 +1,94 @@
-"""The names that a policy's author writes: pools, teams, principals, and SageMaker's instance types."""
+"""The names that a policy's author writes: of pools and teams, and of what AWS has."""
 
-import re
-from collections.abc import Iterator
+from dataclasses import dataclass
 
-from trainmaster.core.policy.principals import PrincipalPattern, parse_principal
-from trainmaster.core.policy.section import Findings, Section, shown
+from trainmaster.core.policy.findings import Location, shown
+from trainmaster.core.policy.image_names import Image, parse_image
+from trainmaster.core.policy.kinds import ByName, Text, Whole, list_of, plain_text
+from trainmaster.core.policy.principals import PrincipalKind, PrincipalPattern, parse_principal
+from trainmaster.core.request.s3_uri import S3Location, parse_s3
 
+NAME_HINT = "1 to 63 letters, digits and _ . : / = + @ -, beginning with a letter or digit"
 # Names become parts of table keys (where `#` separates) and of tags; a pool called `-` is nobody's.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/=+@-]{0,62}")
-_NAME_HINT = "1 to 63 letters, digits and _ . : / = + @ -, beginning with a letter or digit"
-_INSTANCE_TYPE = re.compile(r"ml\.[a-z0-9-]+\.[a-z0-9-]+")
-_INSTANCE_TYPE_HINT = "write it as SageMaker does, e.g. ml.g5.12xlarge"
+NAME = plain_text(r"[A-Za-z0-9][A-Za-z0-9_.:/=+@-]{0,62}", "is not a name", NAME_HINT)
+INSTANCE_TYPE = plain_text(
+    r"ml\.[a-z0-9-]+\.[a-z0-9-]+",
+    "is not an instance type",
+    "write it as SageMaker does, e.g. ml.g5.12xlarge",
+)
+COUNTS = ByName(INSTANCE_TYPE, Whole())
+"""Instances by type. A type with 0 still belongs to the pool: that is how one is drained."""
 
 _PRINCIPAL_HINT = "write arn:aws:iam::111122223333:role/NAME (or :user/NAME); * may stand only inside NAME"
+_USER = "is a user: a training job tells the role that it runs under, not who started it"
+_WIDE = "matches every role of the account: a caller's session does not tell the role's path"
 
 
-def name_of(section: Section) -> str:
-    """The value of the key ``name``; empty where it is not one."""
-    name = section.value("name")
-    if isinstance(name, str) and is_name(name, section.at("name"), section.findings):
-        return name
-    if not isinstance(name, str):
-        message = "is missing" if name is None else f"is not a name: {shown(name)}"
-        section.findings.refuse(section.at("name"), message, _NAME_HINT)
-    return ""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """The kind of value that names callers, or only the roles that jobs run under."""
 
+    only_roles: bool = False
 
-def is_name(text: str, path: str, findings: Findings) -> bool:
-    """Whether the text is a name; what is not one is noted."""
-    if _NAME.fullmatch(text):
-        return True
-    findings.refuse(path, f"is not a name: {shown(text)}", _NAME_HINT)
-    return False
-
-
-def entries_by_type(section: Section) -> Iterator[tuple[str, object]]:
-    """The entries whose key is an instance type; the others are noted."""
-    for instance_type, value in section.entries():
-        if _INSTANCE_TYPE.fullmatch(instance_type):
-            yield instance_type, value
-        else:
-            message = f"is not an instance type: {shown(instance_type)}"
-            section.findings.refuse(section.at(instance_type), message, _INSTANCE_TYPE_HINT)
-
-
-def principals_of(section: Section, key: str) -> Iterator[tuple[str, PrincipalPattern]]:
-    """Path and pattern of each principal of a list; what is not one is noted."""
-    for path, value in section.items(key, "write a list of ARNs"):
-        pattern = parse_principal(value) if isinstance(value, str) else None
+    def read(self, found: object, at: Location) -> PrincipalPattern | None:
+        pattern = parse_principal(found) if isinstance(found, str) else None
         if pattern is None:
-            section.findings.refuse(path, f"is not a role or user: {shown(value)}", _PRINCIPAL_HINT)
-        else:
-            yield path, pattern
+            at.refuse(f"is not a role or user: {shown(found)}", _PRINCIPAL_HINT)
+        elif self.only_roles and pattern.kind is not PrincipalKind.ROLE:
+            at.refuse(_USER, "write the role, arn:aws:iam::111122223333:role/NAME")
+        elif not self.only_roles and pattern.is_wider_than_it_looks:
+            at.warn(_WIDE, "name the roles, e.g. role/vision-*")
+        return pattern
+
+
+CALLERS = list_of(Principal(), "write a list of ARNs")
+JOB_ROLES = list_of(Principal(only_roles=True), "write a list of ARNs")
+
+
+def _image(text: str) -> Image | None:
+    image = parse_image(text)
+    return image if image is not None and image.registry else None
+
+
+def _s3_prefix(text: str) -> S3Location | None:
+    location = parse_s3(text)
+    plain = location is not None and not {".", ".."} & set(location.parts) and "*" not in text
+    return location if plain else None
+
+
+# What rules list.
+_UNUSABLE = "cannot be used"
+ROLE = plain_text(
+    r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]{1,576}",
+    _UNUSABLE,
+    "write arn:aws:iam::111122223333:role/NAME, without *: roles are compared as they stand",
+)
+IMAGE = Text(
+    shape=r"[A-Za-z0-9.-]+(:[0-9]{1,5})?/[a-z0-9][a-z0-9._/-]*"
+    r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@[a-z0-9]+:[0-9a-f]{32,128})?",
+    parse=_image,
+    refusal=_UNUSABLE,
+    hint="write registry/repository, e.g. 763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training",
+)
+S3_PREFIX = Text(
+    shape=r"s3://[a-z0-9._:-]{1,255}(/[^*]*)?",
+    parse=_s3_prefix,
+    refusal=_UNUSABLE,
+    hint="write s3://bucket/ or s3://bucket/prefix/",
+)
+TYPE_GLOB = plain_text(r"ml\.[a-z0-9.*-]{1,61}", _UNUSABLE, "write a type or a glob, e.g. ml.g5.*")
+KMS_KEY_GLOB = plain_text(
+    r"arn:aws[a-z-]*:kms:[a-z0-9*-]+:[0-9*]{1,12}:key/[A-Za-z0-9*-]{1,128}",
+    _UNUSABLE,
+    "write arn:aws:kms:us-east-1:111122223333:key/ID; * stands for any characters but colons",
+)
+NAME_PREFIX = plain_text(
+    r"[A-Za-z0-9][A-Za-z0-9-]{0,62}", _UNUSABLE, "write 1 to 63 letters, digits and hyphens"
+)
+# Source of the characters and lengths of tags: SageMaker API reference, Tag.
+TAG_KEY = plain_text(
+    r"(?![aA][wW][sS]:)[\w .:/=+@-]{1,128}",
+    "is not the key of a tag",
+    "write 1 to 128 letters, digits, spaces and _ . : / = + - @, not beginning with aws:",
+)
+TAG_VALUE = plain_text(r"[\w .:/=+@-]{1,256}", _UNUSABLE, "write a value that a tag can have")

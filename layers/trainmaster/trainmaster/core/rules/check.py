@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from trainmaster.core.costs.prices import PriceTable
-from trainmaster.core.policy.model import Policy, TeamPolicy
-from trainmaster.core.policy.rules import Rules
+from trainmaster.core.policy.document import Policy, TeamPolicy
+from trainmaster.core.policy.job_rules import Rules
 from trainmaster.core.request.validation.sections import Section
 from trainmaster.core.rules.resource_rules import check_cost, check_instances, check_memory, check_time
 from trainmaster.core.rules.security_rules import (

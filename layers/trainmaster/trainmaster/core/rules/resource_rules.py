@@ -12,8 +12,8 @@ from trainmaster.core.memory.accelerators import BY_TYPE, Accelerators
 from trainmaster.core.memory.footprint import Cluster, cluster_of, estimate
 from trainmaster.core.memory.memory_remedies import remedy
 from trainmaster.core.memory.training_runs import Run, run_of
-from trainmaster.core.policy.rules import Rules
-from trainmaster.core.policy.section import duration_text
+from trainmaster.core.policy.job_rules import Rules
+from trainmaster.core.policy.kinds import duration_text
 from trainmaster.core.request.validation.sections import Section, section, text, whole_number
 from trainmaster.core.rules.forms import Form, forms_of
 from trainmaster.core.rules.violation import Violation, listed

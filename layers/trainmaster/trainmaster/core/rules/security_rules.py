@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from trainmaster.core.errors import path_text
-from trainmaster.core.policy.images import Image, parse_image
-from trainmaster.core.policy.rules import Allowed, Rules
+from trainmaster.core.policy.image_names import Image, parse_image
+from trainmaster.core.policy.job_rules import Allowed, Rules
 from trainmaster.core.request.s3_uri import S3Location, parse_s3
 from trainmaster.core.request.validation.fields import Found, values_of
 from trainmaster.core.request.validation.sections import Section, elements, section

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trainmaster.core.errors import path_text
-from trainmaster.core.policy.rules import RequiredTag, Rules
+from trainmaster.core.policy.job_rules import RequiredTag, Rules
 from trainmaster.core.request.validation.sections import Section, elements, text
 from trainmaster.core.rules.violation import Violation, listed
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from trainmaster.core.errors import FieldError
-from trainmaster.core.policy.governing import Mode
+from trainmaster.core.policy.job_rules import Mode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from trainmaster.core.jobs.instances import Capacity, CapacityType
 from trainmaster.core.jobs.model import Job, JobSpec, JobState, epoch_ms
 from trainmaster.core.planning.order import score_of
 from trainmaster.core.policy import Policy, PoolPolicy
-from trainmaster.core.policy.governing import Mode
+from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.request.options import ALTERNATIVES, MAX_PRIORITY, PRIORITY, OnOom
 from trainmaster.core.request.request import Ask, body_hash
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord

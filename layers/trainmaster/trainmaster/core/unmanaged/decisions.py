@@ -8,7 +8,7 @@ from typing import Any
 from trainmaster.core.jobs.observations import Described
 from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import DEFAULT_TEAM, STRAYS, UNMANAGED_TEAM, Policy, PoolPolicy, role_matches
-from trainmaster.core.policy.governing import UnmanagedJobs, UnmanagedThen
+from trainmaster.core.policy.governance import UnmanagedJobs, UnmanagedThen
 from trainmaster.core.request.options import READERS, TAG_PREFIX, TEAM, BadOptionError
 from trainmaster.core.request.request import Ask, read_request
 from trainmaster.core.rules.violation import Outcome

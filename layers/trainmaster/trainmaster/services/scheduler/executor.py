@@ -37,7 +37,7 @@ from trainmaster.core.planning.actions import (
     WatchGpus,
 )
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, WaitingJob, WarmPool
-from trainmaster.core.policy.governing import Watch
+from trainmaster.core.policy.governance import Watch
 from trainmaster.core.records import WriteCondition
 from trainmaster.services.scheduler import start_protocol
 from trainmaster.services.scheduler.context import PassContext

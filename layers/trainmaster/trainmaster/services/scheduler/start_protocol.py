@@ -31,7 +31,7 @@ from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.actions import Start
 from trainmaster.core.planning.snapshot import AccountLimit
-from trainmaster.core.policy.governing import Mode
+from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import WriteCondition
 from trainmaster.core.request.request import attempt_name, attempt_request, is_ours
 from trainmaster.ports import TrainingApi

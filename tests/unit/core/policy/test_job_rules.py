@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from trainmaster.core.errors import PolicyViolationError
 from trainmaster.core.policy import parse_policy
-from trainmaster.core.policy.governing import Mode
-from trainmaster.core.policy.images import Image
+from trainmaster.core.policy.image_names import Image
+from trainmaster.core.policy.job_rules import Allowed, AtMost, Mode, RequiredTag, RequiredTags, Rules
 from trainmaster.core.policy.patterns import parse_pattern
-from trainmaster.core.policy.rules import Allowed, AtMost, RequiredTag, RequiredTags, Rules
 from trainmaster.core.request.s3_uri import S3Location
 
 ROLE = "arn:aws:iam::111122223333:role/vision-training"

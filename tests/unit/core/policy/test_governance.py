@@ -7,7 +7,7 @@ import pytest
 from trainmaster.core.errors import FieldError, PolicyViolationError
 from trainmaster.core.jobs.failures import FailureClass
 from trainmaster.core.policy import parse_policy
-from trainmaster.core.policy.governing import (
+from trainmaster.core.policy.governance import (
     Backoff,
     Checkpoints,
     Fallback,

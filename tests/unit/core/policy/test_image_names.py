@@ -1,7 +1,7 @@
 """Images and places in S3 are compared by their parts, never as texts that begin alike."""
 
 import pytest
-from trainmaster.core.policy.images import Image, parse_image
+from trainmaster.core.policy.image_names import Image, parse_image
 from trainmaster.core.request.s3_uri import S3Location, parse_s3
 
 ECR = "111122223333.dkr.ecr.us-east-1.amazonaws.com"

@@ -1,0 +1,290 @@
+"""The sections of the policy that govern jobs while they run."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import ClassVar
+
+from trainmaster.core.jobs.failures import FailureClass
+from trainmaster.core.policy.findings import Location
+from trainmaster.core.policy.keys import Keys, Section, key, needed, optional
+from trainmaster.core.policy.kinds import (
+    Duration,
+    Flag,
+    ListOf,
+    Share,
+    Whole,
+    Word,
+    duration_text,
+    list_of,
+    plain_text,
+)
+from trainmaster.core.policy.names import JOB_ROLES
+from trainmaster.core.policy.principals import PrincipalPattern
+
+# An alarm looks back a day at most, and a week where its periods are an hour or longer, and periods are
+# whole minutes: CloudWatch API reference, PutMetricAlarm, EvaluationPeriods and Period.
+_MINUTE, _SECOND = timedelta(minutes=1), timedelta(seconds=1)
+_LONG_PERIOD = timedelta(hours=1)
+_ALARM_DAY, _ALARM_WEEK = timedelta(days=1), timedelta(days=7)
+# As long as a job may run at most: SageMaker API reference, StoppingCondition.
+_LONGEST_RUN = timedelta(days=28)
+_RUN = Duration(most=_LONGEST_RUN)
+_PERCENT = Whole(least=1, most=100)
+_HYPERPARAMETERS_HINT = "write a list of hyperparameters, e.g. [batch_size]"
+_HYPERPARAMETERS = list_of(
+    # Of 1 to 256 characters: SageMaker API reference, CreateTrainingJob.
+    plain_text(r"[\s\S]{1,256}", "is not a hyperparameter's name", _HYPERPARAMETERS_HINT),
+    _HYPERPARAMETERS_HINT,
+)
+_CLASSES = ListOf(
+    item=Word(FailureClass, called=("a failure class", "classes")),
+    hint="write a list of failure classes, [] for none",
+    made=frozenset,
+)
+_ADDRESSES_HINT = "write a list of addresses, e.g. [ml-platform@example.com]"
+_ADDRESSES = list_of(
+    plain_text(
+        r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}",
+        "is not an e-mail address",
+        _ADDRESSES_HINT,
+    ),
+    _ADDRESSES_HINT,
+)
+_SUBSCRIBE = "aws sns subscribe --protocol email --topic-arn <mail topic> --notification-endpoint <address>"
+
+
+class UnmanagedThen(StrEnum):
+    """What becomes of a training job that bypassed the queue."""
+
+    ALLOW = "allow"
+    AUDIT = "audit"
+    ADOPT = "adopt"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnmanagedJobs(Section):
+    then: UnmanagedThen = key(
+        Word(UnmanagedThen),
+        "audit",
+        "`allow`: nothing; `audit`: they are written down; `adopt`: they are counted and governed from then "
+        "on; `stop`: they are stopped.",
+    )
+    except_principals: tuple[PrincipalPattern, ...] = key(
+        JOB_ROLES,
+        [],
+        "Roles whose training jobs are left alone: the role that a job runs under.",
+        example='["arn:aws:iam::111122223333:role/notebooks"]',
+    )
+    """SageMaker does not tell who started a training job."""
+    except_tuning_jobs: bool = key(
+        Flag(), True, "Whether training jobs of hyperparameter tuning are left alone."
+    )
+
+
+class IdleThen(StrEnum):
+    NOTIFY = "notify"
+    STOP = "stop"
+    REQUEUE = "requeue"
+    """It is stopped and comes back from its checkpoint, not charged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Idle(Section):
+    """GPUs that do nothing."""
+
+    gpu_below_percent: int = key(
+        _PERCENT, 1, "A job is idle when its busiest host uses less than this of one GPU."
+    )
+    for_: timedelta = key(
+        Duration(least=_MINUTE, most=_ALARM_WEEK),
+        "15m",
+        "For so long without a break; a multiple of `period`, at most `1d` if that is shorter than an hour.",
+    )
+    period: timedelta = key(
+        Duration(least=_MINUTE, most=_ALARM_DAY), "5m", "Of one data point of the alarm; whole minutes."
+    )
+    then: IdleThen = key(
+        Word(IdleThen),
+        "stop",
+        "`notify`: the owner is notified; `stop`: the job is stopped; `requeue`: it is stopped and resumes "
+        "from its checkpoint.",
+    )
+    warn_first: timedelta = key(_RUN, "10m", "From the warning to the stop.")
+
+    def check(self, at: Location) -> None:
+        """Refuse what no alarm can."""
+        if self.period < _MINUTE:
+            return  # refused already
+        if self.period % _MINUTE:
+            at.below("period").refuse("must be whole minutes", "write 1m, 5m or 15m, for example")
+        elif self.for_ % self.period:
+            message = (
+                f"must be a multiple of period, {duration_text(self.period)}: {duration_text(self.for_)}"
+            )
+            at.below("for").refuse(message, "CloudWatch counts whole periods; change for or period")
+        elif self.period < _LONG_PERIOD and self.for_ > _ALARM_DAY:
+            message = f"must be at most 1d, not {duration_text(self.for_)}: period is shorter than an hour"
+            at.below("for").refuse(message, "lower it, or write a period of 1h or more")
+
+
+class UtilizationThen(StrEnum):
+    NOTIFY = "notify"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Utilization(Section):
+    """GPUs that could do more: the owner is notified, nothing else."""
+
+    PERIOD: ClassVar[timedelta] = timedelta(minutes=5)
+    """Of one data point of the alarm; ``for_`` is a multiple of it."""
+
+    gpu_below_percent: int = key(
+        _PERCENT, 80, "The owner is notified when the least busy host uses less than this of one GPU."
+    )
+    for_: timedelta = key(
+        Duration(least=PERIOD, most=_ALARM_DAY), "1h", "For so long without a break; a multiple of `5m`."
+    )
+    then: UtilizationThen = key(Word(UtilizationThen), "notify", "There is nothing else yet.")
+
+    def check(self, at: Location) -> None:
+        if self.for_ % self.PERIOD:
+            message = f"must be a multiple of {duration_text(self.PERIOD)}, not {duration_text(self.for_)}"
+            at.below("for").refuse(message, "write 30m or 1h, for example")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """What is asked of the GPUs of each job; None: nothing."""
+
+    idle: Idle | None = None
+    utilization: Utilization | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoints(Section):
+    max_age: timedelta = key(
+        Duration(least=_MINUTE, most=_LONGEST_RUN),
+        "2h",
+        "The owner is notified when the newest checkpoint is older.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backoff(Section):
+    first: timedelta = key(
+        Duration(least=_SECOND, most=_LONGEST_RUN),
+        "1m",
+        "How long the first retry waits; each later one waits twice as long.",
+    )
+    max: timedelta = key(
+        Duration(least=_SECOND, most=_LONGEST_RUN), "30m", "How long one waits at most; not below `first`."
+    )
+
+    def check(self, at: Location) -> None:
+        if _SECOND <= self.max < self.first:
+            message = f"is longer than max, {duration_text(self.max)}: {duration_text(self.first)}"
+            at.below("first").refuse(message, "lower it or raise max")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnOom(Section):
+    """Hyperparameters that a retry after running out of GPU memory halves and doubles."""
+
+    batch: tuple[str, ...] = needed(
+        _HYPERPARAMETERS,
+        "Hyperparameters that a retry after running out of GPU memory halves, e.g. `[batch_size]`.",
+        stand_in=(),
+        hint="write the hyperparameters to be halved",
+    )
+    accumulation: tuple[str, ...] = key(
+        _HYPERPARAMETERS, [], "Hyperparameters that it doubles, e.g. `[gradient_accumulation_steps]`."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery(Section):
+    min_runtime: timedelta = key(
+        _RUN,
+        "2h",
+        "Productive time since the last charged failure that earns a retry; classes `service` and `capacity` "
+        "need none.",
+    )
+    max_retries: int = key(Whole(most=100), 3, "Retries of one job.")
+    backoff: Backoff = key(Keys(Backoff), {}, "How long a retry waits.")
+    retry_classes: frozenset[FailureClass] = key(
+        _CLASSES,
+        ["service", "capacity", "hardware", "network"],
+        "Failure classes that are tried again; `[]` for none.",
+    )
+    on_oom: OnOom | None = optional(
+        Keys(OnOom),
+        "What a retry after running out of GPU memory changes, for jobs with the tag `trainmaster:on_oom`.",
+    )
+
+
+class Fallback(StrEnum):
+    ON_DEMAND = "on-demand"
+    NONE = "none"
+    """Spot jobs stay on spot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot(Section):
+    max_interruptions: int = key(
+        Whole(most=1000), 3, "After more than so many interruptions a job leaves spot."
+    )
+    min_progress_ratio: float = key(
+        Share(),
+        0.5,
+        "A job leaves spot when less of its time than this share was training, after an interruption and an "
+        "hour. 0: never.",
+    )
+    max_wait: timedelta = key(
+        _RUN,
+        "6h",
+        "Where the planner makes a job a spot job, its `MaxWaitTimeInSeconds` is its `MaxRuntimeInSeconds` "
+        "and this.",
+    )
+    fallback: Fallback = key(
+        Word(Fallback), "on-demand", "Where a job goes that leaves spot; `none`: it stays."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notifications(Section):
+    email: tuple[str, ...] = key(
+        _ADDRESSES,
+        [],
+        "Who is meant to read the stack's mail topic; each address has to be subscribed to it once.",
+    )
+    events: bool = key(Flag(), True, "Whether events are sent to the account's default event bus.")
+
+    def check(self, at: Location) -> None:
+        if self.email:
+            message = (
+                "each address must be subscribed to the mail topic once and confirm it; trainmaster cannot"
+            )
+            at.below("email").warn(message, _SUBSCRIBE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Governing(Section):
+    """Everything above, with the defaults of an empty document."""
+
+    unmanaged_jobs: UnmanagedJobs = key(Keys(UnmanagedJobs), {}, "Training jobs that bypassed the queue.")
+    idle: Idle | None = optional(
+        Keys(Idle), "Jobs whose GPUs do nothing. Without this section they are not looked for."
+    )
+    utilization: Utilization | None = optional(
+        Keys(Utilization), "Jobs whose GPUs do little. Without this section they are not looked for."
+    )
+    checkpoints: Checkpoints = key(Keys(Checkpoints), {}, "Checkpoints of running jobs.")
+    recovery: Recovery = key(Keys(Recovery), {}, "Which failures are tried again, from the last checkpoint.")
+    spot: Spot = key(Keys(Spot), {}, "Spot jobs.")
+    notifications: Notifications = key(Keys(Notifications), {}, "Who is notified.")
+
+    @property
+    def watch(self) -> Watch:
+        return Watch(idle=self.idle, utilization=self.utilization)

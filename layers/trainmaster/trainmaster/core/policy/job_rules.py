@@ -1,0 +1,256 @@
+"""The rules of a policy, and of one team: what the request of any training job may ask for."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Generic
+
+from trainmaster.core.policy.findings import Location, shown
+from trainmaster.core.policy.image_names import Image
+from trainmaster.core.policy.keys import Keys, Section, optional
+from trainmaster.core.policy.kinds import Duration, Kind, ListOf, Made, T, Usd, Whole, Word, list_of
+from trainmaster.core.policy.names import (
+    IMAGE,
+    KMS_KEY_GLOB,
+    NAME_PREFIX,
+    ROLE,
+    S3_PREFIX,
+    TAG_KEY,
+    TAG_VALUE,
+    TYPE_GLOB,
+)
+from trainmaster.core.policy.patterns import BadPatternError, TextPattern, parse_pattern
+from trainmaster.core.request.s3_uri import S3Location
+
+
+class Mode(StrEnum):
+    """What becomes of a job that violates a rule."""
+
+    ENFORCE = "enforce"
+    """It is refused, or stopped where it runs already."""
+    AUDIT = "audit"
+    """It is written down."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed(Generic[T]):
+    """What is not listed is against the rule."""
+
+    mode: Mode = Mode.ENFORCE
+    allow: tuple[T, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtMost(Generic[T]):
+    """What is above the value is against the rule."""
+
+    mode: Mode = Mode.ENFORCE
+    value: T
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequiredTag:
+    """A tag that every job needs; without the rest any value will do."""
+
+    key: str
+    one_of: tuple[str, ...] = ()
+    pattern: TextPattern | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequiredTags:
+    mode: Mode = Mode.ENFORCE
+    tags: tuple[RequiredTag, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged(Generic[T, Made]):
+    """The kind of rule that has a value: bare, which means enforce, or in a mapping beside its mode."""
+
+    under: str
+    value: Kind[T]
+    made: Callable[[Mode, T], Made]
+
+    def read(self, found: object, at: Location) -> Made | None:
+        if not isinstance(found, dict):
+            return self._judged(Mode.ENFORCE, found, at)
+        at.refuse_unknown(found, ["mode", self.under])
+        mode, value = _mode(found, at), found.get(self.under)
+        if value is not None:
+            return self._judged(mode, value, at.below(self.under))
+        rule = at.path.rpartition(".")[2]
+        at.below(self.under).refuse("is missing", f"write what {rule} is to be")
+        return None
+
+    def _judged(self, mode: Mode, found: object, at: Location) -> Made | None:
+        value = self.value.read(found, at)
+        return None if value is None else self.made(mode, value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """The kind of rule without a value: it asks for something, or it forbids something."""
+
+    forbids: bool
+
+    def read(self, found: object, at: Location) -> Mode | None:
+        if isinstance(found, dict):
+            at.refuse_unknown(found, ["mode"])
+            return _mode(found, at)
+        if found is False and self.forbids:  # could be meant as either
+            hint = "write true to refuse it, or leave the key out to allow it"
+            at.refuse("does not say whether it is refused or the rule is off", hint)
+        elif not isinstance(found, bool):
+            hint = "write true, or {mode: audit} to write violations down only"
+            at.refuse(f"must be true or a mapping with a mode, not {shown(found)}", hint)
+        return Mode.ENFORCE if found is True else None
+
+
+def _mode(written: Mapping[str, object], at: Location) -> Mode:
+    found = written.get("mode")
+    mode = None if found is None else Word(Mode).read(found, at.below("mode"))
+    return mode or Mode.ENFORCE
+
+
+_TAG_VALUES = list_of(TAG_VALUE, "write a list", empty=("is empty: no value would do", "name the values"))
+_PATTERN_HINT = r"write characters, [a-z], \d, groups, | and ? * + {n,m}; it has to match the whole value"
+
+
+@dataclass(frozen=True, slots=True)
+class ValuePattern:
+    """The kind of value that whole texts have to match."""
+
+    def read(self, found: object, at: Location) -> TextPattern | None:
+        if not isinstance(found, str) or not found:
+            at.refuse(f"is not a pattern: {shown(found)}", _PATTERN_HINT)
+            return None
+        try:
+            return parse_pattern(found)
+        except BadPatternError as error:
+            at.refuse(f"{error}: {shown(found)}", _PATTERN_HINT)
+            return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagRule(Section):
+    """What is asked of the value of one tag."""
+
+    one_of: tuple[str, ...] | None = optional(_TAG_VALUES, "The values it may have.")
+    pattern: TextPattern | None = optional(
+        ValuePattern(),
+        "What the whole value has to match: characters, `[a-z]`, groups, `|` and `? * + {n,m}`.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """The kind of value that names tags: a list of keys, or by key what is asked of the value."""
+
+    def read(self, found: object, at: Location) -> tuple[RequiredTag, ...]:
+        if found in ([], {}):
+            at.refuse("requires nothing", "name a tag, or leave it out")
+        if isinstance(found, list):
+            keys = list_of(TAG_KEY, "").read(found, at)
+            return tuple(RequiredTag(key=key) for key in keys)
+        return tuple(self._tag(key, value, at.below(key)) for key, value in at.mapping(found).items())
+
+    @staticmethod
+    def _tag(key: str, value: object, at: Location) -> RequiredTag:
+        TAG_KEY.read(key, at)
+        rule = Keys(TagRule).read(value, at)
+        return RequiredTag(key=key, one_of=rule.one_of or (), pattern=rule.pattern)
+
+
+def _listed(item: Kind[T]) -> ListOf[T, Allowed[T]]:
+    return ListOf(
+        item=item,
+        hint="write a list",
+        made=lambda items: Allowed(allow=tuple(items)),
+        empty=("is empty: no job would be allowed", "name one, or leave it out"),
+    )
+
+
+ROLES, IMAGES, S3_PREFIXES = _listed(ROLE), _listed(IMAGE), _listed(S3_PREFIX)
+_RUNTIME = Duration(least=timedelta(seconds=1))
+_COST = Usd(least=Decimal("0.01"), most=Decimal(1_000_000_000))  # only catches a slip of the finger
+
+
+def _allowed(listed: Kind[Allowed[T]], says: str, example: str, *, under: str = "allow") -> Allowed[T] | None:
+    judged = Judged(under=under, value=listed, made=lambda mode, allowed: replace(allowed, mode=mode))
+    return optional(judged, says, example=example)
+
+
+def _at_most(value: Kind[T], says: str, example: str) -> AtMost[T] | None:
+    judged = Judged(under="value", value=value, made=lambda mode, value: AtMost(mode=mode, value=value))
+    return optional(judged, says, example=example)
+
+
+def _asked(says: str) -> Mode | None:
+    return optional(Switch(forbids=False), says, example="true")
+
+
+def _forbidden(says: str) -> Mode | None:
+    return optional(Switch(forbids=True), says, example="true")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules(Section):
+    """Each None: no such rule."""
+
+    required_tags: RequiredTags | None = optional(
+        Judged(under="tags", value=Tags(), made=lambda mode, tags: RequiredTags(mode=mode, tags=tags)),
+        "Tags that every job needs; `[owner, model]` is short for tags with any value.",
+        example='{tags: {phase: {one_of: [pretrain, finetune]}, model: {pattern: "[a-z0-9-]+"}, owner: {}}}',
+    )
+    instance_types: Allowed[str] | None = _allowed(
+        _listed(TYPE_GLOB),
+        "Instance types that jobs may ask for; `*` stands for any characters.",
+        '[ml.p5.48xlarge, "ml.g5.*"]',
+    )
+    max_instances: AtMost[int] | None = _at_most(
+        Whole(least=1), "Most instances of a job, of all types together.", "16"
+    )
+    max_runtime: AtMost[timedelta] | None = _at_most(_RUNTIME, "Longest `MaxRuntimeInSeconds`.", "3d")
+    max_estimated_cost_usd: AtMost[Decimal] | None = _at_most(
+        _COST,
+        "Most that `MaxRuntimeInSeconds` may cost on the dearest instances that the job may run on, at their "
+        "on-demand price; a type without a price is against the rule.",
+        "20000",
+    )
+    spot_needs_checkpoint: Mode | None = _asked("A job that may run on spot needs `CheckpointConfig`.")
+    vpc_required: Mode | None = _asked("Jobs need `VpcConfig`.")
+    network_isolation: Mode | None = _asked("Jobs need `EnableNetworkIsolation`.")
+    traffic_encryption: Mode | None = _asked("Jobs need `EnableInterContainerTrafficEncryption`.")
+    single_az_when_distributed: Mode | None = _asked(
+        "Jobs of several instances need exactly one subnet: a subnet lies in one zone."
+    )
+    roles: Allowed[str] | None = _allowed(
+        ROLES,
+        "ARNs of the roles that jobs may run under, compared as they stand; no `*`.",
+        '["arn:aws:iam::111122223333:role/vision-training"]',
+    )
+    images: Allowed[Image] | None = _allowed(
+        IMAGES,
+        "Registry and repository of the images that jobs may run; with a tag or digest, only that one.",
+        '["763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training"]',
+    )
+    s3_prefixes: Allowed[S3Location] | None = _allowed(
+        S3_PREFIXES,
+        "Where every S3 URI of the request has to lie: `s3://bucket/` or `s3://bucket/prefix/`.",
+        '["s3://vision-data/", "s3://shared/imagenet/"]',
+    )
+    kms_keys: Allowed[str] | None = _allowed(
+        _listed(KMS_KEY_GLOB),
+        "ARNs of the keys that jobs may name, not ids or aliases; `*` stands for any characters but colons.",
+        '["arn:aws:kms:us-east-1:111122223333:key/*"]',
+    )
+    debugger_instances: Mode | None = _forbidden(
+        "Debugger and profiler rules may not have instances of their own."
+    )
+    remote_debug: Mode | None = _forbidden("No `EnableRemoteDebug`, a shell in the container.")
+    name_prefix: Allowed[str] | None = _allowed(
+        _listed(NAME_PREFIX), "How names of jobs begin.", '["vision-"]', under="one_of"
+    )
+    must_fit: Mode | None = _asked("A model of the training program has to fit into the memory of the GPUs.")

@@ -1,0 +1,155 @@
+"""Sections of the policy document: each key is declared once, as a field that says how to read it.
+
+From the declarations follow the parser, here, and by generate_policy_reference.py the JSON Schema, the tables
+of docs/policy.md and the comments of policy.example.yaml.
+"""
+
+from collections import ChainMap
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field, fields
+from typing import Any, Generic, TypeVar
+
+from trainmaster.core.policy.findings import Location
+from trainmaster.core.policy.kinds import Kind, T
+
+_DECLARED = "declared"  # in the metadata of a field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """What is declared of one key."""
+
+    kind: Kind[Any]
+    says: str
+    """One line of Markdown; what documents show adds the bounds of the kind."""
+    default: object = None
+    """As an author would write it; None: none."""
+    example: str | None = None
+    """YAML, where the default does not show what a value looks like."""
+    is_needed: bool = False
+    can_be_off: bool = False
+    """Whether null, ``off`` and false mean none. Elsewhere null is the same as not written."""
+    stand_in: object = None
+    """Of a needed key that is missing or refused, so that the rest is looked at, too."""
+    missing: str = ""
+    """The hint where a needed key is missing."""
+
+
+class Section:
+    """Keys that belong together: a frozen dataclass, its fields made by the functions below."""
+
+    __slots__ = ()
+
+    def check(self, at: Location) -> None:
+        """Note what only several keys show together."""
+
+
+S = TypeVar("S", bound=Section)
+
+
+def key(
+    kind: Kind[T], default: object, says: str, *, value: T | None = None, example: str | None = None
+) -> T:
+    """A key that may be left out: then it has its default, which is read like any other value.
+
+    ``value`` is for a default that cannot be written.
+    """
+    declared = Key(kind=kind, default=default, says=says, example=example)
+    return _field(_default(kind, default) if value is None else value, declared)
+
+
+def key_or_off(kind: Kind[T], default: object, says: str) -> T | None:
+    """As ``key``, but an author may write that there is none."""
+    declared = Key(kind=kind, default=default, says=says, can_be_off=True)
+    return _field(_default(kind, default), declared)
+
+
+def optional(kind: Kind[T], says: str, *, example: str | None = None) -> T | None:
+    """A key without a default: None where it is not written."""
+    return _field(None, Key(kind=kind, says=says, example=example))
+
+
+def needed(kind: Kind[T], says: str, *, stand_in: T, hint: str) -> T:
+    """A key that has to be written."""
+    declared = Key(kind=kind, says=says, is_needed=True, stand_in=stand_in, missing=hint)
+    missing: T = field(metadata={_DECLARED: declared})
+    return missing
+
+
+def inline(section: type[S]) -> S:
+    """A section whose keys are written among the keys of this one."""
+    return field(default_factory=section, metadata={_DECLARED: section})
+
+
+def _default(kind: Kind[T], written: object) -> T:
+    at = Location()
+    value = kind.read(written, at)
+    assert value is not None
+    assert not at.findings.errors
+    return value
+
+
+def _field(value: T, declared: Key) -> T:
+    metadata = {_DECLARED: declared}
+    if type(value).__hash__ is None:  # dataclasses want a new one for each
+        return field(default_factory=lambda: copy(value), metadata=metadata)
+    return field(default=value, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys(Generic[S]):
+    """The kind of value that is a section."""
+
+    section: type[S]
+
+    def read(self, found: object, at: Location) -> S:
+        written = at.mapping(found)
+        made = self.section(**read_keys(self.section, written, at))
+        at.refuse_unknown(written, keys_of(self.section))
+        made.check(at)
+        return made
+
+
+def _declarations(section: type[Section]) -> tuple[tuple[str, Key | type[Section]], ...]:
+    """The fields that are keys, or inline sections."""
+    found = ((each.name, each.metadata.get(_DECLARED)) for each in fields(section))  # type: ignore[arg-type]  # each is a dataclass
+    return tuple((name, declared) for name, declared in found if declared is not None)
+
+
+def keys_of(section: type[Section]) -> Mapping[str, Key]:
+    """Each key of a section as it is written; those of inline sections in their place."""
+    keys: dict[str, Key] = {}
+    for name, declared in _declarations(section):
+        keys |= {_written(name): declared} if isinstance(declared, Key) else keys_of(declared)
+    return keys
+
+
+def read_keys(section: type[Section], written: Mapping[str, object], at: Location) -> dict[str, Any]:
+    """The values of the fields; what is absent or cannot be read is left to the field's default."""
+    values: dict[str, Any] = {}
+    here = Location(at.path, at.findings, ChainMap(values, *at.around.maps))
+    for name, declared in _declarations(section):
+        if isinstance(declared, Key):
+            values |= _value(name, declared, written, here)
+        else:
+            values[name] = declared(**read_keys(declared, written, here))
+    return values
+
+
+def _value(field_name: str, declared: Key, written: Mapping[str, object], at: Location) -> dict[str, Any]:
+    name = _written(field_name)
+    found = written.get(name)
+    if declared.can_be_off and name in written and (found is None or found is False or found == "off"):
+        return {field_name: None}  # YAML 1.1 reads a bare `off` as false
+    if found is None and declared.is_needed:
+        at.below(name).refuse("is missing", declared.missing)
+    value = None if found is None else declared.kind.read(found, at.below(name))
+    if value is None:
+        return {field_name: declared.stand_in} if declared.is_needed else {}
+    return {field_name: value}
+
+
+def _written(field_name: str) -> str:
+    """``for_`` is written ``for``."""
+    return field_name.rstrip("_")

@@ -1,0 +1,196 @@
+"""The kinds of values in a policy document: each reads one value, and notes what is wrong with it.
+
+What is not acceptable reads as None, or as something in its place: the document is refused all the same.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, Generic, Protocol, TypeGuard, TypeVar
+
+from trainmaster.core.policy.findings import Location, nearest, shown
+
+MAX_COUNT = 1_000_000  # more than any account has of anything; keeps sums and table numbers exact
+MAX_DURATION = timedelta(days=3650)  # keeps every instant plus a duration inside the calendar
+DURATION = "[0-9]{1,9}[smhd]"
+_SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_DURATION_HINT = "write a whole number and a unit: 30s, 15m, 24h or 3d"
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+Made = TypeVar("Made")
+OneOf = TypeVar("OneOf", bound=StrEnum)
+
+
+class Kind(Protocol[T_co]):
+    def read(self, found: object, at: Location) -> T_co | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    def read(self, found: object, at: Location) -> bool | None:
+        if isinstance(found, bool):
+            return found
+        at.refuse(f"must be true or false, not {shown(found)}", "write true or false")
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """A whole number."""
+
+    least: int = 0
+    most: int = MAX_COUNT
+
+    def read(self, found: object, at: Location) -> int:
+        if isinstance(found, int) and not isinstance(found, bool) and self.least <= found <= self.most:
+            return found
+        bounds = f"{self.least} to {self.most}"
+        at.refuse(f"must be a whole number, {bounds}, not {shown(found)}", f"write a number {bounds}")
+        return self.least
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A number from 0 to 1."""
+
+    def read(self, found: object, at: Location) -> float | None:
+        if is_number(found) and 0 <= found <= 1:
+            return float(found)
+        at.refuse(f"must be a number, 0 to 1, not {shown(found)}", "write one like 0.5")
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usd:
+    """An amount of money, exactly as it is written."""
+
+    least: Decimal
+    most: Decimal
+
+    def read(self, found: object, at: Location) -> Decimal | None:
+        # As floats: a Decimal does not compare with NaN.
+        if is_number(found) and float(self.least) <= found <= float(self.most):
+            return Decimal(str(found))
+        bounds = f"{self.least} to {self.most}"
+        at.refuse(f"must be an amount in USD, {bounds}, not {shown(found)}", f"write a number {bounds}")
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duration:
+    least: timedelta = timedelta()
+    most: timedelta = MAX_DURATION
+
+    def read(self, found: object, at: Location) -> timedelta | None:
+        if is_number(found):
+            at.refuse("durations need a unit", _DURATION_HINT)
+            return None
+        if not isinstance(found, str) or not re.fullmatch(DURATION, found):
+            at.refuse(f"is not a duration: {shown(found)}", _DURATION_HINT)
+            return None
+        wait = timedelta(seconds=int(found[:-1]) * _SECONDS[found[-1]])
+        if not self.least <= wait <= self.most:
+            bounds = f"between {duration_text(self.least)} and {duration_text(self.most)}"
+            at.refuse(f"must be {bounds}, not {shown(found)}", _DURATION_HINT)
+        return wait
+
+
+@dataclass(frozen=True, slots=True)
+class Word(Generic[OneOf]):
+    """One of the words that an enumeration lists."""
+
+    words: type[OneOf]
+    called: tuple[str, str] | None = None
+    """One and many, e.g. ``a failure class`` and ``classes``; for long lists, which only the hint names."""
+
+    def read(self, found: object, at: Location) -> OneOf | None:
+        if isinstance(found, str) and found in list(self.words):
+            return self.words(found)
+        near = nearest(found, self.words) if isinstance(found, str) else None
+        if self.called:
+            one, many = self.called
+            at.refuse(f"is not {one}: {shown(found)}", near or f"{many}: {', '.join(self.words)}")
+        else:
+            choice = " or ".join(self.words)
+            at.refuse(f"must be {choice}, not {shown(found)}", near or f"write {choice}")
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text(Generic[T]):
+    """A text of some shape, and what it is read as."""
+
+    shape: str
+    """A regular expression; where ``parse`` is stricter than it, what an editor can check."""
+    parse: Callable[[str], T | None]
+    refusal: str
+    """As in ``is not a name``."""
+    hint: str
+
+    def read(self, found: object, at: Location) -> T | None:
+        meant = self.parse(found) if isinstance(found, str) else None
+        if meant is None:
+            at.refuse(f"{self.refusal}: {shown(found)}", self.hint)
+        return meant
+
+
+def plain_text(shape: str, refusal: str, hint: str) -> Text[str]:
+    """A text that stays what it is."""
+    matches = re.compile(shape).fullmatch
+    return Text(shape=shape, parse=lambda text: text if matches(text) else None, refusal=refusal, hint=hint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOf(Generic[T, Made]):
+    item: Kind[T]
+    hint: str
+    made: Callable[[Iterator[T]], Made]
+    """What becomes of the items that are acceptable."""
+    empty: tuple[str, str] | None = None
+    """Message and hint where an empty list is a mistake."""
+
+    def read(self, found: object, at: Location) -> Made:
+        if self.empty and found == []:
+            at.refuse(*self.empty)
+        return self.made(self._each(found, at))
+
+    def _each(self, found: object, at: Location) -> Iterator[T]:
+        for place, value in at.items(found, self.hint):
+            meant = self.item.read(value, place)
+            if meant is not None:
+                yield meant
+
+
+def list_of(item: Kind[T], hint: str, *, empty: tuple[str, str] | None = None) -> ListOf[T, tuple[T, ...]]:
+    return ListOf(item=item, hint=hint, made=tuple, empty=empty)
+
+
+@dataclass(frozen=True, slots=True)
+class ByName(Generic[T]):
+    """A mapping whose keys are the author's own."""
+
+    name: Text[Any]
+    value: Kind[T]
+
+    def read(self, found: object, at: Location) -> Mapping[str, T]:
+        read = {}
+        for name, value in at.mapping(found).items():
+            if self.name.read(name, at.below(name)) is not None:
+                read[name] = self.value.read(value, at.below(name))
+        return {name: value for name, value in read.items() if value is not None}
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Python takes True for 1; an author does not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def duration_text(wait: timedelta) -> str:
+    """The shortest text of whole units, e.g. ``30m``."""
+    seconds = wait // timedelta(seconds=1)
+    unit = next((unit for unit, size in _SECONDS.items() if seconds and seconds % size == 0), "s")
+    return f"{seconds // _SECONDS[unit]}{unit}"

@@ -1,0 +1,246 @@
+"""One pool of the policy document: its instances, its queue, and what teams may count on in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from fractions import Fraction
+
+from trainmaster.core.policy.findings import Location, nearest, shown
+from trainmaster.core.policy.keys import Keys, Section, key, key_or_off, needed, optional
+from trainmaster.core.policy.kinds import ByName, Duration, Flag, Whole, duration_text, is_number
+from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT
+from trainmaster.core.request.options import MAX_PRIORITY
+
+STRAYS = "-"
+"""In place of a pool's name: what belongs to none. No pool can be called so."""
+
+# Without ageing a step of priority must outweigh any wait.
+NO_AGING_STEP = timedelta(days=36_525)  # 100 years
+# Bounds of MaxPendingTimeInSeconds: SageMaker API reference, StoppingCondition.
+_CAPACITY_WAIT = Duration(least=timedelta(minutes=30), most=timedelta(days=28))
+# KeepAlivePeriodInSeconds is at most 21600: SageMaker API reference, ResourceConfig.
+_KEEP_ALIVE = Duration(most=timedelta(hours=6))
+# One warm pool lives so long at most: SageMaker developer guide, "SageMaker AI Managed Warm Pools".
+_WARM_POOL_LIFE = Duration(most=timedelta(days=28))
+_PRIORITY_POINTS = Whole(least=1, most=MAX_PRIORITY)
+_NO_TYPES_HINT = "write capacity: {TYPE: COUNT}, 0 while it drains; or remove the pool"
+_QUOTA_HINT = "write {nominal: {TYPE: COUNT}}, with borrowing_limit beside it where there is one"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aging(Section):
+    """Waiting for ``per`` is worth ``add`` points of priority."""
+
+    per: timedelta = key(
+        Duration(least=timedelta(seconds=1)), "24h", "Waiting for so long is worth `add` points of priority."
+    )
+    add: int = key(_PRIORITY_POINTS, 1, "Points of priority.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order(Section):
+    aging: Aging | None = key_or_off(
+        Keys(Aging), {}, "What waiting is worth. `off`: priority alone decides, age only among equals."
+    )
+    backfill: bool = key(
+        Flag(), True, "Whether a job may start before one that waits for capacity, if it cannot delay it."
+    )
+    shortest_first: bool = key(Flag(), False, "Whether short jobs go before long ones.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preemption(Section):
+    enabled: bool = key(Flag(), True, "Whether a waiting job may stop running ones.")
+    min_priority_gap: int = key(
+        _PRIORITY_POINTS, 1, "By how many points its priority must be above the victim's."
+    )
+    min_runtime: timedelta = key(
+        Duration(),
+        "0s",
+        "An attempt is left alone until it has trained for so long; before it trains it may be stopped.",
+    )
+    preempt_delay: timedelta = key(
+        Duration(), "0s", "No job is stopped if enough instances are certain to be free within this time."
+    )
+    max_per_job: int = key(Whole(), 3, "A job that was preempted so often is not preempted again.")
+    needs_checkpoint: bool = key(Flag(), False, "Whether only jobs with a `CheckpointConfig` may be stopped.")
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaCounts:
+    """The kind of value that counts the pool's on-demand instances; spot runs outside of quotas."""
+
+    def read(self, found: object, at: Location) -> Mapping[str, int]:
+        capacity: Mapping[str, int] = at.around.get("capacity", {})
+        known = f"quotas count on-demand instances; the pool has {', '.join(capacity) or 'none'}"
+        if is_number(found):
+            if len(capacity) == 1:
+                return {only: Whole().read(found, at) for only in capacity}
+            message = f"a bare number needs a pool with one on-demand type; this one has {len(capacity)}"
+            at.refuse(message, f"write {{TYPE: COUNT}}; {known}")
+            return {}
+        if found == {}:
+            at.refuse("names no instance type", "write {TYPE: COUNT}, or leave the key out")
+        counts = {}
+        for instance_type, count in at.mapping(found).items():
+            place = at.below(instance_type)
+            if instance_type in capacity:
+                counts[instance_type] = Whole().read(count, place)
+            else:
+                message = f"the pool has no on-demand capacity of {shown(instance_type)}"
+                place.refuse(message, nearest(instance_type, capacity) or known)
+        return counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota(Section):
+    """What one team may count on in a pool. It counts on-demand instances; spot runs outside of it."""
+
+    nominal: Mapping[str, int] = key(
+        QuotaCounts(),
+        None,
+        "The team's own instances by type; a bare number where the pool has one on-demand type. "
+        "A type left out: none.",
+        value={},
+    )
+    borrowing_limit: Mapping[str, int] | None = optional(
+        QuotaCounts(),
+        "Instances by type beyond `nominal`. A type or key left out: whatever others leave idle.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TeamQuota:
+    """The kind of value that is a quota, or its nominal part as a bare number."""
+
+    def read(self, found: object, at: Location) -> Quota:
+        if is_number(found):
+            return Quota(nominal=QuotaCounts().read(found, at))
+        if found is None:
+            at.refuse("has no quota", _QUOTA_HINT)
+        elif (
+            isinstance(found, dict) and found.get("nominal") is None and found.get("borrowing_limit") is None
+        ):
+            at.refuse("has neither nominal nor borrowing_limit", _QUOTA_HINT)
+        return Keys(Quota).read(found, at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmPool(Section):
+    keep_alive: timedelta = key(
+        _KEEP_ALIVE,
+        "0s",
+        "How long SageMaker keeps the instances of an ended on-demand job ready; `0s`: not at all.",
+    )
+    retain: timedelta = key(
+        _WARM_POOL_LIFE,
+        "0s",
+        "Idle instances are kept so long although no waiting job can use them; at most `max_idle`.",
+    )
+    max_idle: timedelta = key(
+        _WARM_POOL_LIFE, "30m", "Idle instances are kept so long at most when a job is due that can use them."
+    )
+
+    def check(self, at: Location) -> None:
+        most = duration_text(self.max_idle)
+        if self.retain > self.max_idle:
+            message = f"is longer than max_idle, {most}: {duration_text(self.retain)}"
+            at.below("retain").refuse(message, "lower it or raise max_idle")
+        if self.keep_alive > self.max_idle:
+            message = f"is longer than max_idle: after {most} idle instances are released all the same"
+            at.below("keep_alive").warn(message, "lower it or raise max_idle")
+        if self.retain and not self.keep_alive:
+            message = "does nothing: without keep_alive there are no warm pools"
+            at.below("retain").warn(message, "write a keep_alive, e.g. 10m")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits(Section):
+    """Of each team in the pool."""
+
+    max_waiting: int = key(
+        Whole(least=1), 5000, "Jobs of one team that may wait in the pool; one more is refused (429)."
+    )
+    max_submissions_per_minute: int = key(
+        Whole(least=1), 100, "Of one team; one more is refused (429) until the minute is over."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolPolicy(Section):
+    name: str = needed(NAME, f"{NAME_HINT}.", stand_in="", hint=NAME_HINT)
+    capacity: Mapping[str, int] = key(
+        COUNTS, {}, "On-demand instances by type. 0 drains a type.", example="{ml.p5.48xlarge: 2}"
+    )
+    spot_capacity: Mapping[str, int] = key(
+        COUNTS, {}, "Managed spot instances by type, counted apart.", example="{ml.p5.48xlarge: 2}"
+    )
+    order: Order = key(Keys(Order), {}, "The order of the queue.")
+    preemption: Preemption = key(Keys(Preemption), {}, "When a waiting job may stop running ones.")
+    capacity_wait: timedelta = key(
+        _CAPACITY_WAIT,
+        "30m",
+        "`MaxPendingTimeInSeconds` of attempts on `ml.p*`, `ml.g*` and `ml.trn*`, unless the request has its "
+        "own.",
+    )
+    quotas: Mapping[str, Quota] = key(
+        ByName(NAME, TeamQuota()),
+        {},
+        "By team: the on-demand instances that it may count on. Spot runs outside of quotas.",
+        example="{vision: {nominal: {ml.p5.48xlarge: 4}, borrowing_limit: {ml.p5.48xlarge: 2}}}",
+    )
+    """Empty: nobody borrows. Otherwise a team that is not named has a nominal quota of nothing."""
+    warm_pool: WarmPool = key(Keys(WarmPool), {}, "Instances kept ready after an on-demand job.")
+    limits: Limits = key(Keys(Limits), {}, "Limits of each team in the pool.")
+
+    @property
+    def instance_types(self) -> frozenset[str]:
+        return frozenset(self.capacity) | frozenset(self.spot_capacity)
+
+    def boost_ms(self, priority: int) -> int:
+        """How much earlier than it did a job of this priority counts as having entered."""
+        per_ms, add = self._step
+        return priority * per_ms // add
+
+    @property
+    def order_key(self) -> str:
+        """Differs between two orders exactly when some job would have another score in them."""
+        by = "length" if self.order.shortest_first else "age"
+        return f"{by}-{Fraction(*self._step)}"
+
+    @property
+    def _step(self) -> tuple[int, int]:
+        """Milliseconds of age, and the points of priority that they are worth."""
+        aging = self.order.aging or Aging(per=NO_AGING_STEP, add=1)
+        return aging.per // timedelta(milliseconds=1), aging.add
+
+    def check(self, at: Location) -> None:
+        quotas = at.below("quotas")
+        self._refuse_too_much(quotas)
+        for team, quota in self.quotas.items():
+            self._warn_of_idle_limits(quota, quotas.below(team).below("borrowing_limit"))
+        if not self.instance_types:
+            at.warn("has no instance types: no job can wait in it", _NO_TYPES_HINT)
+
+    def _refuse_too_much(self, at: Location) -> None:
+        for instance_type, there in self.capacity.items():
+            promised = sum(quota.nominal.get(instance_type, 0) for quota in self.quotas.values())
+            if promised > there:
+                at.refuse(
+                    f"the nominal quotas of {instance_type} add up to {promised}, the pool has {there}",
+                    f"lower them to {there} in all, or raise the capacity",
+                )
+
+    def _warn_of_idle_limits(self, quota: Quota, at: Location) -> None:
+        for instance_type, limit in (quota.borrowing_limit or {}).items():
+            nominal = quota.nominal.get(instance_type, 0)
+            rest = max(self.capacity[instance_type] - nominal, 0)
+            if limit > rest:
+                at.below(instance_type).warn(
+                    f"limits nothing: beyond the team's {nominal} the pool has {rest}, the limit is {limit}",
+                    f"write less than {rest}, or leave it out",
+                )
+
+
+STRAY_POOL = PoolPolicy(name=STRAYS, capacity={}, preemption=Preemption(enabled=False))
+"""Rules for adopted jobs whose types no pool has; room is theirs as far as they ask for it."""
