@@ -7,8 +7,9 @@ import pytest
 
 from tests.builders import A, minutes
 from tests.faults.conftest import NewWorld
-from tests.faults.scenarios import ON_SPOT, SPOT, spot_is_no_good
+from tests.faults.scenarios import SPOT
 from tests.faults.scenes import code_of, ends, trains
+from tests.faults.situations import ON_SPOT, spot_is_no_good
 from tests.integration.world import World
 
 SERVICE = "InternalServerError: We encountered an internal error. Please try again."

@@ -6,11 +6,9 @@ from trainmaster.core.jobs.model import JobState
 from tests.builders import minutes
 from tests.faults.alarming import alarms, gpu_policy, idle_alarm
 from tests.faults.conftest import NewWorld
-from tests.faults.scenarios import (
-    SCENARIOS,
-    Scenario,
+from tests.faults.scenarios import SCENARIOS, Scenario, comes_to_rest
+from tests.faults.situations import (
     an_alarm_is_orphaned,
-    comes_to_rest,
     gpus_train,
     much_to_repair,
     one_completed,

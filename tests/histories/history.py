@@ -7,20 +7,13 @@ from datetime import timedelta
 from typing import Any
 
 from trainmaster.api.request_context import Answer
-from trainmaster.core.errors import (
-    AccountLimitError,
-    OutcomeUnknownError,
-    ServerFaultError,
-    TrainingRefusedError,
-    UnavailableError,
-    UnclassifiedTrainingError,
-)
+from trainmaster.core.errors import UnavailableError
 from trainmaster.core.jobs.model import JobState
 
-from tests.bodies import body
 from tests.builders import A, B, minutes
+from tests.histories.drawn import ENDS, ENDS_OF_STOPPING, FAILURES, REFUSALS, document_of, request_of, roomy
 from tests.histories.stage import CrashError, Fault, Process, Stage
-from tests.histories.world import POOL, World
+from tests.histories.world import World
 
 STEPS = 160
 SETTLED = 40
@@ -29,58 +22,6 @@ LIFE = timedelta(seconds=120)
 """No function lives longer. Source: the template, Timeout of the scheduler."""
 MOST_PROCESSES = 4
 MOST_JOBS = 6
-REFUSALS: tuple[Callable[[], Exception], ...] = (
-    lambda: UnavailableError("ThrottlingException"),
-    lambda: AccountLimitError("ResourceLimitExceeded"),
-    lambda: AccountLimitError("ResourceLimitExceeded"),
-    lambda: ServerFaultError("InternalFailure"),
-    lambda: OutcomeUnknownError("no answer"),
-    lambda: TrainingRefusedError("ValidationException"),
-    lambda: UnclassifiedTrainingError("Strange"),
-)
-ENDS = ("Completed", "Completed", "Failed", "Failed", "CapacityError", "MaxRuntimeExceeded")
-FAILURES = (
-    "AlgorithmError: KeyError: 'x', exit code: 1",
-    "InternalServerError: We encountered an internal error. Please try again.",
-    "AlgorithmError: NCCL error: unhandled system error",
-)
-ENDS_OF_STOPPING = ("Stopped", "Stopped", "Stopped", "Completed", "Failed")
-
-
-def document_of(dice: random.Random) -> dict[str, Any]:
-    """A policy for one history."""
-    capacity = {A: dice.choice([1, 1, 2, 3])} | ({B: dice.choice([1, 2])} if dice.random() < 0.4 else {})
-    pool: dict[str, Any] = {"name": POOL, "capacity": capacity, "spot_capacity": {A: dice.choice([0, 1, 1])}}
-    if dice.random() < 0.7:
-        pool["warm_pool"] = {"keep_alive": "10m", "retain": dice.choice(["0s", "5m"]), "max_idle": "30m"}
-    if dice.random() < 0.3:
-        pool["preemption"] = {"min_runtime": dice.choice(["0s", "2m"]), "max_per_job": dice.choice([1, 2])}
-    if dice.random() < 0.3:
-        pool["order"] = {"backfill": dice.choice([True, False])}
-    document: dict[str, Any] = {"pools": [pool], "prices": {A: 1, B: 3}}
-    if dice.random() < 0.5:
-        recovery = {"max_retries": dice.choice([0, 1, 2]), "min_runtime": dice.choice(["0s", "2m"])}
-        document["recovery"] = recovery | {"backoff": {"first": "20s", "max": "2m"}}
-    if dice.random() < 0.9:
-        fallback = dice.choice(["on-demand", "on-demand", "on-demand", "none"])
-        document["spot"] = {"max_interruptions": dice.choice([0, 0, 1]), "fallback": fallback}
-    if dice.random() < 0.4:
-        nominal = dice.randint(0, capacity[A])
-        pool["quotas"] = {
-            "vision": {"nominal": {A: nominal}},
-            "speech": {"nominal": {A: capacity[A] - nominal}},
-        }
-    if "quotas" in pool or dice.random() < 0.2:
-        document["teams"] = [_team("vision", dice), _team("speech", dice)]
-    return document
-
-
-def _team(name: str, dice: random.Random) -> dict[str, Any]:
-    team: dict[str, Any] = {"name": name, "principals": ["arn:aws:iam::123456789012:user/*"]}
-    if dice.random() < 0.3:
-        budget = {"usd_per_month": dice.choice([3, 8, 100]), "at_limit": dice.choice(["wait", "spot"])}
-        team["budget"] = budget
-    return team
 
 
 @dataclass(slots=True)
@@ -174,30 +115,7 @@ class History:
         self.start(f"submit {name}", lambda: self.world.submit(request))
 
     def _request(self, name: str) -> dict[str, Any]:
-        dice = self.dice
-        resources: dict[str, Any] = {
-            "InstanceType": A,
-            "InstanceCount": dice.choice([1, 1, 1, 2]),
-            "VolumeSizeInGB": 1,
-        }
-        tags = [{"Key": "priority", "Value": str(dice.randint(0, 4))}]
-        if "teams" in self.world.document:
-            tags.append({"Key": "team", "Value": dice.choice(["vision", "speech"])})
-        if dice.random() < 0.1:
-            tags.append({"Key": "trainmaster:preemptible", "Value": "false"})
-        whole = body(TrainingJobName=name) | {"Tags": tags, "ResourceConfig": resources}
-        whole["StoppingCondition"] = {"MaxRuntimeInSeconds": dice.choice([600, 3600, 86_400])}
-        if dice.random() < 0.25:
-            whole |= {"EnableManagedSpotTraining": True}
-            whole["StoppingCondition"] |= {"MaxWaitTimeInSeconds": 172_800}
-        elif dice.random() < 0.15 and B in self.world.document["pools"][0]["capacity"]:
-            whole["ResourceConfig"] = {
-                "VolumeSizeInGB": 1,
-                "InstancePreferences": [{"InstanceType": one, "InstanceCount": 1} for one in (A, B)],
-            }
-        if dice.random() < 0.7:
-            whole["CheckpointConfig"] = {"S3Uri": f"s3://bucket/checkpoints/{name}"}
-        return whole
+        return request_of(name, self.dice, self.world.document)
 
     def answer_the_door(self) -> None:
         """A ring is delivered at least once; passes run at any time besides."""
@@ -354,7 +272,7 @@ class History:
         world = self.world
         world.sagemaker.refuse, world.sagemaker.lose_answers = [], 0
         world.pause(paused=False)
-        world.change_policy(_roomy(world.document))
+        world.change_policy(roomy(world.document))
         for _ in range(SETTLED):
             for name in self.names:
                 if name in world.tables.jobs:
@@ -378,12 +296,3 @@ class History:
 
     def _quiet(self, act: Callable[[], Any]) -> Process:
         return Process(name="settling", act=act)
-
-
-def _roomy(document: dict[str, Any]) -> dict[str, Any]:
-    """The same with room for each job, and without budgets, which some jobs exceed for ever."""
-    pool = {**document["pools"][0], "capacity": {A: 3, B: 2}, "spot_capacity": {A: 2}}
-    teams = [
-        {key: value for key, value in team.items() if key != "budget"} for team in document.get("teams", [])
-    ]
-    return {**document, "pools": [pool], **({"teams": teams} if teams else {})}

@@ -12,7 +12,8 @@ from trainmaster.core.rules.violation import Outcome, ViolationRecord
 
 from tests.bodies import body
 from tests.builders import A, minutes
-from tests.histories.history import History, document_of
+from tests.histories.drawn import document_of
+from tests.histories.history import History
 from tests.histories.playing import STAGE, played
 from tests.histories.world import World
 

@@ -44,6 +44,18 @@ USER = f"arn:aws:iam::{ACCOUNT}:user/ada"
 POOL = "main"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ports:
+    """Watched: processes hand over, fail and die at their calls."""
+
+    store: Any
+    reader: Any
+    policies: Any
+    training: Any
+    wake_ups: Any
+    alarms: Any
+
+
 @dataclass(slots=True)
 class World:
     document: dict[str, Any]
@@ -78,55 +90,79 @@ class World:
     def _wire(self) -> None:
         """As the composition root does, over watched ports."""
         watched = self.stage.watched
-        store = watched(JudgedStore(self.tables, self.watch))
-        reader, policies = watched(self.reader), watched(self.policies)
-        training, wake_ups = watched(self.sagemaker), watched(self.wake_ups)
+        ports = _Ports(
+            store=watched(JudgedStore(self.tables, self.watch)),
+            reader=watched(self.reader),
+            policies=watched(self.policies),
+            training=watched(self.sagemaker),
+            wake_ups=watched(self.wake_ups),
+            alarms=watched(self.alarms),
+        )
+        self.scheduler = self._scheduler(ports)
+        self.observer = self._observer(ports, self.logs)
+        self.strays = self._strays(ports)
+        self.idle_watch = self._idle_watch(ports)
+        self.reconciler = self._reconciler(ports)
+        self.outside = self._outside(ports)
 
-        def observer(logs: LogReader | None) -> Observer:
-            judge = Judge(policies=policies, reader=reader, logs=logs)
-            return Observer(store=store, reader=reader, training=training, judge=judge, clock=self.clock)
-
-        self.scheduler = Scheduler(
-            policies=policies,
+    def _scheduler(self, ports: _Ports) -> Scheduler:
+        store, reader = ports.store, ports.reader
+        return Scheduler(
+            policies=ports.policies,
             snapshots=reader,
             store=store,
             messages=store,
             reader=reader,
             pools=reader,
-            training=training,
-            alarms=watched(self.alarms),
-            notifier=watched(self.notifier),
-            mailer=watched(self.mailer),
+            training=ports.training,
+            alarms=ports.alarms,
+            notifier=self.stage.watched(self.notifier),
+            mailer=self.stage.watched(self.mailer),
             reranker=Reranker(store=store, queue=reader, reader=reader, clock=self.clock),
             clock=self.clock,
             stack="trainmaster",
         )
-        self.observer = observer(self.logs)
-        self.strays = Strays(
-            policies=policies,
-            reader=reader,
-            records=reader,
-            store=store,
-            training=training,
+
+    def _observer(self, ports: _Ports, logs: LogReader | None) -> Observer:
+        return Observer(
+            store=ports.store,
+            reader=ports.reader,
+            training=ports.training,
+            judge=Judge(policies=ports.policies, reader=ports.reader, logs=logs),
+            clock=self.clock,
+        )
+
+    def _strays(self, ports: _Ports) -> Strays:
+        return Strays(
+            policies=ports.policies,
+            reader=ports.reader,
+            records=ports.reader,
+            store=ports.store,
+            training=ports.training,
             observer=self.observer,
             clock=self.clock,
             stack="trainmaster",
         )
-        self.idle_watch = IdleWatch(
-            alarms=watched(self.alarms),
-            reader=reader,
-            store=store,
-            policies=policies,
+
+    def _idle_watch(self, ports: _Ports) -> IdleWatch:
+        return IdleWatch(
+            alarms=ports.alarms,
+            reader=ports.reader,
+            store=ports.store,
+            policies=ports.policies,
             clock=self.clock,
             stack="trainmaster",
         )
-        self.reconciler = Reconciler(
-            policies=policies,
+
+    def _reconciler(self, ports: _Ports) -> Reconciler:
+        reader, store = ports.reader, ports.store
+        return Reconciler(
+            policies=ports.policies,
             queue=reader,
             reader=reader,
-            observer=observer(None),
+            observer=self._observer(ports, None),
             alarm_sweep=AlarmSweep(
-                alarms=watched(self.alarms),
+                alarms=ports.alarms,
                 idle_watch=self.idle_watch,
                 reader=reader,
                 store=store,
@@ -134,24 +170,29 @@ class World:
                 stack="trainmaster",
             ),
             checkpoint_looks=CheckpointLooks(
-                reader=reader, store=store, checkpoints=watched(self.checkpoints), clock=self.clock
+                reader=reader,
+                store=store,
+                checkpoints=self.stage.watched(self.checkpoints),
+                clock=self.clock,
             ),
             sweep=Sweep(
-                training=training,
-                policies=policies,
+                training=ports.training,
+                policies=ports.policies,
                 reader=reader,
                 records=reader,
                 strays=self.strays,
                 clock=self.clock,
             ),
-            wake_ups=wake_ups,
+            wake_ups=ports.wake_ups,
             clock=self.clock,
         )
-        self.outside = Outside(
-            store=store,
-            reader=reader,
-            policies=policies,
-            wake_ups=wake_ups,
+
+    def _outside(self, ports: _Ports) -> Outside:
+        return Outside(
+            store=ports.store,
+            reader=ports.reader,
+            policies=ports.policies,
+            wake_ups=ports.wake_ups,
             clock=self.clock,
             random_bytes=self._random_bytes,
             account_id=ACCOUNT,

@@ -22,10 +22,11 @@ from local.cloudwatch.alarms import Alarm
 from local.engine.client import received
 from local.wire import Response
 from tests.builders import NOON, A
-from tests.integration import invariants
+from tests.integration import invariants, rows
 from tests.integration.cloud import Cloud, Wire
 from tests.integration.conftest import TABLE
 from tests.integration.messages import ACCOUNT, USER, proxy_event, request, state_change
+from tests.integration.rows import Item
 from tests.integration.sagemaker_stub import SageMakerStub
 from tests.integration.told import Messages
 
@@ -34,8 +35,6 @@ APPS = tuple(
     importlib.import_module(f"functions.{name}.app")
     for name in ("api", "schedule", "on_training_job_event", "on_idle_alarm", "reconcile")
 )
-BATCH = 25
-"""Requests of one BatchWriteItem. Source: DynamoDB limits."""
 LEASE_AND_MORE = timedelta(minutes=6)
 
 
@@ -53,9 +52,6 @@ class Crash:
 
     def strikes(self, number: int, operation: str, phase: str) -> bool:
         return phase == self.phase and self.at in (number, operation)
-
-
-Item = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,17 +165,11 @@ class World:
 
     def items(self) -> tuple[Item, ...]:
         """The whole table."""
-        pages = self.cloud.client("dynamodb").get_paginator("scan").paginate(TableName=TABLE)
-        return tuple(item for page in pages for item in page["Items"])
+        return rows.all_items(self.cloud.client("dynamodb"), TABLE)
 
     def put_back(self, items: Sequence[Item]) -> None:
         """The table as it was, as a restore to a point in time makes it."""
-        now, then = ({_key_of(item): item for item in some} for some in (self.items(), items))
-        requests: list[Item] = [{"DeleteRequest": {"Key": _key(key)}} for key in now.keys() - then.keys()]
-        requests += [{"PutRequest": {"Item": item}} for key, item in then.items() if now.get(key) != item]
-        for start in range(0, len(requests), BATCH):
-            batch = {TABLE: requests[start : start + BATCH]}
-            self.cloud.client("dynamodb").batch_write_item(RequestItems=batch)
+        rows.put_back(self.cloud.client("dynamodb"), TABLE, items)
 
     # ---- crashes
 
@@ -298,14 +288,6 @@ class World:
 
     def states(self, *names: str) -> list[str]:
         return [self.job(name).state.value for name in names]
-
-
-def _key_of(item: Item) -> tuple[str, str]:
-    return item["pk"]["S"], item["sk"]["S"]
-
-
-def _key(key: tuple[str, str]) -> Item:
-    return {"pk": {"S": key[0]}, "sk": {"S": key[1]}}
 
 
 class _Context:

@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-from trainmaster.core.costs.ledger import PreemptionEntry, month_of
-from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError
 from trainmaster.core.forecast.run_times import Run, RunTimes
-from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
-from trainmaster.core.jobs.model import Attempt, Job, JobState
+from trainmaster.core.jobs.instances import Capacity, Vector
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import OutboxMessage
@@ -18,7 +16,8 @@ from trainmaster.core.policy import STRAYS
 from trainmaster.core.records import Admission, Adoption, Alias, HistoryLine, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
 
-from tests.memory.tables import Month, PoolRows, Tables, Usage, lane_of
+from tests.memory.bills import bill_warm, charge, count_spot
+from tests.memory.tables import PoolRows, Tables, lane_of
 
 
 class MemoryJobStore:
@@ -107,7 +106,7 @@ class MemoryJobStore:
         if condition is not None:
             _apply_guard(condition, pool)
             if condition.reuses is not None:
-                self._bill_warm(condition.reuses, at=at)
+                bill_warm(self._tables, condition.reuses, at=at)
         return tuple(self._tables.jobs[change.after.name] for change in changes)
 
     def limit_hold(self, pool: str, hold: PreemptionReservation, until: datetime) -> None:
@@ -136,7 +135,7 @@ class MemoryJobStore:
             _add(rows.warm, after.vector, +1)
             rows.warm_pools[name] = after
         elif before is not None:
-            self._bill_warm(before, at=at)
+            bill_warm(self._tables, before, at=at)
 
     def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
         limits = self._tables.pools[pool].limits
@@ -212,7 +211,7 @@ class MemoryJobStore:
         tables.jobs[after.name] = after
         self._keep_attempt(change)
         self._count(change, at=at)
-        self._charge(change, at=at)
+        charge(self._tables, change, at=at)
         if before.state is not after.state or change.note is not None:
             reason = change.ended.reason if change.ended else change.note or after.reason or after.waiting
             tables.lines[after.spec.entry_id].append(
@@ -247,7 +246,7 @@ class MemoryJobStore:
         if ended is None:
             return
         pool.last_end |= dict.fromkeys(ended.vector, at)
-        self._count_spot(ended, at=at)
+        count_spot(self._tables, ended, at=at)
         if change.after.state is JobState.COMPLETED and ended.training_since is not None:
             trained = change.before.survived + ((ended.ended_at or at) - ended.training_since)
             whole = timedelta(seconds=int(trained.total_seconds()))
@@ -255,66 +254,6 @@ class MemoryJobStore:
             key = (spec.team, lane_of(change.after))
             times = pool.run_times.get(key)
             pool.run_times[key] = times.after(run) if times else RunTimes.of(run)
-
-    def _count_spot(self, ended: Attempt, *, at: datetime) -> None:
-        days, day = self._tables.spot_days, at.astimezone(UTC).date()
-        for capacity, count in ended.vector.items():
-            seconds = ended.instance_seconds * count // ended.shape.instances
-            if capacity.capacity_type is CapacityType.SPOT and (seconds or ended.interruptions):
-                known = days.get((capacity.instance_type, day), SpotDay(day=day))
-                days[capacity.instance_type, day] = replace(
-                    known,
-                    interruptions=known.interruptions + ended.interruptions,
-                    instance_seconds=known.instance_seconds + seconds,
-                )
-
-    def _charge(self, change: Change, *, at: datetime) -> None:
-        """Reservations and bills, in the month of the claim."""
-        for live, sign in ((change.before.live, -1), (change.after.live, +1)):
-            if live is not None and live.month is not None and live.reserved_cents:
-                self._month(change, live.month).committed += sign * live.reserved_cents
-        ended = change.ended
-        if ended is None or ended.month is None:
-            return
-        month = self._month(change, ended.month)
-        month.committed += ended.cents or 0
-        month.spent += ended.cents or 0
-        usage = month.jobs.setdefault(change.after.name, Usage())
-        usage.instance_seconds += ended.instance_seconds
-        usage.unpriced += int(ended.cents is None)
-        usage.saved += ended.saved_cents
-        usage.by.update(ended.cents_by)
-        if ended.taken_by is not None and change.after.state is JobState.PREEMPTED:
-            self._month(change, ended.month or month_of(at)).takings.append(_taking(change, ended, at=at))
-
-    def _bill_warm(self, warm: WarmPool, *, at: datetime) -> None:
-        line = warm.bill(at)
-        if line is None or warm.month is None:
-            return
-        month = self._tables.months[warm.team, warm.month]
-        month.committed += line.cents or 0
-        month.spent += line.cents or 0
-        usage = month.jobs.setdefault(line.job, Usage())
-        usage.instance_seconds += line.instance_seconds
-        usage.unpriced += int(line.cents is None)
-        usage.by.update({cause.value: cents for cause, cents in line.by.items()})
-
-    def _month(self, change: Change, month: str) -> Month:
-        return self._tables.months[change.after.spec.team, month]
-
-
-def _taking(change: Change, ended: Attempt, *, at: datetime) -> PreemptionEntry:
-    spec = change.after.spec
-    lost = change.after.wasted.get("preemption", 0) - change.before.wasted.get("preemption", 0)
-    return PreemptionEntry(
-        at=at,
-        preemptor=ended.taken_by or "",
-        preemptor_team=ended.taken_by_team or spec.team,
-        victim=spec.name,
-        victim_team=spec.team,
-        instance_seconds_lost=lost * ended.shape.instances,
-        cents_lost=None if ended.cents is None else ended.cents_by.get("preemption", 0),
-    )
 
 
 def _judgement(record: ViolationRecord | None) -> tuple[str, int] | None:

@@ -11,7 +11,9 @@ from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 
 from tests.builders import NOON
-from tests.model.plane import ModelStore, Moving, Plane, Rows, State, Training
+from tests.model.plane import ModelStore, Plane
+from tests.model.states import Moving, Rows, State
+from tests.model.training_jobs import Training, may_be_deleted, next_of
 
 S = JobState
 ASKED = (S.PREEMPTING, S.STOPPING)
@@ -199,7 +201,7 @@ class Explorer:
         asked = {job.live.training_job_name for job in self._jobs(state) if job.live and job.state in ASKED}
         for place, token in enumerate(state.training):
             one: Training = self.plane.tokens.value(token)
-            for changed, costs in _next_of(one, keeps="Available" if self.warm_pools else None):
+            for changed, costs in next_of(one, keeps="Available" if self.warm_pools else None):
                 if costs is not None and not self._left(state, costs):
                     continue
                 training = (
@@ -213,7 +215,7 @@ class Explorer:
                 by_luck = one.status == "InProgress" and changed.status != "InProgress" and one.name in asked
                 label = f"{one.name} is {changed.secondary}, warm pool: {changed.warm}"
                 yield label, after, costs is not None or by_luck
-            if self._left(state, "deletions") and _may_be_deleted(one):
+            if self._left(state, "deletions") and may_be_deleted(one):
                 others = state.training[:place] + state.training[place + 1 :]
                 yield (
                     f"{one.name} is deleted",
@@ -283,35 +285,3 @@ def _sorted(processes: tuple[Moving, ...]) -> tuple[Moving, ...]:
 def _is_unrecorded(job: Job) -> bool:
     """Only of a claim whose create was not recorded the age of the lease matters."""
     return job.live is not None and job.live.training_job_arn is None
-
-
-def _next_of(one: Training, *, keeps: str | None) -> Iterator[tuple[Training, str | None]]:
-    """What may become of a training job, and of what budget that takes."""
-    if one.status == "InProgress" and not one.trained:
-        yield replace(one, secondary="Training", trained=True), None
-        yield _ended(one, "Failed", None, reason="CapacityError: none"), "no_capacity"
-    elif one.status == "InProgress":
-        yield _ended(one, "Completed", keeps), None
-        yield from _failures(one)
-        yield replace(one, status="Stopping", secondary="Stopping"), "outside_stops"
-    elif one.status == "Stopping":
-        yield _ended(one, "Stopped", keeps if one.trained else None), None
-        if one.trained:
-            yield _ended(one, "Completed", keeps), None
-            yield from _failures(one)
-    elif one.warm == "Available":
-        yield replace(one, warm="Terminated"), None
-
-
-def _failures(one: Training) -> Iterator[tuple[Training, str]]:
-    """One that ends the job, and one that it comes back from."""
-    yield _ended(one, "Failed", None, reason="AlgorithmError: x"), "failures"
-    yield _ended(one, "Failed", None, reason="InternalServerError: x"), "retried"
-
-
-def _may_be_deleted(one: Training) -> bool:
-    return one.status not in ("InProgress", "Stopping") and one.warm != "Available"
-
-
-def _ended(one: Training, status: str, warm: str | None, *, reason: str | None = None) -> Training:
-    return replace(one, status=status, secondary=status, reason=reason, warm=warm)

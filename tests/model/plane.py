@@ -2,94 +2,40 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
-from trainmaster.api.jobs import cancel_job
-from trainmaster.api.request_context import Call, Outside, enter
-from trainmaster.core.errors import (
-    AccountLimitError,
-    JobConflictError,
-    OutcomeUnknownError,
-    TrainmasterError,
-    UnavailableError,
-)
+from trainmaster.core.errors import AccountLimitError, OutcomeUnknownError, TrainmasterError, UnavailableError
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Attempt, Job, JobState
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
+from trainmaster.core.planning.snapshot import AccountLimit
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.records import Alias, StoredPolicy, WriteCondition
 from trainmaster.core.request.request import attempt_name, canonical, read_request
 from trainmaster.core.submission.admission import Submission, new_job
 from trainmaster.services.judge import Judge
 from trainmaster.services.observer import Observer
-from trainmaster.services.scheduler.passes import Scheduler
-from trainmaster.services.scheduler.score_updates import Reranker
 
 from tests.bodies import resources, tag_list
 from tests.builders import NOON, A
-from tests.memory.edges import MemoryAlarms, MemoryLogs, MemoryMailer, MemoryNotifier, MemoryWakeUps
+from tests.memory.edges import MemoryLogs
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
 from tests.memory.sagemaker import MemorySageMaker, TrainingJob
 from tests.memory.store import MemoryJobStore
 from tests.memory.tables import PoolRows, Tables
+from tests.model.handlers import USER, cancel, scheduler
 from tests.model.replay import Replay, SuspendedError
+from tests.model.states import Moving, Rows, State
 from tests.model.tokens import Tokens
+from tests.model.training_jobs import Training
 
-USER = "arn:aws:iam::123456789012:user/ada"
 AGE = timedelta(minutes=10)
 """In which a lease is over."""
 LATER = timedelta(hours=1)
 WARM = {"keep_alive": "1h", "retain": "30m", "max_idle": "1h"}
-
-
-class State(NamedTuple):
-    """All that matters of one instant, as tokens."""
-
-    jobs: tuple[int, ...]
-    rows: int
-    training: tuple[int, ...]
-    processes: tuple["Moving", ...]
-    left: tuple[int, ...]
-    """Faults that may still come, by ``Budget``'s fields."""
-    stops: frozenset[str]
-    """Jobs whose users were told that they stop."""
-
-
-class Moving(NamedTuple):
-    """A process stopped before a write: what it does, and the answers it has had."""
-
-    act: str
-    subject: str
-    late: int
-    """How many leases of the job were over when it began."""
-    answers: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Counters of the pool and what hangs on them."""
-
-    used: int
-    warm: int
-    holds: tuple[PreemptionReservation, ...]
-    warm_pools: tuple[WarmPool, ...]
-    limit: AccountLimit | None
-
-
-@dataclass(frozen=True, slots=True)
-class Training:
-    """One training job of SageMaker's."""
-
-    name: str
-    status: str
-    secondary: str
-    reason: str | None
-    trained: bool
-    warm: str | None
 
 
 class ModelStore(MemoryJobStore):
@@ -282,9 +228,9 @@ class Plane:
         reader, training = replay.watched(MemoryReader(tables)), replay.watched(sagemaker)
         try:
             if process.act == "pass":
-                _scheduler(replay, tables, store, reader, training).run("main", until=NOON)
+                scheduler(replay, tables, store, reader, training).run("main", until=NOON)
             elif process.act == "cancel":
-                return _cancel(process.subject, replay, tables, store, reader)
+                return cancel(process.subject, replay, tables, store, reader)
             else:
                 judge = Judge(policies=MemoryPolicyStore(tables), reader=reader, logs=MemoryLogs())
                 observer = Observer(
@@ -297,46 +243,6 @@ class Plane:
             if not error.retryable:
                 raise
         return False
-
-
-def _scheduler(replay: Replay, tables: Tables, store: Any, reader: Any, training: Any) -> Scheduler:
-    def clock() -> datetime:
-        return NOON
-
-    return Scheduler(
-        policies=replay.watched(MemoryPolicyStore(tables)),
-        snapshots=reader,
-        store=store,
-        messages=store,
-        reader=reader,
-        pools=reader,
-        training=training,
-        alarms=MemoryAlarms(),
-        notifier=MemoryNotifier(),
-        mailer=MemoryMailer(),
-        reranker=Reranker(store=store, queue=reader, reader=reader, clock=clock),
-        clock=clock,
-        stack="trainmaster",
-    )
-
-
-def _cancel(name: str, replay: Replay, tables: Tables, store: Any, reader: Any) -> bool:
-    outside = Outside(
-        store=store,
-        reader=reader,
-        policies=replay.watched(MemoryPolicyStore(tables)),
-        wake_ups=MemoryWakeUps(),
-        clock=lambda: NOON,
-        random_bytes=bytes,
-        account_id="123456789012",
-        admin_principal_arns=(USER,),
-    )
-    call = Call(user_arn=USER, query={}, body=None, is_base64=False, content_type=None)
-    try:
-        cancel_job(enter(call, outside), name)
-    except JobConflictError:
-        return False
-    return True
 
 
 def _claims(change: Change) -> int:
