@@ -1,7 +1,7 @@
-"""trainmaster's REST API, one method a route: safe calls are retried, refusals are typed errors."""
+"""trainmaster's REST API: where it is, one method a route, and refusals as typed errors."""
 
 import json
-import random
+import os
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -11,9 +11,11 @@ from typing import Any, TypeAlias
 from urllib.parse import quote, urlencode
 
 import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster_client.errors import (
-    ApiUnreachableError,
+    ApiNotConfiguredError,
     FieldProblem,
     GatewayRefusedError,
     InvalidArgumentError,
@@ -23,23 +25,24 @@ from trainmaster_client.errors import (
     refused,
 )
 from trainmaster_client.errors.troubles import Trouble
-from trainmaster_client.http.answers import Answer, document_of, skew_of, trouble_of
-from trainmaster_client.http.printable import printable
-from trainmaster_client.http.transport import SignedTransport
+from trainmaster_client.http.answers import Answer, document_of, printable, skew_of, trouble_of
+from trainmaster_client.http.transport import ATTEMPTS, SignedTransport
+
+API_URL_VARIABLE = "TRAINMASTER_API_URL"
+API_URL_PARAMETER = "/trainmaster/api-url"
+
+_SSM_CONFIG = Config(connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 2})
+"""Seconds. Off the network the answer is an error within seconds, not minutes."""
+
 
 Document: TypeAlias = dict[str, Any]
 """A JSON object exactly as the API sent it."""
-
-ATTEMPTS = 3
-FIRST_PAUSE_SECONDS = 0.5
-LONGEST_PAUSE_SECONDS = 4.0
-PATIENCE_SECONDS = 5
-"""After 429: a shorter Retry-After is waited for, of a longer one the user is told."""
 
 _JOB_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 """SageMaker API reference, CreateTrainingJob, TrainingJobName."""
 _SHOWN = 80
 """Characters of what is no job name."""
+_ELSEWHERE = frozenset({Trouble.NOT_THE_API, Trouble.WRONG_STAGE, Trouble.WRONG_ENDPOINT})
 
 
 class ApiClient:
@@ -54,8 +57,7 @@ class ApiClient:
     def __init__(
         self, api_url: str, boto_session: boto3.Session, *, pause: Callable[[float], None] = time.sleep
     ) -> None:
-        self._transport = SignedTransport(api_url, boto_session)
-        self._pause = pause
+        self._transport = SignedTransport(api_url, boto_session, pause=pause)
 
     @property
     def api_url(self) -> str:
@@ -130,23 +132,7 @@ class ApiClient:
         self, method: str, path: str, document: Mapping[str, Any] | None = None, *, attempts: int = 1
     ) -> Document:
         body = None if document is None else json.dumps(document).encode()
-        for attempt in range(1, attempts):
-            answer = self._try(method, path, body)
-            pause = full_jitter(attempt) if answer is None else _pause_wanted(answer)
-            if answer is not None and pause is None:
-                return self._parsed(answer)
-            self._pause(pause or 0)
-        return self._parsed(self._transport.send(method, path, body))
-
-    def _try(self, method: str, path: str, body: bytes | None) -> Answer | None:
-        """None when another try may help: no answer, or the server's own failure. Never on 4xx."""
-        try:
-            answer = self._transport.send(method, path, body)
-        except ApiUnreachableError as error:
-            if error.trouble in _LASTING:
-                raise
-            return None
-        return answer if answer.status < HTTPStatus.INTERNAL_SERVER_ERROR else None
+        return self._parsed(self._transport.send_patiently(method, path, body, attempts=attempts))
 
     def _parsed(self, answer: Answer) -> Document:
         document = document_of(answer)
@@ -170,25 +156,25 @@ class ApiClient:
         return GatewayRefusedError(problem, trouble, detail=measured)
 
 
-_LASTING = frozenset({Trouble.HOST_UNKNOWN, Trouble.TLS})
-"""Another try within seconds does not help."""
-_ELSEWHERE = frozenset({Trouble.NOT_THE_API, Trouble.WRONG_STAGE, Trouble.WRONG_ENDPOINT})
+def find_api_url(
+    api_url: str | None, boto_session: boto3.Session, env: Mapping[str, str] = os.environ
+) -> str:
+    """Raises ApiNotConfiguredError, which names all three places."""
+    return api_url or env.get(API_URL_VARIABLE) or _from_parameter(boto_session)
 
 
-def _pause_wanted(answer: Answer) -> float | None:
-    """Seconds until the server takes a request that came too soon; None: nothing to wait for, or too long."""
-    if answer.status != HTTPStatus.TOO_MANY_REQUESTS:
-        return None
-    seconds = answer.headers.get("retry-after", "")
-    if not seconds.isdecimal() or int(seconds) > PATIENCE_SECONDS:
-        return None
-    return float(seconds)
+def _from_parameter(boto_session: boto3.Session) -> str:
+    try:
+        client = boto_session.client("ssm", config=_SSM_CONFIG)
+        return client.get_parameter(Name=API_URL_PARAMETER)["Parameter"]["Value"]
+    except ClientError as error:
+        raise _not_configured(error.response["Error"]["Code"]) from error
+    except (BotoCoreError, ValueError) as error:  # ValueError: AWS_ENDPOINT_URL is no URL
+        raise _not_configured(str(error)) from error
 
 
-def full_jitter(attempt: int) -> float:
-    """Seconds to wait after that many tries: anything up to a bound that doubles each time."""
-    bound = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
-    return random.uniform(0, bound)  # noqa: S311  spreads load, guards nothing
+def _not_configured(why: str) -> ApiNotConfiguredError:
+    return ApiNotConfiguredError(variable=API_URL_VARIABLE, parameter=API_URL_PARAMETER, why=why)
 
 
 def field_problem(document: Mapping[str, Any] | str) -> FieldProblem:

@@ -1,48 +1,50 @@
-"""Calls that start training past the queue: they go on as they are, and their user is told so once."""
+"""The warning of calls that bypass the queue: they go on as they are, and their user is warned once."""
 
 import json
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
-
-from trainmaster_client.hooks.botocore_events import register
 
 _TRAINING_STEPS = frozenset({"Training", "Tuning"})
 """Source: SageMaker Pipeline Definition JSON Schema, step types."""
 
 
-class RoundTheQueueWarning(UserWarning):
+class QueueBypassWarning(UserWarning):
     """Training that trainmaster does not queue: it may take what others wait for, or be stopped for it."""
 
 
+RoundTheQueueWarning = QueueBypassWarning
+"""Its first name, for filters that have it."""
+
+
 class Bypasses:
-    """Tells of each kind once."""
+    """Warns of each kind once."""
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
 
-    def register(self, events: Any) -> None:  # noqa: ANN401  botocore's emitters
-        """At events of a boto3 session or client."""
+    def handlers(self) -> Iterator[tuple[str, Callable[..., None]]]:
+        """For events of a boto3 session or client."""
         for event, what, counts in _CALLS:
-            register(events, event, self._handler(what, counts))
+            yield event, self._handler(what, counts)
 
     def training_in(self, region: str, *, queue: str) -> None:
         """A CreateTrainingJob that goes to another region than the queue's."""
-        self._tell(f"This client's CreateTrainingJob goes to {region}, the queue serves {queue}")
+        self._warn(f"This client's CreateTrainingJob goes to {region}, the queue serves {queue}")
 
     def _handler(self, what: str, counts: Callable[[Mapping[str, Any]], bool]) -> Callable[..., None]:
-        def tell(params: Mapping[str, Any], **_: object) -> None:
+        def warn(params: Mapping[str, Any], **_: object) -> None:
             if counts(json.loads(params["body"])):
-                self._tell(what)
+                self._warn(what)
 
-        return tell
+        return warn
 
-    def _tell(self, what: str) -> None:
-        if what in self._told:
+    def _warn(self, what: str) -> None:
+        if what in self._warned:
             return
-        self._told.add(what)
+        self._warned.add(what)
         message = f"{what}: not through trainmaster's queue. The policy says what becomes of such jobs."
-        warnings.warn(message, RoundTheQueueWarning, stacklevel=3)
+        warnings.warn(message, QueueBypassWarning, stacklevel=3)
 
 
 def _always(_: Mapping[str, Any]) -> bool:

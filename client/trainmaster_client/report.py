@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trainmaster_client.cli.checkout import checkout
-
 SCHEMA = "trainmaster.report/1"
 _GIT_TIMEOUT_S = 30.0
+_PACKAGE = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +88,8 @@ class Report:
 
 def _git(*arguments: str) -> str | None:
     """None outside a git checkout; one that an installed wheel happens to lie in is not ours."""
-    root = checkout()
-    if not (root / ".git").exists():
+    root = _PACKAGE.parents[1]
+    if (_PACKAGE / "_checkout").is_dir() or not (root / ".git").exists():
         return None
     command = ["git", "-C", str(root), *arguments]
     try:

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trainmaster_client.api import ApiClient
+from trainmaster_client.api import ApiClient, find_api_url
 from trainmaster_client.errors import TrainmasterClientError
-from trainmaster_client.http.location import find_api_url
 from trainmaster_client.report import Report
 
 from demos.deploy_check import callers, kept, looks

@@ -22,7 +22,7 @@ from sagemaker.core.workflow.pipeline_context import PipelineSession
 from sagemaker.train import ModelTrainer
 from sagemaker.train.constants import DEFAULT_CONTAINER_ARGUMENTS, DEFAULT_CONTAINER_ENTRYPOINT
 from trainmaster_client.errors import UnsupportedTrainerError
-from trainmaster_client.hooks import sdk_v3_logs
+from trainmaster_client.hooks import botocore_events
 from trainmaster_client.launcher import LAUNCHER
 from trainmaster_client.trainer import queue, use_launcher
 
@@ -107,10 +107,10 @@ def no_log_client() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_log_client")
 def test_logs_are_read_with_one_client_of_the_process_that_is_found_once_it_is_made() -> None:
-    what_to_do = "the log client is kept elsewhere: sdk_v3_logs._made_client has to find it there"
-    assert sdk_v3_logs._made_client() is None, what_to_do
+    what_to_do = "the log client is kept elsewhere: botocore_events._made_client has to find it there"
+    assert botocore_events._made_client() is None, what_to_do
     reader = MultiLogStreamHandler("/aws/sagemaker/TrainingJobs", "job", 1)
-    assert sdk_v3_logs._made_client() is reader.cw_client, what_to_do
+    assert botocore_events._made_client() is reader.cw_client, what_to_do
 
 
 @pytest.mark.usefixtures("no_log_client")

@@ -1,26 +1,27 @@
 """``trainmaster advise``: one job in several shapes, tried on the API, and which one to take."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
-from trainmaster.core.request.options import Alternative
+from trainmaster.core.request.options import ALTERNATIVES, Alternative
 
 from trainmaster_client.advice.assessments import Assessment, Assessor
 from trainmaster_client.advice.ranking import By, Recommendation, ranked, recommend
-from trainmaster_client.advice.shapes import read_shapes
-from trainmaster_client.advice.spot_scores import SpotScores
-from trainmaster_client.api import Document
-from trainmaster_client.cli.advice_lines import as_json, lines, tag_lines
+from trainmaster_client.advice.shapes import Source, read_shapes
+from trainmaster_client.advice.spot_scores import PlacementScore, SpotScores
+from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.connection import aws_session, connect
+from trainmaster_client.cli.instants import likely_start
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
 from trainmaster_client.cli.submit import NOT_VALID, RequestFile, parse_request
 from trainmaster_client.errors import MalformedViewError
-from trainmaster_client.http.printable import printable
+from trainmaster_client.http.answers import printable
 
 Shapes = Annotated[
     list[str] | None,
@@ -33,6 +34,13 @@ Shapes = Annotated[
 SortKey = Annotated[
     By, typer.Option("--by", help="What matters: an early start, a low cost, few interruptions.")
 ]
+
+_SOURCES = {
+    Source.REQUEST: "as the request has it",
+    Source.TAG: "from the request's tag",
+    Source.OPTION: "asked for",
+    Source.PROPOSED: "proposed: the same accelerators",
+}
 
 
 def advise(
@@ -71,3 +79,98 @@ def _progress() -> Iterator[Callable[[str], None]]:
     """On a terminal only, and not on standard output: each shape takes the API a second or two."""
     with console(sys.stderr).status("Asking for the pools") as status:
         yield lambda shape: status.update(Text(f"Trying {printable(shape)}"))
+
+
+def lines(order: Sequence[Assessment], *, now: datetime) -> Iterator[str]:
+    for number, one in enumerate(order, start=1):
+        yield f"{number}. {one.candidate} ({_SOURCES[one.candidate.source]})"
+        yield from (f"   {line}" for line in _facts(one, now=now))
+    yield "Starts and costs are estimates; in another shape the same work may take another time."
+    yield "Costs: as long as such jobs of the team took lately, else MaxRuntimeInSeconds; spot bills less."
+
+
+def tag_lines(best: Recommendation | None, tried: Document | None) -> Iterator[str]:
+    if best is None:
+        yield "None of them is valid: the job would be refused."
+        return
+    yield f"Recommended: {best.best.candidate}: {best.why}."
+    if tried is None:
+        return
+    if tried.get("valid"):
+        yield "The first of these that fits is taken, with the tag (tried, it is valid):"
+        yield f"  {ALTERNATIVES}={best.shapes}"
+    else:
+        yield "Together in one tag they are refused:"
+        yield from (f"  {field_problem(one)}" for one in tried.get("violations") or ())
+
+
+def as_json(
+    order: Sequence[Assessment], best: Recommendation | None, tried: Document | None
+) -> dict[str, Any]:
+    is_valid = best is not None and tried is not None and tried.get("valid") is True
+    return {
+        "shapes": [_shape_json(one) for one in order],
+        "recommended": None if best is None else {"shape": str(best.best.candidate), "why": best.why},
+        "tag": {"Key": ALTERNATIVES, "Value": best.shapes} if best is not None and is_valid else None,
+    }
+
+
+def _shape_json(one: Assessment) -> dict[str, Any]:
+    return {
+        "shape": str(one.candidate),
+        "source": one.candidate.source.value,
+        **one.answer,
+        "placement_score": None if one.score is None else asdict(one.score),
+        "network": one.network,
+        "memory": None if one.memory is None else asdict(one.memory),
+        "sound": one.is_sound,
+    }
+
+
+def _facts(one: Assessment, *, now: datetime) -> Iterator[str]:
+    if not one.is_valid:
+        yield "not valid, it would be refused:"
+        yield from (f"  {field_problem(error)}" for error in one.answer.get("violations") or ())
+        return
+    yield _money(one)
+    start = one.answer.get("estimated_start")
+    yield likely_start(start, now=now) if isinstance(start, dict) else "Likely start: nothing can be said"
+    if victims := one.answer.get("would_preempt"):
+        yield f"would preempt {', '.join(printable(name) or 'a job of another team' for name in victims)}"
+    yield from _spot(one)
+    if one.network:
+        yield one.network
+    if one.memory is not None:
+        fits = "fits" if one.memory.fits else "does NOT fit"
+        yield f"memory: {fits}, {one.memory.needed_gib} of {one.memory.gpu_gib} GiB of each GPU (computed)"
+
+
+def _money(one: Assessment) -> str:
+    rate, cost = one.answer.get("usd_per_hour"), one.cost_usd
+    if rate is None or cost is None:
+        return "price unknown: an admin can write it into the policy's prices"
+    return (
+        f"{rate:.2f} USD an hour{' at most' if one.candidate.is_spot else ''}, about {cost:.2f} for the job"
+    )
+
+
+def _spot(one: Assessment) -> Iterator[str]:
+    if not one.candidate.is_spot:
+        return
+    if one.score is not None:
+        yield _score(one.score)
+    expected = one.expected_interruptions
+    if expected is None:
+        yield "interruptions: nobody of this stack ran on it in the last 30 days"
+    else:
+        yield f"interruptions: {expected:g} to be expected, as things went lately"
+    if not one.keeps_checkpoints:
+        yield "no CheckpointConfig: an interruption loses all work"
+
+
+def _score(score: PlacementScore) -> str:
+    if score.score is None:
+        return f"spot placement score: not known: {printable(score.unknown)}"
+    return (
+        f"spot placement score: {score.score} of 10 in {score.where} (for one type always low: compare only)"
+    )

@@ -2,13 +2,14 @@
 
 import os
 import sys
+from importlib import metadata
 from typing import Annotated
 
 import typer
 
+from trainmaster_client.api import find_api_url
 from trainmaster_client.cli import (
     advise,
-    changes,
     doctor_report,
     history,
     job_logs,
@@ -16,6 +17,7 @@ from trainmaster_client.cli import (
     plan,
     policy,
     pools,
+    queue,
     ssh,
     submit,
     training_code,
@@ -24,10 +26,12 @@ from trainmaster_client.cli import (
     violations,
     why,
 )
+from trainmaster_client.cli.connection import aws_session
 from trainmaster_client.cli.exit_codes import ExitCode, exit_code
-from trainmaster_client.cli.screen import say
-from trainmaster_client.cli.version import print_version
+from trainmaster_client.cli.screen import print_json, say
 from trainmaster_client.errors import TrainmasterClientError
+from trainmaster_client.http.answers import VERSION_HEADER
+from trainmaster_client.http.transport import SignedTransport
 
 _EPILOG = (
     "Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 API not reached, 4 no such job or revision."
@@ -40,6 +44,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+NOT_INSTALLED = "unknown"
+"""The code is on the path, but never was installed as a package."""
 
 
 @app.callback(invoke_without_command=True)
@@ -55,15 +62,15 @@ def _options(
         raise typer.Exit
 
 
-app.command("queue")(jobs.queue)
+app.command("queue")(queue.queue)
 app.command("show")(jobs.show)
 app.command("why")(why.why)
 app.command("logs")(job_logs.logs)
 app.command("history")(history.history)
 app.command("cancel")(jobs.cancel)
-app.command("priority")(changes.priority)
-app.command("hold")(changes.hold)
-app.command("release")(changes.release)
+app.command("priority")(jobs.priority)
+app.command("hold")(jobs.hold)
+app.command("release")(jobs.release)
 app.command("submit")(submit.submit)
 app.command("pools")(pools.pools)
 app.command("plan")(plan.plan)
@@ -105,3 +112,27 @@ def _run() -> None:
 def _drop_output() -> None:
     """Nobody reads it any more, as behind ``| head``; else Python complains of it when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def print_version(*, as_json: bool) -> None:
+    if as_json:
+        print_json({"client": client_version(), "stack": _stack_version()})
+    else:
+        print(f"trainmaster {client_version()}")
+
+
+def client_version() -> str:
+    try:
+        return metadata.version("trainmaster")
+    except metadata.PackageNotFoundError:
+        return NOT_INSTALLED
+
+
+def _stack_version() -> str | None:
+    """None: no answer, or none that names a version."""
+    try:
+        session = aws_session()
+        answer = SignedTransport(find_api_url(None, session), session).send("GET", "/pools")
+    except TrainmasterClientError:
+        return None
+    return answer.headers.get(VERSION_HEADER)

@@ -1,22 +1,26 @@
-"""The API client of a command: AWS configuration and the API's place as the environment gives them."""
+"""The API client of a command, from the environment; and names of jobs for suggestions and shells."""
 
 import difflib
+import logging
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import boto3
 from botocore.exceptions import BotoCoreError
 
-from trainmaster_client.api import ApiClient, Document
+from trainmaster_client.api import ApiClient, Document, find_api_url
 from trainmaster_client.cli.screen import busy
 from trainmaster_client.errors import CredentialsError, NotFoundError, TrainmasterClientError
-from trainmaster_client.http.location import find_api_url
 from trainmaster_client.jobs.job_views import FINAL_STATES
 
 LARGEST_PAGE = "100"
 """Jobs; the most the API gives at once."""
 SUGGESTIONS = 3
+
+COMPLETION_SECONDS = 1.5
+"""Somebody waits with a finger on the tab key."""
 
 
 class CommandApi(ApiClient):
@@ -91,3 +95,17 @@ def visible_names(api: ApiClient, state: str | None = None) -> list[str]:
         return [str(job["name"]) for job in jobs if job.get("name")]
     except (TrainmasterClientError, KeyError, TypeError, AttributeError):
         return []
+
+
+def complete_job(incomplete: str) -> list[str]:
+    found: list[str] = []
+
+    def look() -> None:
+        logging.disable()
+        with suppress(Exception):  # whatever is wrong here, a prompt is no place to say it
+            found.extend(visible_names(connect()))
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    looking.join(COMPLETION_SECONDS)
+    return [name for name in found if name.startswith(incomplete)]

@@ -10,10 +10,9 @@ import typer
 
 from trainmaster_client.cli.screen import busy, console, print_lines, say
 from trainmaster_client.doctor.checks import STEPS, Step, examine
-from trainmaster_client.doctor.findings import Finding
-from trainmaster_client.doctor.seen import Seen
+from trainmaster_client.doctor.findings import Finding, Seen
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.http.printable import printable
+from trainmaster_client.http.answers import printable
 from trainmaster_client.report import Check, Report
 
 _ID_WIDTH = 15

@@ -1,7 +1,9 @@
 """``trainmaster logs``: what a job printed, over all its attempts, and with ``-f`` what it prints."""
 
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Annotated
@@ -9,51 +11,66 @@ from typing import Annotated
 import typer
 
 from trainmaster_client.api import ApiClient, Document
+from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import aws_client, connect
 from trainmaster_client.cli.exit_codes import ExitCode
 from trainmaster_client.cli.instants import instant
 from trainmaster_client.cli.jobs import JobName
-from trainmaster_client.cli.log_lines import LogPrinter
-from trainmaster_client.cli.screen import busy, say
+from trainmaster_client.cli.screen import busy, print_json_line, say
 from trainmaster_client.errors import LogsUnansweredError, TrainmasterClientError
-from trainmaster_client.jobs.job_views import job_view
-from trainmaster_client.jobs.job_watch import FIRST_POLL_SECONDS, SILENCE_SECONDS, poll_seconds
-from trainmaster_client.jobs.progress import Progress
+from trainmaster_client.jobs.job_views import Attempt, JobView, job_view
+from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, SILENCE_SECONDS, Progress, poll_seconds
 from trainmaster_client.jobs.queued_jobs import QueuedJobs
-from trainmaster_client.logs.joined_attempts import EVERYTHING, MOST_TAIL_LINES, JobLogs, LogLine, Selection
+from trainmaster_client.logs.joined_attempts import (
+    EVERYTHING,
+    MOST_TAIL_LINES,
+    JobLogs,
+    LogLine,
+    Selection,
+    cleaned,
+    host_count,
+)
 from trainmaster_client.logs.log_streams import HOST_PREFIX
 
 LAST_LINES_SECONDS = 5.0
 """CloudWatch shows a line some seconds after it was printed: so long a job's end is looked at again."""
 
 
-def logs(  # noqa: PLR0913  one a question
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineFilters:
+    """Lines; without anything all of them."""
+
+    attempt: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Only this attempt; 0 is the first.")
+    ] = None
+    host: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only host algo-N.")] = None
+    since: Annotated[
+        str | None, typer.Option(metavar="AGO", help="As in 90s, 10m, 2h, 1d, or an instant.")
+    ] = None
+    tail: Annotated[
+        int | None, typer.Option(min=1, max=MOST_TAIL_LINES, metavar="N", help="Begin with the last N lines.")
+    ] = None
+
+
+@with_options
+def logs(
     job: JobName,
     *,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job is over.")] = False,
-    attempt: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Only this attempt; 0 is the first.")
-    ] = None,
-    host: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only host algo-N.")] = None,
-    since: Annotated[
-        str | None, typer.Option(metavar="AGO", help="As in 90s, 10m, 2h, 1d, or an instant.")
-    ] = None,
-    tail: Annotated[
-        int | None, typer.Option(min=1, max=MOST_TAIL_LINES, metavar="N", help="Begin with the last N lines.")
-    ] = None,
+    which: LineFilters,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
 ) -> None:
     """Show what a job printed, attempt after attempt. With -f the exit code is 1 unless it completed."""
     selection = Selection(
-        attempt=attempt,
-        host=f"{HOST_PREFIX}{host}" if host else None,
-        since=instant(since, now=datetime.now(UTC)) if since else None,
-        tail=tail,
+        attempt=which.attempt,
+        host=f"{HOST_PREFIX}{which.host}" if which.host else None,
+        since=instant(which.since, now=datetime.now(UTC)) if which.since else None,
+        tail=which.tail,
     )
     api = connect()
     document = api.job(job, estimate=False)
     reader = JobLogs(aws_client("logs"), selection)
-    printer = LogPrinter(as_json=as_json, is_one_host=host is not None)
+    printer = LogPrinter(as_json=as_json, is_one_host=which.host is not None)
     if follow:
         _follow(job, api, lambda seen: printer.show(reader.lines(seen), seen))
     elif not printer.show(_read(reader, document), document):
@@ -140,3 +157,49 @@ def follow(
         if job.is_final and quiet >= LAST_LINES_SECONDS and not lines.is_silent:
             return job.state
         sleep(poll_seconds(0 if job.is_final else quiet, first=FIRST_POLL_SECONDS))
+
+
+class LogPrinter:
+    """Prints as lines come, and keeps nothing but where it is."""
+
+    def __init__(self, *, as_json: bool, is_one_host: bool) -> None:
+        self._as_json = as_json
+        self._is_one_host = is_one_host
+        self._attempt: int | None = None
+
+    def show(self, lines: Iterable[LogLine], document: Document) -> bool:
+        """True when there were any."""
+        job = job_view(document)
+        names_hosts = not self._is_one_host and host_count(document) > 1
+        shown = False
+        for line in lines:
+            shown = True
+            if self._as_json:
+                print_json_line(_document(line))
+                continue
+            if line.attempt != self._attempt:
+                self._begin(line.attempt, job)
+            print(f"{line.host} | {cleaned(line.text)}" if names_hosts else cleaned(line.text))
+        if shown:
+            sys.stdout.flush()
+        return shown
+
+    def _begin(self, attempt: int, job: JobView) -> None:
+        """The first attempt of all needs no title."""
+        if self._attempt is not None or attempt > 0:
+            print(title(attempt, job.attempts))
+        self._attempt = attempt
+
+
+def title(number: int, attempts: Iterable[Attempt]) -> str:
+    """The line between two attempts."""
+    by_number = {attempt.number: attempt for attempt in attempts}
+    before = by_number.get(number - 1)
+    after = f" after {before.why or before.status.lower()}" if before else ""
+    name = f", training job {by_number[number].training_job_name}" if number in by_number else ""
+    return f"--- attempt {number}{after}{name} ---"
+
+
+def _document(line: LogLine) -> dict[str, object]:
+    at = line.at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"attempt": line.attempt, "host": line.host, "at": at, "text": line.text}

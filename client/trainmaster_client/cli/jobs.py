@@ -1,20 +1,35 @@
-"""``trainmaster queue``, ``show`` and ``cancel``."""
+"""``trainmaster show``, ``cancel``, ``priority``, ``hold`` and ``release``: what is done with one job."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from trainmaster_client.api import ApiClient, Document
-from trainmaster_client.cli.completion import complete_job
-from trainmaster_client.cli.connection import LARGEST_PAGE, connect
-from trainmaster_client.cli.job_sheet import sheet
-from trainmaster_client.cli.queue_table import print_queue
-from trainmaster_client.cli.queue_watch import SHORTEST_SECONDS, USUAL_SECONDS, QueueWatch
-from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines, say
-from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.jobs.job_views import job_view
-from trainmaster_client.jobs.progress import place_line
+from trainmaster_client.api import Document
+from trainmaster_client.cli.connection import complete_job, connect
+from trainmaster_client.cli.history import losses
+from trainmaster_client.cli.instants import length, likely_start
+from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
+from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.job_views import Attempt, JobView, job_view
+from trainmaster_client.jobs.progress import place_line, transition_line
+
+HIGHEST_PRIORITY = 1000
+_FACTS = {
+    "team": "team",
+    "submitted_by": "submitted by",
+    "pool": "pool",
+    "priority": "priority",
+    "effective_priority": "effective priority",
+    "submitted_at": "submitted",
+    "started_at": "started",
+    "ended_at": "ended",
+    "training_job_arn": "training job",
+    "preemptions": "preemptions",
+    "retries": "retries",
+    "cost_usd": "cost in USD",
+}
 
 JobName = Annotated[
     str,
@@ -24,48 +39,6 @@ JobName = Annotated[
         autocompletion=complete_job,
     ),
 ]
-
-
-def queue(  # noqa: PLR0913  one a filter, and how to watch
-    seconds: Annotated[
-        float | None,
-        typer.Argument(
-            min=SHORTEST_SECONDS,
-            help=f"With --watch: each so many; else {USUAL_SECONDS:g}.",
-            show_default=False,
-        ),
-    ] = None,
-    *,
-    state: Annotated[
-        str | None, typer.Option(help="Only this state, e.g. running; finished ones too.")
-    ] = None,
-    team: Annotated[str | None, typer.Option(help="Only this team.")] = None,
-    pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every page of a long queue.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it again and again.")] = False,
-    as_json: JsonFlag = False,
-) -> None:
-    """Show the queue: running jobs, then waiting ones in their turn. Other teams' jobs have no name."""
-    filters = {"state": state, "team": team, "pool": pool}
-    if seconds is not None and not watch:
-        raise InvalidArgumentError(
-            "A number of seconds goes with --watch.", hint="Write --watch, or leave it out."
-        )
-    api = connect(quiet=watch)
-
-    def look() -> Document:
-        return _every_page(api, filters) if everything else api.jobs(**filters)
-
-    if watch:
-        QueueWatch(look=look, seconds=seconds or USUAL_SECONDS, to=console(), as_json=as_json).run()
-    document = look()
-    if as_json:
-        print_json(document)
-        return
-    views = [job_view(job) for job in document.get("jobs") or ()]
-    print_queue(views, now=datetime.now(UTC), to=console())
-    if document.get("next_token"):
-        say("There is more: --all shows the whole queue.")
 
 
 def show(job: JobName, *, as_json: JsonFlag = False) -> None:
@@ -87,13 +60,89 @@ def cancel(job: JobName, *, as_json: JsonFlag = False) -> None:
     print_lines([f"{view.name}: {place_line(view) if view.is_waiting else view.state}"])
 
 
-def _every_page(api: ApiClient, filters: dict[str, str | None]) -> Document:
-    """The pages as one answer of the same shape."""
-    jobs: list[Any] = []
-    token: str | None = None
-    while True:
-        page = api.jobs(**filters, limit=LARGEST_PAGE, next_token=token)
-        jobs += page.get("jobs") or ()
-        token = page.get("next_token")
-        if not token:
-            return {"jobs": jobs, "next_token": None}
+def priority(
+    job: JobName,
+    number: Annotated[
+        int, typer.Argument(min=0, max=HIGHEST_PRIORITY, metavar="N", help="The higher, the earlier.")
+    ],
+    *,
+    as_json: JsonFlag = False,
+) -> None:
+    """Give a job another priority, wherever it is: it moves in the queue, or is harder to preempt."""
+    document = connect().change(job, priority=number)
+    _print(document, f"priority {number}", as_json=as_json)
+
+
+def hold(job: JobName, *, as_json: JsonFlag = False) -> None:
+    """Take a waiting job out of its turn until it is released; it keeps its age."""
+    _print(connect().change(job, held=True), "", as_json=as_json)
+
+
+def release(job: JobName, *, as_json: JsonFlag = False) -> None:
+    """Put a held job back into its turn."""
+    _print(connect().change(job, held=False), "", as_json=as_json)
+
+
+def _print(document: Document, said: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(document)
+        return
+    view = job_view(document)
+    standing = place_line(view) if view.is_waiting else view.state
+    print_lines([f"{view.name}: {', '.join(part for part in (said, standing) if part)}"])
+
+
+def sheet(document: Document, *, now: datetime) -> list[str]:
+    """The lines of ``trainmaster show``."""
+    job = job_view(document)
+    return [
+        f"{job.name}: {_standing(job)}",
+        *_facts(document, job, now),
+        *_section("Attempts", [line for attempt in job.attempts for line in _attempt_lines(attempt, now)]),
+        *_section("History", [transition_line(transition, job) for transition in job.history]),
+    ]
+
+
+def _standing(job: JobView) -> str:
+    if job.is_waiting:
+        return f"{job.state}. {place_line(job)}"
+    return f"{job.state} - {job.why}" if job.why else job.state
+
+
+def _facts(document: Document, job: JobView, now: datetime) -> Iterator[str]:
+    yield f"  instances: {job.instances}"
+    for key, label in _FACTS.items():
+        if document.get(key) not in (None, ""):
+            estimate = " (estimate)" if key == "cost_usd" and document.get("cost_is_estimate") else ""
+            value = f"{document[key]:.2f}" if key == "cost_usd" else printable(document[key])
+            yield f"  {label}: {value}{estimate}"
+    if start := document.get("estimated_start"):
+        yield f"  {likely_start(start, now=now)}"
+    yield from (f"  {lost}" for lost in losses(document))
+
+
+def _attempt_lines(attempt: Attempt, now: datetime) -> list[str]:
+    saved = attempt.last_checkpoint
+    age = f" ({length(now - saved)} ago)" if saved and attempt.ended_at is None else ""
+    checkpoint = [f"newest checkpoint: {_time(saved)}{age}"] if saved else []
+    found = [attempt.diagnosis] if attempt.diagnosis else []
+    return [_attempt_line(attempt), *(f"   {line}" for line in (*checkpoint, *found, *attempt.warnings))]
+
+
+def _attempt_line(attempt: Attempt) -> str:
+    parts = [
+        f"{attempt.number}  {attempt.training_job_name}",
+        " ".join(dict.fromkeys(word for word in (attempt.status, attempt.secondary_status) if word)),
+        attempt.capacity_type,
+        f"{_time(attempt.started_at)} to {_time(attempt.ended_at)}" if attempt.started_at else "",
+        attempt.why,
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _time(at: datetime | None) -> str:
+    return at.strftime("%Y-%m-%d %H:%M:%S") if at else "now"
+
+
+def _section(title: str, lines: list[str]) -> list[str]:
+    return [title, *(f"  {line}" for line in lines)] if lines else []

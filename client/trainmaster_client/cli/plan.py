@@ -1,6 +1,6 @@
 """``trainmaster plan``: does a run of the training program fit into the memory of its GPUs. Asks nobody."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
 
@@ -17,6 +17,7 @@ from trainmaster.core.memory.training_runs import (
     Strategy,
 )
 
+from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.screen import print_json, print_lines
 from trainmaster_client.errors import InvalidArgumentError
 
@@ -34,36 +35,32 @@ Count = Annotated[int, typer.Option(min=1, max=_MOST)]
 CountOrZero = Annotated[int, typer.Option(min=0, max=_MOST)]
 
 
-def plan(  # noqa: PLR0913  the options of the training program
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """As the training program has them."""
+
+    sequence_length: CountOrZero = 0
+    batch_size: Count = DEFAULT_BATCH_SIZE
+    gradient_accumulation_steps: Count = 1
+    precision: Precision = Precision.BF16
+    reduce_dtype: ReduceDtype = ReduceDtype.FP32
+    strategy: Strategy = Strategy.FULL_SHARD
+    shard_group_size: CountOrZero = 0
+    activation_checkpointing: ActivationCheckpointing = ActivationCheckpointing.NONE
+    prefetch_blocks: CountOrZero = 1
+    cpu_offload: Offload = Offload.FALSE
+
+
+@with_options
+def plan(
     *,
     preset: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(PRESETS)}.")],
     instances: Annotated[str, typer.Option(metavar="TYPE=COUNT", help="As in ml.p5.48xlarge=16.")],
-    sequence_length: CountOrZero = 0,
-    batch_size: Count = DEFAULT_BATCH_SIZE,
-    gradient_accumulation_steps: Count = 1,
-    precision: Precision = Precision.BF16,
-    reduce_dtype: ReduceDtype = ReduceDtype.FP32,
-    strategy: Strategy = Strategy.FULL_SHARD,
-    shard_group_size: CountOrZero = 0,
-    activation_checkpointing: ActivationCheckpointing = ActivationCheckpointing.NONE,
-    prefetch_blocks: CountOrZero = 1,
-    cpu_offload: Offload = Offload.FALSE,
+    options: RunOptions,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers, in bytes.")] = False,
 ) -> None:
     """Tell what a run of the training program needs of its GPUs, whether that fits, and what would."""
-    shape = _shape(preset)
-    run = Run(
-        shape=replace(shape, sequence_length=sequence_length or shape.sequence_length),
-        batch_size=batch_size,
-        accumulation=gradient_accumulation_steps,
-        precision=precision,
-        reduce_dtype=reduce_dtype,
-        strategy=strategy,
-        shard_group_size=shard_group_size,
-        activation_checkpointing=activation_checkpointing,
-        prefetch_blocks=prefetch_blocks,
-        cpu_offload=cpu_offload is Offload.TRUE,
-    )
+    run = _run(_shape(preset), options)
     found = memory_plan.plan(preset, run, _instances(instances))
     if as_json:
         print_json(memory_plan.as_json(found))
@@ -71,6 +68,21 @@ def plan(  # noqa: PLR0913  the options of the training program
         print_lines(memory_plan.as_lines(found))
     if not found.estimate.fits:
         raise typer.Exit(DOES_NOT_FIT)
+
+
+def _run(shape: ModelShape, options: RunOptions) -> Run:
+    return Run(
+        shape=replace(shape, sequence_length=options.sequence_length or shape.sequence_length),
+        batch_size=options.batch_size,
+        accumulation=options.gradient_accumulation_steps,
+        precision=options.precision,
+        reduce_dtype=options.reduce_dtype,
+        strategy=options.strategy,
+        shard_group_size=options.shard_group_size,
+        activation_checkpointing=options.activation_checkpointing,
+        prefetch_blocks=options.prefetch_blocks,
+        cpu_offload=options.cpu_offload is Offload.TRUE,
+    )
 
 
 def _shape(preset: str) -> ModelShape:

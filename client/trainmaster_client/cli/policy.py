@@ -1,6 +1,9 @@
-"""``trainmaster policy``: look at the document, try one out, put one in force, and the pause switch."""
+"""``trainmaster policy``: show the document, try one out, put one in force; the pause switch."""
 
-from typing import Annotated
+import json
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from difflib import unified_diff
+from typing import Annotated, Any
 
 import typer
 import yaml
@@ -8,10 +11,9 @@ from rich.text import Text
 
 from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.connection import connect
-from trainmaster_client.cli.policy_diff import document_lines, job_lines
-from trainmaster_client.cli.policy_file import parse_policy
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
-from trainmaster_client.errors import UnexpectedAnswerError
+from trainmaster_client.errors import InvalidArgumentError, UnexpectedAnswerError
+from trainmaster_client.http.answers import printable
 
 app = typer.Typer(
     help="Show, try out, replace or pause the policy. For admins.",
@@ -24,6 +26,22 @@ PolicyFile = Annotated[
 ]
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+_MEANINGS = {
+    "forbidden": "would be refused when its turn comes",
+    "impossible": "can never start",
+    "preempted": "would be stopped for another job and come back",
+    "stops-waiting": "would wait no longer",
+    "starts": "would start",
+    "waits": "would wait",
+}
+"""Worst news first."""
+
+_RANKS = {kind: rank for rank, kind in enumerate(_MEANINGS)}
+
+NO_NAME = "a job"
+
+_HINT = "Needed is YAML or JSON with keys such as pools: at its top; quote dates. Nothing was changed."
 
 
 @app.command()
@@ -132,3 +150,64 @@ def _set_paused(paused: bool, said: str, *, as_json: bool) -> None:  # noqa: FBT
 
 def _print_warnings(document: Document) -> None:
     print_lines(f"Warning: {field_problem(warning)}" for warning in document.get("warnings") or ())
+
+
+def document_lines(old: object, new: object, *, old_name: str, new_name: str) -> list[str]:
+    """A unified diff of both as YAML. Where a key stands in its mapping makes no difference."""
+    return list(unified_diff(_lines(old), _lines(new), old_name, new_name, lineterm=""))
+
+
+def job_lines(changes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """One line a job, the worst news first."""
+    for change in sorted(changes, key=lambda one: _RANKS.get(_kind(one), -1)):
+        place = f"team {printable(change.get('team'))}, pool {printable(change.get('pool'))}"
+        meaning = _MEANINGS.get(_kind(change), _kind(change))
+        message = printable(change.get("message"))
+        name = printable(change.get("job")) or NO_NAME
+        yield f"{name} ({place}) {meaning}{f': {message}' if message else ''}"
+
+
+def _kind(change: Mapping[str, Any]) -> str:
+    return printable(change.get("change"))
+
+
+def _lines(document: object) -> list[str]:
+    return yaml.safe_dump(_ordered(document), sort_keys=False).splitlines()
+
+
+def _ordered(value: object) -> object:
+    """Keys in one order, so that two ways of writing one document are equal: ``name``, then the others."""
+    if isinstance(value, list):
+        return [_ordered(one) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {key: _ordered(value[key]) for key in sorted(value, key=lambda key: (key != "name", str(key)))}
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """YAML's parser lets the last of two equal keys win; half a policy would vanish without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002  PyYAML's
+        keys = [self.construct_object(key) for key, _ in node.value]
+        for number, key in enumerate(keys):
+            if key in keys[:number]:
+                mark = node.value[number][0].start_mark
+                raise yaml.MarkedYAMLError(problem=f"the key {key!r} is written twice", problem_mark=mark)
+        return super().construct_mapping(node, deep=deep)
+
+
+def parse_policy(text: bytes, *, source: str) -> dict[str, Any]:
+    """Read from YAML or JSON; raises InvalidArgumentError for the mistakes that only the file shows."""
+    if text.lstrip().startswith(b"{"):  # JSON may be indented with tabs, YAML may not
+        text = text.replace(b"\t", b" ")
+    try:
+        document = yaml.load(text, _StrictLoader)  # noqa: S506  a SafeLoader
+        json.dumps(document, allow_nan=False)
+    except yaml.MarkedYAMLError as error:
+        place = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise InvalidArgumentError(f"{source}{place}: {error.problem}.", hint=_HINT) from error
+    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
+        raise InvalidArgumentError(f"{source}: {error}.", hint=_HINT) from error
+    if not isinstance(document, dict):
+        raise InvalidArgumentError(f"{source} holds no policy document.", hint=_HINT)
+    return document

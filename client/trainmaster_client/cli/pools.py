@@ -8,7 +8,7 @@ from trainmaster_client.cli.connection import connect
 from trainmaster_client.cli.queue_table import age
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
 from trainmaster_client.errors import MalformedViewError
-from trainmaster_client.http.printable import printable
+from trainmaster_client.http.answers import printable
 
 Part = Mapping[str, Any]
 """A JSON object of the answer."""

@@ -12,7 +12,7 @@ from trainmaster_client.cli.connection import connect
 from trainmaster_client.cli.instants import likely_start
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.http.printable import printable
+from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.job_views import job_view
 from trainmaster_client.jobs.progress import place_line
 

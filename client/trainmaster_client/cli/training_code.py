@@ -1,4 +1,4 @@
-"""``trainmaster training-code``: the training program, or its launcher alone, as a source directory."""
+"""``trainmaster training-code``: the training program, and where the client has it and the twin."""
 
 import shutil
 from collections.abc import Iterator
@@ -7,12 +7,24 @@ from typing import Annotated
 
 import typer
 
-from trainmaster_client.cli.checkout import checkout
 from trainmaster_client.errors import InvalidArgumentError
 
+_PACKAGE = Path(__file__).parents[1]
+_COPY = _PACKAGE / "_checkout"
+
 _LAUNCHER = Path("launch.py")
+
 _NOT_FOR_JOBS = frozenset({"__pycache__", "proof", "bench.py"})
 """Tools of the checkout."""
+
+
+def checkout() -> Path:
+    """The folder with ``local``, ``template.yaml`` and ``training``.
+
+    An installed wheel has its copy of them in the client (pyproject.toml); an editable install has the
+    checkout itself.
+    """
+    return _COPY if _COPY.is_dir() else _PACKAGE.parents[1]
 
 
 def training_code(

@@ -6,7 +6,7 @@ from importlib import metadata
 
 import typer
 
-from trainmaster_client.cli.checkout import checkout
+from trainmaster_client.cli.training_code import checkout
 from trainmaster_client.errors import InvalidArgumentError
 
 _EXTRA = "local"

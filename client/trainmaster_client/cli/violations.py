@@ -9,7 +9,7 @@ from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.cli.connection import connect
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines, say
 from trainmaster_client.errors import MalformedViewError
-from trainmaster_client.http.printable import printable
+from trainmaster_client.http.answers import printable
 
 
 def violations(

@@ -3,10 +3,18 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainmaster_client.doctor.findings import Finding, bad, good, skipped, worth_a_warning
-from trainmaster_client.doctor.seen import AwsSaid, Seen, asked
+from trainmaster_client.api import API_URL_PARAMETER
+from trainmaster_client.doctor.findings import (
+    AwsSaid,
+    Finding,
+    Seen,
+    asked,
+    bad,
+    good,
+    skipped,
+    worth_a_warning,
+)
 from trainmaster_client.errors.troubles import Trouble
-from trainmaster_client.http.location import API_URL_PARAMETER
 
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
 """SageMaker Developer Guide, "Amazon CloudWatch Logs for Amazon SageMaker AI"."""

@@ -4,8 +4,7 @@ import json
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from trainmaster_client.doctor.findings import Finding, bad, good, skipped
-from trainmaster_client.doctor.seen import AwsSaid, Seen, asked
+from trainmaster_client.doctor.findings import AwsSaid, Finding, Seen, asked, bad, good, skipped
 from trainmaster_client.errors import ApiUnreachableError, CredentialsError
 from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.http.answers import Answer, document_of, is_own, trouble_of

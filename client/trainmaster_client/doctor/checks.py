@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from trainmaster_client.doctor import account, caller, reachability, stack
-from trainmaster_client.doctor.findings import Finding, blocked
-from trainmaster_client.doctor.seen import Seen
+from trainmaster_client.doctor.findings import Finding, Seen, blocked
 from trainmaster_client.errors import TrainmasterClientError
 from trainmaster_client.errors.troubles import Trouble
 

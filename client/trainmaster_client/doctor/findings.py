@@ -1,9 +1,20 @@
-"""What a look at one thing found."""
+"""What a look at one thing found, and what the looks so far have brought to light."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
 from trainmaster_client.errors.troubles import ADVICE, Advice, Trouble
+from trainmaster_client.http.answers import Answer, document_of
+from trainmaster_client.http.transport import SignedTransport
+
+_CONFIG = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 1})
+"""Seconds. Several services are asked; off the network each must fail soon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,3 +58,76 @@ def skipped(why: str) -> Finding:
 
 def blocked(by: str) -> Finding:
     return Finding(ok=None, actual=None, why=f"{by} comes first", blocks=True)
+
+
+@dataclass(slots=True, kw_only=True)
+class Seen:
+    """What the looks so far have brought to light; later ones build on it."""
+
+    env: Mapping[str, str]
+    now: Callable[[], datetime]
+    make_session: Callable[[], boto3.Session] = boto3.Session
+    found: boto3.Session | None = None
+    api_url: str = ""
+    is_from_parameter: bool = False
+    region: str = ""
+    wire: SignedTransport | None = None
+    unsigned: Answer | None = None
+    """What the API said to nobody in particular."""
+    caller_arn: str | None = None
+    """As STS names it; None where STS did not answer."""
+    answer: Answer | None = None
+    """To the first signed call, GET /pools."""
+    policy: Mapping[str, Any] | None = None
+    """What GET /policy said; None for who is no admin."""
+    facts: dict[str, Any] = field(default_factory=lambda: {"answers": []})
+
+    @property
+    def session(self) -> boto3.Session:
+        assert self.found is not None, "the configuration is read first"
+        return self.found
+
+    @property
+    def pools(self) -> list[Mapping[str, Any]]:
+        document = (document_of(self.answer) if self.answer else None) or {}
+        pools = document.get("pools")
+        return [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else []
+
+    def transport(self) -> SignedTransport:
+        if self.wire is None:
+            self.wire = SignedTransport(self.api_url, self.session)
+        return self.wire
+
+    def client(self, service: str) -> Any:  # noqa: ANN401  boto3's clients are made at run time
+        return self.session.client(service, region_name=self.region, config=_CONFIG)  # type: ignore[call-overload]
+
+    def send(self, method: str, path: str, body: bytes | None = None) -> Answer:
+        """A signed call, noted. Raises ApiUnreachableError and CredentialsError."""
+        return self.noted(f"{method} {path}", self.transport().send(method, path, body))
+
+    def noted(self, call: str, answer: Answer) -> Answer:
+        shown = ("x-amzn-errortype", "trainmaster-version", "date", "content-type")
+        headers = {name: answer.headers[name] for name in shown if name in answer.headers}
+        record = {"call": call, "at": self.now().isoformat(), "status": answer.status, "headers": headers}
+        self.facts["answers"].append(record)
+        return answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwsSaid:
+    """Why a call of AWS brought nothing."""
+
+    code: str
+    """Empty where there was no answer."""
+    why: str
+
+
+def asked(call: Callable[[], Any]) -> Any | AwsSaid:  # noqa: ANN401  boto3's answers
+    """A client made and called, whatever becomes of it."""
+    try:
+        return call()
+    except ClientError as error:
+        code = error.response["Error"]["Code"]
+        return AwsSaid(code=code, why=f"{error.operation_name}: {code}")
+    except (BotoCoreError, ValueError) as error:  # ValueError: AWS_ENDPOINT_URL is no URL
+        return AwsSaid(code="", why=" ".join(str(error).split()))

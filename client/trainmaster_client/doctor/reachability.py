@@ -7,12 +7,11 @@ from urllib.parse import urlsplit
 from botocore.exceptions import BotoCoreError
 from botocore.utils import get_environ_proxies
 
-from trainmaster_client.doctor.findings import Finding, bad, good, skipped
-from trainmaster_client.doctor.seen import Seen
+from trainmaster_client.api import API_URL_PARAMETER, API_URL_VARIABLE, find_api_url
+from trainmaster_client.doctor.findings import Finding, Seen, bad, good, skipped
 from trainmaster_client.errors import ApiNotConfiguredError, ApiUnreachableError, InvalidApiUrlError
 from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.http.answers import ERROR_TYPE_HEADER, is_own, skew_of
-from trainmaster_client.http.location import API_URL_PARAMETER, API_URL_VARIABLE, find_api_url
 from trainmaster_client.http.transport import checked_url, region_of
 
 _HTTPS_PORT = 443

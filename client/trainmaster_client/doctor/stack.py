@@ -6,8 +6,16 @@ from typing import Any
 
 from trainmaster import __version__
 
-from trainmaster_client.doctor.findings import Finding, bad, good, skipped, worth_a_warning
-from trainmaster_client.doctor.seen import AwsSaid, Seen, asked
+from trainmaster_client.doctor.findings import (
+    AwsSaid,
+    Finding,
+    Seen,
+    asked,
+    bad,
+    good,
+    skipped,
+    worth_a_warning,
+)
 from trainmaster_client.errors.troubles import Trouble
 from trainmaster_client.http.answers import VERSION_HEADER
 

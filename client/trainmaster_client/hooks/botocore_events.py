@@ -1,10 +1,11 @@
-"""Our handlers among the events of boto3 clients: each there once, and clients without any of them.
+"""Our handlers among the events of boto3 clients, each there once, and what they answer in a call's place.
 
 botocore copies a session's handlers into each client that is made from it. So a handler that is registered
 later does not reach a client that exists, and one that a client loses stays with the session.
 """
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,9 +14,48 @@ from urllib.parse import urlsplit
 
 import boto3
 import botocore.session
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
+
+from trainmaster_client import errors
 
 Handler: TypeAlias = Callable[..., Any]
 """As botocore calls it: with keyword arguments, of which a handler names those it needs."""
+
+HOOKED_EVENTS = (
+    "before-call.sagemaker.CreateTrainingJob",
+    "before-call.sagemaker.DescribeTrainingJob",
+    "before-call.sagemaker.StopTrainingJob",
+    "before-call.sagemaker.ListTags",
+    "before-call.sagemaker.CreateHyperParameterTuningJob",
+    "before-call.sagemaker.CreatePipeline",
+    "before-call.sagemaker.UpdatePipeline",
+    "before-call.batch.SubmitServiceJob",
+    "before-call.cloudwatch-logs.DescribeLogStreams",
+    "before-call.cloudwatch-logs.GetLogEvents",
+    "provide-client-params.cloudwatch.GetMetricStatistics",
+    "after-call.cloudwatch.GetMetricStatistics",
+)
+"""Every event that any module of ours registers a handler for."""
+
+Answer: TypeAlias = tuple[AWSResponse, dict[str, Any]]
+
+_CODES: tuple[tuple[type[errors.TrainmasterClientError], str, int], ...] = (
+    (errors.InvalidRequestError, "ValidationException", 400),
+    (errors.PolicyViolationError, "ValidationException", 400),
+    (errors.InvalidArgumentError, "ValidationException", 400),
+    (errors.ForbiddenError, "AccessDeniedException", 403),
+    (errors.CredentialsError, "UnrecognizedClientException", 403),
+    (errors.NotFoundError, "ResourceNotFound", 404),
+    (errors.ConflictError, "ResourceInUse", 409),
+    (errors.TooManyRequestsError, "ThrottlingException", 429),
+    (errors.ApiUnreachableError, "ServiceUnavailable", 503),
+)
+"""Error -> the code that SageMaker has for it, and the status. The first that fits counts."""
+
+_ELSE = ("InternalFailure", 500)
+
+_SDK_V3_LOGS = "sagemaker.core.utils.logs"
 
 
 def register(events: Any, event: str, handler: Handler) -> None:  # noqa: ANN401  botocore's emitters
@@ -108,18 +148,56 @@ def _id(event: str) -> str:
     return f"trainmaster-{operation}" if phase == "before-call" else f"trainmaster-{phase}-{operation}"
 
 
-HOOKED_EVENTS = (
-    "before-call.sagemaker.CreateTrainingJob",
-    "before-call.sagemaker.DescribeTrainingJob",
-    "before-call.sagemaker.StopTrainingJob",
-    "before-call.sagemaker.ListTags",
-    "before-call.sagemaker.CreateHyperParameterTuningJob",
-    "before-call.sagemaker.CreatePipeline",
-    "before-call.sagemaker.UpdatePipeline",
-    "before-call.batch.SubmitServiceJob",
-    "before-call.cloudwatch-logs.DescribeLogStreams",
-    "before-call.cloudwatch-logs.GetLogEvents",
-    "provide-client-params.cloudwatch.GetMetricStatistics",
-    "after-call.cloudwatch.GetMetricStatistics",
-)
-"""Every event that any module of ours registers a handler for."""
+def answered(parsed: dict[str, Any]) -> Answer:
+    """As if the service had said so."""
+    return _pair(200, parsed)
+
+
+def refusal(error: errors.TrainmasterClientError) -> Answer:
+    """Raised by botocore as ClientError, of the client's own class for the code where it has one."""
+    found = ((code, status) for kind, code, status in _CODES if isinstance(error, kind))
+    code, status = next(found, _ELSE)
+    return refused_as(code, error, status=status)
+
+
+def refused_as(code: str, error: errors.TrainmasterClientError, *, status: int = 400) -> Answer:
+    """For an operation whose own code for it is another one."""
+    return _pair(status, {"Error": {"Code": code, "Message": str(error)}})
+
+
+def _pair(status: int, parsed: dict[str, Any]) -> Answer:
+    metadata = {"RequestId": "", "HTTPStatusCode": status, "HTTPHeaders": {}, "RetryAttempts": 0}
+    return AWSResponse("", status, HTTPHeaders(), None), {**parsed, "ResponseMetadata": metadata}
+
+
+class SdkV3Logs:
+    """Hooks the client that the log loop of the SDK v3 reads with, once.
+
+    The SDK makes one for the process, from a session of its own, so no hook of the user's session reaches it.
+    It is found where the SDK keeps it once it is there, which is before the first look at a job that is
+    waited for with its logs.
+
+    Args:
+        register: Puts the handlers that join the logs of attempts at the events of a client.
+        region: Whose log groups they know; a client for another one is left alone.
+    """
+
+    def __init__(self, register: Callable[[Any], None], *, region: str) -> None:
+        self._register = register
+        self._region = region
+        self._joined: object = None
+
+    def join(self) -> None:
+        """Cheap: to be called at every look at a job."""
+        client = _made_client()
+        if client is None or client is self._joined or client.meta.region_name != self._region:
+            return
+        self._register(client.meta.events)
+        self._joined = client
+
+
+def _made_client() -> Any:  # noqa: ANN401  boto3's
+    """None where the SDK is not in use, or did not make it yet."""
+    kept = getattr(sys.modules.get(_SDK_V3_LOGS), "CloudWatchLogsClient", None)
+    made = getattr(type(kept), "_instances", {}).get(kept)
+    return getattr(made, "client", None)

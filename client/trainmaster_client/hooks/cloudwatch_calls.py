@@ -1,7 +1,8 @@
-"""Log loops of the SDKs and of plain boto3 that follow a job across its attempts without knowing it.
+"""CloudWatch's calls: logs and metrics of a job over all attempts, for callers who know one training job.
 
-They list the streams under the name that was submitted and read those to their end. Here such a stream goes
-on, where its training job's ends, with the stream of the same host in the next attempt.
+Log loops of the SDKs and of plain boto3 list the streams under the name that was submitted and read those to
+their end. Here such a stream goes on, where its training job's ends, with the stream of the same host in the
+next attempt. Metrics of the later attempts are added to those of the first.
 """
 
 import json
@@ -12,13 +13,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from botocore.awsrequest import AWSResponse
+
 from trainmaster_client.errors import LogsUnreadableError
-from trainmaster_client.hooks.botocore_answers import Answer, answered
-from trainmaster_client.hooks.botocore_events import PlainClients, Where
+from trainmaster_client.hooks.botocore_events import Answer, PlainClients, Where, answered
 from trainmaster_client.hooks.botocore_events import register as register_handler
 from trainmaster_client.jobs.job_views import Attempt
-from trainmaster_client.jobs.queued_jobs import QueuedJobs
-from trainmaster_client.jobs.recently_used import RecentlyUsed
+from trainmaster_client.jobs.queued_jobs import QueuedJobs, RecentlyUsed
 from trainmaster_client.logs.log_streams import LOG_GROUP, LogStream, LogStreams
 
 LISTED_SECONDS = 5.0
@@ -29,18 +30,30 @@ _MARK = "trainmaster:"
 """Begins our tokens: the mark, a stream's name, a colon (which no such name has), CloudWatch's token."""
 
 
+NAMESPACE = "/aws/sagemaker/TrainingJobs"
+DIMENSION = "TrainingJobName"
+
+_KEPT = "trainmaster_metric_request"
+"""Where a call's context keeps what was asked until the answer is there."""
+
+
 def register(events: Any, queued: QueuedJobs, clients: PlainClients, *, region: str) -> None:  # noqa: ANN401
-    """Join the logs that clients of these events read.
+    """Join the logs and metrics that clients of these events read.
 
     Args:
-        events: Of a boto3 session, before its client for logs is made, or of one client (``meta.events``).
+        events: Of a boto3 session, before its client is made, or of one client (``meta.events``).
         queued: Knows which job a name belongs to.
         clients: Read what is joined.
         region: The queue's. Clients of another one are left alone.
     """
-    joined = _JoinedLogs(queued, clients, region)
-    for operation, handler in (("DescribeLogStreams", joined.streams), ("GetLogEvents", joined.events)):
-        register_handler(events, f"before-call.cloudwatch-logs.{operation}", handler)
+    logs, metrics = _JoinedLogs(queued, clients, region), _JoinedMetrics(queued, clients, region)
+    for event, handler in (
+        ("before-call.cloudwatch-logs.DescribeLogStreams", logs.streams),
+        ("before-call.cloudwatch-logs.GetLogEvents", logs.events),
+        ("provide-client-params.cloudwatch.GetMetricStatistics", _keep),
+        ("after-call.cloudwatch.GetMetricStatistics", metrics.complete),
+    ):
+        register_handler(events, event, handler)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,3 +174,45 @@ def _since(attempts: Sequence[Attempt], asked: dict[str, Any]) -> Sequence[Attem
     since = datetime.fromtimestamp(asked.get("startTime", 0) / 1000, UTC)
     recent = [one for one in attempts if one.ended_at is None or one.ended_at + LATE_LINES >= since]
     return recent or attempts[-1:]
+
+
+class _JoinedMetrics:
+    def __init__(self, queued: QueuedJobs, clients: PlainClients, region: str) -> None:
+        self._queued = queued
+        self._clients = clients
+        self._region = region
+
+    def complete(
+        self, http_response: AWSResponse, parsed: dict[str, Any], context: Mapping[str, Any], **_: object
+    ) -> None:
+        """Add the points of the later attempts. Where two have one for a time, the later one's counts."""
+        asked = context.get(_KEPT)
+        if asked is None or "Error" in parsed or context["client_region"] != self._region:
+            return
+        points = {point["Timestamp"]: point for point in parsed.get("Datapoints") or ()}
+        first = _training_job(asked)
+        names = [one.training_job_name for one in self._queued.attempts(first)]
+        for name in (one for one in names if one != first):
+            client = self._clients.of("cloudwatch", Where.called(http_response.url, context))
+            points |= {point["Timestamp"]: point for point in _points(client, asked, name)}
+        parsed["Datapoints"] = list(points.values())
+
+
+def _points(client: Any, asked: Mapping[str, Any], name: str) -> list[dict[str, Any]]:  # noqa: ANN401  boto3's
+    dimensions = [{"Name": DIMENSION, "Value": name}]
+    found: list[dict[str, Any]] = client.get_metric_statistics(**{**asked, "Dimensions": dimensions})[
+        "Datapoints"
+    ]
+    return found
+
+
+def _keep(params: Mapping[str, Any], context: dict[str, Any], **_: object) -> None:
+    if params.get("Namespace") == NAMESPACE and _training_job(params):
+        context[_KEPT] = dict(params)
+
+
+def _training_job(asked: Mapping[str, Any]) -> str:
+    """Empty where something else is asked for."""
+    dimensions = asked.get("Dimensions") or ()
+    names = [one.get("Value") for one in dimensions if one.get("Name") == DIMENSION]
+    return str(names[0]) if len(dimensions) == 1 and names else ""

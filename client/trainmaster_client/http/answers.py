@@ -1,4 +1,4 @@
-"""Why an answer that the API itself did not write is a refusal: the gateway's, or another server's."""
+"""Answers to a call: the API's own, or a refusal by the gateway or another server; text made safe to show."""
 
 import json
 from collections.abc import Mapping
@@ -108,3 +108,9 @@ def _forbidden(answer: Answer, now: datetime) -> Trouble:
         skew = skew_of(answer, now=now)
         return trouble if skew is None or skew.is_allowed else Trouble.CLOCK
     return trouble
+
+
+def printable(value: object) -> str:
+    """Empty for None. A failure reason is a user's own output: an escape sequence in it must not act."""
+    text = "" if value is None else str(value)
+    return "".join(char if char.isprintable() else " " for char in text)

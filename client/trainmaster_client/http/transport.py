@@ -1,10 +1,13 @@
-"""One signed HTTP request and its answer. SigV4, proxies and certificates as botocore does them."""
+"""Signed HTTP requests: timeouts, retries, pauses. SigV4, proxies and certificates as botocore does them."""
 
 import errno
 import os
+import random
 import re
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from urllib.parse import SplitResult, urlsplit
 
 import boto3
@@ -32,6 +35,12 @@ CONNECT_TIMEOUT_SECONDS = 5
 READ_TIMEOUT_SECONDS = 30
 """API Gateway gives up on its function after 29 s (quota "integration timeout" of REST APIs)."""
 
+ATTEMPTS = 3
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 4.0
+PATIENCE_SECONDS = 5
+"""After 429: a shorter Retry-After is waited for, of a longer one the user is told."""
+
 _AT_ONCE = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
 """Else a body, which goes out after its headers, waits 40 ms for the server's delayed acknowledgement."""
 _NO_ROUTE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN})
@@ -40,12 +49,15 @@ _REGION_IN_HOST = re.compile(r"\.execute-api\.([a-z0-9-]+)\.(?:vpce\.)?amazonaws
 
 
 class SignedTransport:
-    """Sends to one API as the caller that the boto3 session stands for."""
+    """Sends to one API as the caller that the boto3 session stands for; ``pause`` waits between two tries."""
 
-    def __init__(self, api_url: str, boto_session: boto3.Session) -> None:
+    def __init__(
+        self, api_url: str, boto_session: boto3.Session, *, pause: Callable[[float], None] = time.sleep
+    ) -> None:
         parts = checked_url(api_url)
         self.api_url = api_url.rstrip("/")
         self._session = boto_session
+        self._pause = pause
         self.region = _region(parts.hostname or "", boto_session)
         """What requests are signed for."""
         self._http = _connections(self.api_url)
@@ -57,6 +69,26 @@ class SignedTransport:
         Raises ApiUnreachableError and CredentialsError.
         """
         return self._sent(self._signed(method, path, body))
+
+    def send_patiently(self, method: str, path: str, body: bytes | None, *, attempts: int) -> Answer:
+        """As ``send``, and again where another try may help: for calls that may arrive twice."""
+        for attempt in range(1, attempts):
+            answer = self._try(method, path, body)
+            pause = full_jitter(attempt) if answer is None else _pause_wanted(answer)
+            if answer is not None and pause is None:
+                return answer
+            self._pause(pause or 0)
+        return self.send(method, path, body)
+
+    def _try(self, method: str, path: str, body: bytes | None) -> Answer | None:
+        """None when another try may help: no answer, or the server's own failure. Never on 4xx."""
+        try:
+            answer = self.send(method, path, body)
+        except ApiUnreachableError as error:
+            if error.trouble in _LASTING:
+                raise
+            return None
+        return answer if answer.status < HTTPStatus.INTERNAL_SERVER_ERROR else None
 
     def look(self, path: str) -> Answer:
         """What answers there to somebody who does not sign. Raises ApiUnreachableError."""
@@ -87,6 +119,26 @@ class SignedTransport:
             return credentials.get_frozen_credentials()
         except BotoCoreError as error:
             raise CredentialsError(f"{error}.") from error
+
+
+_LASTING = frozenset({Trouble.HOST_UNKNOWN, Trouble.TLS})
+"""Another try within seconds does not help."""
+
+
+def _pause_wanted(answer: Answer) -> float | None:
+    """Seconds until the server takes a request that came too soon; None: nothing to wait for, or too long."""
+    if answer.status != HTTPStatus.TOO_MANY_REQUESTS:
+        return None
+    seconds = answer.headers.get("retry-after", "")
+    if not seconds.isdecimal() or int(seconds) > PATIENCE_SECONDS:
+        return None
+    return float(seconds)
+
+
+def full_jitter(attempt: int) -> float:
+    """Seconds to wait after that many tries: anything up to a bound that doubles each time."""
+    bound = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
+    return random.uniform(0, bound)  # noqa: S311  spreads load, guards nothing
 
 
 def _connections(api_url: str) -> URLLib3Session:

@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar
 
 from trainmaster_client.api import Document
 from trainmaster_client.errors import MalformedViewError
-from trainmaster_client.http.printable import printable
+from trainmaster_client.http.answers import printable
 
 FINAL_STATES = frozenset({"completed", "failed", "stopped"})
 WAITING_STATES = frozenset({"pending", "preempted", "held"})

@@ -1,8 +1,21 @@
-"""What a user who waits for a job is told: each transition once, the place in the queue when it changes."""
+"""Waiting for one job: look, show each transition once and its place when it changes, wait, look again."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
+from trainmaster_client.errors import ApiFailedError, ApiUnreachableError
 from trainmaster_client.jobs.job_views import JobView, Transition
+
+FIRST_POLL_SECONDS = 1.0
+
+LONGEST_POLL_SECONDS = 10.0
+
+POLLS_PER_QUIET_TIME = 20
+"""Nothing new for t seconds: look each t/20 s. A news item is so at most 5% late."""
+
+SILENCE_SECONDS = 15 * 60
+"""How long the API may not answer before the watch gives up; the job does not depend on it."""
 
 
 class Progress:
@@ -63,3 +76,69 @@ def _standing(job: JobView) -> str:
     if job.ahead_at_least is not None:
         return f"at least {job.ahead_at_least} jobs ahead{pool}"
     return f"in the queue{pool}" if job.state != "held" else "held"
+
+
+@dataclass(slots=True, kw_only=True)
+class Watch:
+    """One job, seen through ``look`` and told through ``say``."""
+
+    look: Callable[[], JobView]
+    say: Callable[[str], None]
+    progress: Progress = field(default_factory=Progress)
+    """What was told before; it is not told again."""
+    further: Callable[[], list[str]] = list
+    """Lines beside the job's own, as its log has them; asked after each look."""
+    late_looks: int = 0
+    """How often ``further`` is asked after the end: CloudWatch shows a line seconds after it was printed."""
+    first_poll: float = FIRST_POLL_SECONDS
+    """Seconds."""
+    timeout: float | None = None
+    """Seconds; None watches for as long as it takes."""
+    sleep: Callable[[float], None] = time.sleep
+    monotonic: Callable[[], float] = time.monotonic
+
+    def until_final(self) -> JobView:
+        """The last view: final, or not when ``timeout`` came first."""
+        begun = news_at = self.monotonic()
+        while True:
+            job = self._look_patiently()
+            lines = self._lines(job)
+            self._say_all(lines)
+            now = self.monotonic()
+            news_at = now if lines else news_at
+            if job.is_final or (self.timeout is not None and now - begun >= self.timeout):
+                break
+            self.sleep(poll_seconds(now - news_at, first=self.first_poll))
+        for _ in range(self.late_looks if job.is_final and job.attempts else 0):
+            self.sleep(self.first_poll)
+            self._say_all(self.further())
+        return job
+
+    def _lines(self, job: JobView) -> list[str]:
+        """What a job printed comes before the line that tells its end."""
+        told, printed = self.progress.lines(job), self.further()
+        return [*printed, *told] if job.is_final else [*told, *printed]
+
+    def _say_all(self, lines: list[str]) -> None:
+        for line in lines:
+            self.say(line)
+
+    def _look_patiently(self) -> JobView:
+        """A network that is away for a while does not end a wait of days."""
+        begun, told = self.monotonic(), False
+        while True:
+            try:
+                return self.look()
+            except (ApiUnreachableError, ApiFailedError) as error:
+                silent = self.monotonic() - begun
+                if silent >= SILENCE_SECONDS:
+                    raise
+                if not told:
+                    self.say(f"{error} Still trying; the job goes on without this connection.")
+                    told = True
+                self.sleep(poll_seconds(silent, first=self.first_poll))
+
+
+def poll_seconds(quiet: float, *, first: float) -> float:
+    """The pause before the next look, after ``quiet`` seconds without news."""
+    return max(first, min(LONGEST_POLL_SECONDS, quiet / POLLS_PER_QUIET_TIME))

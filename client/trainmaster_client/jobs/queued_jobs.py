@@ -1,8 +1,11 @@
 """Which training jobs belong to jobs of the queue: asked of the API, kept a moment, patient with silence."""
 
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.errors import (
@@ -15,15 +18,52 @@ from trainmaster_client.errors import (
     TrainmasterClientError,
 )
 from trainmaster_client.jobs.job_views import FINAL_STATES, Attempt, job_view
-from trainmaster_client.jobs.recently_used import RecentlyUsed
+
+MOST_KEPT = 500
+"""A description with its job and request takes some 40 kB in memory."""
+
+Kept = TypeVar("Kept")
 
 FRESH_SECONDS = 1.0
 """A job is asked for once in that time, however often a loop over statuses and log streams looks."""
+
 FIRST_ABSENCE_SECONDS = 2.0
+
 LONGEST_ABSENCE_SECONDS = 60.0
 """A name that the queue does not know is asked for again after 2 s, 4 s ... 60 s: another may submit it."""
+
 SILENCE_SECONDS = 15 * 60
 """How long the last answer stands in for an API that gives none."""
+
+
+class RecentlyUsed(Generic[Kept]):
+    """By name; beyond ``most`` the one that was not used for longest goes. Threads may share it.
+
+    All that is kept so can be asked for again.
+    """
+
+    def __init__(self, *, most: int = MOST_KEPT) -> None:
+        self._most = most
+        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._changing = threading.Lock()
+
+    def get(self, name: str) -> Kept | None:
+        with self._changing:
+            if name in self._kept:
+                self._kept.move_to_end(name)
+            return self._kept.get(name)
+
+    def keep(self, name: str, value: Kept) -> None:
+        with self._changing:
+            self._kept[name] = value
+            self._kept.move_to_end(name)
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+
+    def take(self, name: str) -> Kept | None:
+        """And keep it no longer."""
+        with self._changing:
+            return self._kept.pop(name, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,18 +1,23 @@
-"""What a job's attempts printed, as one sequence of lines."""
+"""What a job's attempts printed, joined into one sequence of lines, and how a line is shown."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from heapq import merge
 from typing import Any
 
 from trainmaster_client.api import Document
-from trainmaster_client.errors import LogsUnansweredError
+from trainmaster_client.errors import LogsUnansweredError, LogsUnreadableError
+from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.job_views import Attempt, job_view
 from trainmaster_client.logs.log_streams import Event, LogStream, LogStreams
 
 MOST_TAIL_LINES = 10_000
 """CloudWatch Logs API reference, GetLogEvents, limit."""
+
+_STYLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+"""What a program prints for colours and to move the cursor (ECMA-48, control sequences)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,3 +159,53 @@ class JobLogs:
 def _line(event: Event, attempt: int, stream: LogStream) -> LogLine:
     at = datetime.fromtimestamp(event["timestamp"] / 1000, UTC)
     return LogLine(attempt=attempt, host=stream.host, at=at, text=event["message"].rstrip("\r\n"))
+
+
+def host_count(document: Mapping[str, Any]) -> int:
+    """Of the shape that a job, as the API answers it, runs in."""
+    return sum(int(count) for count in (document.get("instances") or {}).values())
+
+
+def cleaned(text: str) -> str:
+    """As a terminal would show it in the end: of a progress bar its last state, and nothing that acts."""
+    shown = [part for part in _STYLE.sub("", text).split("\r") if part]
+    return printable(shown[-1].expandtabs()) if shown else ""
+
+
+class LogTail:
+    """A job's new lines, look after look.
+
+    Args:
+        make_client: Gives a client for CloudWatch Logs without our hooks; asked when there is an attempt.
+    """
+
+    def __init__(self, make_client: Callable[[], Any]) -> None:
+        self._make_client = make_client
+        self._logs: JobLogs | None = None
+        self._is_readable = True
+        self._is_answered = True
+
+    def lines(self, document: Document) -> list[str]:
+        """With the host before each where the job has several.
+
+        The wait does not depend on the right to read logs: without it one line says so. Lines that
+        CloudWatch does not give now come when it answers again.
+        """
+        if not self._is_readable or not document.get("attempts"):
+            return []
+        if self._logs is None:
+            self._logs = JobLogs(self._make_client())
+        found: list[LogLine] = []
+        said: list[str] = []
+        try:
+            found.extend(self._logs.lines(document))  # keeps those before a failure
+            self._is_answered = True
+        except LogsUnansweredError as error:
+            said = [f"No new log lines for now: {error}"] if self._is_answered else []
+            self._is_answered = False
+        except LogsUnreadableError as error:
+            self._is_readable = False
+            said = [f"No log lines: {error}"]
+        names_hosts = host_count(document) > 1
+        shown = [f"{one.host} | {cleaned(one.text)}" if names_hosts else cleaned(one.text) for one in found]
+        return [*shown, *said]

@@ -15,13 +15,12 @@ from sagemaker.session import Session
 
 from trainmaster_client.api import Document, field_problem
 from trainmaster_client.errors import NotFoundError, TrainmasterClientError
-from trainmaster_client.hook import hooks_of
 from trainmaster_client.hooks.botocore_events import like_the_default, plain_client
+from trainmaster_client.hooks.training_job_calls import hooks_of
 from trainmaster_client.jobs.job_views import JobView, job_view
-from trainmaster_client.jobs.job_watch import FIRST_POLL_SECONDS, Watch
-from trainmaster_client.jobs.progress import Progress
-from trainmaster_client.jobs.recently_used import RecentlyUsed
-from trainmaster_client.logs.log_tail import LogTail
+from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, Progress, Watch
+from trainmaster_client.jobs.queued_jobs import RecentlyUsed
+from trainmaster_client.logs.joined_attempts import LogTail
 
 _SDK_STATUS = {"completed": "Completed", "failed": "Failed", "stopped": "Stopped"}
 """Job state -> what the SDK calls it; any other state is InProgress."""

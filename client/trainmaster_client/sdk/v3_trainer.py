@@ -12,7 +12,7 @@ from typing import Any, Unpack
 import boto3
 
 from trainmaster_client.errors import UnsupportedTrainerError
-from trainmaster_client.hook import OnUnreachable, hooks_of
+from trainmaster_client.hooks.training_job_calls import OnUnreachable, hooks_of
 from trainmaster_client.launcher import LAUNCHER
 from trainmaster_client.sdk.job_tags import JobOptions, job_tags
 

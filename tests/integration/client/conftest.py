@@ -49,7 +49,7 @@ def trainmaster(
     api: FakeApi, aws_environment: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Trainmaster:
     monkeypatch.setenv("TRAINMASTER_API_URL", api.url)
-    monkeypatch.setattr("trainmaster_client.api.FIRST_PAUSE_SECONDS", 0)
+    monkeypatch.setattr("trainmaster_client.http.transport.FIRST_PAUSE_SECONDS", 0)
 
     def run(*arguments: str) -> Ran:
         monkeypatch.setattr(sys, "argv", ["trainmaster", *arguments])

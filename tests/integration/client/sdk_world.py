@@ -9,7 +9,7 @@ from unittest.mock import patch
 import boto3
 import sagemaker.estimator
 from sagemaker.session import Session
-from trainmaster_client.jobs.recently_used import RecentlyUsed
+from trainmaster_client.jobs.queued_jobs import RecentlyUsed
 from trainmaster_client.session import QueueTrainingJobSession
 
 from tests.integration.client.fake_api import (

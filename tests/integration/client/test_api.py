@@ -8,7 +8,8 @@ from collections.abc import Callable
 import boto3
 import pytest
 from trainmaster_client import errors
-from trainmaster_client.api import ATTEMPTS, ApiClient
+from trainmaster_client.api import ApiClient
+from trainmaster_client.http.transport import ATTEMPTS
 
 from tests.integration.client.fake_api import FakeApi, Scripted, problem, view
 

@@ -75,10 +75,10 @@ def test_an_installed_client_names_no_commit_of_the_repository_it_lies_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A project's own virtual environment is often inside that project's repository."""
-    inside = tmp_path / ".venv" / "_checkout"
-    inside.mkdir(parents=True)
+    package = tmp_path / "site-packages" / "trainmaster_client"
+    (package / "_checkout").mkdir(parents=True)
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
     commit = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet"]
     subprocess.run([*commit, "--allow-empty", "-m", "theirs"], check=True)
-    monkeypatch.setattr("trainmaster_client.report.checkout", lambda: inside)
+    monkeypatch.setattr("trainmaster_client.report._PACKAGE", package)
     assert (report(True).as_json()["commit"], report(True).as_json()["dirty"]) == (None, False)

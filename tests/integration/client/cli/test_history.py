@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from trainmaster_client.cli.past import past_lines
+from trainmaster_client.cli.history import past_lines
 
 from tests.integration.client.command import Trainmaster
 from tests.integration.client.fake_api import FakeApi, Scripted, history, view

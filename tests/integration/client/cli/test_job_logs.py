@@ -9,10 +9,9 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 from moto import mock_aws
 from trainmaster_client.cli import job_logs as logs_command
-from trainmaster_client.cli.log_lines import LogPrinter
+from trainmaster_client.cli.job_logs import LogPrinter
 from trainmaster_client.errors import LogsUnansweredError
-from trainmaster_client.logs.joined_attempts import JobLogs
-from trainmaster_client.logs.log_text import cleaned
+from trainmaster_client.logs.joined_attempts import JobLogs, cleaned
 
 from tests.integration.client.command import Ran, Trainmaster
 from tests.integration.client.fake_api import FakeApi, Scripted, history, view

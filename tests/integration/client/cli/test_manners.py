@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import typer
 from trainmaster_client import errors
-from trainmaster_client.cli import completion
+from trainmaster_client.cli import connection
 from trainmaster_client.cli.app import app
 from trainmaster_client.cli.exit_codes import exit_code
 from trainmaster_client.cli.screen import busy
@@ -298,7 +298,7 @@ def test_a_completion_that_fails_is_silent(
     url: str, trainmaster: Trainmaster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TRAINMASTER_API_URL", url)
-    assert completion.complete_job("n") == []
+    assert connection.complete_job("n") == []
     assert capsys.readouterr() == ("", "")
 
 
@@ -313,9 +313,9 @@ def test_a_completion_does_not_wait_for_a_slow_api(
         answer.wait(10)
         return ["late"]
 
-    monkeypatch.setattr(completion, "visible_names", slow)
-    monkeypatch.setattr(completion, "SECONDS", 0.05)
-    assert completion.complete_job("") == []
+    monkeypatch.setattr(connection, "visible_names", slow)
+    monkeypatch.setattr(connection, "COMPLETION_SECONDS", 0.05)
+    assert connection.complete_job("") == []
     assert asked.wait(10)
     answer.set()
 

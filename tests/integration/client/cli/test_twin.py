@@ -3,7 +3,7 @@
 from importlib import metadata
 
 import pytest
-from trainmaster_client.cli.checkout import checkout
+from trainmaster_client.cli.training_code import checkout
 
 from tests.integration.client.command import Ran, Trainmaster
 from tests.markdown import ROOT

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trainmaster_client.doctor import STEPS
+from trainmaster_client.doctor.checks import STEPS
 
 from tests.integration.client.command import Ran, Trainmaster
 from tests.integration.client.fake_api import FakeApi, Scripted, problem

@@ -11,7 +11,7 @@ import pytest
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import ClientError, WaiterError
 from botocore.validate import ParamValidator
-from trainmaster_client.bypasses import RoundTheQueueWarning
+from trainmaster_client.bypasses import QueueBypassWarning
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.hook import install, install_on_client
 
@@ -71,7 +71,7 @@ def aws(clouds: tuple[boto3.Session, FakeAws]) -> FakeAws:
 def boto_session(
     clouds: tuple[boto3.Session, FakeAws], aws: FakeAws, monkeypatch: pytest.MonkeyPatch
 ) -> boto3.Session:
-    monkeypatch.setattr("trainmaster_client.api.FIRST_PAUSE_SECONDS", 0)
+    monkeypatch.setattr("trainmaster_client.http.transport.FIRST_PAUSE_SECONDS", 0)
     return clouds[0]
 
 
@@ -402,7 +402,7 @@ def test_without_an_answer_it_starts_past_the_queue_where_that_was_asked_for_and
     aws.answers["CreateTrainingJob"] = lambda _: {"TrainingJobArn": ARN}
     aws.answers["DescribeTrainingJob"] = lambda body: described(body["TrainingJobName"])
     client = boto_session.client("sagemaker")
-    with pytest.warns(RoundTheQueueWarning, match=r"job1 starts past the queue: .*127\.0\.0\.1:1"):
+    with pytest.warns(QueueBypassWarning, match=r"job1 starts past the queue: .*127\.0\.0\.1:1"):
         client.create_training_job(**REQUEST)
     client.describe_training_job(TrainingJobName="job1")
     assert aws.operations() == ["CreateTrainingJob", "DescribeTrainingJob"]
@@ -473,7 +473,7 @@ def test_a_client_of_another_region_trains_there_as_it_did_and_is_told(
     install(boto_session, api_url=api.url)
     aws.answers["CreateTrainingJob"] = lambda _: {"TrainingJobArn": ARN}
     client = boto_session.client("sagemaker", region_name="us-west-2")
-    with pytest.warns(RoundTheQueueWarning, match="goes to us-west-2, the queue serves eu-west-1"):
+    with pytest.warns(QueueBypassWarning, match="goes to us-west-2, the queue serves eu-west-1"):
         client.create_training_job(**REQUEST)
     assert (aws.operations(), api.calls()) == (["CreateTrainingJob"], [])
 

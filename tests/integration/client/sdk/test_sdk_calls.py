@@ -15,9 +15,9 @@ from sagemaker.processing import Processor
 from sagemaker.transformer import Transformer
 from sagemaker.tuner import ContinuousParameter, HyperparameterTuner
 from sagemaker.workflow.pipeline_context import PipelineSession
-from trainmaster_client.bypasses import Bypasses, RoundTheQueueWarning
-from trainmaster_client.hooks.botocore_answers import answered
-from trainmaster_client.jobs.recently_used import RecentlyUsed
+from trainmaster_client.bypasses import Bypasses, QueueBypassWarning
+from trainmaster_client.hooks.botocore_events import answered, register
+from trainmaster_client.jobs.queued_jobs import RecentlyUsed
 from trainmaster_client.session import QueueTrainingJobSession
 
 from tests.integration.client.fake_api import (
@@ -63,7 +63,7 @@ def world() -> Iterator[World]:
 def api(world: World) -> FakeApi:
     world.forget()
     world.session._hooks._attempts._over = RecentlyUsed()
-    world.session._hooks._bypasses._told.clear()
+    world.session._hooks._bypasses._warned.clear()
     return world.api
 
 
@@ -203,10 +203,10 @@ def test_tuning_goes_past_the_queue_and_says_so_once(
         {"rate": ContinuousParameter(0, 1)},
         metric_definitions=[{"Name": "loss", "Regex": "loss=(.*)"}],
     )
-    with pytest.warns(RoundTheQueueWarning, match="A tuning job starts its training jobs by itself: not thr"):
+    with pytest.warns(QueueBypassWarning, match="A tuning job starts its training jobs by itself: not thr"):
         tuner.fit(wait=False)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", RoundTheQueueWarning)
+        warnings.simplefilter("error", QueueBypassWarning)
         tuner.fit(wait=False)
     assert aws.operations() == ["CreateHyperParameterTuningJob"] * 2
     assert api.calls() == []
@@ -240,7 +240,7 @@ def test_a_pipeline_that_trains_goes_past_the_queue_and_says_so(
         session.sagemaker_client.create_pipeline(
             PipelineName="p", PipelineDefinition=definition, ClientRequestToken="t" * 32, RoleArn=ROLE
         )
-    assert [one.category for one in seen] == [RoundTheQueueWarning] * told
+    assert [one.category for one in seen] == [QueueBypassWarning] * told
     assert aws.operations() == ["CreatePipeline"]
 
 
@@ -248,8 +248,9 @@ def test_a_training_job_of_aws_batch_goes_past_the_queue_and_says_so(aws: FakeAw
     boto_session = boto3.Session(ACCESS_KEY, SECRET_KEY, region_name=REGION)
     aws.attach(boto_session)
     aws.answers["SubmitServiceJob"] = lambda _: {"jobArn": "arn:x", "jobName": "job1", "jobId": "1"}
-    Bypasses().register(boto_session.events)
-    with pytest.warns(RoundTheQueueWarning, match="AWS Batch starts the training jobs of its queues"):
+    for event, warn in Bypasses().handlers():
+        register(boto_session.events, event, warn)
+    with pytest.warns(QueueBypassWarning, match="AWS Batch starts the training jobs of its queues"):
         boto_session.client("batch").submit_service_job(
             jobName="job1", jobQueue="q", serviceJobType="SAGEMAKER_TRAINING", serviceRequestPayload="{}"
         )

@@ -250,7 +250,7 @@ def test_what_the_policy_refuses_is_raised_out_of_fit_and_nothing_is_started(
 def test_an_unreachable_api_is_an_error_that_names_it_never_a_direct_start(
     session: QueueTrainingJobSession, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trainmaster_client.api.FIRST_PAUSE_SECONDS", 0)
+    monkeypatch.setattr("trainmaster_client.http.transport.FIRST_PAUSE_SECONDS", 0)
     monkeypatch.setenv("TRAINMASTER_API_URL", "http://127.0.0.1:1/prod")
     unreachable = QueueTrainingJobSession(session.boto_session)
     with pytest.raises(errors.ApiUnreachableError, match=r"http://127\.0\.0\.1:1/prod"):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from trainmaster_client.doctor import account, reachability, stack
-from trainmaster_client.doctor.seen import Seen
+from trainmaster_client.doctor.findings import Seen
 
 NOW = datetime(2026, 11, 22, 1, 0, tzinfo=UTC)
 USER = "arn:aws:iam::111122223333:user/ann"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from trainmaster_client.errors import MalformedViewError
-from trainmaster_client.http.printable import printable
+from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.job_views import job_view
 
 

@@ -1,6 +1,6 @@
 """What stays of what is kept, and what goes."""
 
-from trainmaster_client.jobs.recently_used import RecentlyUsed
+from trainmaster_client.jobs.queued_jobs import RecentlyUsed
 
 
 def test_what_was_not_used_for_longest_goes_first() -> None:

@@ -8,8 +8,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 from moto import mock_aws
 from trainmaster_client.errors import LogsUnansweredError, LogsUnreadableError
-from trainmaster_client.logs.joined_attempts import JobLogs, LogLine, Selection
-from trainmaster_client.logs.log_tail import LogTail
+from trainmaster_client.logs.joined_attempts import JobLogs, LogLine, LogTail, Selection
 
 from tests.unit.client.cloudwatch_logs import NOON, TrainingLogs, job, ms
 

@@ -11,7 +11,7 @@ from trainmaster_client.errors import (
     TrainmasterClientError,
     UnexpectedAnswerError,
 )
-from trainmaster_client.hooks.botocore_answers import answered, refusal
+from trainmaster_client.hooks.botocore_events import answered, refusal
 
 NOT_FOUND = NotFoundError(Problem(status=404, title="Not found", detail="no such route"))
 

@@ -5,8 +5,8 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError, NoCredentialsError
+from trainmaster_client.api import find_api_url
 from trainmaster_client.errors import ApiNotConfiguredError
-from trainmaster_client.http.location import find_api_url
 
 ENV = {"TRAINMASTER_API_URL": "https://environment/prod"}
 

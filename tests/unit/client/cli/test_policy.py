@@ -1,7 +1,7 @@
 """A policy file as YAML or JSON, and the mistakes only the file shows."""
 
 import pytest
-from trainmaster_client.cli.policy_file import parse_policy
+from trainmaster_client.cli.policy import parse_policy
 from trainmaster_client.errors import InvalidArgumentError
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from trainmaster_client.cli.queue_watch import QueueWatch
+from trainmaster_client.cli.queue import QueueWatch
 from trainmaster_client.errors import ApiUnreachableError, ForbiddenError, Problem
 
 AWAY = ApiUnreachableError("https://api", why="connection refused.")

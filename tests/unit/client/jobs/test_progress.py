@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from trainmaster_client.errors import ApiUnreachableError, NotFoundError, Problem
 from trainmaster_client.jobs.job_views import JobView, job_view
-from trainmaster_client.jobs.job_watch import SILENCE_SECONDS, Watch, poll_seconds
+from trainmaster_client.jobs.progress import SILENCE_SECONDS, Watch, poll_seconds
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,218 @@
+"""What intercepts CreateTrainingJob and its sisters: submitted, described, stopped as jobs of the queue."""
+
+import json
+import logging
+import warnings
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import boto3
+from botocore.exceptions import ClientError
+from botocore.model import OperationModel
+
+from trainmaster_client.api import ApiClient, Document, field_problem, find_api_url
+from trainmaster_client.bypasses import Bypasses, QueueBypassWarning
+from trainmaster_client.errors import (
+    ApiUnreachableError,
+    ConflictError,
+    InvalidArgumentError,
+    TrainmasterClientError,
+)
+from trainmaster_client.hooks import cloudwatch_calls
+from trainmaster_client.hooks.botocore_events import (
+    Answer,
+    PlainClients,
+    SdkV3Logs,
+    Where,
+    answered,
+    refusal,
+    refused_as,
+    register,
+)
+from trainmaster_client.hooks.job_description import Description, description
+from trainmaster_client.jobs.job_views import JobView, job_view
+from trainmaster_client.jobs.progress import place_line
+from trainmaster_client.jobs.queued_jobs import QueuedJobs, RecentlyUsed
+
+OnUnreachable: TypeAlias = Literal["raise", "direct"]
+
+_log = logging.getLogger("trainmaster")
+_ARN_KIND = ":training-job/"
+_ENDED = frozenset({"Completed", "Failed", "Stopped"})
+_NOT_THERE = frozenset({"ValidationException", "ResourceNotFound"})
+"""Describe's codes for a name that it does not know. Source: SageMaker API reference, Common Errors."""
+
+
+def hooks_of(
+    boto_session: boto3.Session, *, api_url: str | None, on_unreachable: OnUnreachable = "raise"
+) -> "QueueHooks":
+    """Raises ApiNotConfiguredError, and InvalidArgumentError for another ``on_unreachable``."""
+    if on_unreachable not in {"raise", "direct"}:
+        raise InvalidArgumentError(
+            f"on_unreachable={on_unreachable!r} is neither.", hint="Say 'raise' or 'direct'."
+        )
+    api = ApiClient(find_api_url(api_url, boto_session), boto_session)
+    return QueueHooks(boto_session, api, is_direct=on_unreachable == "direct")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """What a client was about to ask of SageMaker."""
+
+    body: dict[str, Any]
+    where: Where
+
+
+class QueueHooks:
+    """The handlers of one caller of one API, and what they know."""
+
+    def __init__(self, boto_session: boto3.Session, api: ApiClient, *, is_direct: bool = False) -> None:
+        self.api = api
+        self.queued = QueuedJobs(api)
+        self._session = boto_session
+        self._is_direct = is_direct
+        self._attempts = AttemptDescriptions()
+        self._bypasses = Bypasses()
+        self._clients = PlainClients(boto_session)
+        self._sdk_v3_logs = SdkV3Logs(self.register_readers, region=api.region)
+        self._names = RecentlyUsed[str]()
+        """Of jobs by the ARNs that descriptions had: an ARN need not spell a name as it was submitted."""
+
+    def register(self, events: Any) -> None:  # noqa: ANN401  botocore's emitters
+        """All handlers, at the events of a boto3 session or of one client."""
+        for operation, handle in (
+            ("CreateTrainingJob", self._create),
+            ("DescribeTrainingJob", self._describe),
+            ("StopTrainingJob", self._stop),
+            ("ListTags", self._list_tags),
+        ):
+            register(events, f"before-call.sagemaker.{operation}", partial(self._handle, handle))
+        for event, warn in self._bypasses.handlers():
+            register(events, event, warn)
+        self.register_readers(events)
+
+    def register_readers(self, events: Any) -> None:  # noqa: ANN401  botocore's emitters
+        """Only what joins logs and metrics of attempts."""
+        cloudwatch_calls.register(events, self.queued, self._clients, region=self.api.region)
+
+    def submit(self, request: Mapping[str, Any]) -> Document:
+        """The answer of the API, with the job and warnings. Raises what the API client raises."""
+        answer = self.api.add_job(request)
+        self.queued.submitted(answer.get("job") or {})
+        return answer
+
+    def _handle(
+        self,
+        handle: Callable[[_Call], Answer | None],
+        params: Mapping[str, Any],
+        context: Mapping[str, Any],
+        model: OperationModel,
+        **_: object,
+    ) -> Answer | None:
+        """None: the call goes on to SageMaker."""
+        where = Where.called(params["url"], context)
+        if where.region != self.api.region:
+            if model.name == "CreateTrainingJob":
+                self._bypasses.training_in(where.region, queue=self.api.region)
+            return None
+        call = _Call(body=json.loads(params["body"]), where=where)
+        try:
+            return handle(call)
+        except ApiUnreachableError as error:
+            return None if self._is_direct else refusal(error)
+        except TrainmasterClientError as error:
+            return refusal(error)
+
+    def _create(self, call: _Call) -> Answer:
+        try:
+            answer = self.submit(call.body)
+        except ApiUnreachableError as error:
+            if self._is_direct:
+                message = f"{call.body['TrainingJobName']} starts past the queue: {error}"
+                warnings.warn(message, QueueBypassWarning, stacklevel=2)
+            raise
+        for warning in answer.get("warnings") or ():
+            _log.warning("%s: %s", call.body["TrainingJobName"], field_problem(warning))
+        job = job_view(answer.get("job") or {})
+        _log.info("%s is %s. %s", job.name, job.state, place_line(job) if job.is_waiting else "")
+        return answered({"TrainingJobArn": self._arn(job, call.body, call.where.region)})
+
+    def _describe(self, call: _Call) -> Answer | None:
+        name = call.body["TrainingJobName"]
+        job = self._job(name)
+        if job is None or job.name != name:
+            return None
+        self._sdk_v3_logs.join()
+        attempts = self._attempts.of(job, self._clients.of("sagemaker", call.where))
+        request = {} if attempts else self.queued.request(name)
+        found = description(job, request, attempts, arn=self._arn(job, request, call.where.region))
+        self._names.keep(found["TrainingJobArn"], name)
+        return answered(deepcopy(found))  # callers change what they got, to submit it again
+
+    def _stop(self, call: _Call) -> Answer | None:
+        """Of a name of any attempt: to stop an attempt is to take its job out of the queue."""
+        job = self._job(call.body["TrainingJobName"])
+        if job is None:
+            return None
+        try:
+            self.queued.submitted(self.api.cancel(str(job.name)))
+        except ConflictError as error:
+            return refused_as("ValidationException", error)  # SageMaker's for one that has ended
+        return answered({})
+
+    def _list_tags(self, call: _Call) -> Answer | None:
+        """Those that were submitted, with or without an attempt: whoever attaches to a job may fit it again.
+
+        The tags that the queue adds to its training jobs are refused in a request.
+        """
+        arn = call.body["ResourceArn"]
+        _, kind, tail = arn.partition(_ARN_KIND)
+        job = self._job(self._names.get(arn) or tail) if kind else None
+        if job is None:
+            return None
+        return answered({"Tags": deepcopy(self.queued.request(str(job.name)).get("Tags") or [])})
+
+    def _job(self, name: str) -> JobView | None:
+        document = self.queued.find(name)
+        return None if document is None else job_view(document)
+
+    def _arn(self, job: JobView, request: Mapping[str, Any], region: str) -> str:
+        """Of the training job with the submitted name, which its first attempt is or will be."""
+        account = (str(request.get("RoleArn")).split(":") + [""] * 5)[4]
+        partition = self._session.get_partition_for_region(region)
+        return f"arn:{partition}:sagemaker:{region}:{account}{_ARN_KIND}{job.name}"
+
+
+class AttemptDescriptions:
+    """What SageMaker says of a job's attempts; of those that are over it is asked once."""
+
+    def __init__(self) -> None:
+        self._over = RecentlyUsed[Description]()
+
+    def of(self, job: JobView, client: Any) -> dict[int, Description]:  # noqa: ANN401  boto3's
+        """By number of the attempt; those that SageMaker never had, or has no more, are not in it.
+
+        Args:
+            job: With its attempts. One that SageMaker did not confirm may be a stranger's training job.
+            client: For SageMaker, without our handlers. Its errors are raised as they are.
+        """
+        names = {one.number: one.training_job_name for one in job.attempts if one.training_job_arn}
+        found = {number: self._description(name, client) for number, name in names.items()}
+        return {number: one for number, one in found.items() if one is not None}
+
+    def _description(self, name: str, client: Any) -> Description | None:  # noqa: ANN401  boto3's
+        over = self._over.get(name)
+        if over is not None:
+            return over
+        try:
+            answer: Description = client.describe_training_job(TrainingJobName=name)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _NOT_THERE:
+                return None
+            raise
+        if answer["TrainingJobStatus"] in _ENDED:
+            self._over.keep(name, answer)
+        return answer
