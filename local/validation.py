@@ -116,8 +116,8 @@ def _map(shape: MapShape, value: Mapping[str, Any], path: str, report: _Report) 
 
 def _check_type(shape: Shape, value: object, path: str) -> None:
     allowed = _PYTHON_TYPES[shape.type_name]
-    is_stray_bool = isinstance(value, bool) and bool not in allowed
-    if is_stray_bool or not isinstance(value, allowed):
+    is_unmanaged_bool = isinstance(value, bool) and bool not in allowed
+    if is_unmanaged_bool or not isinstance(value, allowed):
         raise AwsError(
             "SerializationException",
             f"{type(value).__name__} value at '{path}' can not be converted to {shape.type_name}",

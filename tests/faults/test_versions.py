@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
-from trainmaster.core.policy import STRAYS
+from trainmaster.core.policy import UNMANAGED
 
 from tests.integration.messages import request
 from tests.integration.world import World
@@ -53,8 +53,10 @@ def test_H12_a_ring_of_today_says_its_version(world: World) -> None:
 def test_H12_messages_of_a_later_version_are_left_to_it_and_the_others_are_done(world: World) -> None:
     world.sagemaker.run_outside(request("stray"))
     for name in ("a", "b"):
-        message = OutboxMessage(id=name, kind=MessageKind.STOP_STRAY, at=world.now, training_job_name="stray")
-        world.wiring.store.leave(STRAYS, [message])
+        message = OutboxMessage(
+            id=name, kind=MessageKind.STOP_UNMANAGED, at=world.now, training_job_name="stray"
+        )
+        world.wiring.store.leave(UNMANAGED, [message])
     later: dict[str, Any] = {"schema": {"N": "2"}, "kind": {"S": "of-next-year"}}
     without: dict[str, Any] = {}
     for item in world.items():

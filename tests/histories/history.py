@@ -54,7 +54,7 @@ class History:
             self.cancel,
             self.patch,
             self.refuse,
-            self.stray_event,
+            self.unmanaged_event,
             *[self.time_passes] * 2,
             self.change_policy,
             self.meddle,
@@ -132,7 +132,7 @@ class History:
             self.events.remove(name)
         self.start(f"event of {name}", lambda: self.world.hear(name))
 
-    def stray_event(self) -> None:
+    def unmanaged_event(self) -> None:
         """News of any training job there ever was."""
         if self.world.sagemaker.jobs:
             name = self.dice.choice(list(self.world.sagemaker.jobs))

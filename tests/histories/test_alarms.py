@@ -10,7 +10,7 @@ import pytest
 from trainmaster.core.errors import AlarmQuotaError, UnavailableError
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.monitoring.alarms import AlarmState, Watched, alarms_of, wanted_of, watched_by
-from trainmaster.core.policy import STRAYS, parse_policy
+from trainmaster.core.policy import UNMANAGED, parse_policy
 
 from tests.builders import minutes
 from tests.histories.history import History
@@ -61,7 +61,7 @@ class Watching(History):
             self.alarm_is_deleted,
             self.alarms_are_refused,
             self.change_policy,
-            self.sweep_strays,
+            self.sweep_unmanaged,
         )
 
     def _request(self, name: str) -> dict[str, Any]:
@@ -107,8 +107,8 @@ class Watching(History):
         document = document_of(self.dice)
         self.start("another policy", lambda: self.world.change_policy(document))
 
-    def sweep_strays(self) -> None:
-        self.start("pass over strays", lambda: self.world.run_pass(STRAYS))
+    def sweep_unmanaged(self) -> None:
+        self.start("pass over unmanaged jobs", lambda: self.world.run_pass(UNMANAGED))
 
     # ---- what must hold
 
@@ -154,7 +154,7 @@ class Watching(History):
         acts: list[Callable[[], None]] = [
             self.world.reconcile,
             self.world.run_pass,
-            lambda: self.world.run_pass(STRAYS),
+            lambda: self.world.run_pass(UNMANAGED),
         ]
         for _ in range(ROUNDS):
             self.world.now += minutes(16)

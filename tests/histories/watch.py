@@ -9,7 +9,7 @@ from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import TRANSITIONS, Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.capacity import pool_vector
-from trainmaster.core.policy import STRAYS, parse_policy
+from trainmaster.core.policy import UNMANAGED, parse_policy
 from trainmaster.core.records import WriteCondition
 
 from tests.memory.sagemaker import MemorySageMaker
@@ -57,7 +57,7 @@ class Watch:
         assert job.name not in self.accepted_stops, f"{job.name} starts after its user's stop"
         assert not self.tables.policy.paused, f"{job.name} starts while everything is paused"
         capacity, rows = self._capacity(), self._rows(job)
-        for one in job.vector if job.spec.pool != STRAYS else ():
+        for one in job.vector if job.spec.pool != UNMANAGED else ():
             taken = rows.used[one] + rows.warm[one]
             assert taken <= capacity.get(one, 0), f"{taken} {one} of {capacity.get(one, 0)}"
         self.starts[job.name] += 1
@@ -120,17 +120,17 @@ class Watch:
     def _training_jobs(self) -> None:
         """I2, I3: at most one training job lives for each job, and none without its job."""
         live = {job.live.training_job_name for job in self.tables.jobs.values() if job.live is not None}
-        stray = set(self.sagemaker.live()) - live - self.outside
-        assert not stray, f"training jobs without a job: {sorted(stray)}"
+        jobless = set(self.sagemaker.live()) - live - self.outside
+        assert not jobless, f"training jobs without a job: {sorted(jobless)}"
         assert len(set(self.sagemaker.creates)) == len(self.sagemaker.creates), "a name was created twice"
         counted: Counter[Capacity] = Counter()
         for rows in self.tables.pools.values():
             counted += rows.used + rows.warm
-        strays = _summed(self.sagemaker.jobs[name].vector for name in self._strays(live))
-        uncounted = self.sagemaker.taken() - counted - self._unsettled() - strays
+        unmanaged = _summed(self.sagemaker.jobs[name].vector for name in self._unmanaged(live))
+        uncounted = self.sagemaker.taken() - counted - self._unsettled() - unmanaged
         assert not uncounted, f"instances that nobody counts: {dict(uncounted)}"
 
-    def _strays(self, live: set[str]) -> set[str]:
+    def _unmanaged(self, live: set[str]) -> set[str]:
         return (set(self.sagemaker.live()) & self.outside) - live
 
     def _unsettled(self) -> Counter[Capacity]:

@@ -21,7 +21,7 @@ from trainmaster.services.observer import Observer
 from trainmaster.services.reconciler import CheckpointLooks, Reconciler
 from trainmaster.services.scheduler.passes import LONGEST, Scheduler
 from trainmaster.services.scheduler.score_updates import Reranker
-from trainmaster.services.unmanaged_jobs import Strays, Sweep
+from trainmaster.services.unmanaged_jobs import UnmanagedJobEvents, UnmanagedJobSweep
 
 from tests.builders import NOON
 from tests.histories.stage import Stage
@@ -74,7 +74,7 @@ class World:
     watch: Watch = field(init=False)
     scheduler: Scheduler = field(init=False)
     observer: Observer = field(init=False)
-    strays: Strays = field(init=False)
+    unmanaged: UnmanagedJobEvents = field(init=False)
     idle_watch: IdleWatch = field(init=False)
     reconciler: Reconciler = field(init=False)
     outside: Outside = field(init=False)
@@ -100,7 +100,7 @@ class World:
         )
         self.scheduler = self._scheduler(ports)
         self.observer = self._observer(ports, self.logs)
-        self.strays = self._strays(ports)
+        self.unmanaged = self._unmanaged(ports)
         self.idle_watch = self._idle_watch(ports)
         self.reconciler = self._reconciler(ports)
         self.outside = self._outside(ports)
@@ -132,8 +132,8 @@ class World:
             clock=self.clock,
         )
 
-    def _strays(self, ports: _Ports) -> Strays:
-        return Strays(
+    def _unmanaged(self, ports: _Ports) -> UnmanagedJobEvents:
+        return UnmanagedJobEvents(
             policies=ports.policies,
             reader=ports.reader,
             records=ports.reader,
@@ -175,12 +175,12 @@ class World:
                 checkpoints=self.stage.watched(self.checkpoints),
                 clock=self.clock,
             ),
-            sweep=Sweep(
+            sweep=UnmanagedJobSweep(
                 training=ports.training,
                 policies=ports.policies,
                 reader=reader,
                 records=reader,
-                strays=self.strays,
+                unmanaged=self.unmanaged,
                 clock=self.clock,
             ),
             wake_ups=ports.wake_ups,
@@ -245,10 +245,10 @@ class World:
             if not error.retryable:
                 raise
 
-    def hear_of_stray(self, training_job_name: str) -> None:
+    def hear_of_unmanaged(self, training_job_name: str) -> None:
         """News of a training job whose event shows no tag of ours."""
         try:
-            self.outside.wake_ups.send(self.strays.hear(training_job_name, tagged=False))
+            self.outside.wake_ups.send(self.unmanaged.hear(training_job_name, tagged=False))
         except TrainmasterError as error:
             if not error.retryable:
                 raise

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 LOOKED_AT = (".py", ".md")
-HISTORY = ("docs/adr/", "CHANGELOG.md", "tests/house/", "tests/fixtures/", "tests/failures/messages")
-"""Said as it was at its time; and this list."""
+HISTORY = ("docs/adr/", "CHANGELOG.md", "tests/")
+"""Said as it was at its time; and tests, whose sentences and data are their own."""
 
 RETIRED: Mapping[str, str] = MappingProxyType(
     {

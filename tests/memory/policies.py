@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainmaster.core.errors import LostRaceError
-from trainmaster.core.policy import STRAYS
+from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import StoredPolicy, SubmissionFreeze
 
 from tests.memory.tables import Tables
@@ -51,6 +51,6 @@ class MemoryPolicyStore:
         written = replace(new, version=replaces.version + 1, seal_key=replaces.seal_key or SEAL_KEY)
         self._tables.policy = written
         self._tables.revisions.setdefault(written.revision, written)
-        for pool in (*pools, STRAYS):
+        for pool in (*pools, UNMANAGED):
             self._tables.pools[pool].policy_version = written.version
         return written

@@ -12,7 +12,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
-from trainmaster.core.policy import STRAYS
+from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import Admission, Adoption, Alias, HistoryLine, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -70,7 +70,7 @@ class MemoryJobStore:
         if _judgement(known) != _judgement(replaces):
             return False
         self._tables.violations[key] = record
-        self._tables.messages |= {(STRAYS, message.id): message for message in messages}
+        self._tables.messages |= {(UNMANAGED, message.id): message for message in messages}
         return True
 
     def leave(self, pool: str, messages: Sequence[OutboxMessage]) -> None:

@@ -23,7 +23,7 @@ from trainmaster.services.observer import Observer
 from trainmaster.services.reconciler import CheckpointLooks, Reconciler
 from trainmaster.services.scheduler.passes import Scheduler
 from trainmaster.services.scheduler.score_updates import Reranker
-from trainmaster.services.unmanaged_jobs import Strays, Sweep
+from trainmaster.services.unmanaged_jobs import UnmanagedJobEvents, UnmanagedJobSweep
 from trainmaster.settings import Settings
 
 if TYPE_CHECKING:
@@ -145,12 +145,12 @@ class Wiring:
                 checkpoints=S3Checkpoints(self._client("s3")),
                 clock=self.clock,
             ),
-            sweep=Sweep(
+            sweep=UnmanagedJobSweep(
                 training=self.training,
                 policies=self.policies,
                 reader=self.reader,
                 records=self.reader,
-                strays=self.strays,
+                unmanaged=self.unmanaged,
                 clock=self.clock,
             ),
             wake_ups=self.wake_ups,
@@ -158,8 +158,8 @@ class Wiring:
         )
 
     @cached_property
-    def strays(self) -> Strays:
-        return Strays(
+    def unmanaged(self) -> UnmanagedJobEvents:
+        return UnmanagedJobEvents(
             policies=self.policies,
             reader=self.reader,
             records=self.reader,

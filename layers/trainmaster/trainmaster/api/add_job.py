@@ -11,7 +11,7 @@ from trainmaster.core.errors import FieldError, JobConflictError, LostRaceError,
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.outbox import rule_violated_notice, to_tell
-from trainmaster.core.policy import STRAYS, PoolPolicy
+from trainmaster.core.policy import UNMANAGED, PoolPolicy
 from trainmaster.core.records import Admission
 from trainmaster.core.request.request import canonical, read_request
 from trainmaster.core.request.strict_json import parse_object
@@ -108,9 +108,9 @@ def _answer(
 ) -> Answer:
     """What is stored, with what was audited of it written down."""
     outside = context.outside
-    strays = _written_down(context, submission, job, audited)
+    unmanaged = _written_down(context, submission, job, audited)
     if job.is_waiting:
-        wake(outside.wake_ups, [job.spec.pool, *strays])
+        wake(outside.wake_ups, [job.spec.pool, *unmanaged])
     around = JobContext(
         now=outside.clock(),
         pool=context.policy.pool(job.spec.pool),
@@ -128,7 +128,7 @@ def _written_down(
         return ()
     record = audit_record(job, submission, audited, revision=context.stored.revision)
     tell = to_tell(rule_violated_notice(record), cause=f"audited#{job.spec.entry_id}", at=record.at)
-    return (STRAYS,) if context.outside.store.record_violation(record, messages=[tell]) else ()
+    return (UNMANAGED,) if context.outside.store.record_violation(record, messages=[tell]) else ()
 
 
 def _dry_run(context: RequestContext, submission: Submission) -> Answer:

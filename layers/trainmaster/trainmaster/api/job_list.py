@@ -16,7 +16,7 @@ from trainmaster.api.request_context import Answer, ApiReader, RequestContext
 from trainmaster.api.views import NO_POSITION, JobContext, QueuePosition, job_view, masked_view
 from trainmaster.core.errors import FieldError, InvalidRequestError, invalid, quoted
 from trainmaster.core.jobs.model import FINAL, LIVE, WAITING, Job, JobState, epoch_ms
-from trainmaster.core.policy import DEFAULT_TEAM, STRAYS, UNMANAGED_TEAM
+from trainmaster.core.policy import DEFAULT_TEAM, UNMANAGED, UNMANAGED_TEAM
 
 Order: TypeAlias = tuple[int | str, ...]
 """An entry's position in its section; the name is the last part, so no two are equal."""
@@ -198,7 +198,7 @@ def _list_sections(context: RequestContext, query: ListQuery) -> list[ListSectio
         known = [team.name for team in context.policy.teams] or [DEFAULT_TEAM]
         teams = dict.fromkeys((*known, UNMANAGED_TEAM))
         return finished([team for team in teams if query.team in {None, team}], query.state, reader)
-    pools = [*(pool.name for pool in context.policy.pools), STRAYS]
+    pools = [*(pool.name for pool in context.policy.pools), UNMANAGED]
     return unfinished([pool for pool in pools if query.pool in {None, pool}], query.state, reader)
 
 

@@ -125,6 +125,6 @@ class Adoption:
     record: ViolationRecord
     replaces: ViolationRecord | None = None
     messages: tuple[OutboxMessage, ...] = ()
-    """Of ``STRAYS``."""
+    """Of ``UNMANAGED``."""
     policy_version: int
     """Of the policy that it was adopted by: the first that a pool without a policy hears of."""

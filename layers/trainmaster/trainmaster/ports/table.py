@@ -57,7 +57,7 @@ class JobStore(Protocol):
         replaces: ViolationRecord | None = None,
         messages: Sequence[OutboxMessage] = (),
     ) -> bool:
-        """Keep what was found about a training job, and leave messages to ``STRAYS`` with it.
+        """Keep what was found about a training job, and leave messages to ``UNMANAGED`` with it.
 
         False: another one than ``replaces`` is kept (None: any is), and nothing was written.
         """
@@ -93,7 +93,7 @@ class JobStore(Protocol):
 
 
 class OutboxStore(Protocol):
-    """Messages of a pool, or of ``STRAYS``."""
+    """Messages of a pool, or of ``UNMANAGED``."""
 
     def messages(self, pool: str, *, limit: int) -> tuple[OutboxMessage, ...]:
         """By their ids."""
@@ -185,7 +185,7 @@ class PolicyStore(Protocol):
     def put(
         self, document: Mapping[str, Any], *, pools: Sequence[str], replaces: StoredPolicy
     ) -> StoredPolicy:
-        """Store a new revision and tell the counters of each pool and of ``STRAYS``. Raises LostRaceError."""
+        """Store a new revision and tell each pool and ``UNMANAGED``. Raises LostRaceError."""
 
     def close(self, freeze: SubmissionFreeze) -> None:
         """Raises LostRaceError when another change of the policy has closed one of the pools."""

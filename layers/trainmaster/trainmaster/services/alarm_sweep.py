@@ -22,7 +22,7 @@ from trainmaster.core.monitoring.alarms import (
 )
 from trainmaster.core.outbox.derive import deletion
 from trainmaster.core.planning.snapshot import RunningJob
-from trainmaster.core.policy import STRAYS
+from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.policy.governance import Governing, IdleThen, Watch
 from trainmaster.ports import AlarmReader, Clock, JobReader, JobStore
 from trainmaster.services.alarm_events import IdleWatch
@@ -119,7 +119,7 @@ class AlarmSweep:
                 names.append(relative_name(name, stack=self.stack))
         if superfluous:
             messages = [deletion(job, alarms, at=self.clock()) for job, alarms in superfluous.items()]
-            self.store.leave(STRAYS, messages)
+            self.store.leave(UNMANAGED, messages)
 
     def _is_wanted(self, name: str, entry: RunningJob, watch: Watch) -> bool:
         """An earlier policy's may be left over from a pass that died before it noted that it had made it."""

@@ -144,7 +144,7 @@ class _Look:
                 return self._tell(message)
             case MessageKind.DELETE_ALARMS:
                 self.now.alarms.delete([full_name(self.now.stack, one) for one in message.alarms])
-            case MessageKind.STOP_STRAY:
+            case MessageKind.STOP_UNMANAGED:
                 stop(message, self.now)
             case _:
                 assert_never(message.kind)

@@ -8,11 +8,11 @@ from trainmaster.core.errors import TrainmasterError
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.checkpoints import looked_at, needs_look
 from trainmaster.core.planning.snapshot import RunningJob
-from trainmaster.core.policy import STRAYS, parse_policy
+from trainmaster.core.policy import UNMANAGED, parse_policy
 from trainmaster.ports import CheckpointReader, Clock, JobReader, JobStore, PolicyStore, QueueReader, WakeUps
 from trainmaster.services.alarm_sweep import AlarmSweep, Readings
 from trainmaster.services.observer import Observer
-from trainmaster.services.unmanaged_jobs import Sweep
+from trainmaster.services.unmanaged_jobs import UnmanagedJobSweep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Reconciler:
     observer: Observer
     alarm_sweep: AlarmSweep
     checkpoint_looks: CheckpointLooks
-    sweep: Sweep
+    sweep: UnmanagedJobSweep
     wake_ups: WakeUps
     clock: Clock
 
@@ -63,7 +63,7 @@ class Reconciler:
         """Look at the live jobs of every pool, their alarms and their checkpoints; then wake every pool."""
         repairs = Repairs()
         policy = parse_policy(self.policies.current().document)
-        pools = [*(pool.name for pool in policy.pools), STRAYS]
+        pools = [*(pool.name for pool in policy.pools), UNMANAGED]
         readings = self._alarms(repairs)
         live = {pool: self.queue.running(pool) for pool in pools}
         everybody = [entry for entries in live.values() for entry in entries]

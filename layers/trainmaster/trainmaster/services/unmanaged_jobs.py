@@ -16,7 +16,7 @@ from trainmaster.core.jobs.model import epoch_ms
 from trainmaster.core.jobs.observations import Listed
 from trainmaster.core.outbox import to_tell, unmanaged_notice
 from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
-from trainmaster.core.policy import STRAYS, Policy, parse_policy
+from trainmaster.core.policy import UNMANAGED, Policy, parse_policy
 from trainmaster.core.policy.governance import UnmanagedThen
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import Adoption, Alias, StoredPolicy
@@ -24,7 +24,7 @@ from trainmaster.core.request.request import MAX_NAME_CHARACTERS, TAG_JOB, TAG_S
 from trainmaster.core.rules.violation import Outcome, ViolationRecord
 from trainmaster.core.unmanaged.adoption import adopted_job, note_of
 from trainmaster.core.unmanaged.decisions import (
-    Stray,
+    UnmanagedJob,
     ask_of,
     body_of,
     case_of,
@@ -40,7 +40,7 @@ _LATER_ATTEMPT = re.compile(r"(?P<base>.+)-r[0-9]+-[0-9a-f]{6}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strays:
+class UnmanagedJobEvents:
     policies: PolicyStore
     reader: JobReader
     records: ViolationReader
@@ -86,51 +86,53 @@ class Strays:
             return _pools(self.observer.hear(training_job_name))
         if stack not in {None, self.stack}:
             return ()
-        stray = Stray(described=described, tags=tags, is_ours=stack is not None, name_taken=alias is not None)
-        if is_excepted(stray, policy.governing.unmanaged_jobs):
+        unmanaged = UnmanagedJob(
+            described=described, tags=tags, is_ours=stack is not None, name_taken=alias is not None
+        )
+        if is_excepted(unmanaged, policy.governing.unmanaged_jobs):
             return ()
-        return self._known_attempt(stray) or self._govern(stray, stored, policy)
+        return self._known_attempt(unmanaged) or self._govern(unmanaged, stored, policy)
 
-    def _known_attempt(self, stray: Stray) -> tuple[str, ...]:
+    def _known_attempt(self, unmanaged: UnmanagedJob) -> tuple[str, ...]:
         """A later attempt of a job that was restored to before it: that job finds it by itself."""
-        found = _LATER_ATTEMPT.fullmatch(stray.name) if stray.is_ours else None
+        found = _LATER_ATTEMPT.fullmatch(unmanaged.name) if unmanaged.is_ours else None
         if found is None:
             return ()
         job = self.reader.job(found["base"])
-        if job is not None and job.spec.entry_id == stray.tags.get(TAG_JOB):
+        if job is not None and job.spec.entry_id == unmanaged.tags.get(TAG_JOB):
             return _pools(self.observer.look(job)) or (job.spec.pool,)
         # Where the name had to be cut its job's name cannot be told, and that job may be known.
-        return (STRAYS,) if len(stray.name) == MAX_NAME_CHARACTERS else ()
+        return (UNMANAGED,) if len(unmanaged.name) == MAX_NAME_CHARACTERS else ()
 
-    def _govern(self, stray: Stray, stored: StoredPolicy, policy: Policy) -> tuple[str, ...]:
-        before = self.records.violation(stray.name, at=stray.described.created_at)
-        if before is not None and _is_settled(stray, before, stored):
-            return self._stop_again(stray, before)
-        record = self._judged(stray, policy, revision=stored.revision)
+    def _govern(self, unmanaged: UnmanagedJob, stored: StoredPolicy, policy: Policy) -> tuple[str, ...]:
+        before = self.records.violation(unmanaged.name, at=unmanaged.described.created_at)
+        if before is not None and _is_settled(unmanaged, before, stored):
+            return self._stop_again(unmanaged, before)
+        record = self._judged(unmanaged, policy, revision=stored.revision)
         if record.outcome is Outcome.ADOPTED:
-            return self._adopt(stray, record, before, policy, version=stored.version)
-        messages = self._messages(record, before, runs=stray.runs)
+            return self._adopt(unmanaged, record, before, policy, version=stored.version)
+        messages = self._messages(record, before, runs=unmanaged.runs)
         self.store.record_violation(record, replaces=before, messages=messages)
-        return (STRAYS,) if messages else ()
+        return (UNMANAGED,) if messages else ()
 
-    def _stop_again(self, stray: Stray, found: ViolationRecord) -> tuple[str, ...]:
+    def _stop_again(self, unmanaged: UnmanagedJob, found: ViolationRecord) -> tuple[str, ...]:
         """It runs on although it was stopped: a stop that is still to be sent stays as it is."""
-        if not stray.runs or found.outcome is not Outcome.STOPPED:
+        if not unmanaged.runs or found.outcome is not Outcome.STOPPED:
             return ()
-        self.store.leave(STRAYS, [self._stop(found)])
-        return (STRAYS,)
+        self.store.leave(UNMANAGED, [self._stop(found)])
+        return (UNMANAGED,)
 
-    def _judged(self, stray: Stray, policy: Policy, *, revision: int) -> ViolationRecord:
-        team, body = team_of(stray, policy), body_of(stray)
+    def _judged(self, unmanaged: UnmanagedJob, policy: Policy, *, revision: int) -> ViolationRecord:
+        team, body = team_of(unmanaged, policy), body_of(unmanaged)
         violations = rules.check(body, team=team, policy=policy)
         breaks_a_rule = any(one.mode is Mode.ENFORCE for one in violations)
-        case = case_of(stray, policy, ask=ask_of(body), breaks_a_rule=breaks_a_rule)
+        case = case_of(unmanaged, policy, ask=ask_of(body), breaks_a_rule=breaks_a_rule)
         return ViolationRecord(
-            at=stray.described.created_at,
-            training_job_name=stray.name,
-            training_job_arn=stray.described.observation.training_job_arn,
+            at=unmanaged.described.created_at,
+            training_job_name=unmanaged.name,
+            training_job_arn=unmanaged.described.observation.training_job_arn,
             team=team,
-            role_arn=stray.role_arn,
+            role_arn=unmanaged.role_arn,
             unmanaged=True,
             outcome=outcome_of(case),
             violations=violations,
@@ -139,21 +141,21 @@ class Strays:
 
     def _adopt(
         self,
-        stray: Stray,
+        unmanaged: UnmanagedJob,
         record: ViolationRecord,
         before: ViolationRecord | None,
         policy: Policy,
         *,
         version: int,
     ) -> tuple[str, ...]:
-        body = body_of(stray)
+        body = body_of(unmanaged)
         ask = ask_of(body)
-        assert ask is not None, f"{stray.name} has no instances to count"
-        job = adopted_job(stray, ask, team=record.team, policy=policy)
+        assert ask is not None, f"{unmanaged.name} has no instances to count"
+        job = adopted_job(unmanaged, ask, team=record.team, policy=policy)
         adoption = Adoption(
             job=job,
             body=canonical(body),
-            note=note_of(stray),
+            note=note_of(unmanaged),
             record=record,
             replaces=before,
             messages=self._messages(record, before, runs=True),
@@ -163,7 +165,7 @@ class Strays:
             self.store.adopt(adoption, at=self.clock())
         except LostRaceError:
             return ()  # another event of it was faster, or the sweep; if not, the next one tries again
-        return (job.spec.pool, STRAYS)
+        return (job.spec.pool, UNMANAGED)
 
     def _messages(
         self, record: ViolationRecord, before: ViolationRecord | None, *, runs: bool
@@ -178,17 +180,17 @@ class Strays:
     def _stop(self, record: ViolationRecord) -> OutboxMessage:
         return OutboxMessage(
             id=f"stop#{record.training_job_name}",
-            kind=MessageKind.STOP_STRAY,
+            kind=MessageKind.STOP_UNMANAGED,
             at=self.clock(),
             training_job_name=record.training_job_name,
             found=record,
         )
 
 
-def _is_settled(stray: Stray, before: ViolationRecord, stored: StoredPolicy) -> bool:
+def _is_settled(unmanaged: UnmanagedJob, before: ViolationRecord, stored: StoredPolicy) -> bool:
     """Nothing is to be judged any more; somebody may have been faster than the reads that led here."""
     adopted = before.outcome is Outcome.ADOPTED
-    return adopted or before.revision >= stored.revision or not stray.runs
+    return adopted or before.revision >= stored.revision or not unmanaged.runs
 
 
 def _says_the_same(before: ViolationRecord, record: ViolationRecord) -> bool:
@@ -210,12 +212,12 @@ _SETTLED = frozenset({Outcome.AUDITED, Outcome.NOT_STOPPED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sweep:
+class UnmanagedJobSweep:
     training: TrainingJobReader
     policies: PolicyStore
     reader: JobReader
     records: ViolationReader
-    strays: Strays
+    unmanaged: UnmanagedJobEvents
     clock: Clock
 
     def run(self) -> Iterator[TrainmasterError]:
@@ -230,7 +232,7 @@ class Sweep:
             return
         for name in in_turn(unheard, now=now):
             try:
-                self.strays.hear(name, tagged=True)
+                self.unmanaged.hear(name, tagged=True)
             except TrainmasterError as error:
                 yield error
 

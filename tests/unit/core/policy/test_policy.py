@@ -136,7 +136,7 @@ def test_ageing_can_be_off(off: object) -> None:
         pytest.param(pool(name=""), "pools[0].name", id="a pool's name is not empty"),
         pytest.param(pool(name=None), "pools[0].name", id="a pool has a name"),
         pytest.param(pool(name="a#b"), "pools[0].name", id="a number sign would break the table's keys"),
-        pytest.param(pool(name="-"), "pools[0].name", id="the pool of strays has no namesake"),
+        pytest.param(pool(name="-"), "pools[0].name", id="the pool of unmanaged jobs has no namesake"),
         pytest.param(pool(name="p" * 64), "pools[0].name", id="a name has at most 63 characters"),
         pytest.param(pool(name="p5\n"), "pools[0].name", id="a newline is no part of a name"),
         pytest.param(pool(capacity=2), "pools[0].capacity", id="capacity is by type"),

@@ -15,7 +15,7 @@ from trainmaster.core.rules.violation import Outcome
 from trainmaster.core.unmanaged.adoption import ADOPTED, RESTORED, adopted_job, note_of
 from trainmaster.core.unmanaged.decisions import (
     Case,
-    Stray,
+    UnmanagedJob,
     ask_of,
     body_of,
     case_of,
@@ -47,9 +47,9 @@ def policy(**more: Any) -> Policy:
     return parse_policy(DOCUMENT | more)
 
 
-def stray(
+def outside_job(
     tags: dict[str, str] | None = None, *, is_ours: bool = False, status: str = "InProgress", **changes: Any
-) -> Stray:
+) -> UnmanagedJob:
     fields = {
         name: changes.pop(name) for name in ("tuning_job_arn", "observation", "created_at") if name in changes
     }
@@ -59,7 +59,7 @@ def stray(
         "created_at": NOON - minutes(5),
         "request": request,
     }
-    return Stray(described=Described(**values | fields), tags=tags or {}, is_ours=is_ours)
+    return UnmanagedJob(described=Described(**values | fields), tags=tags or {}, is_ours=is_ours)
 
 
 def on(instance_type: str, count: int = 1) -> dict[str, Any]:
@@ -101,25 +101,25 @@ def test_the_outcome_is_that_of_the_table(
     ("found", "then", "expected"),
     [
         pytest.param(
-            stray(),
+            outside_job(),
             "stop",
             {"then": UnmanagedThen.STOP, "could_be_queued": True, "can_be_adopted": True},
             id="a pool has its type",
         ),
         pytest.param(
-            stray(ResourceConfig=on(M5)),
+            outside_job(ResourceConfig=on(M5)),
             "adopt",
             {"then": UnmanagedThen.ADOPT, "could_be_queued": False, "can_be_adopted": True},
             id="no pool has its type",
         ),
         pytest.param(
-            stray(is_ours=True),
+            outside_job(is_ours=True),
             "stop",
             {"then": UnmanagedThen.ADOPT, "could_be_queued": True, "can_be_adopted": True},
             id="ours is adopted, not stopped",
         ),
         pytest.param(
-            stray(ResourceConfig={}),
+            outside_job(ResourceConfig={}),
             "adopt",
             {"then": UnmanagedThen.ADOPT, "could_be_queued": False, "can_be_adopted": False},
             id="serverless: nothing to count",
@@ -127,7 +127,7 @@ def test_the_outcome_is_that_of_the_table(
     ],
 )
 def test_what_the_outcome_depends_on_is_read_off_the_job(
-    found: Stray, then: str, expected: dict[str, Any]
+    found: UnmanagedJob, then: str, expected: dict[str, Any]
 ) -> None:
     rules = policy(unmanaged_jobs={"then": then})
     case = case_of(found, rules, ask=ask_of(body_of(found)), breaks_a_rule=False)
@@ -186,7 +186,7 @@ def test_the_policy_leaves_alone_whom_it_names(
     excepted: bool,  # noqa: FBT001  a column
 ) -> None:
     rules = policy(unmanaged_jobs=unmanaged).governing.unmanaged_jobs
-    assert is_excepted(stray(**changes), rules) is excepted
+    assert is_excepted(outside_job(**changes), rules) is excepted
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_the_policy_leaves_alone_whom_it_names(
     ],
 )
 def test_its_team_is_found_by_tag_and_role(tags: dict[str, str], teams: dict[str, Any], team: str) -> None:
-    assert team_of(stray(tags), policy(**teams)) == team
+    assert team_of(outside_job(tags), policy(**teams)) == team
 
 
 # ---- what it asks for
@@ -208,8 +208,8 @@ def test_its_team_is_found_by_tag_and_role(tags: dict[str, str], teams: dict[str
 
 def test_its_request_has_its_own_tags_and_none_of_ours_or_aws_s() -> None:
     tags = {"a": "1", "trainmaster:stack": "x", "trainmaster:retries": "2", "aws:createdBy": "y", "team": "t"}
-    assert body_of(stray(tags))["Tags"] == [{"Key": "a", "Value": "1"}, {"Key": "team", "Value": "t"}]
-    assert len(body_of(stray({f"t{n}": "" for n in range(50)}))["Tags"]) == 46
+    assert body_of(outside_job(tags))["Tags"] == [{"Key": "a", "Value": "1"}, {"Key": "team", "Value": "t"}]
+    assert len(body_of(outside_job({f"t{n}": "" for n in range(50)}))["Tags"]) == 46
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_its_request_has_its_own_tags_and_none_of_ours_or_aws_s() -> None:
     ],
 )
 def test_its_request_always_has_an_end(changes: dict[str, Any], stopping: dict[str, int]) -> None:
-    assert body_of(stray(**changes))["StoppingCondition"] == stopping
+    assert body_of(outside_job(**changes))["StoppingCondition"] == stopping
 
 
 @pytest.mark.parametrize(
@@ -241,16 +241,16 @@ def test_its_request_always_has_an_end(changes: dict[str, Any], stopping: dict[s
     ],
 )
 def test_what_cannot_be_counted_asks_for_nothing(resources: dict[str, Any]) -> None:
-    assert ask_of(body_of(stray(ResourceConfig=resources))) is None
+    assert ask_of(body_of(outside_job(ResourceConfig=resources))) is None
 
 
 def test_groups_and_preferences_are_counted() -> None:
     groups = [{"InstanceGroupName": name, **on(kind, 2)} for name, kind in (("a", P5), ("b", G5))]
-    found = ask_of(body_of(stray(ResourceConfig={"InstanceGroups": groups, "VolumeSizeInGB": 1})))
+    found = ask_of(body_of(outside_job(ResourceConfig={"InstanceGroups": groups, "VolumeSizeInGB": 1})))
     assert found is not None
     assert found.vector == {Capacity(P5): 2, Capacity(G5): 2}
     preferences = {"InstancePreferences": [{"InstanceType": P5}, {"InstanceType": G5}], "InstanceCount": 3}
-    found = ask_of(body_of(stray(ResourceConfig=preferences)))
+    found = ask_of(body_of(outside_job(ResourceConfig=preferences)))
     assert found is not None
     assert [shape.vector for shape in found.shapes] == [{Capacity(P5): 3}, {Capacity(G5): 3}]
 
@@ -263,14 +263,14 @@ def test_tags_that_say_nothing_are_no_options() -> None:
 # ---- adoption
 
 
-def adopted(found: Stray, *, team: str = "default", **more: Any) -> Job:
+def adopted(found: UnmanagedJob, *, team: str = "default", **more: Any) -> Job:
     ask = ask_of(body_of(found))
     assert ask is not None
     return adopted_job(found, ask, team=team, policy=policy(**more))
 
 
 def test_the_job_looks_as_if_it_had_been_claimed_when_it_was_created() -> None:
-    job = adopted(stray({"priority": "3"}, CheckpointConfig={"S3Uri": "s3://b/c"}))
+    job = adopted(outside_job({"priority": "3"}, CheckpointConfig={"S3Uri": "s3://b/c"}))
     created = NOON - minutes(5)
     spec, live = job.spec, job.live
     assert live is not None
@@ -288,31 +288,31 @@ def test_the_job_looks_as_if_it_had_been_claimed_when_it_was_created() -> None:
 
 def test_its_place_is_that_of_its_creation_and_its_priority() -> None:
     """Three points are worth 90 minutes where an hour adds two."""
-    job = adopted(stray({"priority": "3"}))
+    job = adopted(outside_job({"priority": "3"}))
     assert job.score == int((NOON - minutes(95)).timestamp() * 1000)
     assert job.ranked_by == "age-1800000"
 
 
 def test_its_priority_stays_below_the_ceiling_of_its_team() -> None:
-    assert adopted(stray({"priority": "900"}), team="vision", **TEAMS).priority == 5
-    assert adopted(stray({"priority": "900"}), team="unmanaged", **TEAMS).priority == 900
+    assert adopted(outside_job({"priority": "900"}), team="vision", **TEAMS).priority == 5
+    assert adopted(outside_job({"priority": "900"}), team="unmanaged", **TEAMS).priority == 900
 
 
-def test_types_without_a_pool_or_of_two_go_to_the_pool_of_strays() -> None:
-    assert adopted(stray(ResourceConfig=on(M5))).spec.pool == "-"
+def test_types_without_a_pool_or_of_two_go_to_the_pool_of_unmanaged() -> None:
+    assert adopted(outside_job(ResourceConfig=on(M5))).spec.pool == "-"
     groups = [{"InstanceGroupName": name, **on(kind)} for name, kind in (("a", P5), ("b", M5))]
-    assert adopted(stray(ResourceConfig={"InstanceGroups": groups})).spec.pool == "-"
+    assert adopted(outside_job(ResourceConfig={"InstanceGroups": groups})).spec.pool == "-"
 
 
 def test_a_price_that_nobody_knows_reserves_nothing() -> None:
-    live = adopted(stray(ResourceConfig=on("ml.new.xlarge"))).live
+    live = adopted(outside_job(ResourceConfig=on("ml.new.xlarge"))).live
     assert live is not None
     assert (live.usd_per_hour, live.reserved_cents) == (None, 0)
 
 
 def test_a_spot_job_counts_as_spot() -> None:
     stopping = {"MaxRuntimeInSeconds": 3600, "MaxWaitTimeInSeconds": 7200}
-    job = adopted(stray(EnableManagedSpotTraining=True, StoppingCondition=stopping))
+    job = adopted(outside_job(EnableManagedSpotTraining=True, StoppingCondition=stopping))
     live = job.live
     assert live is not None
     assert live.vector == {Capacity(P5, CapacityType.SPOT): 1}
@@ -321,36 +321,36 @@ def test_a_spot_job_counts_as_spot() -> None:
 
 def test_of_preferences_it_holds_what_sagemaker_took() -> None:
     resources = {"InstancePreferences": [{"InstanceType": P5}, {"InstanceType": G5}], "InstanceCount": 1}
-    undecided = adopted(stray(ResourceConfig=resources))
-    taken = adopted(stray(ResourceConfig=resources, observation=seen("stray", selected_type=G5)))
+    undecided = adopted(outside_job(ResourceConfig=resources))
+    taken = adopted(outside_job(ResourceConfig=resources, observation=seen("stray", selected_type=G5)))
     assert undecided.vector == {Capacity(P5): 1, Capacity(G5): 1}
     assert taken.vector == {Capacity(G5): 1}
 
 
 def test_it_leaves_a_warm_pool_only_where_somebody_asked_for_one() -> None:
-    kept = adopted(stray(ResourceConfig={**on(P5), "KeepAlivePeriodInSeconds": 600})).live
-    plain = adopted(stray()).live
+    kept = adopted(outside_job(ResourceConfig={**on(P5), "KeepAlivePeriodInSeconds": 600})).live
+    plain = adopted(outside_job()).live
     assert kept is not None
     assert plain is not None
     assert (kept.keep_alive, plain.keep_alive) == (timedelta(minutes=10), None)
 
 
 def test_options_for_its_retries_count() -> None:
-    spec = adopted(stray({"trainmaster:retries": "2", "trainmaster:on_oom": "halve_batch"})).spec
+    spec = adopted(outside_job({"trainmaster:retries": "2", "trainmaster:on_oom": "halve_batch"})).spec
     assert (spec.retries, spec.halves_batch) == (2, True)
-    plain = adopted(stray()).spec
+    plain = adopted(outside_job()).spec
     assert (plain.retries, plain.halves_batch) == (None, False)
 
 
 def test_alternatives_in_its_tags_are_no_shapes_of_it() -> None:
-    spec = adopted(stray({"trainmaster:alternatives": f"{P5}=2 {P5}=4"})).spec
+    spec = adopted(outside_job({"trainmaster:alternatives": f"{P5}=2 {P5}=4"})).spec
     assert [shape.vector for shape in spec.shapes] == [{Capacity(P5): 1}]
     assert all(isinstance(shape, Shape) for shape in spec.shapes)
 
 
 def test_whoever_finds_it_makes_the_same_job_of_it() -> None:
-    first, again = adopted(stray()), adopted(stray())
-    other = adopted(stray(created_at=NOON))
+    first, again = adopted(outside_job()), adopted(outside_job())
+    other = adopted(outside_job(created_at=NOON))
     assert first == again
     assert len(first.spec.entry_id) == 26
     assert other.spec.entry_id != first.spec.entry_id
@@ -369,6 +369,6 @@ def test_a_forgotten_submission_keeps_the_identity_of_its_request(
     noted: str,
     kept: bool,  # noqa: FBT001  a column
 ) -> None:
-    found = stray({"trainmaster:spec": noted}, is_ours=is_ours)
+    found = outside_job({"trainmaster:spec": noted}, is_ours=is_ours)
     assert adopted(found).spec.body_hash == (noted if kept else body_hash(body_of(found)))
     assert note_of(found) is (RESTORED if is_ours else ADOPTED)

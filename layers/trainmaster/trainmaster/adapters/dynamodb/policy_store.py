@@ -17,7 +17,7 @@ from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, Transactions, unavail
 from trainmaster.adapters.dynamodb.codec import from_attributes, to_attributes, value
 from trainmaster.adapters.dynamodb.writes import Retention, Writes
 from trainmaster.core.errors import LostRaceError, UnavailableError
-from trainmaster.core.policy import STRAYS
+from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import StoredPolicy, SubmissionFreeze
 
 _PK = "POLICY"
@@ -84,7 +84,7 @@ class DynamoPolicyStore:
         }
         if replaces.version:
             put["ExpressionAttributeValues"] = {":old": value(replaces.version)}
-        told = self._told({*pools, STRAYS}, new.version)
+        told = self._told({*pools, UNMANAGED}, new.version)
         self._transactions.write([{"Put": put}, *extra, *told])
 
     def _told(self, pools: Iterable[str], version: int) -> list[dict[str, Any]]:

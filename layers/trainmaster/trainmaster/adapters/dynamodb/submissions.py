@@ -13,7 +13,7 @@ from trainmaster.core.costs.ledger import month_of
 from trainmaster.core.jobs.model import Job, epoch_ms
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
-from trainmaster.core.policy import STRAYS
+from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import Admission, Adoption, Alias, HistoryLine, SubmissionFreeze
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -114,7 +114,7 @@ def of_record(
     writes: Writes,
 ) -> list[Operation]:
     """The record, if ``replaces`` is the one that is kept, and what it leaves to be done."""
-    return [_record(record, replaces, writes), *(writes.message(STRAYS, message) for message in messages)]
+    return [_record(record, replaces, writes), *(writes.message(UNMANAGED, message) for message in messages)]
 
 
 def of_adoption(adoption: Adoption, packed: bytes, writes: Writes, *, at: datetime) -> list[Operation]:

@@ -10,7 +10,7 @@ from trainmaster.core.jobs.reason_codes import MAX_WAIT, SPOT_FALLBACK
 from trainmaster.core.lifecycle.ending import COMES_BACK, trained_by
 from trainmaster.core.lifecycle.ends import End
 from trainmaster.core.planning.capacity import pool_vector
-from trainmaster.core.policy import STRAYS, Policy, PoolPolicy
+from trainmaster.core.policy import UNMANAGED, Policy, PoolPolicy
 from trainmaster.core.policy.governance import Fallback, Spot
 
 PATIENCE = timedelta(hours=1)
@@ -117,7 +117,7 @@ def _stays(job: Job, policy: Policy) -> Reason | None:
         return Reason(
             code="no-fallback", message="the policy moves no job to on-demand (spot.fallback: none)"
         )
-    if job.spec.pool == STRAYS or _has_room(policy.pool(job.spec.pool), job):
+    if job.spec.pool == UNMANAGED or _has_room(policy.pool(job.spec.pool), job):
         return None
     message = f"pool {job.spec.pool} has no on-demand capacity that it would fit into"
     return Reason(code="no-on-demand-capacity", message=message)

@@ -62,7 +62,7 @@ class Notice:
 class MessageKind(StrEnum):
     TELL = "tell"
     DELETE_ALARMS = "delete-alarms"
-    STOP_STRAY = "stop-stray"
+    STOP_UNMANAGED = "stop-stray"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class OutboxMessage:
     training_job_name: str | None = None
     """Of the others."""
     found: ViolationRecord | None = None
-    """Of STOP_STRAY: what it is stopped for."""
+    """Of STOP_UNMANAGED: what it is stopped for."""
     alarms: tuple[str, ...] = ()
     """Of DELETE_ALARMS: their names, without ``trainmaster-`` and the stack."""
     taken_until: datetime | None = None

@@ -10,8 +10,8 @@ from trainmaster.core.policy.document import (
     parse_policy,
 )
 from trainmaster.core.policy.pool_policy import (
-    STRAY_POOL,
-    STRAYS,
+    UNMANAGED,
+    UNMANAGED_POOL,
     Aging,
     Limits,
     Order,
@@ -24,8 +24,8 @@ from trainmaster.core.policy.principals import PrincipalKind, PrincipalPattern, 
 
 __all__ = [
     "DEFAULT_TEAM",
-    "STRAYS",
-    "STRAY_POOL",
+    "UNMANAGED",
+    "UNMANAGED_POOL",
     "UNMANAGED_TEAM",
     "Aging",
     "AtLimit",

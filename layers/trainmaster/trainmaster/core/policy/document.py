@@ -16,7 +16,7 @@ from trainmaster.core.policy.job_rules import IMAGES, ROLES, S3_PREFIXES, Allowe
 from trainmaster.core.policy.keys import Keys, Section, inline, key, keys_of, needed, optional, read_keys
 from trainmaster.core.policy.kinds import ByName, Usd, Whole, Word, list_of
 from trainmaster.core.policy.names import CALLERS, INSTANCE_TYPE, NAME, NAME_HINT
-from trainmaster.core.policy.pool_policy import STRAY_POOL, STRAYS, PoolPolicy
+from trainmaster.core.policy.pool_policy import UNMANAGED, UNMANAGED_POOL, PoolPolicy
 from trainmaster.core.policy.principals import PrincipalPattern
 from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.request.s3_uri import S3Location
@@ -127,9 +127,9 @@ class Policy(Section):
         return self.governing.spot.max_wait
 
     def pool(self, name: str) -> PoolPolicy | None:
-        """None: there is no such pool. ``STRAYS`` is always there, though it is none of ``pools``."""
-        if name == STRAYS:
-            return STRAY_POOL
+        """None: there is no such pool. ``UNMANAGED`` is always there, though it is none of ``pools``."""
+        if name == UNMANAGED:
+            return UNMANAGED_POOL
         return next((pool for pool in self.pools if pool.name == name), None)
 
     def pool_of(self, instance_types: Iterable[str]) -> PoolPolicy | None:

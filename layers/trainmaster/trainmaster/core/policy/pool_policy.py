@@ -11,7 +11,7 @@ from trainmaster.core.policy.kinds import ByName, Duration, Flag, Whole, duratio
 from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT
 from trainmaster.core.request.options import MAX_PRIORITY
 
-STRAYS = "-"
+UNMANAGED = "-"
 """In place of a pool's name: what belongs to none. No pool can be called so."""
 
 # Without ageing a step of priority must outweigh any wait.
@@ -242,5 +242,5 @@ class PoolPolicy(Section):
                 )
 
 
-STRAY_POOL = PoolPolicy(name=STRAYS, capacity={}, preemption=Preemption(enabled=False))
+UNMANAGED_POOL = PoolPolicy(name=UNMANAGED, capacity={}, preemption=Preemption(enabled=False))
 """Rules for adopted jobs whose types no pool has; room is theirs as far as they ask for it."""

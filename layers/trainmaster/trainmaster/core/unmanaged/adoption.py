@@ -11,11 +11,11 @@ from trainmaster.core.jobs.instances import Shape, Vector, asked_for
 from trainmaster.core.jobs.model import Attempt, Job, JobSpec, JobState, Reason
 from trainmaster.core.lifecycle.ending import shape_taken
 from trainmaster.core.planning.order import score_of
-from trainmaster.core.policy import STRAY_POOL, Policy
+from trainmaster.core.policy import UNMANAGED_POOL, Policy
 from trainmaster.core.request.options import DEFAULT_PRIORITY, MAX_PRIORITY
 from trainmaster.core.request.request import TAG_SPEC, Ask, body_hash
 from trainmaster.core.submission.admission import ulid
-from trainmaster.core.unmanaged.decisions import Stray, body_of, options_of, types_of
+from trainmaster.core.unmanaged.decisions import UnmanagedJob, body_of, options_of, types_of
 
 ADOPTED = Reason(
     code="adopted", message="found running: it did not come through the queue, and is governed from now on"
@@ -27,43 +27,43 @@ _ULID_RANDOM_BYTES = 10
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-def note_of(stray: Stray) -> Reason:
-    return RESTORED if stray.is_ours else ADOPTED
+def note_of(unmanaged: UnmanagedJob) -> Reason:
+    return RESTORED if unmanaged.is_ours else ADOPTED
 
 
-def adopted_job(stray: Stray, ask: Ask, *, team: str, policy: Policy) -> Job:
+def adopted_job(unmanaged: UnmanagedJob, ask: Ask, *, team: str, policy: Policy) -> Job:
     """The job as if it had been submitted and claimed when SageMaker created it, but never preemptible."""
-    spec = _spec(stray, ask, team=team, policy=policy)
+    spec = _spec(unmanaged, ask, team=team, policy=policy)
     pool = policy.pool(spec.pool)
     assert pool is not None, spec.pool
-    priority = _priority(stray, team, policy)
+    priority = _priority(unmanaged, team, policy)
     return Job(
         spec=spec,
         state=JobState.RUNNING,
         priority=priority,
         score=score_of(spec, priority, pool),
         ranked_by=pool.order_key,
-        live=_attempt(stray, spec, policy),
+        live=_attempt(unmanaged, spec, policy),
         started_at=spec.submitted_at,
     )
 
 
-def _spec(stray: Stray, ask: Ask, *, team: str, policy: Policy) -> JobSpec:
-    created = stray.described.created_at
-    options = options_of(stray.tags)
+def _spec(unmanaged: UnmanagedJob, ask: Ask, *, team: str, policy: Policy) -> JobSpec:
+    created = unmanaged.described.created_at
+    options = options_of(unmanaged.tags)
     return JobSpec(
-        name=stray.name,
-        entry_id=_entry_id(stray, created),
+        name=unmanaged.name,
+        entry_id=_entry_id(unmanaged, created),
         team=team,
-        pool=(policy.pool_of(types_of(ask)) or STRAY_POOL).name,
-        submitted_by=stray.role_arn,  # who started it SageMaker does not tell
+        pool=(policy.pool_of(types_of(ask)) or UNMANAGED_POOL).name,
+        submitted_by=unmanaged.role_arn,  # who started it SageMaker does not tell
         submitted_at=created,
         shapes=ask.shapes,
         choice=ask.choice,
         preemptible=False,
         max_runtime=ask.max_runtime,
         max_wait=ask.max_wait,
-        body_hash=_body_hash(stray),
+        body_hash=_body_hash(unmanaged),
         checkpoint_uri=ask.checkpoint_uri,
         keep_alive=ask.keep_alive,
         retries=options.get("retries"),
@@ -72,13 +72,13 @@ def _spec(stray: Stray, ask: Ask, *, team: str, policy: Policy) -> JobSpec:
     )
 
 
-def _attempt(stray: Stray, spec: JobSpec, policy: Policy) -> Attempt:
-    seen = stray.described.observation
+def _attempt(unmanaged: UnmanagedJob, spec: JobSpec, policy: Policy) -> Attempt:
+    seen = unmanaged.described.observation
     asked = Shape(vector=asked_for(spec.shapes, spec.choice), warm_key=spec.shapes[0].warm_key)
     shape = shape_taken(asked, seen)
     attempt = Attempt(
         number=0,
-        training_job_name=stray.name,
+        training_job_name=unmanaged.name,
         shape=shape,
         max_runtime=spec.max_runtime,
         max_wait=spec.max_wait,
@@ -101,20 +101,20 @@ def _priced(attempt: Attempt, vector: Vector, policy: Policy) -> Attempt:
     return attempt if cents is None else replace(attempt, usd_per_hour=rate, reserved_cents=cents)
 
 
-def _priority(stray: Stray, team: str, policy: Policy) -> int:
+def _priority(unmanaged: UnmanagedJob, team: str, policy: Policy) -> int:
     """As tagged, up to the team's ceiling."""
     found = policy.team(team)
     ceiling = found.max_priority if found else MAX_PRIORITY
-    return min(int(options_of(stray.tags).get("priority", DEFAULT_PRIORITY)), ceiling)
+    return min(int(options_of(unmanaged.tags).get("priority", DEFAULT_PRIORITY)), ceiling)
 
 
-def _entry_id(stray: Stray, created: datetime) -> str:
+def _entry_id(unmanaged: UnmanagedJob, created: datetime) -> str:
     """The same for the same training job, whoever finds it."""
-    text = f"{stray.described.observation.training_job_arn}@{created.isoformat()}"
+    text = f"{unmanaged.described.observation.training_job_arn}@{created.isoformat()}"
     return ulid(created, hashlib.sha256(text.encode()).digest()[:_ULID_RANDOM_BYTES])
 
 
-def _body_hash(stray: Stray) -> str:
+def _body_hash(unmanaged: UnmanagedJob) -> str:
     """Of the submission that the table has forgotten: sent again, it is the same job."""
-    noted = stray.tags.get(TAG_SPEC, "")
-    return noted if stray.is_ours and _SHA256.fullmatch(noted) else body_hash(body_of(stray))
+    noted = unmanaged.tags.get(TAG_SPEC, "")
+    return noted if unmanaged.is_ours and _SHA256.fullmatch(noted) else body_hash(body_of(unmanaged))

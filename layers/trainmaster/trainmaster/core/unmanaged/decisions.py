@@ -7,7 +7,7 @@ from typing import Any
 
 from trainmaster.core.jobs.observations import Described
 from trainmaster.core.planning.snapshot import Snapshot
-from trainmaster.core.policy import DEFAULT_TEAM, STRAYS, UNMANAGED_TEAM, Policy, PoolPolicy, role_matches
+from trainmaster.core.policy import DEFAULT_TEAM, UNMANAGED, UNMANAGED_TEAM, Policy, PoolPolicy, role_matches
 from trainmaster.core.policy.governance import UnmanagedJobs, UnmanagedThen
 from trainmaster.core.request.options import READERS, TAG_PREFIX, TEAM, BadOptionError
 from trainmaster.core.request.request import Ask, read_request
@@ -24,7 +24,7 @@ _MOST_TAGS = 46
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stray:
+class UnmanagedJob:
     """A training job that no job of ours stands for."""
 
     described: Described
@@ -48,16 +48,16 @@ class Stray:
         return self.described.observation.status == RUNS
 
 
-def body_of(stray: Stray) -> dict[str, Any]:
+def body_of(unmanaged: UnmanagedJob) -> dict[str, Any]:
     """The request that would make it again under the queue, with its own tags and none of ours or AWS's."""
-    body = dict(stray.described.request)
+    body = dict(unmanaged.described.request)
     stopping = {"MaxRuntimeInSeconds": int(_DEFAULT_RUNTIME.total_seconds())} | body.get(
         "StoppingCondition", {}
     )
     if body.get("EnableManagedSpotTraining"):
         stopping.setdefault("MaxWaitTimeInSeconds", stopping["MaxRuntimeInSeconds"])
-    kept = [key for key in stray.tags if not key.startswith((TAG_PREFIX, _AWS_PREFIX))]
-    tags = [{"Key": key, "Value": stray.tags[key]} for key in kept[:_MOST_TAGS]]
+    kept = [key for key in unmanaged.tags if not key.startswith((TAG_PREFIX, _AWS_PREFIX))]
+    tags = [{"Key": key, "Value": unmanaged.tags[key]} for key in kept[:_MOST_TAGS]]
     return {**body, "StoppingCondition": stopping, "Tags": tags}
 
 
@@ -83,26 +83,26 @@ def options_of(tags: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def team_of(stray: Stray, policy: Policy) -> str:
+def team_of(unmanaged: UnmanagedJob, policy: Policy) -> str:
     """The team its tag names, else the one that its role belongs to; nobody has checked either."""
     if not policy.teams:
         return DEFAULT_TEAM
-    named = stray.tags.get(TEAM)
+    named = unmanaged.tags.get(TEAM)
     if named is not None and policy.team(named) is not None:
         return named
-    owners = (team.name for team in policy.teams if team.roles and stray.role_arn in team.roles.allow)
+    owners = (team.name for team in policy.teams if team.roles and unmanaged.role_arn in team.roles.allow)
     return next(owners, UNMANAGED_TEAM)
 
 
-def is_excepted(stray: Stray, rules: UnmanagedJobs) -> bool:
+def is_excepted(unmanaged: UnmanagedJob, rules: UnmanagedJobs) -> bool:
     """The policy leaves it alone; never one that carries our tag."""
-    if stray.is_ours:
+    if unmanaged.is_ours:
         return False
     if rules.then is UnmanagedThen.ALLOW:
         return True
-    if rules.except_tuning_jobs and stray.described.tuning_job_arn is not None:
+    if rules.except_tuning_jobs and unmanaged.described.tuning_job_arn is not None:
         return True
-    return any(role_matches(pattern, stray.role_arn) for pattern in rules.except_principals)
+    return any(role_matches(pattern, unmanaged.role_arn) for pattern in rules.except_principals)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,14 +119,14 @@ class Case:
     """One that is enforced."""
 
 
-def case_of(stray: Stray, policy: Policy, *, ask: Ask | None, breaks_a_rule: bool) -> Case:
+def case_of(unmanaged: UnmanagedJob, policy: Policy, *, ask: Ask | None, breaks_a_rule: bool) -> Case:
     """One that carries our tag is adopted at least, and never stopped for having gone round the queue."""
-    then = UnmanagedThen.ADOPT if stray.is_ours else policy.governing.unmanaged_jobs.then
+    then = UnmanagedThen.ADOPT if unmanaged.is_ours else policy.governing.unmanaged_jobs.then
     return Case(
         then=then,
-        runs=stray.runs,
+        runs=unmanaged.runs,
         could_be_queued=ask is not None and policy.pool_of(types_of(ask)) is not None,
-        can_be_adopted=ask is not None and not stray.name_taken,
+        can_be_adopted=ask is not None and not unmanaged.name_taken,
         breaks_a_rule=breaks_a_rule,
     )
 
@@ -162,8 +162,8 @@ AMPLE = 1_000_000
 
 
 def rules_for(pool: PoolPolicy, snapshot: Snapshot) -> PoolPolicy:
-    """The pool as it is written; that of ``STRAYS`` with room for whatever is in it."""
-    if pool.name != STRAYS:
+    """The pool as it is written; that of ``UNMANAGED`` with room for whatever is in it."""
+    if pool.name != UNMANAGED:
         return pool
     asked = [shape.vector for job in (*snapshot.waiting, *snapshot.due) for shape in job.shapes]
     types = sorted({capacity.instance_type for vector in (snapshot.used, *asked) for capacity in vector})

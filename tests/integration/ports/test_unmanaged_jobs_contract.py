@@ -11,7 +11,7 @@ from trainmaster.core.jobs.model import Job, JobState, Reason
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
 from trainmaster.core.planning.queue_entries import running_entry
-from trainmaster.core.policy import STRAY_POOL, STRAYS, parse_policy
+from trainmaster.core.policy import UNMANAGED, UNMANAGED_POOL, parse_policy
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import Adoption, HistoryLine, TeamState
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
@@ -74,7 +74,7 @@ def test_an_adopted_job_runs_counts_and_is_found_by_its_name(plane: Plane) -> No
     line = HistoryLine(at=NOON, attempt=0, from_state=None, to_state=S.RUNNING, reason=NOTE)
     assert plane.reader.story(job) == ((job.live,), (line,))
     assert plane.reader.violation("stray", at=NOON) == record(outcome=Outcome.ADOPTED)
-    assert plane.store.messages(STRAYS, limit=9) == (TELL,)
+    assert plane.store.messages(UNMANAGED, limit=9) == (TELL,)
 
 
 def test_an_adopted_job_ends_as_any_other_and_gives_everything_back(plane: Plane) -> None:
@@ -98,7 +98,7 @@ def test_a_name_that_a_job_of_the_queue_has_cannot_be_adopted(plane: Plane) -> N
         plane.store.adopt(adoption(found_running(), messages=(TELL,)), at=NOON)
     assert plane.job("stray") == queued
     assert plane.reader.violation("stray", at=NOON) is None
-    assert plane.store.messages(STRAYS, limit=9) == ()
+    assert plane.store.messages(UNMANAGED, limit=9) == ()
 
 
 def test_a_name_that_a_later_attempt_has_cannot_be_adopted(plane: Plane) -> None:
@@ -137,9 +137,9 @@ def test_more_may_be_adopted_than_there_is_room_for(plane: Plane) -> None:
     assert plane.snapshot().used == of(6)
 
 
-def test_the_pool_of_strays_takes_claims_from_the_first_adoption_on(plane: Plane) -> None:
+def test_the_pool_of_unmanaged_takes_claims_from_the_first_adoption_on(plane: Plane) -> None:
     """A policy that is put in force tells it of its version, and one adoption before that does."""
-    job = found_running(pool=STRAYS)
+    job = found_running(pool=UNMANAGED)
     plane.store.adopt(adoption(job, policy_version=plane.policy.version), at=NOON)
     (waits,) = plane.store.commit([ended(job, "Failed", failure_reason="CapacityError: none")], at=NOON)
     waits = plane.change(waits, steps.unparked(waits))
@@ -147,21 +147,21 @@ def test_the_pool_of_strays_takes_claims_from_the_first_adoption_on(plane: Plane
     assert plane.job("stray").state is S.STARTING
 
 
-def test_a_later_policy_voids_claims_of_strays_decided_before(plane: Plane) -> None:
-    waits = plane.submitted("a", pool=STRAYS)
+def test_a_later_policy_voids_claims_of_unmanaged_decided_before(plane: Plane) -> None:
+    waits = plane.submitted("a", pool=UNMANAGED)
     second = plane.policies.put({"version": 1}, pools=[], replaces=plane.policy)
-    plane.store.adopt(adoption(found_running(pool=STRAYS)), at=NOON)  # decided on the first policy
+    plane.store.adopt(adoption(found_running(pool=UNMANAGED)), at=NOON)  # decided on the first policy
     with pytest.raises(LostRaceError):
         plane.change(waits, claimed(waits), most_used=of(9))
     plane.change(waits, claimed(waits), most_used=of(9), policy_version=second.version)
 
 
-def test_the_pool_of_strays_is_read_like_any_other(plane: Plane) -> None:
-    job = found_running(pool=STRAYS)
+def test_the_pool_of_unmanaged_is_read_like_any_other(plane: Plane) -> None:
+    job = found_running(pool=UNMANAGED)
     plane.store.adopt(adoption(job), at=NOON)
     policy = parse_policy(plane.policy.document)
-    strays = plane.reader.snapshot(STRAY_POOL, policy=policy, paused=False, now=NOON)
-    assert (strays.running, strays.used) == ((running_entry(job),), of(1))
+    unmanaged = plane.reader.snapshot(UNMANAGED_POOL, policy=policy, paused=False, now=NOON)
+    assert (unmanaged.running, unmanaged.used) == ((running_entry(job),), of(1))
     assert plane.snapshot().used == {}
 
 
@@ -169,7 +169,7 @@ def test_what_was_found_is_kept_once(plane: Plane) -> None:
     assert plane.store.record_violation(record(), messages=[TELL]) is True
     assert plane.store.record_violation(record(team="other"), messages=[replace(TELL, id="b")]) is False
     assert plane.reader.violation("stray", at=NOON) == record()
-    assert plane.store.messages(STRAYS, limit=9) == (TELL,)
+    assert plane.store.messages(UNMANAGED, limit=9) == (TELL,)
 
 
 def test_a_record_is_replaced_only_as_it_was_seen(plane: Plane) -> None:
@@ -205,22 +205,22 @@ def test_records_of_a_month_are_read_in_order_and_in_pages(plane: Plane) -> None
 
 def test_a_message_that_is_there_stays_as_it_is(plane: Plane) -> None:
     stop = OutboxMessage(
-        id="stop#a", kind=MessageKind.STOP_STRAY, at=NOON, training_job_name="a", found=record("a")
+        id="stop#a", kind=MessageKind.STOP_UNMANAGED, at=NOON, training_job_name="a", found=record("a")
     )
-    plane.store.leave(STRAYS, [stop, TELL])
-    plane.store.leave(STRAYS, [replace(stop, at=NOON + minutes(1))])
-    assert plane.store.messages(STRAYS, limit=9) == (TELL, stop)
-    assert plane.store.messages(STRAYS, limit=1) == (TELL,)
+    plane.store.leave(UNMANAGED, [stop, TELL])
+    plane.store.leave(UNMANAGED, [replace(stop, at=NOON + minutes(1))])
+    assert plane.store.messages(UNMANAGED, limit=9) == (TELL, stop)
+    assert plane.store.messages(UNMANAGED, limit=1) == (TELL,)
     assert plane.store.messages("main", limit=9) == ()
 
 
 def test_a_message_is_done_by_one_pass_and_by_another_if_that_dies(plane: Plane) -> None:
-    plane.store.leave(STRAYS, [TELL])
+    plane.store.leave(UNMANAGED, [TELL])
     later = NOON + minutes(3)
-    assert plane.store.take(STRAYS, TELL, until=later, now=NOON) is True
-    assert plane.store.take(STRAYS, TELL, until=later, now=NOON + minutes(2)) is False
-    assert plane.store.take(STRAYS, TELL, until=NOON + minutes(6), now=later) is True
-    plane.store.done(STRAYS, TELL)
-    plane.store.done(STRAYS, TELL)
-    assert plane.store.take(STRAYS, TELL, until=NOON + minutes(9), now=NOON + minutes(7)) is False
-    assert plane.store.messages(STRAYS, limit=9) == ()
+    assert plane.store.take(UNMANAGED, TELL, until=later, now=NOON) is True
+    assert plane.store.take(UNMANAGED, TELL, until=later, now=NOON + minutes(2)) is False
+    assert plane.store.take(UNMANAGED, TELL, until=NOON + minutes(6), now=later) is True
+    plane.store.done(UNMANAGED, TELL)
+    plane.store.done(UNMANAGED, TELL)
+    assert plane.store.take(UNMANAGED, TELL, until=NOON + minutes(9), now=NOON + minutes(7)) is False
+    assert plane.store.messages(UNMANAGED, limit=9) == ()

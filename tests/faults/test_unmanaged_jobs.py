@@ -51,20 +51,20 @@ def stops(world: World, name: str = "stray") -> int:
     return world.sagemaker.jobs[name].stops
 
 
-def stray(world: World, name: str = "stray") -> Job:
+def unmanaged(world: World, name: str = "stray") -> Job:
     return world.job(name)
 
 
 # ---- what becomes of it
 
 
-def test_by_default_a_stray_is_written_down_and_left_alone(world: World) -> None:
+def test_by_default_a_unmanaged_is_written_down_and_left_alone(world: World) -> None:
     outside(world)
     assert found(world) == {"stray": "audited"}
     assert (stops(world), world.wiring.reader.job("stray")) == (0, None)
 
 
-def test_allowed_strays_are_not_even_looked_at(new_world: NewWorld) -> None:
+def test_allowed_unmanaged_are_not_even_looked_at(new_world: NewWorld) -> None:
     world = new_world(policy("allow"))
     world.sagemaker.run_outside(request("stray"))
     assert world.calls_of(lambda: world.tell("stray")) == ["GetItem", "GetItem"]
@@ -85,7 +85,7 @@ def test_allowed_strays_are_not_even_looked_at(new_world: NewWorld) -> None:
         pytest.param("audit", {"Tags": []}, "audited", id="audit stops nothing"),
     ],
 )
-def test_a_stray_becomes_what_policy_and_rules_say(
+def test_a_unmanaged_becomes_what_policy_and_rules_say(
     new_world: NewWorld, then: str, changes: dict[str, Any], outcome: str
 ) -> None:
     world = new_world(policy(then, rules=NEEDS_MODEL))
@@ -132,7 +132,7 @@ def test_one_that_has_ended_before_anybody_looked_is_only_written_down(new_world
     assert (found(world), stops(world)) == ({"stray": "audited"}, 0)
 
 
-def test_a_stray_is_told_of_once_however_many_events_come(new_world: NewWorld) -> None:
+def test_a_unmanaged_is_told_of_once_however_many_events_come(new_world: NewWorld) -> None:
     world = new_world(policy("stop"))
     outside(world)
     for _ in range(3):
@@ -313,11 +313,11 @@ def test_a_retry_of_an_adopted_job_runs_under_the_queue(adopting: World, instanc
     trains(adopting, "stray")
     adopting.now += minutes(1)
     ends(adopting, "stray", "Failed", reason="CapacityError: Unable to provision requested ML compute")
-    assert stray(adopting).attempt == 1
+    assert unmanaged(adopting).attempt == 1
     adopting.now += minutes(40)
     adopting.reconcile()
     adopting.schedule()
-    live = stray(adopting).live
+    live = unmanaged(adopting).live
     assert live is not None
     again = adopting.sagemaker.jobs[live.training_job_name]
     assert adopting.sagemaker.creates == [live.training_job_name]
@@ -334,7 +334,7 @@ def test_a_retry_of_an_adopted_job_runs_under_the_queue(adopting: World, instanc
     assert adopting.states("stray") == ["completed"]
 
 
-def test_the_pool_of_strays_needs_no_policy_that_told_it_its_version(adopting: World) -> None:
+def test_the_pool_of_unmanaged_needs_no_policy_that_told_it_its_version(adopting: World) -> None:
     """A policy put in force by an earlier version of the plane told only its own pools."""
     rows = tuple(item for item in adopting.items() if item["pk"]["S"] != "P#-")
     adopting.put_back(rows)
@@ -353,7 +353,7 @@ def test_an_adopted_job_of_no_pool_is_in_lists_and_can_be_ranked(adopting: World
     assert adopting.api("GET", "/pools")["pools"][0]["name"] == "main"
 
 
-def test_a_name_that_waits_in_the_queue_does_not_hide_a_stray(adopting: World) -> None:
+def test_a_name_that_waits_in_the_queue_does_not_hide_a_unmanaged(adopting: World) -> None:
     """It cannot be adopted, as its name is taken; that somebody runs it is written down."""
     adopting.submit("stray")
     outside(adopting)
@@ -435,7 +435,7 @@ def test_B1_a_slow_handler_does_not_judge_anew_what_another_one_has_adopted(adop
 
 
 @pytest.mark.parametrize("then", ["audit", "stop", "adopt"])
-def test_B5_a_stray_whose_events_are_lost_is_found_within_minutes(new_world: NewWorld, then: str) -> None:
+def test_B5_a_unmanaged_whose_events_are_lost_is_found_within_minutes(new_world: NewWorld, then: str) -> None:
     world = new_world(policy(then))
     world.sagemaker.run_outside(request("stray"))
     sweep(world)
@@ -543,7 +543,7 @@ def test_a_crash_around_any_call_that_writes_is_made_good(new_world: NewWorld, t
 # ---- ours, but unknown
 
 
-def test_D15_a_forged_tag_of_ours_makes_a_job_of_it_even_where_strays_are_allowed(
+def test_D15_a_forged_tag_of_ours_makes_a_job_of_it_even_where_unmanaged_are_allowed(
     new_world: NewWorld,
 ) -> None:
     world = new_world(policy("allow"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from trainmaster.core.jobs.model import JobState
-from trainmaster.core.policy import STRAYS
+from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.rules.violation import Outcome, ViolationRecord
 
 from tests.bodies import body
@@ -18,32 +18,32 @@ from tests.histories.playing import STAGE, played
 from tests.histories.world import World
 
 NO_POOL = "ml.c.xlarge"
-BLOCK, MANY, STEPS, MOST_STRAYS = 40, 400, 220, 5
+BLOCK, MANY, STEPS, MOST_UNMANAGED = 40, 400, 220, 5
 THEN = ("allow", "audit", "adopt", "adopt", "stop")
 RULES = {"network_isolation": {"mode": "enforce"}}
 ROUNDS = 6
 
 
-def stray_document(dice: random.Random) -> dict[str, Any]:
+def unmanaged_document(dice: random.Random) -> dict[str, Any]:
     return document_of(dice) | {"unmanaged_jobs": {"then": dice.choice(THEN)}, "rules": RULES}
 
 
 @dataclass(slots=True)
-class Straying(History):
+class RunsUnmanaged(History):
     """What a history is, with training jobs that nobody submitted."""
 
     outside: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Requests of the strays."""
+    """Requests of the unmanaged jobs."""
     outcomes: set[Outcome] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         History.__post_init__(self)
-        self.world = World(document=stray_document(self.dice), stage=self.stage)
+        self.world = World(document=unmanaged_document(self.dice), stage=self.stage)
         self.moves = (
             *self.moves,
             *[self.start_outside] * 4,
-            *[self.stray_is_heard] * 8,
-            *[self.pass_over_strays] * 4,
+            *[self.unmanaged_is_heard] * 8,
+            *[self.pass_over_unmanaged] * 4,
             *[self.reconcile] * 2,
             *[self.change_then] * 2,
             self.rights_change,
@@ -55,7 +55,7 @@ class Straying(History):
     # ---- what may happen
 
     def start_outside(self) -> None:
-        if len(self.outside) >= MOST_STRAYS:
+        if len(self.outside) >= MOST_UNMANAGED:
             return
         name = f"stray{len(self.outside)}"
         resources = {
@@ -70,19 +70,19 @@ class Straying(History):
         self.world.sagemaker.run_outside(request)
         self.tell(f"somebody starts {name}")
 
-    def stray_is_heard(self) -> None:
+    def unmanaged_is_heard(self) -> None:
         """Early, late, twice, or never."""
         if self.outside:
             name = self.dice.choice(sorted(self.outside))
-            self.start(f"event of {name}", lambda: self.world.hear_of_stray(name))
+            self.start(f"event of {name}", lambda: self.world.hear_of_unmanaged(name))
 
-    def pass_over_strays(self) -> None:
-        self.start("pass over strays", lambda: self.world.run_pass(STRAYS))
+    def pass_over_unmanaged(self) -> None:
+        self.start("pass over unmanaged jobs", lambda: self.world.run_pass(UNMANAGED))
 
     def change_then(self) -> None:
         then = self.dice.choice(THEN)
         document = {**self.world.document, "unmanaged_jobs": {"then": then}}
-        self.start(f"strays: {then}", lambda: self.world.change_policy(document))
+        self.start(f"unmanaged jobs: {then}", lambda: self.world.change_policy(document))
 
     def rights_change(self) -> None:
         self.world.sagemaker.denies_stops = self.dice.random() < 0.3
@@ -133,7 +133,7 @@ class Straying(History):
         History.settle(self)
 
     def settling(self) -> tuple[Callable[[], Any], ...]:
-        return (*History.settling(self), lambda: self.world.run_pass(STRAYS))
+        return (*History.settling(self), lambda: self.world.run_pass(UNMANAGED))
 
     def _is_governed(self, name: str, request: dict[str, Any]) -> None:
         """As the policy in force says, whatever was lost on the way."""
@@ -151,7 +151,7 @@ class Straying(History):
         assert then == "audit" or not (breaks or in_pool), f"{name} runs on"
 
 
-def test_strays_are_governed_and_counted_whatever_happens() -> None:
+def test_unmanaged_are_governed_and_counted_whatever_happens() -> None:
     _play_block(0)
 
 
@@ -163,10 +163,10 @@ def test_they_are_in_many_more_histories(first: int) -> None:
 
 def _play_block(first: int) -> None:
     histories = [
-        played(Straying(seed=seed, stage=STAGE, steps=STEPS)) for seed in range(first, first + BLOCK)
+        played(RunsUnmanaged(seed=seed, stage=STAGE, steps=STEPS)) for seed in range(first, first + BLOCK)
     ]
     assert set().union(*(one.outcomes for one in histories)) == set(Outcome), "the dice must come to the case"
     adopted = [job for one in histories for job in one.world.tables.jobs.values() if job.spec.adopted]
-    assert {job.spec.pool for job in adopted} == {"main", STRAYS}
+    assert {job.spec.pool for job in adopted} == {"main", UNMANAGED}
     assert sum(job.attempt > 0 for job in adopted) >= 1, "the dice must come to the case"
     assert {JobState.COMPLETED, JobState.STOPPED} <= {job.state for job in adopted}
