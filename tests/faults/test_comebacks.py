@@ -71,7 +71,7 @@ def test_H7_a_job_that_is_stopped_again_and_again_uses_its_run_time_up(new_world
         ends(world, name, "Stopped")
         ends(world, f"urgent{number}")
     job = world.job("job1")
-    assert (job.preemptions, job.survived > timedelta()) == (3, True)
+    assert (job.preemptions, job.checkpointed > timedelta()) == (3, True)
     live = job.live
     assert live is not None
     assert live.max_runtime == timedelta(minutes=30), "what is left of the hour is less"

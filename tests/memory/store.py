@@ -83,9 +83,9 @@ class MemoryJobStore:
 
     def take(self, pool: str, message: OutboxMessage, *, until: datetime, now: datetime) -> bool:
         found = self._tables.messages.get((pool, message.id))
-        if found is None or (found.taken_until is not None and found.taken_until > now):
+        if found is None or (found.lease_until is not None and found.lease_until > now):
             return False
-        self._tables.messages[pool, message.id] = replace(found, taken_until=until)
+        self._tables.messages[pool, message.id] = replace(found, lease_until=until)
         return True
 
     def done(self, pool: str, message: OutboxMessage) -> None:
@@ -248,7 +248,7 @@ class MemoryJobStore:
         pool.last_end |= dict.fromkeys(ended.vector, at)
         count_spot(self._tables, ended, at=at)
         if change.after.state is JobState.COMPLETED and ended.training_since is not None:
-            trained = change.before.survived + ((ended.ended_at or at) - ended.training_since)
+            trained = change.before.checkpointed + ((ended.ended_at or at) - ended.training_since)
             whole = timedelta(seconds=int(trained.total_seconds()))
             run = Run(trained=whole, limit=spec.max_runtime, priority=change.after.priority, ended_at=at)
             key = (spec.team, lane_of(change.after))

@@ -102,7 +102,7 @@ class Plane:
             waiting=None,
             started_at=None,
             ended_at=None if job.ended_at is None else NOON,
-            survived=timedelta(),
+            checkpointed=timedelta(),
             productive=timedelta(),
             unknown_errors=0,
             wasted={},

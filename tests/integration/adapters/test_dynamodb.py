@@ -236,7 +236,7 @@ def test_months_run_times_and_warm_pools_never_expire(table: Table) -> None:
 
 
 def test_amounts_and_prices_come_back_exactly(table: Table) -> None:
-    one = table.submitted("a", wasted={"preemption": 7}, cents=123, survived=minutes(1.5))
+    one = table.submitted("a", wasted={"preemption": 7}, cents=123, checkpointed=minutes(1.5))
     price = Decimal("98.320000000000000001")
     live = table.change(one, claimed(one, usd_per_hour=price, max_runtime=minutes(58.5)), most_used=of(9))
     assert table.reader.job("a") == live

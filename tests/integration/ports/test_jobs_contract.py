@@ -31,7 +31,7 @@ def test_a_job_its_request_and_its_alias_are_read_back_as_written(plane: Plane) 
     alias = plane.reader.alias("a")
     assert alias is not None
     assert (alias.job, alias.entry_id, alias.attempt) == ("a", "01a", 0)
-    live = replace(one, survived=minutes(3), wasted={"preemption": 7}, cents=12)
+    live = replace(one, checkpointed=minutes(3), wasted={"preemption": 7}, cents=12)
     money: dict[str, Any] = {"usd_per_hour": Decimal("1.10"), "reserved_cents": 5, "month": "2026-11"}
     after = replace(live, state=S.STARTING, live=attempt("a", **money, last_checkpoint=NOON))
     assert plane.change(one, after) == replace(after, ver=1)

@@ -139,7 +139,7 @@ def test_completed_jobs_are_counted_by_month_and_priority_for_two_months(plane: 
 
 
 def test_the_run_time_of_a_job_is_that_of_all_its_attempts_and_no_minute_counts_twice(plane: Plane) -> None:
-    one = plane.running("a", survived=minutes(20), max_runtime=minutes(90))
+    one = plane.running("a", checkpointed=minutes(20), max_runtime=minutes(90))
     seen_late = plane.change(one, steps.checkpoint_seen(one, NOON - minutes(1)))
     plane.store.commit([ended(seen_late, trained=minutes(10))], at=NOON)
     assert plane.reader.predicted("main", "default", f"{A}=1") == minutes(30)

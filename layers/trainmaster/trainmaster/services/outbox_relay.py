@@ -66,7 +66,7 @@ TAKEN_FOR = timedelta(minutes=3)
 class Relayed:
     done: list[OutboxMessage] = field(default_factory=list)
     postponed: list[tuple[OutboxMessage, TrainmasterError]] = field(default_factory=list)
-    """Refused for now; they are taken again once ``taken_until`` is over."""
+    """Refused for now; they are taken again once ``lease_until`` is over."""
     failures: list[Exception] = field(default_factory=list)
     left: int = 0
     """Not done by this look, as far as it read."""

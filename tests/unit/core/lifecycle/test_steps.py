@@ -121,7 +121,7 @@ def test_a_back_off_is_bounded_and_repeatable(entry_id: str, refused: int) -> No
 
 
 def survived(minutes_of_training: float, *, extensions: int = 0, **fields: Any) -> Job:
-    return job(survived=minutes(minutes_of_training), extensions=extensions, **fields)
+    return job(checkpointed=minutes(minutes_of_training), extensions=extensions, **fields)
 
 
 @pytest.mark.parametrize(
@@ -213,20 +213,20 @@ BARE: dict[str, Any] = {"has_checkpoint": False}
     ],
 )
 def test_what_survives_an_end_and_what_is_wasted(change: Change, safe: float, wasted: float) -> None:
-    assert change.after.survived == minutes(safe)
+    assert change.after.checkpointed == minutes(safe)
     assert sum(change.after.wasted.values()) == wasted * 60
 
 
 def test_waste_and_survival_add_up_over_attempts() -> None:
     before = training(
         S.PREEMPTING,
-        spec={"wasted": {"preemption": 100, "capacity": 7}, "survived": minutes(5), "cents": 50},
+        spec={"wasted": {"preemption": 100, "capacity": 7}, "checkpointed": minutes(5), "cents": 50},
         max_runtime=minutes(55),
         **AT_HALF_PAST,
     )
     after = over(before).after
     assert after.wasted == {"preemption": 1900, "capacity": 7}
-    assert (after.survived, after.cents) == (minutes(25), 650)
+    assert (after.checkpointed, after.cents) == (minutes(25), 650)
 
 
 @pytest.mark.parametrize(
@@ -578,7 +578,7 @@ def test_interruptions_are_neither_trained_nor_safe_in_a_checkpoint() -> None:
     )
     assert change.ended is not None
     assert (change.ended.trained, change.ended.interruptions) == (minutes(30), 1)
-    assert (change.after.survived, change.after.wasted) == (minutes(15), {"preemption": 15 * 60})
+    assert (change.after.checkpointed, change.after.wasted) == (minutes(15), {"preemption": 15 * 60})
 
 
 def test_what_spot_saved_is_what_it_was_billed_less_for_the_time_its_instances_were_there() -> None:

@@ -69,7 +69,7 @@ def _end(
     reason = Reason(code=code, message=message)
     lost = minutes(0) if state in (JobState.COMPLETED, JobState.STOPPED) else minutes(10)
     over = replace(before.live, ended_at=_HALF_PAST, reason=reason, lost=lost, **ended or {})
-    values: dict[str, Any] = {"state": state, "live": None, "survived": minutes(20)}
+    values: dict[str, Any] = {"state": state, "live": None, "checkpointed": minutes(20)}
     if state in (JobState.FAILED, JobState.STOPPED, JobState.COMPLETED):
         values |= {"reason": reason, "ended_at": _HALF_PAST}
     else:

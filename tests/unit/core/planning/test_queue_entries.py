@@ -27,7 +27,7 @@ def test_a_queue_entry_knows_what_ordering_and_placing_need() -> None:
         ver=5,
         state=JobState.PREEMPTED,
         attempt=1,
-        survived=minutes(20),
+        checkpointed=minutes(20),
         predicted=minutes(50),
         max_wait=minutes(90),
         waiting=Reason(code="ahead", message="m"),
@@ -118,4 +118,4 @@ def test_where_nothing_is_known_nothing_is_said() -> None:
 
 
 def test_what_is_left_of_a_prediction_is_never_less_than_nothing() -> None:
-    assert waiting_entry(job(survived=minutes(50), predicted=minutes(20))).predicted == timedelta()
+    assert waiting_entry(job(checkpointed=minutes(50), predicted=minutes(20))).predicted == timedelta()

@@ -87,7 +87,10 @@ def test_how_long_instances_are_kept_warm(
             id="spot that the planner picked: the policy's wait on top of the run time",
         ),
         pytest.param(
-            job(survived=minutes(20)), SPOT, timedelta(hours=6, minutes=40), id="of the run time that is left"
+            job(checkpointed=minutes(20)),
+            SPOT,
+            timedelta(hours=6, minutes=40),
+            id="of the run time that is left",
         ),
         pytest.param(job(max_wait=minutes(90)), KEPT, None, id="on-demand has none, whatever was submitted"),
     ],
@@ -105,7 +108,7 @@ def test_an_attempt_remembers_its_price_its_reservation_and_its_month() -> None:
 
 
 def test_an_attempt_is_a_new_one_of_its_number_with_what_is_left_of_the_run_time() -> None:
-    live = claimed(job("a", attempt=2, survived=minutes(20), entry_id="01E"), KEPT)
+    live = claimed(job("a", attempt=2, checkpointed=minutes(20), entry_id="01E"), KEPT)
     assert live == attempt(
         "a-r2-fceeba",
         number=2,

@@ -7,15 +7,17 @@ None is left out.
 import types
 import typing
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
+from functools import partial
 from typing import Any, TypeVar
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
+from trainmaster.adapters.dynamodb.stored_names import PARTS, stored_name
 from trainmaster.core.costs.ledger import Cause, MonthAccount, UsageLine
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.forecast.run_times import RunTimes
@@ -26,7 +28,7 @@ T = TypeVar("T")
 AttributeMap = dict[str, Any]
 """DynamoDB JSON: ``{"name": {"S": "..."}}``."""
 
-_HINTS: dict[type, dict[str, Any]] = {}
+_STORED: dict[type, "_StoredClass"] = {}
 _serialize = TypeSerializer().serialize
 _deserialize = TypeDeserializer().deserialize
 
@@ -44,36 +46,96 @@ def value(content: object) -> dict[str, Any]:
     return dict(_serialize(content))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StoredField:
+    """How one field is kept: in an attribute, or as a part among the attributes of its owner."""
+
+    field: str
+    name: str
+    hint: Any
+    optional: bool
+    decode: Callable[[Any], Any] | None
+    """None: it is stored as it is."""
+    part: "_StoredClass | None"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StoredClass:
+    cls: type
+    fields: tuple[_StoredField, ...]
+    mandatory: tuple[str, ...]
+    """Attributes that none of it is kept without."""
+    defaults: Mapping[str, Any]
+    """Attributes of one that has nothing to say yet."""
+
+
+def _stored(cls: type) -> _StoredClass:
+    """Worked out once a class: this runs for each row read."""
+    if cls not in _STORED:
+        _STORED[cls] = _stored_class(cls)
+    return _STORED[cls]
+
+
+def _stored_class(cls: type) -> _StoredClass:
+    hints = typing.get_type_hints(cls)
+    stored = [_stored_field(cls, field.name, hints[field.name]) for field in fields(cls)]
+    mandatory: list[str] = []
+    defaults: dict[str, Any] = {}
+    for field, one in zip(fields(cls), stored, strict=True):
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        if one.part is not None:
+            defaults |= one.part.defaults
+        elif default is MISSING:
+            mandatory.append(one.name)
+        elif default is not None:
+            defaults[one.name] = _encode(default, one.hint)
+    return _StoredClass(cls=cls, fields=tuple(stored), mandatory=tuple(mandatory), defaults=defaults)
+
+
+def _stored_field(cls: type, field: str, declared: Any) -> _StoredField:
+    hint = _without_none(declared)
+    return _StoredField(
+        field=field,
+        name=stored_name(cls, field),
+        hint=hint,
+        optional=type(None) in typing.get_args(declared),
+        decode=_decoder(hint),
+        part=_stored(hint) if hint in PARTS else None,
+    )
+
+
 def encode(record: Any) -> dict[str, Any]:
-    """A dataclass as plain values that ``to_attributes`` takes."""
-    hints = _hints(type(record))
-    encoded = {
-        field.name: _encode(getattr(record, field.name), hints[field.name]) for field in fields(record)
-    }
-    return {name: content for name, content in encoded.items() if content is not None}
+    """A dataclass as plain values that ``to_attributes`` takes.
+
+    None is left out; of a part that is None the defaults of its fields are kept.
+    """
+    encoded: dict[str, Any] = {}
+    for one in _stored(type(record)).fields:
+        content = getattr(record, one.field)
+        if one.part is not None:
+            encoded |= one.part.defaults if content is None else encode(content)
+        elif content is not None:
+            encoded[one.name] = _encode(content, one.hint)
+    return encoded
 
 
 def decode(cls: type[T], values: Mapping[str, Any]) -> T:
-    """The dataclass that ``encode`` was given; unknown names are ignored."""
-    hints = _hints(cls)
-    known = {
-        field.name: _decode(hints[field.name], values[field.name])
-        for field in fields(cls)  # type: ignore[arg-type]
-        if field.name in values
-    }
-    optional = {
-        field.name: None
-        for field in fields(cls)  # type: ignore[arg-type]
-        if field.name not in known and type(None) in typing.get_args(hints[field.name])
-    }
-    return cls(**optional, **known)
+    """The dataclass that ``encode`` was given; unknown names are ignored.
 
-
-def _hints(cls: type) -> dict[str, Any]:
-    """Resolved once a class: this runs for each row read."""
-    if cls not in _HINTS:
-        _HINTS[cls] = typing.get_type_hints(cls)
-    return _HINTS[cls]
+    What is missing is None or has its default: rows of an older release lack what came after it. An optional
+    part is None where every attribute is missing that it cannot be without.
+    """
+    known: dict[str, Any] = {}
+    for one in _stored(cls).fields:
+        if one.part is not None:
+            is_there = not one.optional or any(name in values for name in one.part.mandatory)
+            known[one.field] = decode(one.part.cls, values) if is_there else None
+        elif one.name in values:
+            content = values[one.name]
+            known[one.field] = content if one.decode is None else one.decode(content)
+        elif one.optional:
+            known[one.field] = None
+    return cls(**known)
 
 
 def iso(instant: datetime) -> str:
@@ -108,24 +170,25 @@ def _encode_scalar(content: Any) -> Any:
             return content
 
 
-def _decode(hint: Any, content: Any) -> Any:
+def _decoder(hint: Any) -> Callable[[Any], Any] | None:
     if hint == Vector:
-        return parse_vector(content)
-    hint = _without_none(hint)
+        return parse_vector
     if hint is datetime:
-        return datetime.fromisoformat(content)
+        return datetime.fromisoformat
     if hint is timedelta:
-        return timedelta(seconds=content)
+        return _seconds
     if typing.get_origin(hint) is tuple:
-        part = typing.get_args(hint)[0]
-        return tuple(_decode(part, one) for one in content)
-    if hint is Decimal:
-        return Decimal(content)
+        part = _decoder(_without_none(typing.get_args(hint)[0]))
+        return tuple if part is None else lambda content: tuple(part(one) for one in content)
     if isinstance(hint, type) and is_dataclass(hint):
-        return decode(hint, content)
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return hint(content)
-    return content
+        return partial(decode, hint)
+    if isinstance(hint, type) and issubclass(hint, Decimal | Enum):
+        return hint
+    return None
+
+
+def _seconds(content: int) -> timedelta:
+    return timedelta(seconds=content)
 
 
 def _without_none(hint: Any) -> Any:

@@ -110,7 +110,7 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
     _spot_day(updates, attempt, at=at)
     if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
         return
-    trained = change.before.survived + ((attempt.ended_at or at) - attempt.training_since)
+    trained = change.before.checkpointed + ((attempt.ended_at or at) - attempt.training_since)
     run = Run(trained=trained, limit=spec.max_runtime, priority=change.after.priority, ended_at=at)
     lane = layout.lane(change.after.shapes, spec.choice)
     _run(updates[layout.run_times_key(spec.pool, spec.team, lane)], run)

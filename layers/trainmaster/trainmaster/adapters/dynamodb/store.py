@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 from trainmaster.adapters.dynamodb import layout, submissions
 from trainmaster.adapters.dynamodb.calls import ConditionsFailedError, Transactions, unavailable
 from trainmaster.adapters.dynamodb.codec import decode, encode, from_attributes, iso, value
+from trainmaster.adapters.dynamodb.stored_names import stored_name
 from trainmaster.adapters.dynamodb.writes import Operation, Retention, Writes, with_new_versions
 from trainmaster.core.errors import TeamLimit, TeamLimitError
 from trainmaster.core.jobs.instances import Capacity
@@ -83,9 +84,10 @@ class DynamoJobStore:
             self._client.update_item(
                 TableName=self._table,
                 Key=_key(layout.message_key(pool, message.id)),
-                UpdateExpression="SET taken_until = :until",
+                UpdateExpression="SET #lease = :until",
                 ConditionExpression="attribute_exists(pk) AND"
-                " (attribute_not_exists(taken_until) OR taken_until <= :now)",
+                " (attribute_not_exists(#lease) OR #lease <= :now)",
+                ExpressionAttributeNames={"#lease": stored_name(OutboxMessage, "lease_until")},
                 ExpressionAttributeValues={":until": value(iso(until)), ":now": value(iso(now))},
             )
         except ClientError as error:

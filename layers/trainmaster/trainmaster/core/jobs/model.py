@@ -241,7 +241,7 @@ class Job:
     """From claim to end, over the same."""
     on_demand: bool = False
     """The spot rules moved it: it asks for on-demand instances from now on."""
-    survived: timedelta = timedelta()
+    checkpointed: timedelta = timedelta()
     """Training time of earlier attempts that is safe in checkpoints."""
     extensions: int = 0
     """Attempts that got more run time than was left of the job's, so that they get anywhere at all."""

@@ -18,7 +18,7 @@ def runtime_left(job: Job) -> tuple[timedelta, bool]:
 
     Run time is the job's: what survived in checkpoints is used up.
     """
-    left = job.spec.max_runtime - job.survived
+    left = job.spec.max_runtime - job.checkpointed
     if left >= min(LEAST_RUNTIME, job.spec.max_runtime):
         return left, False
     if job.extensions < MAX_EXTENSIONS:

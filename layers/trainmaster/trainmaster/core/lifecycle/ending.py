@@ -31,7 +31,7 @@ def ended(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Cha
         live=None,
         extensions=job.extensions + extended,
         wasted=_wasted(job, end, times),
-        survived=job.survived + times.survived,
+        checkpointed=job.checkpointed + times.checkpointed,
         productive=job.productive + times.trained - times.idle,
         cents=job.cents + (attempt.cents or 0),
         unpriced=job.unpriced or attempt.cents is None,
@@ -69,7 +69,7 @@ class Times:
     ended_at: datetime
     trained: timedelta
     """In status Training, all intervals together."""
-    survived: timedelta
+    checkpointed: timedelta
     """Of that, what is safe in the newest checkpoint seen; nothing where none was seen."""
     idle: timedelta
     """Of that, from the idle alarm on, where that is why it ended."""
@@ -80,16 +80,16 @@ class Times:
 def _times(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Times:
     live = live_attempt(job)
     ended_at = (seen.ended_at if seen else None) or now
-    survived = timedelta()
+    checkpointed = timedelta()
     if live.last_checkpoint is not None:
-        survived = trained_by(min(live.last_checkpoint, ended_at), live, seen)
+        checkpointed = trained_by(min(live.last_checkpoint, ended_at), live, seen)
     trained = trained_by(ended_at, live, seen)
     return Times(
         ended_at=ended_at,
         trained=trained,
-        survived=survived,
+        checkpointed=checkpointed,
         idle=min(_idle(live, end, ended_at), trained),
-        lost=_lost(job, end, trained - survived),
+        lost=_lost(job, end, trained - checkpointed),
     )
 
 

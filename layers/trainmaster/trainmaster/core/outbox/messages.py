@@ -82,5 +82,5 @@ class OutboxMessage:
     """Of STOP_UNMANAGED: what it is stopped for."""
     alarms: tuple[str, ...] = ()
     """Of DELETE_ALARMS: their names, without ``trainmaster-`` and the stack."""
-    taken_until: datetime | None = None
+    lease_until: datetime | None = None
     """A pass is at it; should it die, the next one takes it from then on."""

@@ -71,11 +71,11 @@ def running_entry(job: Job) -> RunningJob:
 def _still(job: Job) -> timedelta | None:
     """What is likely left of its training after earlier attempts."""
     predicted = job.spec.predicted
-    return None if predicted is None else max(predicted - job.survived, timedelta())
+    return None if predicted is None else max(predicted - job.checkpointed, timedelta())
 
 
 def _trained(job: Job) -> timedelta | None:
     """How long it is known to train at least: what is safe, and what one attempt lost on average."""
     if not job.attempt:
         return None
-    return job.survived + timedelta(seconds=sum(job.wasted.values()) // job.attempt)
+    return job.checkpointed + timedelta(seconds=sum(job.wasted.values()) // job.attempt)

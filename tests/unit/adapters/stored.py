@@ -1,0 +1,246 @@
+"""One example of each stored class with every field set, and one with as few as it can have."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from trainmaster.core.costs.ledger import PreemptionEntry
+from trainmaster.core.jobs.failures import Diagnosis, FailureClass
+from trainmaster.core.jobs.instances import Capacity, Choice, Shape
+from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
+from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
+from trainmaster.core.policy.job_rules import Mode
+from trainmaster.core.records import Alias, HistoryLine
+from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
+
+from tests.builders import ENTRY, NOON, A, B, attempt, job, minutes, of, running, waiting
+
+SPOT_PAIR = Shape(vector=of(2, A, spot=True), subnet="subnet-1", warm_key="key-1")
+SHAPES = (SPOT_PAIR, Shape(vector={Capacity(A): 1, Capacity(B): 3}))
+DIAGNOSIS = Diagnosis(
+    failure_class=FailureClass.GPU_OOM,
+    advice="Halve the batch.",
+    evidence="CUDA out of memory",
+    exit_code=137,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    full: Any
+    sparse: Any
+
+
+def reason(code: str) -> Reason:
+    return Reason(code=code, message=f"because of {code}")
+
+
+def full_attempt() -> Attempt:
+    return attempt(
+        number=2,
+        shape=SPOT_PAIR,
+        max_wait=timedelta(hours=7),
+        keep_alive=minutes(9),
+        reuses="train-0",
+        usd_per_hour=Decimal("2.84"),
+        reserved_cents=568,
+        month="2026-11",
+        status="Stopped",
+        secondary_status="Stopping",
+        training_since=NOON + minutes(4),
+        last_checkpoint=NOON + minutes(40),
+        taken_by="urgent",
+        taken_by_team="research",
+        stop_sent=True,
+        interruptions=3,
+        trained=minutes(44),
+        lost=minutes(4),
+        guarded="digest",
+        unguarded=reason("alarm-quota"),
+        guard_again_at=NOON + minutes(15),
+        idle_since=NOON + minutes(20),
+        stop_due=NOON + minutes(50),
+        underused_since=NOON + minutes(21),
+        checkpoint_overdue=True,
+        stays_on_spot=reason("no-fallback"),
+        diagnosis=DIAGNOSIS,
+        ended_at=NOON + minutes(55),
+        reason=reason("preemption"),
+        instance_seconds=6600,
+        cents=260,
+        cents_by={"productive": 200, "startup": 60},
+        saved_cents=120,
+    )
+
+
+def full_job() -> Job:
+    every = job(
+        state=JobState.RUNNING,
+        shapes=SHAPES,
+        choice=Choice.SAGEMAKER,
+        max_wait=timedelta(hours=7),
+        keep_alive=minutes(9),
+        predicted=minutes(33),
+        halves_batch=True,
+        priority=7,
+        ranked_by="order-1",
+        ver=12,
+        attempt=2,
+        live=full_attempt(),
+        not_before=NOON + minutes(1),
+        waiting=reason("backoff"),
+        reason=reason("stopped-by-user"),
+        started_at=NOON + minutes(2),
+        ended_at=NOON + minutes(90),
+        preemptions=1,
+        retries=2,
+        productive=minutes(3),
+        halvings=4,
+        rewritten={"batch_size": "4"},
+        idle_requeues=5,
+        interruptions=6,
+        spot_trained=minutes(7),
+        spot_elapsed=minutes(8),
+        on_demand=True,
+        checkpointed=minutes(9),
+        extensions=10,
+        refused_starts=11,
+        unknown_errors=12,
+        wasted={"preemption": 13},
+        cents=14,
+        unpriced=True,
+    )
+    return replace(every, spec=replace(every.spec, retries=3, adopted=True))
+
+
+def _jobs() -> Iterator[tuple[str, Example]]:
+    yield "Job", Example(full=full_job(), sparse=job())
+    yield "Attempt", Example(full=full_attempt(), sparse=attempt(training_job_arn=None))
+    full_waiting = waiting(
+        "train-1",
+        priority=7,
+        shapes=SHAPES,
+        state=JobState.PREEMPTED,
+        max_wait=timedelta(hours=7),
+        choice=Choice.SAGEMAKER,
+        has_checkpoint=True,
+        left_spot=True,
+        predicted=minutes(33),
+        trained=minutes(12),
+        ranked_by="order-1",
+        not_before=NOON + minutes(1),
+        waiting_code="backoff",
+    )
+    yield "WaitingJob", Example(full=full_waiting, sparse=waiting("train-1"))
+    full_running = running(
+        "train-1",
+        priority=7,
+        vector=SPOT_PAIR.vector,
+        ends_by=NOON + minutes(99),
+        stop_sent=True,
+        preemptions=2,
+        runs_at_most=timedelta(hours=1),
+        last_checkpoint=NOON,
+        predicted=minutes(33),
+        trained=minutes(12),
+        cents_per_hour=284,
+        warm_key="key-1",
+        ranked_by="order-1",
+        guarded="digest",
+        unguarded="alarm-quota",
+        guard_again_at=NOON + minutes(15),
+        idle_since=NOON + minutes(20),
+        stop_due=NOON + minutes(50),
+        underused_since=NOON + minutes(21),
+        checkpoint_overdue=True,
+    )
+    sparse_running = running("train-1", known_to_sagemaker=False, training_since=None)
+    yield "RunningJob", Example(full=full_running, sparse=sparse_running)
+
+
+def _of_the_pool() -> Iterator[tuple[str, Example]]:
+    warm: dict[str, Any] = {
+        "training_job_name": "train-0",
+        "team": "research",
+        "vector": of(2),
+        "warm_key": "key-1",
+        "since": NOON,
+        "expires_at": NOON + minutes(9),
+    }
+    paid: dict[str, Any] = {
+        "job": "train-0",
+        "month": "2026-11",
+        "usd_per_hour": Decimal("1.5"),
+        "billed_from": NOON,
+    }
+    full_warm = WarmPool(**warm, **paid, releasing=True)
+    yield "WarmPool", Example(full=full_warm, sparse=WarmPool(**warm))
+    reserved: dict[str, Any] = {"preemptor": "urgent", "vector": of(2), "victims": ("train-1", "train-2")}
+    full_reservation = PreemptionReservation(**reserved, until=NOON)
+    yield "PreemptionReservation", Example(full=full_reservation, sparse=PreemptionReservation(**reserved))
+    limit = AccountLimit(limit=4, until=NOON, refusals=2)
+    yield "AccountLimit", Example(full=limit, sparse=limit)
+
+
+def _records() -> Iterator[tuple[str, Example]]:
+    alias = Alias(job="train-1", entry_id=ENTRY, attempt=2)
+    yield "Alias", Example(full=alias, sparse=alias)
+    line: dict[str, Any] = {"at": NOON, "attempt": 2, "to_state": JobState.PENDING}
+    full_line = HistoryLine(**line, from_state=JobState.HELD, reason=reason("backoff"))
+    yield "HistoryLine", Example(full=full_line, sparse=HistoryLine(**line, from_state=None, reason=None))
+    taking: dict[str, Any] = {
+        "at": NOON,
+        "preemptor": "urgent",
+        "preemptor_team": "research",
+        "victim": "train-1",
+        "victim_team": "default",
+        "instance_seconds_lost": 240,
+    }
+    entry = PreemptionEntry(**taking, cents_lost=19)
+    yield "PreemptionEntry", Example(full=entry, sparse=PreemptionEntry(**taking, cents_lost=None))
+    yield "ViolationRecord", Example(full=_violation(full=True), sparse=_violation(full=False))
+    notice = Notice(
+        kind=NoticeKind.JOB_IDLE,
+        team="default",
+        training_job_name="train-1",
+        job="train-1",
+        what="It is idle.",
+        why="Its alarm says so.",
+        todo="Look.",
+        undo="Tag it.",
+        detail={"minutes": 30, "stops": True, "gpus": ["0", "1"]},
+    )
+    message = OutboxMessage(
+        id="0001",
+        kind=MessageKind.TELL,
+        at=NOON,
+        notice=notice,
+        training_job_name="train-1",
+        found=_violation(full=True),
+        alarms=("idle-train-1",),
+        lease_until=NOON + minutes(2),
+    )
+    sparse = OutboxMessage(id="0001", kind=MessageKind.DELETE_ALARMS, at=NOON)
+    yield "OutboxMessage", Example(full=message, sparse=sparse)
+
+
+def _violation(*, full: bool) -> ViolationRecord:
+    values: dict[str, Any] = {
+        "at": NOON,
+        "training_job_name": "train-1",
+        "team": "default",
+        "role_arn": "arn:aws:iam::111122223333:role/train",
+        "unmanaged": True,
+        "outcome": Outcome.AUDITED,
+    }
+    if not full:
+        return ViolationRecord(**values)
+    found = Violation(rule="images", field="Image", message="is odd", hint="use ours", mode=Mode.AUDIT)
+    arn = "arn:aws:sagemaker:us-east-1:111122223333:training-job/train-1"
+    return ViolationRecord(**values, training_job_arn=arn, violations=(found,), revision=3)
+
+
+EXAMPLES: dict[str, Example] = dict([*_jobs(), *_of_the_pool(), *_records()])
