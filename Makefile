@@ -8,7 +8,7 @@ export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-client demo-governance demo-training test test-long test-v3 check fmt lock docs build wheel test-wheel deploy deploy-check hooks clean
+.PHONY: help setup demo demo-client demo-governance demo-training test test-long test-v3 check fmt reference lock docs build wheel test-wheel deploy deploy-check hooks clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -69,6 +69,9 @@ fmt: setup ## write what `make check` wants of format and imports
 
 hooks: setup ## `make fmt` before each commit, `make check` before each push
 	$(BIN)/pre-commit install
+
+reference: setup ## the policy's JSON Schema, tables and comments, from the keys that core/policy declares
+	$(BIN)/python layers/trainmaster/generate_policy_reference.py
 
 lock: ## every requirements*.lock from its .in (needs uv)
 	uv pip compile requirements.in --override requirements.override --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o requirements.lock

@@ -34,7 +34,7 @@ def leaves(value: Any, path: str = "") -> set[str]:
 
 
 def test_every_key_of_a_pool_is_shown_with_its_default() -> None:
-    rows = table(POLICY, "key of a pool", "default", "")[1:]
+    rows = table(POLICY, "key of a pool", "default", "meaning")[1:]
     keys = {codes(row[0])[0]: yaml.safe_load(codes(row[1])[0]) for row in rows}
     plain = parse_policy({"pools": [{"name": "p", "capacity": {"ml.m5.xlarge": 1}}]}).pools[0]
     assert set(keys) == leaves(plain) - {"name"}
@@ -44,9 +44,14 @@ def test_every_key_of_a_pool_is_shown_with_its_default() -> None:
 
 
 def test_every_key_of_a_team_is_shown_with_its_default() -> None:
-    rows = {codes(row[0])[0]: row[1].strip("`") for row in table(POLICY, "key", "default", "")}
+    rows = {codes(row[0])[0]: row[1].strip("`") for row in table(POLICY, "key", "default", "meaning")}
     named = {key.removeprefix("teams[].") for key in rows if key.startswith("teams")}
-    assert named == {field.name for field in dataclasses.fields(TeamPolicy)}
+    budget = {"budget.usd_per_month", "budget.at_limit"}
+    assert named == {field.name for field in dataclasses.fields(TeamPolicy)} | budget
+    assert {key for key, default in rows.items() if default == "needed"} == {
+        "teams[].name",
+        "teams[].budget.usd_per_month",
+    }
     assert rows["teams[].max_priority"] == str(TeamPolicy(name="t").max_priority)
     without = {"budget", "roles", "images", "s3_prefixes"}
     assert {rows[f"teams[].{key}"] for key in without} == {"none"}
@@ -61,15 +66,25 @@ def document_with(key: str, value: object) -> dict[str, Any]:
 
 
 def test_every_other_key_that_is_acted_on_is_shown() -> None:
-    shown = {codes(row[0])[0] for row in table(POLICY, "key of the document", "default", "")}
+    shown = {codes(row[0])[0] for row in table(POLICY, "key of the document", "default", "meaning")}
     whole = Governing(idle=Idle(), utilization=Utilization(), recovery=Recovery(on_oom=OnOom(batch=())))
-    own_rows_or_said_elsewhere = {"pools", "teams", "admins", "warnings", "source", "governing", "rules"}
+    own_rows_or_said_elsewhere = {
+        "pools",
+        "teams",
+        "admins",
+        "warnings",
+        "source",
+        "governing",
+        "rules",
+        "version",
+    }
     others = {field.name for field in dataclasses.fields(Policy)} - own_rows_or_said_elsewhere
-    assert shown == {key.replace("for_", "for") for key in leaves(whole)} | others
+    optional = {"idle", "utilization", "recovery.on_oom"}
+    assert shown == {key.replace("for_", "for") for key in leaves(whole)} | others | optional
 
 
 def test_every_other_key_is_shown_with_its_default() -> None:
-    rows = table(POLICY, "key of the document", "default", "")
+    rows = table(POLICY, "key of the document", "default", "meaning")
     defaults = {codes(row[0])[0]: yaml.safe_load(codes(row[1])[0]) for row in rows if codes(row[1])}
     plain = parse_policy({}).governing
     whole = dataclasses.replace(plain, idle=Idle(), utilization=Utilization())
@@ -77,15 +92,19 @@ def test_every_other_key_is_shown_with_its_default() -> None:
         if not key.startswith(("recovery.on_oom", "prices")):
             found = parse_policy({"idle": {}, "utilization": {}} | document_with(key, default)).governing
             assert found == whole, key
-    assert [row[1] for row in rows if not codes(row[1])] == ["none"]
-    assert codes(next(row[0] for row in rows if not codes(row[1]))) == ["recovery.on_oom.batch"]
+    assert {codes(row[0])[0]: row[1] for row in rows if not codes(row[1])} == {
+        "idle": "none",
+        "utilization": "none",
+        "recovery.on_oom": "none",
+        "recovery.on_oom.batch": "needed",
+    }
     assert (plain.recovery.on_oom, parse_policy({}).prices, defaults["prices"]) == (None, {}, {})
     example = yaml.safe_load(codes(next(row[2] for row in rows if "prices" in row[0]))[0])
     assert parse_policy({"prices": example}).prices == {"ml.p5.48xlarge": Decimal("60.5")}
 
 
 def test_every_rule_is_shown_with_a_value_that_is_read() -> None:
-    rows = {codes(row[0])[0]: codes(row[1])[0] for row in table(POLICY, "rule", "value", "against it is")}
+    rows = {codes(row[0])[0]: codes(row[1])[0] for row in table(POLICY, "rule", "value", "what it asks")}
     assert set(rows) == {field.name for field in dataclasses.fields(Rules)}
     for rule, value in rows.items():
         rules = parse_policy({"rules": {rule: yaml.safe_load(value)}}).rules

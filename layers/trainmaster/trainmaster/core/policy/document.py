@@ -53,7 +53,7 @@ class Budget(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamPolicy(Section):
-    name: str = needed(NAME, f"{NAME_HINT}.", stand_in="", hint=NAME_HINT)
+    name: str = needed(NAME, f"The team's name: {NAME_HINT}.", stand_in="", hint=NAME_HINT)
     principals: tuple[PrincipalPattern, ...] = key(
         CALLERS,
         [],

@@ -100,10 +100,10 @@ class Idle(Section):
     for_: timedelta = key(
         Duration(least=_MINUTE, most=_ALARM_WEEK),
         "15m",
-        "For so long without a break; a multiple of `period`, at most `1d` if that is shorter than an hour.",
+        "How long without a break; a multiple of `period`, at most `1d` if that is shorter than an hour.",
     )
     period: timedelta = key(
-        Duration(least=_MINUTE, most=_ALARM_DAY), "5m", "Of one data point of the alarm; whole minutes."
+        Duration(least=_MINUTE, most=_ALARM_DAY), "5m", "Length of a data point of the alarm; whole minutes."
     )
     then: IdleThen = key(
         Word(IdleThen),
@@ -111,7 +111,7 @@ class Idle(Section):
         "`notify`: the owner is notified; `stop`: the job is stopped; `requeue`: it is stopped and resumes "
         "from its checkpoint.",
     )
-    warn_first: timedelta = key(_RUN, "10m", "From the warning to the stop.")
+    warn_first: timedelta = key(_RUN, "10m", "Time from the warning to the stop.")
 
     def check(self, at: Location) -> None:
         """Refuse what no alarm can."""
@@ -144,9 +144,11 @@ class Utilization(Section):
         _PERCENT, 80, "The owner is notified when the least busy host uses less than this of one GPU."
     )
     for_: timedelta = key(
-        Duration(least=PERIOD, most=_ALARM_DAY), "1h", "For so long without a break; a multiple of `5m`."
+        Duration(least=PERIOD, most=_ALARM_DAY), "1h", "How long without a break; a multiple of `5m`."
     )
-    then: UtilizationThen = key(Word(UtilizationThen), "notify", "There is nothing else yet.")
+    then: UtilizationThen = key(
+        Word(UtilizationThen), "notify", "The owner is notified; there is nothing else yet."
+    )
 
     def check(self, at: Location) -> None:
         if self.for_ % self.PERIOD:

@@ -135,7 +135,7 @@ class WarmPool(Section):
     retain: timedelta = key(
         _WARM_POOL_LIFE,
         "0s",
-        "Idle instances are kept so long although no waiting job can use them; at most `max_idle`.",
+        "Idle instances are kept so long although no waiting job can use them; no longer than `max_idle`.",
     )
     max_idle: timedelta = key(
         _WARM_POOL_LIFE, "30m", "Idle instances are kept so long at most when a job is due that can use them."
@@ -162,18 +162,18 @@ class Limits(Section):
         Whole(least=1), 5000, "Jobs of one team that may wait in the pool; one more is refused (429)."
     )
     max_submissions_per_minute: int = key(
-        Whole(least=1), 100, "Of one team; one more is refused (429) until the minute is over."
+        Whole(least=1), 100, "Submissions of one team; one more is refused (429) until the minute is over."
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolPolicy(Section):
-    name: str = needed(NAME, f"{NAME_HINT}.", stand_in="", hint=NAME_HINT)
+    name: str = needed(NAME, f"The pool's name: {NAME_HINT}.", stand_in="", hint=NAME_HINT)
     capacity: Mapping[str, int] = key(
         COUNTS, {}, "On-demand instances by type. 0 drains a type.", example="{ml.p5.48xlarge: 2}"
     )
     spot_capacity: Mapping[str, int] = key(
-        COUNTS, {}, "Managed spot instances by type, counted apart.", example="{ml.p5.48xlarge: 2}"
+        COUNTS, {}, "Managed spot instances by type, counted apart.", example="{ml.g5.12xlarge: 8}"
     )
     order: Order = key(Keys(Order), {}, "The order of the queue.")
     preemption: Preemption = key(Keys(Preemption), {}, "When a waiting job may stop running ones.")

@@ -7,10 +7,11 @@ from fnmatch import fnmatchcase
 
 # Characters of IAM names and paths: IAM API reference, CreateRole, RoleName and Path.
 # A path may hold more than this, but nobody needs a wildcard or a colon in one.
-_PATTERN = re.compile(
+SHAPE = (
     r"arn:(?P<partition>aws(?:-[a-z]+)*):iam::(?P<account>[0-9]{12}):(?P<kind>role|user)/"
     r"(?P<path>(?:[A-Za-z0-9_.,+=@-]+/)*)(?P<name>[A-Za-z0-9_+=,.@*-]{1,64})"
 )
+_PATTERN = re.compile(SHAPE)
 
 
 class PrincipalKind(StrEnum):
