@@ -43,7 +43,7 @@ class Bypasses:
         if what in self._warned:
             return
         self._warned.add(what)
-        message = f"{what}: not through trainmaster's queue. The policy says what becomes of such jobs."
+        message = f"{what}, bypassing trainmaster's queue. The policy decides what happens to such jobs."
         warnings.warn(message, QueueBypassWarning, stacklevel=3)
 
 

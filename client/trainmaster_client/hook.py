@@ -32,8 +32,8 @@ def install(
     Args:
         boto_session: None: boto3's default session, which ``boto3.client()`` uses.
         api_url: Else ``TRAINMASTER_API_URL``, else SSM parameter ``/trainmaster/api-url``.
-        on_unreachable: ``direct``: where the API gives no answer, start the training job past the queue, with
-            a QueueBypassWarning. It then takes instances that the queue does not count.
+        on_unreachable: ``direct``: where the API gives no answer, bypass the queue, with a
+            QueueBypassWarning. It then takes instances that the queue does not count.
     """
     session = boto_session or _default_session()
     hooks_of(session, api_url=api_url, on_unreachable=on_unreachable).register(session.events)

@@ -106,15 +106,15 @@ class Assessment:
 
 
 class Assessor:
-    """Args: ``scores`` knows spot capacity; ``tell`` is told which shape is being tried."""
+    """Args: ``scores`` knows spot capacity; ``report`` hears which shape is being tried."""
 
     def __init__(
-        self, api: ApiClient, request: Request, scores: SpotScores, *, tell: Callable[[str], None]
+        self, api: ApiClient, request: Request, scores: SpotScores, *, report: Callable[[str], None]
     ) -> None:
         self._api = api
         self._request = _renamed(request)
         self._scores = scores
-        self._tell = tell
+        self._report = report
         self._run = run_in(request)
         self._subnets = subnets_of(request)
 
@@ -161,7 +161,7 @@ class Assessor:
         return Alternative(capacity=shape.capacity, count=shape.count, subnet=subnet)
 
     def _assessment(self, candidate: Candidate) -> tuple[Assessment, InvalidRequestError | None]:
-        self._tell(str(candidate))
+        self._report(str(candidate))
         answer, refusal = self._tried(candidate)
         shape = candidate.shape
         if shape is None:

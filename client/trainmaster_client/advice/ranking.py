@@ -61,7 +61,7 @@ def _keys(one: Assessment, by: By) -> tuple[float, ...]:
 
 def _why(best: Assessment, by: By) -> str:
     victims = len(best.answer.get("would_preempt") or ())
-    preempts = f"it would stop {victims} running" if victims else "nobody is stopped for it"
+    preempts = f"it would stop {victims} running" if victims else "no running job is stopped for it"
     return f"{_advantage(best, by)}; {preempts}"
 
 

@@ -49,8 +49,8 @@ def advise(
     """Compare the shapes that a job could run in; nothing is stored."""
     request = parse_request(file.read(), source=file.name)
     more = [one for text in shape or () for one in read_shapes(text, where="--shape")]
-    with _progress() as tell:
-        assessor = Assessor(connect(quiet=True), request, SpotScores(aws_session()), tell=tell)
+    with _progress() as report:
+        assessor = Assessor(connect(quiet=True), request, SpotScores(aws_session()), report=report)
         order, best, tried = _advice(assessor, more, by)
     if as_json_:
         print_json(as_json(order, best, tried))
@@ -134,7 +134,7 @@ def _facts(one: Assessment, *, now: datetime) -> Iterator[str]:
         return
     yield _money(one)
     start = one.answer.get("estimated_start")
-    yield likely_start(start, now=now) if isinstance(start, dict) else "Likely start: nothing can be said"
+    yield likely_start(start, now=now) if isinstance(start, dict) else "Likely start: unknown"
     if victims := one.answer.get("would_preempt"):
         yield f"would preempt {', '.join(printable(name) or 'a job of another team' for name in victims)}"
     yield from _spot(one)
@@ -148,7 +148,7 @@ def _facts(one: Assessment, *, now: datetime) -> Iterator[str]:
 def _money(one: Assessment) -> str:
     rate, cost = one.answer.get("usd_per_hour"), one.cost_usd
     if rate is None or cost is None:
-        return "price unknown: an admin can write it into the policy's prices"
+        return "price unknown: an admin can add it to the policy's prices"
     return (
         f"{rate:.2f} USD an hour{' at most' if one.candidate.is_spot else ''}, about {cost:.2f} for the job"
     )
@@ -161,9 +161,9 @@ def _spot(one: Assessment) -> Iterator[str]:
         yield _score(one.score)
     expected = one.expected_interruptions
     if expected is None:
-        yield "interruptions: nobody of this stack ran on it in the last 30 days"
+        yield "interruptions: no job of this stack ran on it in the last 30 days"
     else:
-        yield f"interruptions: {expected:g} to be expected, as things went lately"
+        yield f"interruptions: {expected:g} expected at the recent rate"
     if not one.keeps_checkpoints:
         yield "no CheckpointConfig: an interruption loses all work"
 

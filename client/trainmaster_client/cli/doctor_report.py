@@ -26,7 +26,7 @@ def doctor(
         typer.Option("--json", metavar="PATH", help="Where to write the report.", show_default=str(_REPORT)),
     ] = None,
 ) -> None:
-    """Look at everything from the configuration to the account, and say how to mend it."""
+    """Look at everything from the configuration to the account, and say how to fix it."""
     report = Report("doctor")
     seen = Seen(env=os.environ, now=lambda: datetime.now(UTC))
     remedies: dict[str, Any] = {}

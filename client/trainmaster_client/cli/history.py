@@ -121,8 +121,8 @@ def _show_finished(which: FinishedJobFilters, after: datetime | None, *, as_json
     state = which.state
     if state is not None and state not in FINAL_STATES:
         raise InvalidArgumentError(
-            f"--state: {state!r} is no state of jobs that are over.",
-            hint=f"There are {', '.join(sorted(FINAL_STATES))}.",
+            f"--state: {state!r} is not a final state;",
+            hint=f"use one of {', '.join(sorted(FINAL_STATES))}.",
         )
     found, is_whole = _finished(connect(), [state] if state else sorted(FINAL_STATES), which.team)
     recent = [one for one in found if after is None or one.ended_at >= after]

@@ -18,8 +18,8 @@ def instant(text: str, *, now: datetime) -> datetime:
             return now - timedelta(seconds=int(ago[1]) * _UNITS[ago[2]])
         found = datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
-        hint = "Needed is something like 90s, 10m, 2h, 1d or 2026-11-21T10:00:00Z."
-        raise InvalidArgumentError(f"--since: {text!r} is no time.", hint=hint) from error
+        hint = "use e.g. 90s, 10m, 2h, 1d or 2026-11-21T10:00:00Z."
+        raise InvalidArgumentError(f"--since: {text!r} is not a valid time;", hint=hint) from error
     return found if found.tzinfo else found.astimezone()
 
 

@@ -22,7 +22,6 @@ from trainmaster_client.jobs.job_views import Attempt, JobView, job_view
 from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, SILENCE_SECONDS, Progress, poll_seconds
 from trainmaster_client.jobs.queued_jobs import QueuedJobs
 from trainmaster_client.logs.joined_attempts import (
-    EVERYTHING,
     MOST_TAIL_LINES,
     JobLogs,
     LogLine,
@@ -56,7 +55,9 @@ class LineFilters:
 def logs(
     job: JobName,
     *,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job is over.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Keep following until the job has ended.")
+    ] = False,
     which: LineFilters,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
 ) -> None:
@@ -74,13 +75,22 @@ def logs(
     if follow:
         _follow(job, api, lambda seen: printer.show(reader.lines(seen), seen))
     elif not printer.show(_read(reader, document), document):
-        seen = job_view(document)
-        kind = "" if selection == EVERYTHING else " of that kind"
-        say(
-            f"{seen.name} printed nothing{kind}."
-            if seen.is_final
-            else f"{seen.name} has printed nothing{kind} yet."
-        )
+        say(_nothing(document, which))
+
+
+def _nothing(document: Document, which: LineFilters) -> str:
+    """Why there are no lines; of what there is not, what there is."""
+    job, hosts = job_view(document), host_count(document)
+    numbers = [one.number for one in job.attempts]
+    if which.attempt is not None and which.attempt not in numbers:
+        known = ", ".join(map(str, numbers)) or "none"
+        return f"{job.name} has no attempt {which.attempt} (attempts: {known})."
+    if which.host is not None and 0 < hosts < which.host:
+        known = f"{HOST_PREFIX}1" if hosts == 1 else f"{HOST_PREFIX}1 to {HOST_PREFIX}{hosts}"
+        return f"{job.name} has no host {HOST_PREFIX}{which.host} (hosts: {known})."
+    kind = "" if which == LineFilters() else " that matches"
+    printed = f"printed nothing{kind}" if job.is_final else f"has printed nothing{kind} yet"
+    return f"{job.name} {printed}."
 
 
 def _read(reader: JobLogs, document: Document) -> Iterator[LogLine]:
@@ -145,13 +155,13 @@ def follow(
     while True:
         document = look()
         job = job_view(document)
-        told = "\n".join(progress.lines(job))
+        news = "\n".join(progress.lines(job))
         if not job.is_final:
-            say(told)
+            say(news)
         shown = lines.show(document)
         if job.is_final:  # what it printed comes before its end
-            say(told)
-        if shown or told:
+            say(news)
+        if shown or news:
             news_at = monotonic()
         quiet = monotonic() - news_at
         if job.is_final and quiet >= LAST_LINES_SECONDS and not lines.is_silent:

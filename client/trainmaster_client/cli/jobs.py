@@ -68,18 +68,18 @@ def priority(
     *,
     as_json: JsonFlag = False,
 ) -> None:
-    """Give a job another priority, wherever it is: it moves in the queue, or is harder to preempt."""
+    """Change a job's priority: it moves in the queue, or is harder to preempt."""
     document = connect().change(job, priority=number)
     _print(document, f"priority {number}", as_json=as_json)
 
 
 def hold(job: JobName, *, as_json: JsonFlag = False) -> None:
-    """Take a waiting job out of its turn until it is released; it keeps its age."""
+    """Hold a waiting job until it is released; it keeps its age."""
     _print(connect().change(job, held=True), "", as_json=as_json)
 
 
 def release(job: JobName, *, as_json: JsonFlag = False) -> None:
-    """Put a held job back into its turn."""
+    """Release a held job: it waits in the queue again."""
     _print(connect().change(job, held=False), "", as_json=as_json)
 
 

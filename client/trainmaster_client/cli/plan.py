@@ -59,7 +59,7 @@ def plan(
     options: RunOptions,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers, in bytes.")] = False,
 ) -> None:
-    """Tell what a run of the training program needs of its GPUs, whether that fits, and what would."""
+    """Show what a run of the training program needs of its GPUs, whether that fits, and what would."""
     run = _run(_shape(preset), options)
     found = memory_plan.plan(preset, run, _instances(instances))
     if as_json:
@@ -88,7 +88,9 @@ def _run(shape: ModelShape, options: RunOptions) -> Run:
 def _shape(preset: str) -> ModelShape:
     """Raises InvalidArgumentError."""
     if preset not in PRESETS:
-        raise InvalidArgumentError(f"There is no preset {preset!r}.", hint=f"There are {', '.join(PRESETS)}.")
+        raise InvalidArgumentError(
+            f"There is no preset {preset!r}.", hint=f"Use one of {', '.join(PRESETS)}."
+        )
     return PRESETS[preset]
 
 
@@ -97,5 +99,5 @@ def _instances(text: str) -> memory_plan.Instances:
     try:
         return memory_plan.read_instances(text)
     except ValueError as error:
-        hint = "Several types stand with a comma between them."
+        hint = "Separate several types with commas."
         raise InvalidArgumentError(f"{error}.", hint=hint) from error

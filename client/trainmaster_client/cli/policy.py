@@ -28,7 +28,7 @@ PolicyFile = Annotated[
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 _MEANINGS = {
-    "forbidden": "would be refused when its turn comes",
+    "forbidden": "would be refused when it is due to start",
     "impossible": "can never start",
     "preempted": "would be stopped for another job and come back",
     "stops-waiting": "would wait no longer",
@@ -41,7 +41,7 @@ _RANKS = {kind: rank for rank, kind in enumerate(_MEANINGS)}
 
 NO_NAME = "a job"
 
-_HINT = "Needed is YAML or JSON with keys such as pools: at its top; quote dates. Nothing was changed."
+_HINT = "Give YAML or JSON with keys such as pools: at its top; quote dates. Nothing was changed."
 
 
 @app.command()
@@ -86,7 +86,7 @@ def diff(file: PolicyFile, *, as_json: JsonFlag = False) -> None:
     lines = document_lines(
         old.get("policy"), new, old_name=f"revision {old.get('revision')}", new_name=file.name
     )
-    for line in lines or [f"{file.name} says what revision {old.get('revision')} says."]:
+    for line in lines or [f"{file.name} is the same as revision {old.get('revision')}."]:
         console().print(Text(line, style=_STYLES.get(line[:1], "")), soft_wrap=True)
     print()
     print_lines(list(job_lines(tried.get("changes") or ())) or ["No job would start, stop or wait for it."])
@@ -130,14 +130,14 @@ def rollback(
 
 @app.command()
 def pause(*, as_json: JsonFlag = False) -> None:
-    """Stop starts and preemptions in all pools; running jobs run on."""
-    _set_paused(True, "Paused: nothing starts and nobody is preempted; running jobs run on.", as_json=as_json)
+    """Stop starts and preemptions in all pools; running jobs continue."""
+    _set_paused(True, "Paused: no job starts or is preempted; running jobs continue.", as_json=as_json)
 
 
 @app.command()
 def resume(*, as_json: JsonFlag = False) -> None:
-    """Go on after a pause."""
-    _set_paused(False, "Going on: jobs start in their turn.", as_json=as_json)
+    """Resume starts and preemptions after a pause."""
+    _set_paused(False, "Resumed: jobs start in queue order.", as_json=as_json)
 
 
 def _set_paused(paused: bool, said: str, *, as_json: bool) -> None:  # noqa: FBT001  the value itself

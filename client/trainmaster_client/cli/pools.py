@@ -48,8 +48,8 @@ def pool_lines(views: Any, *, now: datetime) -> Iterator[str]:  # noqa: ANN401  
 def _waiting(pool: Part, now: datetime) -> str:
     count, since = int(pool.get("waiting") or 0), pool.get("oldest_waiting_since")
     if not count:
-        return "nobody waits"
-    oldest = f", the oldest since {age(datetime.fromisoformat(since), now)}" if since else ""
+        return "no jobs waiting"
+    oldest = f", the oldest for {age(datetime.fromisoformat(since), now)}" if since else ""
     return f"{count} waiting{oldest}"
 
 

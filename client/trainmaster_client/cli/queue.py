@@ -45,7 +45,7 @@ def queue(
         float | None,
         typer.Argument(
             min=SHORTEST_SECONDS,
-            help=f"With --watch: each so many; else {USUAL_SECONDS:g}.",
+            help=f"Seconds between refreshes with --watch (default {USUAL_SECONDS:g}).",
             show_default=False,
         ),
     ] = None,
@@ -55,7 +55,7 @@ def queue(
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it again and again.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show the queue: running jobs, then waiting ones in their turn. Other teams' jobs have no name."""
+    """Show the queue: running jobs, then waiting ones in queue order. Other teams' jobs have no name."""
     if seconds is not None and not watch:
         raise InvalidArgumentError(
             "A number of seconds goes with --watch.", hint="Write --watch, or leave it out."
@@ -144,7 +144,7 @@ class QueueWatch:
     def _title(self, now: datetime) -> Text:
         clock = f"{now.astimezone():%H:%M:%S}"
         if self._silent_since is None:
-            return Text(f"{clock}  each {self.seconds:g} s, Ctrl-C ends it", style="dim")
+            return Text(f"{clock}  every {self.seconds:g} s, Ctrl-C to quit", style="dim")
         since = f"{self._silent_since.astimezone():%H:%M:%S}"
         silent = f"{clock}  nothing new since {since} ({length(now - self._silent_since)}): {self._silence}"
         return Text(silent, style="yellow")

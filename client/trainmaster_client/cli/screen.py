@@ -75,7 +75,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def busy(doing: str, *, after: float = LONG_SECONDS) -> Iterator[None]:
-    """What takes longer than ``after`` seconds is told on a terminal, and wiped off again at its end."""
+    """What takes longer than ``after`` seconds is shown on a terminal, and wiped off again at its end."""
     screen = console(sys.stderr)
     if not screen.is_terminal or screen.is_dumb_terminal:
         yield

@@ -20,9 +20,7 @@ RequestFile = Annotated[
     typer.FileBinaryRead,
     typer.Argument(metavar="FILE", help="A CreateTrainingJob request as JSON; - reads standard input."),
 ]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Only say what would become of it; nothing is stored.")
-]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only report what would happen; nothing is stored.")]
 NOT_VALID = 1
 """The exit code of a refusal."""
 
@@ -53,7 +51,7 @@ def parse_request(text: bytes, *, source: str) -> dict[str, Any]:
     return request
 
 
-_HINT = 'Needed is JSON like {"TrainingJobName": ...}, as boto3 takes it. Nothing was sent.'
+_HINT = 'Give JSON like {"TrainingJobName": ...}, as boto3 takes it. Nothing was sent.'
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -100,5 +98,5 @@ def _foreseen(document: Document) -> Iterator[str]:
 def _spot_line(record: Document) -> str:
     name, expected = printable(record.get("instance_type")), record.get("expected_interruptions")
     if expected is None:
-        return f"Spot {name}: nobody of this stack ran on it in the last 30 days."
-    return f"Spot {name}: as things went lately it would be interrupted {expected:g} times."
+        return f"Spot {name}: no job of this stack ran on it in the last 30 days."
+    return f"Spot {name}: at the recent rate it would be interrupted {expected:g} times."

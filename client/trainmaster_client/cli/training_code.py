@@ -39,8 +39,8 @@ def training_code(
     files = [_LAUNCHER] if launcher_only else sorted(_program(source))
     if taken := [file for file in files if _is_another(folder / file, source / file)]:
         raise InvalidArgumentError(
-            f"{folder / taken[0]} is there already, and is another file.",
-            hint="Take it away, or name another folder.",
+            f"{folder / taken[0]} already exists and differs.",
+            hint="Remove it, or name another folder.",
         )
     for file in files:
         _copy(source / file, folder / file)

@@ -17,7 +17,7 @@ _CAUSES = {"warm_pool": "warm pool", "startup": "start-up"}
 
 def usage(
     *,
-    team: Annotated[str | None, typer.Option(help="Needed by whoever is in several teams.")] = None,
+    team: Annotated[str | None, typer.Option(help="Required if you are in several teams.")] = None,
     month: Annotated[str | None, typer.Option(metavar="YYYY-MM", help="UTC; without it this month.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -50,7 +50,7 @@ def usage_lines(document: Document) -> Iterator[str]:
             yield f"    {parts}"
     for taken in document.get("preemptions") or ():
         yield (
-            f"  {printable(taken['at'])} {_party(taken, 'preemptor')} took room from"
+            f"  {printable(taken['at'])} {_party(taken, 'preemptor')} preempted"
             f" {_party(taken, 'victim')}: {taken['instance_hours_lost']:g} instance-hours lost"
         )
 

@@ -1,4 +1,4 @@
-"""``trainmaster violations``: what went round the queue, and what rules found."""
+"""``trainmaster violations``: what bypassed the queue, and what rules found."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ def violations(
     everything: Annotated[bool, typer.Option("--all", help="Every page of a long month.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show training jobs that went round the queue and jobs that break rules, the newest last."""
+    """Show training jobs that bypassed the queue and jobs that break rules, the newest last."""
     api = connect()
     document = _every_page(api, month) if everything else api.violations(month=month)
     if as_json:
@@ -38,7 +38,7 @@ def violation_lines(document: Document) -> Iterator[str]:
     if not records:
         yield f"Nothing in {printable(document['month'])}."
     for record in records:
-        way = "went round the queue" if record["unmanaged"] else "came through the queue"
+        way = "bypassed the queue" if record["unmanaged"] else "came through the queue"
         yield (
             f"{printable(record['at'])} {printable(record['training_job_name'])} of team"
             f" {printable(record['team'])} {way}: {printable(record['outcome'])}"

@@ -16,22 +16,23 @@ SHOWN_AHEAD = 5
 """Jobs ahead that are named; more are only counted."""
 
 HELP = {
-    "ahead": "a higher priority: trainmaster priority {name} N",
-    "capacity": "fewer or other instances (tag trainmaster:alternatives), or a higher priority if others"
-    " may be preempted: trainmaster priority {name} N",
-    "quota": "jobs of the own team that end, or an admin who raises the team's quota or borrowing_limit",
-    "budget": "a shorter MaxRuntimeInSeconds, or an admin who raises the team's budget",
-    "held": "its release: trainmaster release {name}",
-    "backoff": "nothing: it is tried again by itself",
-    "reservation": "a shorter MaxRuntimeInSeconds: a job that is certain to end in time may go first",
-    "account-limit": "a higher quota of the account for training on this type: AWS Service Quotas",
-    "paused": "an admin who goes on: trainmaster policy resume",
+    "ahead": "raise its priority: trainmaster priority {name} N",
+    "capacity": "ask for fewer or other instances (tag trainmaster:alternatives), or raise its priority if"
+    " others may be preempted: trainmaster priority {name} N",
+    "quota": "wait for one of your team's jobs to end, or ask an admin to raise the team's quota or"
+    " borrowing_limit",
+    "budget": "set a shorter MaxRuntimeInSeconds, or ask an admin to raise the team's budget",
+    "held": "run: trainmaster release {name}",
+    "backoff": "nothing to do; it retries automatically",
+    "reservation": "set a shorter MaxRuntimeInSeconds: a job that is certain to end in time may go first",
+    "account-limit": "ask AWS Service Quotas for a higher training quota on this type",
+    "paused": "ask an admin to resume: trainmaster policy resume",
 }
 """By the code of the reason."""
 
 
 def why(job: JobName, *, as_json: JsonFlag = False) -> None:
-    """Say why a job waits, who is ahead of it, when it is likely to start and what would help."""
+    """Show why a job waits, who is ahead of it, when it is likely to start and what would help."""
     api = connect()
     document = api.job(job)
     if as_json:

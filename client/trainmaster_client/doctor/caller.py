@@ -58,7 +58,7 @@ def team(seen: Seen) -> Finding:
         seen.policy = document_of(policy)
     usage = document_of(seen.send("GET", "/usage")) or {}
     mine = f"team {usage['team']}" if isinstance(usage.get("team"), str) else "no single team"
-    return good(f"{mine}, {'admin' if seen.policy is not None else 'no admin'}")
+    return good(f"{mine}, {'admin' if seen.policy is not None else 'not an admin'}")
 
 
 def submitting(seen: Seen) -> Finding:

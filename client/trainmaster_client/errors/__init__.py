@@ -91,8 +91,7 @@ class UnexpectedAnswerError(TrainmasterClientError):
 
 class LogsUnreadableError(TrainmasterClientError):
     remedy = (
-        "Needed are logs:DescribeLogStreams and logs:GetLogEvents on the log group "
-        "/aws/sagemaker/TrainingJobs."
+        "You need logs:DescribeLogStreams and logs:GetLogEvents on the log group /aws/sagemaker/TrainingJobs."
     )
 
     def __init__(self, why: str) -> None:

@@ -72,7 +72,7 @@ ADVICE: Mapping[Trouble, Advice] = {
         remedy="export TRAINMASTER_API_URL=<the stack's output ApiUrl>; who deployed the stack knows it.",
     ),
     _T.BAD_API_URL: Advice(
-        cause="This is no URL that signed requests can go to.",
+        cause="This is not a URL that signed requests can go to.",
         remedy="Take the stack's output ApiUrl as it is: https://<host>/<stage>, without query or user name.",
     ),
     _T.PLAIN_HTTP: Advice(
@@ -109,7 +109,7 @@ ADVICE: Mapping[Trouble, Advice] = {
     ),
     _T.NO_ANSWER: Advice(
         cause="The connection was made, but no answer came.",
-        remedy="Try again; if it stays, ask who runs the network, or see the alarms of the stack.",
+        remedy="Try again; if it persists, ask who runs the network, or see the alarms of the stack.",
     ),
     _T.NOT_THE_API: Advice(
         cause="Something else answers there: a proxy, a sign-in page, another service.",
@@ -124,7 +124,7 @@ ADVICE: Mapping[Trouble, Advice] = {
         remedy="Sign in as for the AWS CLI: aws sso login, aws configure, or AWS_PROFILE=<profile>.",
     ),
     _T.CREDENTIALS_UNREADABLE: Advice(
-        cause="The AWS credentials that are configured cannot be had.",
+        cause="The AWS credentials that are configured cannot be loaded.",
         remedy="See what `aws sts get-caller-identity` says; often: aws sso login, or another AWS_PROFILE.",
     ),
     _T.NO_REGION: Advice(
@@ -141,7 +141,7 @@ ADVICE: Mapping[Trouble, Advice] = {
     ),
     _T.WRONG_SIGNATURE: Advice(
         cause="The signature does not match: a wrong secret key, another region, or a proxy in between.",
-        remedy="Ask trainmaster doctor, which tells them apart.",
+        remedy="Run trainmaster doctor, which tells them apart.",
     ),
     _T.WRONG_SECRET: Advice(
         cause="The secret key does not belong to the access key.",
@@ -181,7 +181,7 @@ ADVICE: Mapping[Trouble, Advice] = {
     ),
     _T.API_FAILED: Advice(
         cause="The API itself failed.",
-        remedy="Send the same again: it makes no second job. If it stays, see the alarms of the stack.",
+        remedy="Send the same again: it makes no second job. If it persists, see the alarms of the stack.",
     ),
     _T.OLD_CLIENT: Advice(
         cause="This client is older than the stack.",
@@ -201,7 +201,7 @@ ADVICE: Mapping[Trouble, Advice] = {
     ),
     _T.PAUSED: Advice(
         cause="An admin paused starts and preemptions; jobs wait.",
-        remedy="An admin goes on with: trainmaster policy resume.",
+        remedy="An admin resumes with: trainmaster policy resume.",
     ),
     _T.POOL_ABOVE_QUOTA: Advice(
         cause="A pool is larger than what the account may run at once; the rest of it only waits.",
@@ -209,7 +209,7 @@ ADVICE: Mapping[Trouble, Advice] = {
     ),
     _T.ACCOUNT_LIMIT: Advice(
         cause="AWS refused more instances lately, so fewer start than the pool has.",
-        remedy="It is tried again by itself; if it comes back, ask Service Quotas for more.",
+        remedy="It is retried automatically; if it persists, ask Service Quotas for more.",
     ),
     _T.LOGS_UNREADABLE: Advice(
         cause="You may not read the log lines of training jobs.",
@@ -232,8 +232,8 @@ ADVICE: Mapping[Trouble, Advice] = {
         remedy="Let its trust policy allow sts:AssumeRole to the service sagemaker.amazonaws.com.",
     ),
     _T.DIRECT_STARTS: Advice(
-        cause="You may also start training jobs past the queue.",
-        remedy="Only IAM can hold people to the queue: deny sagemaker:CreateTrainingJob to users.",
+        cause="You may also start training jobs that bypass the queue.",
+        remedy="Only IAM can enforce the queue: deny sagemaker:CreateTrainingJob to users.",
     ),
     _T.OPERATOR_ALARM: Advice(
         cause="An alarm of the stack is in state ALARM: a function fails, or a message could not be handled.",

@@ -52,7 +52,7 @@ def hooks_of(
     """Raises ApiNotConfiguredError, and InvalidArgumentError for another ``on_unreachable``."""
     if on_unreachable not in {"raise", "direct"}:
         raise InvalidArgumentError(
-            f"on_unreachable={on_unreachable!r} is neither.", hint="Say 'raise' or 'direct'."
+            f"on_unreachable={on_unreachable!r} is not valid.", hint="Use 'raise' or 'direct'."
         )
     api = ApiClient(find_api_url(api_url, boto_session), boto_session)
     return QueueHooks(boto_session, api, is_direct=on_unreachable == "direct")
@@ -131,7 +131,7 @@ class QueueHooks:
             answer = self.submit(call.body)
         except ApiUnreachableError as error:
             if self._is_direct:
-                message = f"{call.body['TrainingJobName']} starts past the queue: {error}"
+                message = f"{call.body['TrainingJobName']} bypasses the queue: {error}"
                 warnings.warn(message, QueueBypassWarning, stacklevel=2)
             raise
         for warning in answer.get("warnings") or ():

@@ -39,7 +39,7 @@ ATTEMPTS = 3
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 4.0
 PATIENCE_SECONDS = 5
-"""After 429: a shorter Retry-After is waited for, of a longer one the user is told."""
+"""After 429: a shorter Retry-After is waited for, a longer one is reported to the user."""
 
 _AT_ONCE = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
 """Else a body, which goes out after its headers, waits 40 ms for the server's delayed acknowledgement."""
@@ -159,7 +159,7 @@ _TROUBLES: tuple[tuple[type[Exception], Trouble], ...] = (
 
 
 def _trouble(error: Exception) -> Trouble:
-    """Botocore has one error for a name that is unknown and a connection refused; its cause tells."""
+    """Botocore has one error for a name that is unknown and a connection refused; its cause says which."""
     if any(isinstance(one, NameResolutionError | socket.gaierror) for one in _causes(error)):
         return Trouble.HOST_UNKNOWN
     if any(isinstance(one, OSError) and one.errno in _NO_ROUTE for one in _causes(error)):
@@ -196,13 +196,13 @@ def checked_url(api_url: str) -> SplitResult:
 
 
 def region_of(host: str) -> str | None:
-    """The region in a host's name; None when it tells none."""
+    """The region in a host's name; None where there is none."""
     found = _REGION_IN_HOST.search(host)
     return found.group(1) if found else None
 
 
 def _region(host: str, boto_session: boto3.Session) -> str:
-    """The API's own region where its name tells it: the signature must be for that one."""
+    """The API's own region where its name has it: the signature must be for that one."""
     region = region_of(host) or boto_session.region_name
     if not region:
         raise CredentialsError("no AWS region is configured.", trouble=Trouble.NO_REGION)

@@ -85,14 +85,14 @@ class Attempt:
         found = []
         if self.idle_since is not None:
             due = self.stop_due
-            then = f"; it is stopped at {_time(due)} unless they work again" if due else ""
-            found.append(f"its GPUs do nothing since {_time(self.idle_since)}{then}")
+            then = f"; it will be stopped at {_time(due)} unless they are used again" if due else ""
+            found.append(f"its GPUs have been idle since {_time(self.idle_since)}{then}")
         if self.underused_since is not None:
-            found.append(f"its GPUs could do more, since {_time(self.underused_since)}")
+            found.append(f"its GPUs have been underused since {_time(self.underused_since)}")
         if self.unguarded is not None:
-            found.append(f"nobody watches its GPUs: {self.unguarded.message}")
+            found.append(f"its GPUs are not monitored: {self.unguarded.message}")
         if self.checkpoint_overdue:
-            found.append("its newest checkpoint is older than the policy wants it")
+            found.append("its newest checkpoint is older than the policy allows")
         return tuple(found)
 
     @classmethod

@@ -22,7 +22,7 @@ class Progress:
     """Fed with successive views of one job. Reads the history, so it misses nothing between two looks."""
 
     def __init__(self) -> None:
-        self._told: set[Transition] = set()
+        self._shown: set[Transition] = set()
         self._last_place = ""
 
     def lines(self, job: JobView) -> list[str]:
@@ -31,8 +31,8 @@ class Progress:
 
     def _transitions(self, job: JobView) -> Iterator[str]:
         for transition in job.history:
-            if transition not in self._told:
-                self._told.add(transition)
+            if transition not in self._shown:
+                self._shown.add(transition)
                 yield transition_line(transition, job)
 
     def _place(self, job: JobView) -> list[str]:
@@ -80,12 +80,12 @@ def _standing(job: JobView) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Watch:
-    """One job, seen through ``look`` and told through ``say``."""
+    """One job, seen through ``look`` and reported through ``say``."""
 
     look: Callable[[], JobView]
     say: Callable[[str], None]
     progress: Progress = field(default_factory=Progress)
-    """What was told before; it is not told again."""
+    """What was shown before; it is not shown again."""
     further: Callable[[], list[str]] = list
     """Lines beside the job's own, as its log has them; asked after each look."""
     late_looks: int = 0
@@ -115,9 +115,9 @@ class Watch:
         return job
 
     def _lines(self, job: JobView) -> list[str]:
-        """What a job printed comes before the line that tells its end."""
-        told, printed = self.progress.lines(job), self.further()
-        return [*printed, *told] if job.is_final else [*told, *printed]
+        """What a job printed comes before the line with its end."""
+        news, printed = self.progress.lines(job), self.further()
+        return [*printed, *news] if job.is_final else [*news, *printed]
 
     def _say_all(self, lines: list[str]) -> None:
         for line in lines:
@@ -125,7 +125,7 @@ class Watch:
 
     def _look_patiently(self) -> JobView:
         """A network that is away for a while does not end a wait of days."""
-        begun, told = self.monotonic(), False
+        begun, reported = self.monotonic(), False
         while True:
             try:
                 return self.look()
@@ -133,9 +133,9 @@ class Watch:
                 silent = self.monotonic() - begun
                 if silent >= SILENCE_SECONDS:
                     raise
-                if not told:
-                    self.say(f"{error} Still trying; the job goes on without this connection.")
-                    told = True
+                if not reported:
+                    self.say(f"{error} Still trying; the job continues without this connection.")
+                    reported = True
                 self.sleep(poll_seconds(silent, first=self.first_poll))
 
 

@@ -1,4 +1,4 @@
-"""What a user can tell the queue about a job, as the tags that carry it: for every SDK, and for boto3.
+"""Job options as the tags that carry them, ``priority=5`` as the tag ``priority``: every SDK, and boto3.
 
 ``tags=job_tags(priority=5, preemptible=False)`` of an estimator, or ``Tags=`` of a request.
 """
@@ -63,7 +63,7 @@ def job_tags(**options: Unpack[JobOptions]) -> list[Tag]:
 
 def _problems(name: str, value: object) -> list[FieldProblem]:
     if name not in _KEYS:
-        return [FieldProblem(field=name, message="is no option", hint=f"there are {', '.join(_KEYS)}")]
+        return [FieldProblem(field=name, message="is not an option", hint=f"use one of {', '.join(_KEYS)}")]
     if not _CHECKS[name](value):
         return [FieldProblem(field=name, message=f"{value!r} is not allowed", hint=_HINTS[name])]
     if len(_text(value)) > MAX_VALUE_LENGTH:

@@ -72,7 +72,7 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
         self._hooks.register(self.sagemaker_client.meta.events)
         self._hooks.register_readers(self.boto_session.events)
         self._poll_seconds = poll_seconds
-        self._told = RecentlyUsed[Progress]()
+        self._progress = RecentlyUsed[Progress]()
 
     def _intercept_create_request(
         self, request: dict[str, Any], create: Callable[[dict[str, Any]], Any], func_name: str | None = None
@@ -115,7 +115,7 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
         job = job_view(answer.get("job") or {})
         _say(f"Queued {job.name}." if job.is_waiting else f"{job.name} is already there: {job.state}.")
         progress = Progress()
-        self._told.keep(str(job.name), progress)
+        self._progress.keep(str(job.name), progress)
         for line in progress.lines(job):
             _say(line)
 
@@ -137,7 +137,7 @@ class QueueTrainingJobSession(Session):  # type: ignore[misc]  # the SDK has no 
         watch = Watch(
             look=look,
             say=_say,
-            progress=self._told.take(name) or Progress(),
+            progress=self._progress.take(name) or Progress(),
             further=(lambda: tail.lines(seen)) if tail else list,
             late_looks=_LATE_LOOKS if tail else 0,
             first_poll=self._poll_seconds,
@@ -168,7 +168,7 @@ def _raise_unless_completed(name: str, job: JobView) -> None:
 
 
 def _say_how_to_cancel(name: str) -> None:
-    _say(f"No longer waiting. {name} is not affected; to take it out: trainmaster cancel {name}")
+    _say(f"No longer waiting. {name} is not affected; to cancel it: trainmaster cancel {name}")
 
 
 def _say(line: str) -> None:

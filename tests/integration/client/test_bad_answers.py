@@ -48,7 +48,7 @@ ANSWERS = [
     pytest.param(
         gateway("InvalidSignatureException", MISMATCH),
         1,
-        "Ask trainmaster doctor",
+        "Run trainmaster doctor",
         id="wrong secret",
     ),
     pytest.param(

@@ -101,7 +101,7 @@ def test_each_shape_is_tried_the_best_is_named_and_its_tag_is_tried_too(
         "   Likely start: any moment now",
         "   would preempt low, a job of another team",
         "   spot placement score: not known: UnauthorizedOperation",
-        "   interruptions: 1.25 to be expected, as things went lately",
+        "   interruptions: 1.25 expected at the recent rate",
         "   4 hosts without EFA: each step waits for a slower network",
         "2. ml.g5.12xlarge=1 (as the request has it)",
         "   7.09 USD an hour, about 14.18 for the job",
@@ -132,7 +132,7 @@ def test_shapes_of_the_command_line_are_compared_and_the_order_is_chosen(
     assert [one["source"] for one in found["shapes"]] == ["option", "proposed", "request"]
     assert found["recommended"] == {
         "shape": "ml.g5.12xlarge=2",
-        "why": "it is likely to cost least; nobody is stopped for it",
+        "why": "it is likely to cost least; no running job is stopped for it",
     }
     assert found["tag"]["Value"] == "ml.g5.12xlarge=2 ml.g5.xlarge=4:spot ml.g5.12xlarge=1"
     assert found["shapes"][1]["placement_score"]["unknown"] == "UnauthorizedOperation"

@@ -95,7 +95,20 @@ def test_nothing_printed_yet_is_said_beside_the_output(
 ) -> None:
     script(api, story("job1"))
     assert trainmaster("logs", "job1") == Ran(0, "", "job1 has printed nothing yet.\n")
-    assert trainmaster("logs", "job1", "--tail", "5").err == "job1 has printed nothing of that kind yet.\n"
+    assert trainmaster("logs", "job1", "--tail", "5").err == "job1 has printed nothing that matches yet.\n"
+
+
+def test_an_attempt_or_a_host_that_is_not_there_is_said_with_those_that_are(
+    trainmaster: Trainmaster, logs: TrainingLogs, api: FakeApi
+) -> None:
+    script(api, story("job1") | {"instances": {"ml.p5.48xlarge": 2}})
+    assert trainmaster("logs", "job1", "--attempt", "4").err == "job1 has no attempt 4 (attempts: 0).\n"
+    assert (
+        trainmaster("logs", "job1", "--host", "3").err
+        == "job1 has no host algo-3 (hosts: algo-1 to algo-2).\n"
+    )
+    script(api, story("job1") | {"attempts": []})
+    assert trainmaster("logs", "job1", "--attempt", "0").err == "job1 has no attempt 0 (attempts: none).\n"
 
 
 def test_a_job_that_is_over_will_print_nothing_more(

@@ -127,7 +127,7 @@ def test_diff_says_when_nothing_would_change(trainmaster: Trainmaster, api: Fake
     api.script("PUT", "/policy", answer(changes=[]))
     api.script("GET", "/policy", answer(policy=NEW))
     assert trainmaster("policy", "diff", new_policy).out.splitlines() == [
-        "new.yaml says what revision 4 says.",
+        "new.yaml is the same as revision 4.",
         "",
         "No job would start, stop or wait for it.",
     ]
@@ -190,8 +190,8 @@ def test_a_revision_without_a_document_is_not_put(trainmaster: Trainmaster, api:
 @pytest.mark.parametrize(
     ("command", "paused", "said"),
     [
-        ("pause", True, "Paused: nothing starts and nobody is preempted; running jobs run on.\n"),
-        ("resume", False, "Going on: jobs start in their turn.\n"),
+        ("pause", True, "Paused: no job starts or is preempted; running jobs continue.\n"),
+        ("resume", False, "Resumed: jobs start in queue order.\n"),
     ],
 )
 def test_the_pause_switch(

@@ -48,7 +48,7 @@ def test_why_names_the_reason_who_is_ahead_the_likely_start_and_what_would_help(
             "  Ahead: job0 (priority 7, 1x ml.p5.48xlarge),"
             " (other team's) of team speech (priority 1, 1x ml.p5.48xlarge)"
         ),
-        "  What would help: a higher priority: trainmaster priority job1 N",
+        "  What would help: raise its priority: trainmaster priority job1 N",
     ]
 
 
@@ -75,8 +75,8 @@ def test_why_of_an_idle_job_says_when_it_is_stopped(trainmaster: Trainmaster, ap
     attempt = {"attempt": 0, "idle_since": "2026-11-21T01:00:00Z", "stop_due": "2026-11-21T01:10:00Z"}
     script(api, "GET", "/jobs/job1", view(state="running", attempts=[attempt]))
     warning = (
-        "its GPUs do nothing since 2026-11-21 01:00:00;"
-        " it is stopped at 2026-11-21 01:10:00 unless they work again"
+        "its GPUs have been idle since 2026-11-21 01:00:00;"
+        " it will be stopped at 2026-11-21 01:10:00 unless they are used again"
     )
     ran = trainmaster("why", "job1")
     assert ran.out.splitlines() == ["job1 does not wait: it is running", f"  {warning}"]
@@ -89,7 +89,7 @@ def test_why_of_a_held_job_tells_how_to_release_it(trainmaster: Trainmaster, api
     script(api, "GET", "/jobs/job1", view(state="held", waiting=held, position=None))
     assert trainmaster("why", "job1").out.splitlines() == [
         "job1: Waiting, held - held by ann since 2026-11-21T01:00:00Z",
-        "  What would help: its release: trainmaster release job1",
+        "  What would help: run: trainmaster release job1",
     ]
 
 
@@ -198,8 +198,8 @@ def test_a_dry_run_tells_how_often_its_spot_instances_were_taken_away(
     ]
     script(api, "POST", "/add-job", FORESEEN | {"spot_record": records})
     assert trainmaster("submit", request_file, "--dry-run").out.splitlines()[-2:] == [
-        "Spot ml.p5.48xlarge: as things went lately it would be interrupted 1.25 times.",
-        "Spot ml.g5.xlarge: nobody of this stack ran on it in the last 30 days.",
+        "Spot ml.p5.48xlarge: at the recent rate it would be interrupted 1.25 times.",
+        "Spot ml.g5.xlarge: no job of this stack ran on it in the last 30 days.",
     ]
 
 
@@ -310,7 +310,7 @@ POOL = {
 def test_pools_shows_capacity_teams_warm_pools_and_limits(trainmaster: Trainmaster, api: FakeApi) -> None:
     script(api, "GET", "/pools", {"pools": [POOL]})
     lines = trainmaster("pools").out.splitlines()
-    assert lines[0].startswith("p5: 3 waiting, the oldest since ")
+    assert lines[0].startswith("p5: 3 waiting, the oldest for ")
     assert lines[1:] == [
         "  its queue is being put into another order",
         "  4x ml.p5.48xlarge on-demand: 2 used, 1 warm, 1 free",
@@ -374,7 +374,7 @@ def test_usage_shows_the_budget_each_job_and_what_was_taken(trainmaster: Trainma
         "  job1: 2.5 instance-hours, 25.00 USD",
         "    productive 20.00, start-up 5.00; spot saved 12.50 USD",
         "  job2: 2.5 instance-hours, cost unknown: a price is missing",
-        "  2026-11-21T01:00:00Z a job of team speech took room from job1: 0.25 instance-hours lost",
+        "  2026-11-21T01:00:00Z a job of team speech preempted job1: 0.25 instance-hours lost",
     ]
     assert api.received[0].query == {"team": ["vision"], "month": ["2026-11"]}
 
@@ -448,7 +448,7 @@ def test_violations_say_who_went_round_the_queue_and_what_rules_found(
     script(api, "GET", "/violations", {"month": "2026-11", "violations": records, "next_token": None})
     ran = trainmaster("violations", "--month", "2026-11")
     assert ran.out.splitlines() == [
-        "2026-11-21T01:00:00.000Z stray of team vision went round the queue: stopped",
+        "2026-11-21T01:00:00.000Z stray of team vision bypassed the queue: stopped",
         "  role: arn:aws:iam::111122223333:role/vision-training",
         "  vpc_required: VpcConfig: is missing; add",
         "2026-11-21T01:00:00.000Z queued [2J of team vision came through the queue: audited",

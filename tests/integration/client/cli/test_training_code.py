@@ -35,7 +35,7 @@ def test_a_file_of_the_users_is_never_written_over_and_nothing_is_half_copied(
     (tmp_path / "train.py").write_text("mine")
     ran = trainmaster("training-code", str(tmp_path))
     assert (ran.code, ran.out) == (2, "")
-    assert f"{tmp_path / 'train.py'} is there already" in ran.err
+    assert f"{tmp_path / 'train.py'} already exists" in ran.err
     assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
 
 

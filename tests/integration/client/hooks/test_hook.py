@@ -402,7 +402,7 @@ def test_without_an_answer_it_starts_past_the_queue_where_that_was_asked_for_and
     aws.answers["CreateTrainingJob"] = lambda _: {"TrainingJobArn": ARN}
     aws.answers["DescribeTrainingJob"] = lambda body: described(body["TrainingJobName"])
     client = boto_session.client("sagemaker")
-    with pytest.warns(QueueBypassWarning, match=r"job1 starts past the queue: .*127\.0\.0\.1:1"):
+    with pytest.warns(QueueBypassWarning, match=r"job1 bypasses the queue: .*127\.0\.0\.1:1"):
         client.create_training_job(**REQUEST)
     client.describe_training_job(TrainingJobName="job1")
     assert aws.operations() == ["CreateTrainingJob", "DescribeTrainingJob"]

@@ -193,7 +193,7 @@ def test_a_remote_function_is_queued_and_looked_at_like_a_job(
     assert aws.calls == []
 
 
-def test_tuning_goes_past_the_queue_and_says_so_once(
+def test_tuning_bypasses_the_queue_with_one_warning(
     session: QueueTrainingJobSession, api: FakeApi, aws: FakeAws
 ) -> None:
     aws.answers["CreateHyperParameterTuningJob"] = lambda _: {"HyperParameterTuningJobArn": "arn:x"}
@@ -203,7 +203,7 @@ def test_tuning_goes_past_the_queue_and_says_so_once(
         {"rate": ContinuousParameter(0, 1)},
         metric_definitions=[{"Name": "loss", "Regex": "loss=(.*)"}],
     )
-    with pytest.warns(QueueBypassWarning, match="A tuning job starts its training jobs by itself: not thr"):
+    with pytest.warns(QueueBypassWarning, match="A tuning job starts its training jobs by itself, bypassing"):
         tuner.fit(wait=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error", QueueBypassWarning)
@@ -230,7 +230,7 @@ def test_a_pipeline_session_starts_nothing_at_all(api: FakeApi, aws: FakeAws) ->
         pytest.param("no list", 0, id="not readable"),
     ],
 )
-def test_a_pipeline_that_trains_goes_past_the_queue_and_says_so(
+def test_a_pipeline_that_trains_bypasses_the_queue_with_a_warning(
     steps: Any, told: int, session: QueueTrainingJobSession, aws: FakeAws
 ) -> None:
     aws.answers["CreatePipeline"] = lambda _: {"PipelineArn": "arn:x"}
@@ -244,7 +244,7 @@ def test_a_pipeline_that_trains_goes_past_the_queue_and_says_so(
     assert aws.operations() == ["CreatePipeline"]
 
 
-def test_a_training_job_of_aws_batch_goes_past_the_queue_and_says_so(aws: FakeAws) -> None:
+def test_a_training_job_of_aws_batch_bypasses_the_queue_with_a_warning(aws: FakeAws) -> None:
     boto_session = boto3.Session(ACCESS_KEY, SECRET_KEY, region_name=REGION)
     aws.attach(boto_session)
     aws.answers["SubmitServiceJob"] = lambda _: {"jobArn": "arn:x", "jobName": "job1", "jobId": "1"}

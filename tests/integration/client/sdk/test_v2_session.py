@@ -281,7 +281,7 @@ def test_interrupting_the_wait_leaves_the_job_and_says_how_to_cancel_it(
         session.wait_for_job("job1")
     assert api.calls() == []
     assert capsys.readouterr().out.splitlines()[-1] == (
-        "No longer waiting. job1 is not affected; to take it out: trainmaster cancel job1"
+        "No longer waiting. job1 is not affected; to cancel it: trainmaster cancel job1"
     )
 
 

@@ -71,10 +71,10 @@ def test_a_pipe_gets_one_picture_a_period_without_escape_codes() -> None:
     watched = Watched(page("running"), page("running", "pending"))
     lines = [line.rstrip() for line in watched.run().splitlines()]
     assert lines == [
-        f"{clock(watched, 0)}  each 5 s, Ctrl-C ends it",
+        f"{clock(watched, 0)}  every 5 s, Ctrl-C to quit",
         "job1",
         "    running, priority 0, 1x ml.p5.48xlarge",
-        f"{clock(watched, 5)}  each 5 s, Ctrl-C ends it",
+        f"{clock(watched, 5)}  every 5 s, Ctrl-C to quit",
         "job1",
         "    running, priority 0, 1x ml.p5.48xlarge",
         "job2",

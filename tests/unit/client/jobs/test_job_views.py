@@ -54,8 +54,10 @@ def attempt(**fields: Any) -> tuple[str, ...]:
 
 def test_an_attempt_warns_of_what_its_owner_should_know() -> None:
     due = {"idle_since": "2026-11-21T01:00:00Z", "stop_due": "2026-11-21T01:10:00Z"}
-    since = "its GPUs do nothing since 2026-11-21 01:00:00"
-    assert attempt(**due) == (f"{since}; it is stopped at 2026-11-21 01:10:00 unless they work again",)
+    since = "its GPUs have been idle since 2026-11-21 01:00:00"
+    assert attempt(**due) == (
+        f"{since}; it will be stopped at 2026-11-21 01:10:00 unless they are used again",
+    )
     assert attempt(idle_since=due["idle_since"]) == (since,)
     others = {
         "underused_since": due["idle_since"],
@@ -63,9 +65,9 @@ def test_an_attempt_warns_of_what_its_owner_should_know() -> None:
         "checkpoint_overdue": True,
     }
     assert attempt(**others) == (
-        "its GPUs could do more, since 2026-11-21 01:00:00",
-        "nobody watches its GPUs: no more alarms",
-        "its newest checkpoint is older than the policy wants it",
+        "its GPUs have been underused since 2026-11-21 01:00:00",
+        "its GPUs are not monitored: no more alarms",
+        "its newest checkpoint is older than the policy allows",
     )
     assert attempt() == ()
     assert attempt(**due, ended_at="2026-11-21T02:00:00Z") == (), "it is over"

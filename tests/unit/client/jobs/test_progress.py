@@ -84,7 +84,7 @@ def test_a_network_that_is_away_for_a_while_is_mentioned_once_and_does_not_end_t
     world = World([waiting(1), AWAY, AWAY, AWAY, DONE])
     assert world.watch() is DONE
     assert len(world.said) == 2
-    assert world.said[1].endswith("Still trying; the job goes on without this connection.")
+    assert world.said[1].endswith("Still trying; the job continues without this connection.")
 
 
 def test_after_a_quarter_of_an_hour_of_silence_the_watch_gives_up() -> None:

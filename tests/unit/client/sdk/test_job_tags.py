@@ -96,7 +96,8 @@ def test_the_api_reads_every_option_and_has_no_other() -> None:
         ),
         pytest.param(
             {"prioritty": 5},
-            "prioritty: is no option; there are priority, team, preemptible, retries, on_oom, alternatives",
+            "prioritty: is not an option; use one of priority, team, preemptible, retries, "
+            "on_oom, alternatives",
             id="no such option",
         ),
     ],
