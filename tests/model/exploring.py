@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from trainmaster.core.jobs.model import TRANSITIONS, Job, JobState, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 
@@ -17,7 +18,7 @@ from tests.model.training_jobs import Training, may_be_deleted, next_of
 
 S = JobState
 ASKED = (S.PREEMPTING, S.STOPPING)
-HELD = Reason(code="held", message="held by ada")
+HELD = Reason(code=ReasonCode.HELD, message="held by ada")
 PAST = NOON - timedelta(hours=1)
 
 

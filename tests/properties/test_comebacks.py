@@ -12,6 +12,7 @@ from trainmaster.core.jobs import run_time
 from trainmaster.core.jobs.failures import FailureClass
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation, TrainingInterval
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import ending, steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.ends import end_of
@@ -26,7 +27,7 @@ from tests.memory.reader import MemoryReader
 from tests.memory.tables import Tables
 
 S = JobState
-STOPPED = Reason(code="stopped-by-user", message="ada")
+STOPPED = Reason(code=ReasonCode.STOPPED_BY_USER, message="ada")
 FAILURES = {
     "service": "InternalServerError: We encountered an internal error. Please try again.",
     "hardware": "AlgorithmError: CUDA error: uncorrectable ECC error encountered",

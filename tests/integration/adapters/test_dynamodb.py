@@ -15,6 +15,7 @@ from trainmaster.adapters.dynamodb.codec import from_attributes
 from trainmaster.core.errors import LostRaceError, UnavailableError
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, lane_text
 from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.preemption import MAX_VICTIMS
@@ -267,9 +268,8 @@ def test_a_table_that_refuses_is_unavailable_for_now(write: Callable[[DynamoJobS
 def test_finished_jobs_are_listed_newest_first_and_expire(table: Table) -> None:
     for number in range(3):
         one = table.submitted(f"a{number}")
-        table.change(
-            one, steps.cancelled(one, reason=Reason(code="x", message="x"), now=NOON + minutes(number))
-        )
+        reason = Reason(code=ReasonCode.STOPPED_BY_USER, message="x")
+        table.change(one, steps.cancelled(one, reason=reason, now=NOON + minutes(number)))
     found = table.reader.finished("default", state=S.STOPPED, after=None, limit=2)
     rest = table.reader.finished("default", state=S.STOPPED, after=found[-1], limit=2)
     assert [name for _, name in (*found, *rest)] == ["a2", "a1", "a0"]

@@ -15,6 +15,7 @@ from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, Dyn
 from trainmaster.api import Outside, build_api
 from trainmaster.core.errors import LostRaceError, UnavailableError
 from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import ending, steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.ends import End
@@ -184,7 +185,7 @@ class Api:
         return self.change(name, steps.recorded(self.job(name), training_job_arn="arn:x", now=self.now))
 
     def put_back(self, name: str) -> Job:
-        reason = Reason(code="throttled", message="come back")
+        reason = Reason(code=ReasonCode.UNAVAILABLE, message="come back")
         self.change(name, claimed(self.job(name), name, now=self.now))
         return self.change(name, steps.put_back(self.job(name), reason=reason, now=self.now))
 
@@ -196,7 +197,7 @@ class Api:
         job = self.start(name) if self.job(name).is_waiting else self.job(name)
         if becomes is JobState.PREEMPTED:
             job = self.preempt(name)
-        code = "preemption" if becomes is JobState.PREEMPTED else "ended"
+        code = ReasonCode.PREEMPTION if becomes is JobState.PREEMPTED else ReasonCode.COMPLETED
         end = End(becomes=becomes, reason=Reason(code=code, message="it is over"))
         change = ending.ended(job, end, None, now=self.now)
         (written,) = self.store.commit([change], at=self.now)

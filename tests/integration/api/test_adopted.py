@@ -1,6 +1,7 @@
 """Adopted jobs over the API: listed like others, also those without a pool and without a team."""
 
 from trainmaster.core.jobs.model import Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.records import Adoption
 from trainmaster.core.rules.violation import Outcome, ViolationRecord
@@ -27,7 +28,7 @@ def adopt(api: Api, name: str, *, team: str = "vision", pool: str = "p5", instan
         unmanaged=True,
         outcome=Outcome.ADOPTED,
     )
-    note = Reason(code="adopted", message="found running")
+    note = Reason(code=ReasonCode.ADOPTED, message="found running")
     api.store.adopt(Adoption(job=job, body=b"{}", note=note, record=record, policy_version=1), at=NOON)
 
 

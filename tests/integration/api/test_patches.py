@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from trainmaster.api import build_api
 from trainmaster.core.jobs.model import JobState, Reason, epoch_ms
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 
 from tests.builders import NOON, claimed
@@ -41,7 +42,7 @@ def test_the_answer_gives_the_reason_of_the_new_turn(api: Api) -> None:
         api.submit(name, priority=1)
     for name in ("one", "two"):
         api.start(name)
-    stale = Reason(code="ahead", message="a is ahead")
+    stale = Reason(code=ReasonCode.AHEAD, message="a is ahead")
     api.change("b", steps.explained(api.job("b"), stale))
     assert patch(api, "b", {"priority": 2}).json["waiting"]["message"] == (
         f"one is stopping to make room for {P5}=1"

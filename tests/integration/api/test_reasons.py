@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from trainmaster.core.jobs.model import Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 
 from tests.integration.api.conftest import ADA, ADMIN, ON_G5, Api
@@ -74,7 +75,7 @@ def test_a_job_that_fits_is_about_to_start(api: Api) -> None:
 def test_what_a_pass_wrote_long_ago_does_not_outlive_the_order(full: Api) -> None:
     for number in range(10):
         full.submit(f"job-{number}", priority=1)
-    stale = Reason(code="capacity", message="needs 1")
+    stale = Reason(code=ReasonCode.CAPACITY, message="needs 1")
     full.change("job-9", steps.explained(full.job("job-9"), stale))
     assert waits(full, "job-9")["message"] == "jobs of the pool that are ahead: 9"
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoReader
 from trainmaster.core.jobs.model import Job, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.queue_entries import waiting_entry
@@ -19,7 +20,7 @@ from tests.builders import NOON, A, B, claimed, job, minutes, of, seen
 from tests.memory.reader import MemoryReader
 from tests.memory.store import MemoryJobStore
 
-WHY = Reason(code="stopped-by-user", message="stopped by ada")
+WHY = Reason(code=ReasonCode.STOPPED_BY_USER, message="stopped by ada")
 HALF_AN_HOUR = timedelta(minutes=30)
 DOCUMENT = {
     "pools": [{"name": "main", "capacity": {A: 4, B: 4}}],

@@ -9,6 +9,7 @@ from trainmaster.core.costs.ledger import MonthAccount
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.instances import Choice, Shape
 from trainmaster.core.jobs.model import JobState, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.snapshot import Snapshot
@@ -88,7 +89,7 @@ def test_a_job_that_nobody_submitted_cannot_be_changed(plane: Plane) -> None:
 
 def test_a_note_is_a_line_of_the_story_even_where_the_state_stays(plane: Plane) -> None:
     one = plane.submitted("a")
-    note = Reason(code="priority", message="priority 0 became 3 by ada")
+    note = Reason(code=ReasonCode.PRIORITY, message="priority 0 became 3 by ada")
     after = steps.reranked(one, priority=3, score=7, ranked_by="age-1")
     plane.change(one, after, {"note": note})
     _, lines = plane.reader.story(plane.job("a"))
@@ -115,15 +116,15 @@ def test_the_story_tells_every_step_and_attempt(plane: Plane) -> None:
         (0, S.PENDING),
         (1, S.STARTING),
     ]
-    assert lines[3].reason == Reason(code="capacity", message="CapacityError: none")
+    assert lines[3].reason == Reason(code=ReasonCode.CAPACITY, message="CapacityError: none")
 
 
 def test_what_somebody_wanted_is_told_even_where_the_state_stays(plane: Plane) -> None:
     one = plane.submitted("a")
     higher = steps.reranked(one, priority=9, score=1, ranked_by="age-1")
-    changed = plane.change(one, higher, {"note": Reason(code="priority", message="0 to 9 by ada")})
-    again = plane.change(changed, steps.explained(changed, Reason(code="capacity", message="x")))
-    plane.change(again, steps.held(again, WHY), {"note": Reason(code="held", message="held by ada")})
+    changed = plane.change(one, higher, {"note": Reason(code=ReasonCode.PRIORITY, message="0 to 9 by ada")})
+    again = plane.change(changed, steps.explained(changed, Reason(code=ReasonCode.CAPACITY, message="x")))
+    plane.change(again, steps.held(again, WHY), {"note": Reason(code=ReasonCode.HELD, message="held by ada")})
     lines = plane.reader.story(again)[1]
     assert [(line.from_state, line.to_state, line.reason and line.reason.message) for line in lines] == [
         (None, S.PENDING, None),
@@ -238,7 +239,7 @@ def test_a_running_job_shows_what_is_known_of_its_gpus(plane: Plane) -> None:
         "underused_since": NOON,
         "checkpoint_overdue": True,
     }
-    why = Reason(code="alarm-quota", message="no more")
+    why = Reason(code=ReasonCode.ALARM_QUOTA, message="no more")
     plane.change(one, replace(one, live=replace(one.live, unguarded=why, **known)))
     (row,) = plane.reader.running("main")
     assert {name: getattr(row, name) for name in known} == known

@@ -8,6 +8,7 @@ import pytest
 from trainmaster.core.costs.ledger import MonthAccount
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
 from trainmaster.core.planning.queue_entries import running_entry
@@ -21,7 +22,7 @@ from tests.integration.ports.plane import Plane, ended
 from tests.memory.store import MemoryJobStore
 
 S = JobState
-NOTE = Reason(code="adopted", message="found running")
+NOTE = Reason(code=ReasonCode.ADOPTED, message="found running")
 TELL = OutboxMessage(
     id="a#told",
     kind=MessageKind.TELL,

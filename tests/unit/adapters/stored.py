@@ -10,6 +10,7 @@ from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.reason_codes import parse_code
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
 from trainmaster.core.policy.job_rules import Mode
@@ -35,7 +36,7 @@ class Example:
 
 
 def reason(code: str) -> Reason:
-    return Reason(code=code, message=f"because of {code}")
+    return Reason(code=parse_code(code), message=f"because of {code}")
 
 
 def full_attempt() -> Attempt:

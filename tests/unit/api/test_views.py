@@ -21,6 +21,7 @@ from trainmaster.core.errors import FieldError
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Capacity, Shape
 from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.reason_codes import ForeignCode, ReasonCode
 from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
 from trainmaster.core.policy import Aging, Order, PoolPolicy, Quota
 from trainmaster.core.records import HistoryLine, PoolState, StoredPolicy, TeamState
@@ -57,7 +58,7 @@ def test_a_waiting_job() -> None:
 
 
 def test_a_reason_that_a_pass_wrote_wins_over_the_derived_one() -> None:
-    one = replace(job("a"), waiting=Reason(code="capacity", message="needs 1"))
+    one = replace(job("a"), waiting=Reason(code=ReasonCode.CAPACITY, message="needs 1"))
     assert seen(one, position=QueuePosition(number=3))["waiting"] == {
         "code": "capacity",
         "message": "needs 1",
@@ -96,7 +97,7 @@ def test_every_waiting_job_has_a_reason(position: QueuePosition, message: str) -
 def test_a_job_that_backs_off_says_until_when_and_how_often_it_was_refused(
     left: timedelta, then: str
 ) -> None:
-    refused = Reason(code="backoff", message="SageMaker is busy")
+    refused = Reason(code=ReasonCode.BACKOFF, message="SageMaker is busy")
     one = replace(job("a"), waiting=refused, not_before=NOON + left, refused_starts=2)
     assert seen(one)["waiting"] == {
         "code": "backoff",
@@ -169,7 +170,7 @@ def test_an_attempt_says_what_is_known_of_its_gpus_and_checkpoints() -> None:
         idle_since=NOON,
         stop_due=NOON + minutes(10),
         underused_since=NOON,
-        unguarded=Reason(code="alarm-quota", message="no more"),
+        unguarded=Reason(code=ReasonCode.ALARM_QUOTA, message="no more"),
         last_checkpoint=NOON - minutes(30),
         checkpoint_overdue=True,
     )
@@ -202,14 +203,16 @@ def test_an_attempt_that_failed_says_what_was_found() -> None:
         pytest.param(
             job(
                 not_before=NOON + minutes(5),
-                waiting=Reason(code="backoff", message="network: x; retry 1 of 3"),
+                waiting=Reason(code=ReasonCode.BACKOFF, message="network: x; retry 1 of 3"),
             ),
             "network: x; retry 1 of 3; the next try is at 2026-11-02T12:05:00.000Z",
             id="a retry says itself which it is",
         ),
         pytest.param(
             job(
-                not_before=NOON + minutes(5), refused_starts=2, waiting=Reason(code="backoff", message="busy")
+                not_before=NOON + minutes(5),
+                refused_starts=2,
+                waiting=Reason(code=ReasonCode.BACKOFF, message="busy"),
             ),
             "busy; the next try is at 2026-11-02T12:05:00.000Z, after 2 so far",
             id="starts that were put off are counted",
@@ -238,7 +241,10 @@ def test_the_story_of_a_job() -> None:
         reason=None,
     )
     again = replace(
-        line, from_state=JobState.RUNNING, to_state=JobState.PREEMPTING, reason=Reason(code="c", message="m")
+        line,
+        from_state=JobState.RUNNING,
+        to_state=JobState.PREEMPTING,
+        reason=Reason(code=ForeignCode("c"), message="m"),
     )
     one = replace(
         attempt("a", training_job_arn="arn:a"), status="Stopped", secondary_status="Stopped", ended_at=NOON

@@ -9,6 +9,7 @@ import pytest
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.core.forecast.differences import Kind
 from trainmaster.core.jobs.model import FINAL, LIVE, TRANSITIONS, JobState, Reason
+from trainmaster.core.jobs.reason_codes import ForeignCode, ReasonCode
 from trainmaster.core.lifecycle.ends import End, end_of
 from trainmaster.core.request.options import READERS
 from trainmaster_client.cli import why
@@ -43,7 +44,7 @@ def test_every_state_is_explained_and_the_live_ones_hold_their_instances() -> No
     assert holds == {str(state): state in LIVE for state in JobState}
 
 
-RECORDED = Reason(code="why", message="written down when it was asked to stop")
+RECORDED = Reason(code=ForeignCode("why"), message="written down when it was asked to stop")
 ENDS = [
     None,
     *(
@@ -164,6 +165,7 @@ def test_the_changes_of_a_tried_policy_are_all_explained() -> None:
 def test_every_reason_to_wait_is_explained_and_has_advice() -> None:
     rows = table(CLI, "code", "why the job waits", "what would help")
     assert {codes(row[0])[0] for row in rows} == set(why.HELP)
+    assert set(why.HELP) <= set(ReasonCode)
 
 
 def test_the_exit_codes_are_those_of_the_command() -> None:

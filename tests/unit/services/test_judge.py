@@ -7,6 +7,7 @@ import pytest
 from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.ends import End, end_of
 from trainmaster.core.records import StoredPolicy
 from trainmaster.services.judge import Judge
@@ -156,7 +157,7 @@ def test_one_that_cannot_leave_is_told_so_once() -> None:
 
 
 def test_one_that_could_not_leave_does_when_a_later_policy_has_room_for_it() -> None:
-    stays = Reason(code="no-on-demand-capacity", message="pool main has none")
+    stays = Reason(code=ReasonCode.NO_ON_DEMAND_CAPACITY, message="pool main has none")
     told = attempt(shape=SPOT, interruptions=4, stays_on_spot=stays)
     after = Court().judge.progress(live_job(shapes=(SPOT,), live=told), seen(interruptions=4), now=NOON)
     assert (after.state, after.reason and after.reason.code) == (JobState.PREEMPTING, "spot-fallback")

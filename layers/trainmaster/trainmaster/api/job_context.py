@@ -18,6 +18,7 @@ from trainmaster.api.views import (
 from trainmaster.core.forecast.start_estimate import MOST_AHEAD, Question, estimate
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Attempt, Job, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.actions import Plan, Start
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.queue_entries import waiting_entry
@@ -63,7 +64,7 @@ def reason_now(job: Job, position: QueuePosition, look: Look | None, *, paused: 
     if look is None:
         return ahead(position)
     if any(isinstance(action, Start) and action.job.name == job.name for action in look.decided.actions):
-        return Reason(code="ahead", message="no job of the pool is ahead; the next pass starts it")
+        return Reason(code=ReasonCode.AHEAD, message="no job of the pool is ahead; the next pass starts it")
     return look.decided.reasons.get(job.name) or ahead(position)
 
 

@@ -19,6 +19,7 @@ from trainmaster.core.errors import (
 )
 from trainmaster.core.jobs.failures import Diagnosis
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.order import score_of
@@ -160,7 +161,7 @@ def _stop(context: RequestContext, job: Job) -> Change | None:
     refuse_final(job)
     if job.state is JobState.STOPPING:
         return None
-    reason = Reason(code="stopped-by-user", message=f"stopped by {context.caller.arn}")
+    reason = Reason(code=ReasonCode.STOPPED_BY_USER, message=f"stopped by {context.caller.arn}")
     return Change(before=job, after=steps.cancelled(job, reason=reason, now=context.outside.clock()))
 
 
@@ -220,11 +221,12 @@ def _change(context: RequestContext, job: Job, patch: JobPatch) -> Change | None
     by = f"by {context.caller.arn}"
     if patch.held is not None and patch.held is not (job.state is JobState.HELD):
         after = _held(job, by, now=context.outside.clock()) if patch.held else steps.released(job)
-        code = "held" if patch.held else "released"
+        code = ReasonCode.HELD if patch.held else ReasonCode.RELEASED
         notes.append(Reason(code=code, message=f"{code} {by}"))
     if patch.priority is not None and patch.priority != job.priority:
         after = _reranked(after, patch.priority, context)
-        notes.append(Reason(code="priority", message=f"priority {job.priority} became {patch.priority} {by}"))
+        message = f"priority {job.priority} became {patch.priority} {by}"
+        notes.append(Reason(code=ReasonCode.PRIORITY, message=message))
     if not notes:
         return None
     note = Reason(code=notes[0].code, message="; ".join(one.message for one in notes))
@@ -240,7 +242,7 @@ def _held(job: Job, by: str, *, now: datetime) -> Job:
             hint="cancel it, or hold it once it waits again",
         )
         raise JobConflictError(error.message, errors=[error])
-    return steps.held(job, Reason(code="held", message=f"held {by} since {instant_text(now)}"))
+    return steps.held(job, Reason(code=ReasonCode.HELD, message=f"held {by} since {instant_text(now)}"))
 
 
 def _reranked(job: Job, priority: int, context: RequestContext) -> Job:

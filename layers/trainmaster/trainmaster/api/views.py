@@ -9,6 +9,7 @@ from trainmaster.core.costs.prices import cost_cents
 from trainmaster.core.errors import FieldError
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
 from trainmaster.core.jobs.model import Attempt, Job, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.snapshot import WarmPool, total
 from trainmaster.core.policy import PoolPolicy, Quota
@@ -218,7 +219,7 @@ def _backs_off(job: Job, *, until: datetime, now: datetime) -> Reason:
     why = f"{job.waiting.message}; " if job.waiting else ""
     then = "is due: the next pass takes the job back" if until <= now else f"is at {instant_text(until)}"
     tried = f", after {job.refused_starts} so far" if job.refused_starts else ""
-    return Reason(code="backoff", message=f"{why}the next try {then}{tried}")
+    return Reason(code=ReasonCode.BACKOFF, message=f"{why}the next try {then}{tried}")
 
 
 def ahead(position: QueuePosition) -> Reason:
@@ -231,7 +232,7 @@ def ahead(position: QueuePosition) -> Reason:
         message = "no job of the pool is ahead; the scheduler is about to look at it"
     else:
         message = f"jobs of the pool that are ahead: {position.number - 1}"
-    return Reason(code="ahead", message=message)
+    return Reason(code=ReasonCode.AHEAD, message=message)
 
 
 def _by_type(vector: Vector) -> dict[str, int]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from trainmaster.core.errors import LostRaceError, NameTakenError
 from trainmaster.core.jobs.model import Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation
-from trainmaster.core.jobs.reason_codes import STOPPED_OUTSIDE
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import ending, steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.ends import TERMINAL_STATUSES, End, end_of
@@ -16,11 +16,14 @@ from trainmaster.services.scheduler.start_protocol import adoptable, pool_left
 
 TRIES = 5
 """Reads anew after each lost race; an attempt has few writers."""
-NAME_TAKEN = Reason(code="name-taken", message="a training job that is not ours has the attempt's name")
+NAME_TAKEN = Reason(
+    code=ReasonCode.NAME_TAKEN, message="a training job that is not ours has the attempt's name"
+)
 _RESTORED = End(
     becomes=JobState.PENDING,
     reason=Reason(
-        code="restored", message="stopped for a later attempt, which the restored table does not know"
+        code=ReasonCode.RESTORED,
+        message="stopped for a later attempt, which the restored table does not know",
     ),
 )
 
@@ -82,7 +85,7 @@ class Observer:
         if end is None:
             assert seen is not None
             return self._progress(job, seen)
-        if end.reason.code == STOPPED_OUTSIDE and self._has_later_attempt(job):
+        if end.reason.code is ReasonCode.STOPPED_OUTSIDE and self._has_later_attempt(job):
             return ending.ended(job, _RESTORED, seen, now=self.clock())
         judged = self.judge.end(job, end, seen, now=self.clock())
         return None if judged is None else ending.ended(job, judged, seen, now=self.clock())

@@ -14,6 +14,7 @@ from trainmaster.core.jobs.model import (
     Reason,
 )
 from trainmaster.core.jobs.observations import Observation
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.ends import end_of
 
 from tests.builders import job, live_job, seen
@@ -44,7 +45,7 @@ def test_an_illegal_step_is_our_own_mistake() -> None:
         job(state=S.COMPLETED).moved_to(S.RUNNING)
 
 
-CANCEL = Reason(code="stopped-by-user", message="ada asked")
+CANCEL = Reason(code=ReasonCode.STOPPED_BY_USER, message="ada asked")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation, TrainingInterval
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import ending, spot_fallback
 from trainmaster.core.lifecycle.ends import End, end_of
 from trainmaster.core.planning.queue_entries import waiting_entry
@@ -18,7 +19,7 @@ from tests.builders import NOON, A, attempt, live_job, minutes, of, seen
 S = JobState
 SPOT = Shape(vector=of(spot=True))
 WAITED = {"status": "Stopped", "secondary": "MaxWaitTimeExceeded"}
-FALLBACK = Reason(code="spot-fallback", message="why")
+FALLBACK = Reason(code=ReasonCode.SPOT_FALLBACK, message="why")
 
 
 def policy(spot: Spot | None = None, *, on_demand: int = 1) -> Policy:
@@ -178,7 +179,7 @@ def after_end(job: Job, said: Observation, rules: Policy) -> End:
             id="waited too long while it was preempted",
         ),
         pytest.param(
-            spot_job(state=S.STOPPING, reason=Reason(code="stopped-by-user", message="")),
+            spot_job(state=S.STOPPING, reason=Reason(code=ReasonCode.STOPPED_BY_USER, message="")),
             seen(**WAITED),
             S.STOPPED,
             "stopped-by-user",
@@ -257,7 +258,8 @@ def test_what_has_to_stay_on_spot_is_stopped_when_it_has_waited_too_long(rules: 
 
 
 def test_an_end_that_moves_the_job_for_another_reason_says_both() -> None:
-    made_room = spot_job(state=S.PREEMPTING, reason=Reason(code="preemption", message="made room for x"))
+    reason = Reason(code=ReasonCode.PREEMPTION, message="made room for x")
+    made_room = spot_job(state=S.PREEMPTING, reason=reason)
     end = after_end(made_room, news(4, status="Stopped", secondary="Stopped"), policy())
     assert end.reason.message == (
         "made room for x; interrupted 4 times on spot, more than 3, so it comes back on demand"

@@ -13,6 +13,7 @@ from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Shape, Vector
 from trainmaster.core.jobs.model import IllegalTransitionError, Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation, TrainingInterval
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import ending, steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.ends import End, Retry
@@ -21,7 +22,7 @@ from trainmaster.core.planning.snapshot import WarmPool
 from tests.builders import NOON, B, attempt, claimed, job, live_job, minutes, of, seen, waiting
 
 S = JobState
-WHY = Reason(code="x", message="y")
+WHY = Reason(code=ReasonCode.UNAVAILABLE, message="y")
 STOPPED = seen(status="Stopped", secondary="Stopped", ended_at=NOON + minutes(40))
 
 
@@ -38,7 +39,7 @@ def test_a_preempted_job_waits_with_its_next_attempt_and_keeps_its_turn() -> Non
         77,
     )
     assert change.ended is not None
-    assert change.ended.reason == Reason(code="preemption", message="made room for urgent")
+    assert change.ended.reason == Reason(code=ReasonCode.PREEMPTION, message="made room for urgent")
 
 
 def test_training_without_checkpoints_is_counted_as_wasted_by_the_preemption() -> None:
@@ -60,7 +61,7 @@ def test_no_instances_means_a_new_attempt_after_a_back_off_that_is_not_charged()
 
 
 def test_a_start_put_off_keeps_its_attempt_number() -> None:
-    reason = Reason(code="unavailable", message="ThrottlingException")
+    reason = Reason(code=ReasonCode.UNAVAILABLE, message="ThrottlingException")
     after = steps.put_back(live_job(state=S.STARTING, attempt=3), reason=reason, now=NOON)
     assert (after.state, after.attempt, after.live, after.is_parked) == (S.PENDING, 3, None, True)
 
@@ -71,7 +72,7 @@ def test_the_third_error_that_nobody_knows_ends_the_job() -> None:
         after = steps.puzzled(replace(puzzled, state=S.STARTING), message="Odd", now=NOON)
         assert after.state is expected
         puzzled = replace(after, live=attempt())
-    assert puzzled.reason == Reason(code="failed-to-start", message="Odd")
+    assert puzzled.reason == Reason(code=ReasonCode.FAILED_TO_START, message="Odd")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_the_third_error_that_nobody_knows_ends_the_job() -> None:
     ],
 )
 def test_a_cancel(before: Job, state: JobState) -> None:
-    after = steps.cancelled(before, reason=Reason(code="stopped-by-user", message="ada"), now=NOON)
+    after = steps.cancelled(before, reason=Reason(code=ReasonCode.STOPPED_BY_USER, message="ada"), now=NOON)
     assert after.state is state
     assert (after.ended_at is not None) == (state is S.STOPPED)
 
@@ -376,7 +377,7 @@ def test_the_victim_is_told_and_the_ledger_knows_who_took_its_room() -> None:
     taken = steps.preempted_for(live_job(), waiting("urgent", team="speech"))
     assert taken.live is not None
     assert (taken.live.taken_by, taken.live.taken_by_team) == ("urgent", "speech")
-    assert taken.reason == Reason(code="preemption", message="made room for a job of team speech")
+    assert taken.reason == Reason(code=ReasonCode.PREEMPTION, message="made room for a job of team speech")
 
 
 @pytest.mark.parametrize(
@@ -433,7 +434,7 @@ def retried(before: Job, *, rewritten: dict[str, str] | None = None) -> Change:
     """Failed at one, after 50 minutes of Training."""
     diagnosis = Diagnosis(failure_class=FailureClass.NETWORK, advice="wait")
     retry = Retry(wait=minutes(3), waiting=WHY, rewritten=rewritten or {})
-    reason = Reason(code="network", message="NCCL")
+    reason = Reason(code=ReasonCode.NETWORK, message="NCCL")
     end = End(becomes=S.PENDING, reason=reason, diagnosis=diagnosis, retry=retry)
     news = seen(status="Failed", secondary="Failed", ended_at=NOON + minutes(60))
     return ending.ended(before, end, news, now=NOON + minutes(61))
@@ -453,7 +454,7 @@ def test_the_attempt_that_failed_keeps_what_was_found_and_the_loss_has_its_class
     change = retried(training(spec=BARE))
     assert change.ended is not None
     assert change.ended.diagnosis == Diagnosis(failure_class=FailureClass.NETWORK, advice="wait")
-    assert change.ended.reason == Reason(code="network", message="NCCL")
+    assert change.ended.reason == Reason(code=ReasonCode.NETWORK, message="NCCL")
     assert change.after.wasted == {"network": 50 * 60}
     assert change.ended.cents_by == {"startup": 100, "failures": 500}
 
@@ -498,7 +499,7 @@ def test_an_idle_job_is_stopped_for_good() -> None:
     asked = steps.stopped_for_idle(training(**IDLE), NOON + minutes(50))
     assert asked.state is S.STOPPING
     assert asked.reason == Reason(
-        code="idle", message="its GPUs did nothing: 10 minutes since its alarm went off"
+        code=ReasonCode.IDLE, message="its GPUs did nothing: 10 minutes since its alarm went off"
     )
     change = over(asked)
     assert (change.after.state, change.after.reason, change.after.attempt) == (S.STOPPED, asked.reason, 0)

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.monitoring.alarms import (
     Alarm,
     AlarmKind,
@@ -18,7 +19,6 @@ from trainmaster.core.monitoring.alarms import (
     watched_by,
 )
 from trainmaster.core.policy.governance import Idle, Utilization, Watch
-from trainmaster.services.scheduler import executor
 
 from tests.builders import minutes
 from tests.markdown import codes, table, text_of
@@ -179,8 +179,8 @@ def test_every_reason_why_nobody_watches_a_job_is_in_the_guide() -> None:
     codes_of_vectors = {reason.code for reason in reasons if reason is not None}
     rows = table(text_of("docs/idle.md"), "code", "means")
     assert {codes(row[0])[0] for row in rows} == codes_of_vectors | {
-        executor.QUOTA,
-        executor.REFUSED,
+        ReasonCode.ALARM_QUOTA,
+        ReasonCode.ALARM_REFUSED,
     }
 
 

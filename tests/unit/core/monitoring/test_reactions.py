@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.monitoring import reactions
 from trainmaster.core.monitoring.alarms import AlarmKind, AlarmReading, AlarmState, Wanted
 from trainmaster.core.policy.governance import Governing, Idle, IdleThen, Utilization, Watch
@@ -164,7 +165,7 @@ def test_nobody_else_is(job: Job, reading: AlarmReading | None) -> None:
 
 
 def test_what_is_known_of_its_alarms_is_kept_with_the_attempt() -> None:
-    why = Reason(code="alarm-quota", message="CloudWatch takes no more")
+    why = Reason(code=ReasonCode.ALARM_QUOTA, message="CloudWatch takes no more")
     refused = reactions.refused(trains(guarded="old"), why, now=NOON)
     assert refused.live is not None
     kept = (refused.live.guarded, refused.live.unguarded, refused.live.guard_again_at)

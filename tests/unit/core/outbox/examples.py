@@ -8,6 +8,7 @@ from typing import Any
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode, parse_code
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox import (
@@ -66,7 +67,7 @@ def _end(
 ) -> Change:
     before = running()
     assert before.live is not None
-    reason = Reason(code=code, message=message)
+    reason = Reason(code=parse_code(code), message=message)
     lost = minutes(0) if state in (JobState.COMPLETED, JobState.STOPPED) else minutes(10)
     over = replace(before.live, ended_at=_HALF_PAST, reason=reason, lost=lost, **ended or {})
     values: dict[str, Any] = {"state": state, "live": None, "checkpointed": minutes(20)}
@@ -103,7 +104,7 @@ _CHANGES: Mapping[NoticeKind, Change] = {
         retries=1,
         halvings=1,
         not_before=_HALF_PAST + minutes(1),
-        waiting=Reason(code="backoff", message="gpu-oom, retry 1 of 3"),
+        waiting=Reason(code=ReasonCode.BACKOFF, message="gpu-oom, retry 1 of 3"),
     ),
     NoticeKind.JOB_PREEMPTED: _preempted(),
     NoticeKind.JOB_IDLE: _news(idle_since=NOON + minutes(5), stop_due=NOON + minutes(35)),
@@ -115,7 +116,10 @@ _CHANGES: Mapping[NoticeKind, Change] = {
     ),
     NoticeKind.JOB_UNDERUSED: _news(underused_since=NOON + minutes(5)),
     NoticeKind.JOB_UNGUARDED: _news(
-        unguarded=Reason(code="alarm-quota", message="CloudWatch allows no more alarms in this account")
+        unguarded=Reason(
+            code=ReasonCode.ALARM_QUOTA,
+            message="CloudWatch allows no more alarms in this account",
+        )
     ),
     NoticeKind.CHECKPOINT_OVERDUE: _news(checkpoint_overdue=True),
     NoticeKind.MOVED_TO_ON_DEMAND: _end(
@@ -126,7 +130,9 @@ _CHANGES: Mapping[NoticeKind, Change] = {
         interruptions=4,
     ),
     NoticeKind.STAYS_ON_SPOT: _news(
-        stays_on_spot=Reason(code="no-on-demand", message="pool p4 has no on-demand ml.p4d.24xlarge"),
+        stays_on_spot=Reason(
+            code=ReasonCode.NO_ON_DEMAND_CAPACITY, message="pool p4 has no on-demand ml.p4d.24xlarge"
+        ),
         interruptions=4,
     ),
 }

@@ -9,6 +9,7 @@ import pytest
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode, parse_code
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox import messages_of
@@ -59,7 +60,7 @@ def test_the_message_of_a_notice_is_named_after_job_version_and_kind() -> None:
 
 
 def completed(**after: Any) -> Change:
-    reason = Reason(code="completed", message="the training job completed")
+    reason = Reason(code=ReasonCode.COMPLETED, message="the training job completed")
     return over(trains(), JobState.COMPLETED, reason, ended={}, **after)
 
 
@@ -91,8 +92,8 @@ def test_a_cost_that_nobody_knows_is_not_named() -> None:
 
 def test_the_mail_of_a_failure_gives_the_advice_once_and_the_line_of_the_log() -> None:
     text = "Not retried: failures of class user-code are not retried. SageMaker says: exit code: 1"
-    of_job = Reason(code="user-code", message=f"{BUG.advice} {text}")
-    of_attempt = Reason(code="user-code", message=text)
+    of_job = Reason(code=ReasonCode.USER_CODE, message=f"{BUG.advice} {text}")
+    of_attempt = Reason(code=ReasonCode.USER_CODE, message=text)
     ended = {"diagnosis": BUG, "reason": of_attempt}
     notice = told(over(trains(), JobState.FAILED, of_job, ended=ended))
     assert notice.why == (
@@ -103,7 +104,7 @@ def test_the_mail_of_a_failure_gives_the_advice_once_and_the_line_of_the_log() -
 
 
 def test_a_failed_job_with_class_evidence_and_advice() -> None:
-    reason = Reason(code="user-code", message="AlgorithmError: exit code 1")
+    reason = Reason(code=ReasonCode.USER_CODE, message="AlgorithmError: exit code 1")
     notice = told(over(trains(), JobState.FAILED, reason, ended={"diagnosis": BUG}))
     assert notice.kind is NoticeKind.JOB_FAILED
     assert notice.what == "Job train-1 failed (user-code). It does not come back."
@@ -120,7 +121,7 @@ def test_a_failed_job_with_class_evidence_and_advice() -> None:
 
 
 def test_a_job_that_never_started_fails_without_an_attempt() -> None:
-    reason = Reason(code="failed-to-start", message="SageMaker refused the image")
+    reason = Reason(code=ReasonCode.FAILED_TO_START, message="SageMaker refused the image")
     before = job(team="vision", ver=2)
     notice = told(Change(before=before, after=steps.failed(before, reason=reason, now=NOON)))
     assert notice.kind is NoticeKind.JOB_FAILED
@@ -136,14 +137,14 @@ def test_a_job_that_never_started_fails_without_an_attempt() -> None:
 
 @pytest.mark.parametrize(("lost", "cause"), [(minutes(10), "failures"), (minutes(0), None)])
 def test_a_failure_tells_what_it_threw_away(lost: timedelta, cause: str | None) -> None:
-    reason = Reason(code="hardware", message="the host died")
+    reason = Reason(code=ReasonCode.HARDWARE, message="the host died")
     notice = told(over(trains(), JobState.FAILED, reason, ended={"lost": lost}))
     assert (notice.detail["lost_seconds"], notice.detail.get("lost_to")) == (lost.total_seconds(), cause)
 
 
 def test_what_a_user_logged_is_printed_in_one_line_and_cut() -> None:
     text = "\x1b[2J" + "x\n" * 600 + "\N{RIGHT-TO-LEFT OVERRIDE}"
-    reason = Reason(code="user-code", message=text)
+    reason = Reason(code=ReasonCode.USER_CODE, message=text)
     why = told(over(trains(), JobState.FAILED, reason, ended={})).why
     assert len(why) == 500
     assert why.startswith("[2J")
@@ -152,7 +153,7 @@ def test_what_a_user_logged_is_printed_in_one_line_and_cut() -> None:
 
 
 def test_a_stopped_job_says_who_stopped_it() -> None:
-    reason = Reason(code="stopped-by-user", message="stopped by arn:aws:iam::111122223333:user/ada")
+    reason = Reason(code=ReasonCode.STOPPED_BY_USER, message="stopped by arn:aws:iam::111122223333:user/ada")
     before = job(team="vision", ver=2)
     notice = told(Change(before=before, after=steps.cancelled(before, reason=reason, now=NOON)))
     assert notice.kind is NoticeKind.JOB_STOPPED
@@ -161,14 +162,14 @@ def test_a_stopped_job_says_who_stopped_it() -> None:
 
 
 def test_a_stop_that_is_only_asked_for_is_told_when_it_is_done() -> None:
-    reason = Reason(code="stopped-by-user", message="stopped by ada")
+    reason = Reason(code=ReasonCode.STOPPED_BY_USER, message="stopped by ada")
     before = trains()
     after = steps.cancelled(before, reason=reason, now=NOON)
     assert messages_of(Change(before=before, after=after), at=NOON) == ()
 
 
 def test_a_job_stopped_for_idleness_says_so_and_counts_the_idle_time() -> None:
-    reason = Reason(code="idle", message="its GPUs did nothing for 25 minutes")
+    reason = Reason(code=ReasonCode.IDLE, message="its GPUs did nothing for 25 minutes")
     before = trains(live={"training_since": NOON, "idle_since": NOON + minutes(5)}, state=JobState.STOPPING)
     notice = told(over(before, JobState.STOPPED, reason, ended={"lost": minutes(25)}))
     assert notice.why == "its GPUs did nothing for 25 minutes"
@@ -183,7 +184,7 @@ def test_a_job_stopped_for_idleness_says_so_and_counts_the_idle_time() -> None:
 def back(before: Job, state: JobState, code: str, message: str, **fields: Any) -> Change:
     """The attempt is over and the job waits with the next one."""
     ended = fields.pop("ended", {})
-    reason = Reason(code=code, message=message)
+    reason = Reason(code=parse_code(code), message=message)
     return over(before, state, reason, ended=ended, attempt=before.attempt + 1, **fields)
 
 
@@ -198,7 +199,7 @@ def test_a_charged_retry_says_which_of_how_many_and_when() -> None:
         retries=1,
         halvings=1,
         not_before=NOON + minutes(31),
-        waiting=Reason(code="backoff", message="gpu-oom: retry 1 of 3"),
+        waiting=Reason(code=ReasonCode.BACKOFF, message="gpu-oom: retry 1 of 3"),
     )
     change = replace(change, before=replace(change.before, retries=0))
     notice = told(change)

@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 from trainmaster.core.jobs.model import JobState, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import Notice, NoticeKind
 
 from tests.builders import NOON, attempt, live_job, minutes
 
-SILENT = Reason(code="alarm-quota", message="CloudWatch allows no more alarms")
-NO_ON_DEMAND = Reason(code="no-on-demand", message="the pool has no on-demand ml.a.xlarge")
+SILENT = Reason(code=ReasonCode.ALARM_QUOTA, message="CloudWatch allows no more alarms")
+NO_ON_DEMAND = Reason(code=ReasonCode.NO_ON_DEMAND_CAPACITY, message="the pool has no on-demand ml.a.xlarge")
 
 
 def news(before: dict[str, Any], after: dict[str, Any], state: JobState = JobState.RUNNING) -> Change:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from trainmaster.core.jobs.instances import Choice, Shape
 from trainmaster.core.jobs.model import JobState, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 
@@ -30,7 +31,7 @@ def test_a_queue_entry_knows_what_ordering_and_placing_need() -> None:
         checkpointed=minutes(20),
         predicted=minutes(50),
         max_wait=minutes(90),
-        waiting=Reason(code="ahead", message="m"),
+        waiting=Reason(code=ReasonCode.AHEAD, message="m"),
     )
     assert waiting_entry(one) == WaitingJob(
         name="a",
@@ -49,7 +50,7 @@ def test_a_queue_entry_knows_what_ordering_and_placing_need() -> None:
         predicted=minutes(30),
         trained=minutes(20),
         not_before=None,
-        waiting_code="ahead",
+        waiting_code=ReasonCode.AHEAD,
     )
 
 

@@ -3,6 +3,7 @@
 import pytest
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Reason
+from trainmaster.core.jobs.reason_codes import parse_code
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.backfill import BackfillReservation
 from trainmaster.core.planning.snapshot import AccountLimit
@@ -92,4 +93,4 @@ LIMIT = AccountLimit(limit=4, until=NOON, refusals=2)
     ],
 )
 def test_reasons_in_words(reason: Reason, code: str, message: str) -> None:
-    assert reason == Reason(code=code, message=message)
+    assert reason == Reason(code=parse_code(code), message=message)

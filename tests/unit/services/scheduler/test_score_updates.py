@@ -4,6 +4,7 @@ from datetime import datetime
 
 import pytest
 from trainmaster.core.jobs.model import Job, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.order import score_of
@@ -77,7 +78,7 @@ def test_running_and_parked_jobs_get_a_score_of_the_new_order_too(pool: Pool) ->
     running = pool.submitted("running", priority=1, minutes_ago=5)
     pool.change(running, claimed(running))
     held = pool.submitted("held", priority=1, minutes_ago=5)
-    pool.change(held, steps.held(held, Reason(code="held", message="x")))
+    pool.change(held, steps.held(held, Reason(code=ReasonCode.HELD, message="x")))
     assert pool.rerank(AGED) == 4
     for name in ("running", "held"):
         found = pool.reader.job(name)

@@ -22,6 +22,7 @@ from trainmaster.core.costs.ledger import Cause, MonthAccount, UsageLine
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.instances import Capacity, Vector, parse_vector, vector_text
+from trainmaster.core.jobs.reason_codes import ReasonCode, parse_code
 from trainmaster.core.planning.snapshot import AccountLimit
 
 T = TypeVar("T")
@@ -182,6 +183,8 @@ def _decoder(hint: Any) -> Callable[[Any], Any] | None:
         return tuple if part is None else lambda content: tuple(part(one) for one in content)
     if isinstance(hint, type) and is_dataclass(hint):
         return partial(decode, hint)
+    if hint is ReasonCode:
+        return parse_code  # a code that a newer release wrote is kept as it is
     if isinstance(hint, type) and issubclass(hint, Decimal | Enum):
         return hint
     return None

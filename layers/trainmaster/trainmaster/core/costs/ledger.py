@@ -11,11 +11,12 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
 from enum import StrEnum
 from itertools import accumulate, pairwise
+from types import MappingProxyType
 from typing import Any
 
 from trainmaster.core.costs.prices import cost_cents, usd_text
 from trainmaster.core.jobs.model import Reason
-from trainmaster.core.jobs.reason_codes import IDLE, IDLE_REQUEUE, PREEMPTION
+from trainmaster.core.jobs.reason_codes import ReasonCode
 
 _SECOND = timedelta(seconds=1)
 _WARN_PER_CENT = 80
@@ -38,7 +39,13 @@ class Cause(StrEnum):
     """Instances that are there and do not train: images and data, before Training and after interruptions."""
 
 
-_LOST_TO = {PREEMPTION: Cause.PREEMPTION, IDLE: Cause.IDLE, IDLE_REQUEUE: Cause.IDLE}
+_LOST_TO: Mapping[str, Cause] = MappingProxyType(
+    {
+        ReasonCode.PREEMPTION: Cause.PREEMPTION,
+        ReasonCode.IDLE: Cause.IDLE,
+        ReasonCode.IDLE_REQUEUE: Cause.IDLE,
+    }
+)
 
 
 def lost_to(reason_code: str) -> Cause:
@@ -228,7 +235,7 @@ def budget_reason(
             f"it may cost up to {usd_text(worst_case)}; of {usd_text(budget)} for {month} team {team} has"
             f" spent {usd_text(account.spent)} and reserved {usd_text(account.reserved)} for what runs"
         )
-    return Reason(code="budget", message=text)
+    return Reason(code=ReasonCode.BUDGET, message=text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

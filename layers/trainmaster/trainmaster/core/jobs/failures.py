@@ -3,23 +3,32 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from trainmaster.core.jobs.reason_codes import ReasonCode
+
 
 class FailureClass(StrEnum):
-    """As the policy's ``recovery.retry_classes`` names them."""
+    """As ``recovery.retry_classes`` of the policy names them.
 
-    SERVICE = "service"
+    Each is the reason code of the attempts that failed of it, so the texts are defined there and only there.
+    """
+
+    SERVICE = ReasonCode.SERVICE.value
     """SageMaker itself failed."""
-    CAPACITY = "capacity"
-    HARDWARE = "hardware"
-    NETWORK = "network"
+    CAPACITY = ReasonCode.CAPACITY.value
+    HARDWARE = ReasonCode.HARDWARE.value
+    NETWORK = ReasonCode.NETWORK.value
     """Between hosts: NCCL, sockets, rendezvous."""
-    GPU_OOM = "gpu-oom"
-    HOST_OOM = "host-oom"
-    DISK_FULL = "disk-full"
-    DATA_ACCESS = "data-access"
-    IMAGE = "image"
-    USER_CODE = "user-code"
-    UNKNOWN = "unknown"
+    GPU_OOM = ReasonCode.GPU_OOM.value
+    HOST_OOM = ReasonCode.HOST_OOM.value
+    DISK_FULL = ReasonCode.DISK_FULL.value
+    DATA_ACCESS = ReasonCode.DATA_ACCESS.value
+    IMAGE = ReasonCode.IMAGE.value
+    USER_CODE = ReasonCode.USER_CODE.value
+    UNKNOWN = ReasonCode.UNKNOWN.value
+
+    @property
+    def code(self) -> ReasonCode:
+        return ReasonCode(self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from trainmaster.core.jobs.failures import Diagnosis
 from trainmaster.core.jobs.instances import CapacityType, Choice, Shape, Vector, asked_for, on_demand
+from trainmaster.core.jobs.reason_codes import Code
 
 
 class JobState(StrEnum):
@@ -71,7 +72,7 @@ class IllegalTransitionError(ValueError):
 class Reason:
     """Why a job waits, was stopped or ended: a stable code for programs, a sentence for people."""
 
-    code: str
+    code: Code
     message: str
 
 

@@ -1,14 +1,96 @@
-"""Codes of the reasons that other rules ask for."""
+"""Every code that a reason can have. The texts are the wire's: stored, shown and matched by programs.
 
-STOPPED_OUTSIDE = "stopped-outside"
-"""Code of the reason where nobody of ours asked for the stop."""
-MAX_WAIT = "max-wait"
-"""Code of the end by MaxWaitTimeExceeded."""
-PREEMPTION = "preemption"
-"""Code of the reason of a stop that makes room for another job."""
-SPOT_FALLBACK = "spot-fallback"
-"""The same where the job comes back on on-demand instances."""
-IDLE = "idle"
-"""Code of the reason of a stop because the GPUs did nothing."""
-IDLE_REQUEUE = "idle-requeue"
-"""The same where the job comes back."""
+A code this release does not know was stored by a newer one that was rolled back: it is kept and shown as
+it is.
+"""
+
+from enum import StrEnum
+
+
+class ReasonCode(StrEnum):
+    """Why a job waits, was stopped or ended, why a GPU goes unwatched, what a user changed."""
+
+    # why a job waits
+    AHEAD = "ahead"
+    RESERVATION = "reservation"
+    CAPACITY = "capacity"
+    """Also of an attempt that ended because SageMaker had no instances, and a failure class."""
+    QUOTA = "quota"
+    BUDGET = "budget"
+    ACCOUNT_LIMIT = "account-limit"
+    BACKOFF = "backoff"
+    PAUSED = "paused"
+    HELD = "held"
+    UNAVAILABLE = "unavailable"
+    """SageMaker put a start off."""
+    NOT_STOPPED = "not-stopped"
+    """It was to be stopped, and AWS does not let us."""
+
+    # why an attempt is stopped, and comes back
+    PREEMPTION = "preemption"
+    """It makes room for another job."""
+    SPOT_FALLBACK = "spot-fallback"
+    """It comes back on on-demand instances."""
+    IDLE_REQUEUE = "idle-requeue"
+    """Its GPUs did nothing."""
+    RESTORED = "restored"
+    """The table was restored to before its next attempt."""
+
+    # why a job is over
+    COMPLETED = "completed"
+    STOPPED_BY_USER = "stopped-by-user"
+    STOPPED_OUTSIDE = "stopped-outside"
+    """Nobody of ours asked for the stop."""
+    DELETED_OUTSIDE = "deleted-outside"
+    MAX_RUNTIME = "max-runtime"
+    MAX_WAIT = "max-wait"
+    IDLE = "idle"
+    """Its GPUs did nothing, and it does not come back."""
+    FAILED_TO_START = "failed-to-start"
+    NAME_TAKEN = "name-taken"
+
+    # failure classes: an attempt that failed has its class as the code of its reason, see FailureClass
+    SERVICE = "service"
+    HARDWARE = "hardware"
+    NETWORK = "network"
+    GPU_OOM = "gpu-oom"
+    HOST_OOM = "host-oom"
+    DISK_FULL = "disk-full"
+    DATA_ACCESS = "data-access"
+    IMAGE = "image"
+    USER_CODE = "user-code"
+    UNKNOWN = "unknown"
+    """Also of a start that was refused with an error we cannot classify."""
+
+    # why a spot job that should move to on-demand instances does not
+    NO_FALLBACK = "no-fallback"
+    NO_ON_DEMAND_CAPACITY = "no-on-demand-capacity"
+
+    # why the GPUs of an attempt go unwatched
+    UNKNOWN_TYPE = "unknown-type"
+    MIXED_HOSTS = "mixed-hosts"
+    TOO_MANY_HOSTS = "too-many-hosts"
+    ALARM_QUOTA = "alarm-quota"
+    ALARM_REFUSED = "alarm-refused"
+
+    # what else the history notes
+    RELEASED = "released"
+    PRIORITY = "priority"
+    ADOPTED = "adopted"
+
+
+class ForeignCode(str):
+    """A stored code that this release does not know; no rule of it speaks of such a reason."""
+
+    __slots__ = ()
+
+
+Code = ReasonCode | ForeignCode
+
+
+def parse_code(text: str) -> Code:
+    """A code as stored. Never raises: a row that a newer release wrote must stay readable."""
+    try:
+        return ReasonCode(text)
+    except ValueError:
+        return ForeignCode(text)

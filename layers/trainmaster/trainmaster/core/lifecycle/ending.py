@@ -8,7 +8,7 @@ from trainmaster.core.costs.ledger import EndedAttempt, line_of, lost_to
 from trainmaster.core.jobs.instances import CapacityType, Shape
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation
-from trainmaster.core.jobs.reason_codes import IDLE, IDLE_REQUEUE, PREEMPTION, SPOT_FALLBACK
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import runtime_left
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.ends import End, Retry
@@ -94,7 +94,7 @@ def _times(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Ti
 
 
 def _idle(live: Attempt, end: End, ended_at: datetime) -> timedelta:
-    if live.idle_since is None or end.reason.code not in (IDLE, IDLE_REQUEUE):
+    if live.idle_since is None or end.reason.code not in (ReasonCode.IDLE, ReasonCode.IDLE_REQUEUE):
         return timedelta()
     return max(ended_at - live.idle_since, timedelta())
 
@@ -190,19 +190,19 @@ def _waits_again(job: Job, end: End, *, now: datetime) -> Job:
         reason=None,
         waiting=None,
         on_demand=job.on_demand or end.moves,
-        preemptions=job.preemptions + (end.reason.code == PREEMPTION),
-        idle_requeues=job.idle_requeues + (end.reason.code == IDLE_REQUEUE),
+        preemptions=job.preemptions + (end.reason.code is ReasonCode.PREEMPTION),
+        idle_requeues=job.idle_requeues + (end.reason.code is ReasonCode.IDLE_REQUEUE),
     )
     if end.retry is not None:
         return _retried(again, end.retry, now=now)
-    if end.becomes is JobState.PREEMPTED or end.reason.code == SPOT_FALLBACK:
+    if end.becomes is JobState.PREEMPTED or end.reason.code is ReasonCode.SPOT_FALLBACK:
         return again
     wait = backoff(job.spec.entry_id, job.refused_starts)
     return replace(
         again,
         not_before=now + wait,
         refused_starts=job.refused_starts + 1,
-        waiting=Reason(code="backoff", message=end.reason.message),
+        waiting=Reason(code=ReasonCode.BACKOFF, message=end.reason.message),
     )
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from trainmaster.core.jobs.failures import Diagnosis, FailureClass
+from trainmaster.core.jobs.failures import Diagnosis
 from trainmaster.core.jobs.model import Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation
-from trainmaster.core.jobs.reason_codes import MAX_WAIT, PREEMPTION, STOPPED_OUTSIDE
+from trainmaster.core.jobs.reason_codes import ReasonCode
 
 _S = JobState
 
@@ -55,7 +55,7 @@ def end_of(job: Job, seen: Observation | None) -> End | None:
     """
     assert job.is_live, job.state
     if seen is None:
-        return _end(_S.FAILED, "deleted-outside", "the training job was deleted in SageMaker")
+        return _end(_S.FAILED, ReasonCode.DELETED_OUTSIDE, "the training job was deleted in SageMaker")
     if seen.status not in TERMINAL_STATUSES:
         return None
     return _ended(job, seen)
@@ -65,33 +65,37 @@ def _ended(job: Job, seen: Observation) -> End:
     stopping = job.state is JobState.STOPPING
     match (seen.status, seen.secondary_status):
         case ("Completed", _):
-            return _end(_S.COMPLETED, "completed", "the training job completed")
+            return _end(_S.COMPLETED, ReasonCode.COMPLETED, "the training job completed")
         case ("Stopped", "MaxRuntimeExceeded"):
-            return _end(_S.STOPPED, "max-runtime", "the training job reached its MaxRuntimeInSeconds")
+            return _end(
+                _S.STOPPED, ReasonCode.MAX_RUNTIME, "the training job reached its MaxRuntimeInSeconds"
+            )
         case _ if stopping:
             return End(becomes=_S.STOPPED, reason=job.reason or _STOPPED_BY_USER)
         case ("Stopped", "MaxWaitTimeExceeded"):
-            return _end(_S.STOPPED, MAX_WAIT, "the spot job reached its MaxWaitTimeInSeconds")
+            return _end(_S.STOPPED, ReasonCode.MAX_WAIT, "the spot job reached its MaxWaitTimeInSeconds")
         case ("Failed", _):
             return _failed(seen)
         case ("Stopped", secondary) if secondary == PENDING_TIME_RAN_OUT:
-            return _end(_S.PENDING, "capacity", "SageMaker had no instances within the pending time")
+            return _end(_S.PENDING, ReasonCode.CAPACITY, "SageMaker had no instances within the pending time")
         case _ if job.state is JobState.PREEMPTING:
             return End(becomes=_S.PREEMPTED, reason=job.reason or _PREEMPTED)
         case _:
-            return _end(_S.STOPPED, STOPPED_OUTSIDE, "somebody stopped the training job in SageMaker")
+            return _end(
+                _S.STOPPED, ReasonCode.STOPPED_OUTSIDE, "somebody stopped the training job in SageMaker"
+            )
 
 
 def _failed(seen: Observation) -> End:
     text = seen.failure_reason or "SageMaker gave no reason"
     if text.partition(":")[0].strip() == CAPACITY_ERROR:
-        return _end(_S.PENDING, "capacity", text)
-    return _end(_S.FAILED, FailureClass.UNKNOWN.value, text)
+        return _end(_S.PENDING, ReasonCode.CAPACITY, text)
+    return _end(_S.FAILED, ReasonCode.UNKNOWN, text)
 
 
-def _end(becomes: JobState, code: str, message: str) -> End:
+def _end(becomes: JobState, code: ReasonCode, message: str) -> End:
     return End(becomes=becomes, reason=Reason(code=code, message=message))
 
 
-_STOPPED_BY_USER = Reason(code="stopped-by-user", message="stopped on request")
-_PREEMPTED = Reason(code=PREEMPTION, message="made room for a job that ranks ahead")
+_STOPPED_BY_USER = Reason(code=ReasonCode.STOPPED_BY_USER, message="stopped on request")
+_PREEMPTED = Reason(code=ReasonCode.PREEMPTION, message="made room for a job that ranks ahead")

@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.ending import backoff
 from trainmaster.core.lifecycle.ends import End, Retry
 from trainmaster.core.policy.governance import OnOom, Recovery
@@ -154,7 +155,7 @@ def _again(failure: Failure, recovery: Recovery, halving: Halving | None) -> End
     comes_back = f"It comes back, {count}{halved}. SageMaker says: {failure.text}"
     retry = Retry(
         wait=backoff(job.spec.entry_id, job.retries, first=recovery.backoff.first, most=recovery.backoff.max),
-        waiting=Reason(code="backoff", message=message[:MAX_MESSAGE]),
+        waiting=Reason(code=ReasonCode.BACKOFF, message=message[:MAX_MESSAGE]),
         rewritten={} if halving is None else halving.rewritten,
     )
     reason = _reason(found, comes_back)
@@ -162,7 +163,7 @@ def _again(failure: Failure, recovery: Recovery, halving: Halving | None) -> End
 
 
 def _reason(found: Diagnosis, message: str) -> Reason:
-    return Reason(code=found.failure_class.value, message=message[:MAX_MESSAGE])
+    return Reason(code=found.failure_class.code, message=message[:MAX_MESSAGE])
 
 
 def _seconds(time: timedelta) -> int:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from trainmaster.core.jobs.instances import CapacityType, fits
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation
-from trainmaster.core.jobs.reason_codes import MAX_WAIT, SPOT_FALLBACK
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.ending import COMES_BACK, trained_by
 from trainmaster.core.lifecycle.ends import End
 from trainmaster.core.planning.capacity import pool_vector
@@ -56,18 +56,18 @@ def verdict(job: Job, seen: Observation, policy: Policy, *, now: datetime) -> Ve
 def concern_end(job: Job, end: End) -> bool:
     """Whether the rules may change the end of a live attempt."""
     assert job.live is not None, f"{job.name} has no live attempt"
-    return _may_move(job, job.live) and (end.becomes in COMES_BACK or end.reason.code == MAX_WAIT)
+    return _may_move(job, job.live) and (end.becomes in COMES_BACK or end.reason.code is ReasonCode.MAX_WAIT)
 
 
 def at_end(job: Job, end: End, seen: Observation | None, policy: Policy, *, now: datetime) -> End:
     """An end that the rules concern, with what they make of it: the job may come back on demand."""
     live = job.live
     assert live is not None, f"{job.name} has no live attempt"
-    if end.reason.code == MAX_WAIT:
+    if end.reason.code is ReasonCode.MAX_WAIT:
         return end if _stays(job, policy) else _waited_too_long(end)
-    if end.reason.code == SPOT_FALLBACK:
+    if end.reason.code is ReasonCode.SPOT_FALLBACK:
         return replace(end, moves=True)
-    if job.reason is not None and job.reason.code == SPOT_FALLBACK:
+    if job.reason is not None and job.reason.code is ReasonCode.SPOT_FALLBACK:
         return _moved(end, job.reason.message)
     until = (seen.ended_at if seen else None) or now
     enough = _enough(_progress(job, live, seen, until=until), policy.governing.spot)
@@ -79,7 +79,7 @@ def _may_move(job: Job, live: Attempt) -> bool:
 
 
 def _waited_too_long(end: End) -> End:
-    reason = Reason(code=SPOT_FALLBACK, message=end.reason.message)
+    reason = Reason(code=ReasonCode.SPOT_FALLBACK, message=end.reason.message)
     return End(becomes=JobState.PENDING, reason=reason, moves=True)
 
 
@@ -115,12 +115,12 @@ def _stays(job: Job, policy: Policy) -> Reason | None:
     """What keeps it on spot; None: nothing."""
     if policy.governing.spot.fallback is Fallback.NONE:
         return Reason(
-            code="no-fallback", message="the policy moves no job to on-demand (spot.fallback: none)"
+            code=ReasonCode.NO_FALLBACK, message="the policy moves no job to on-demand (spot.fallback: none)"
         )
     if job.spec.pool == UNMANAGED or _has_room(policy.pool(job.spec.pool), job):
         return None
     message = f"pool {job.spec.pool} has no on-demand capacity that it would fit into"
-    return Reason(code="no-on-demand-capacity", message=message)
+    return Reason(code=ReasonCode.NO_ON_DEMAND_CAPACITY, message=message)
 
 
 def _has_room(pool: PoolPolicy | None, job: Job) -> bool:

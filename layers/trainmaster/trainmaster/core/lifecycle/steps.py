@@ -5,13 +5,12 @@ from datetime import datetime, timedelta
 
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation
-from trainmaster.core.jobs.reason_codes import IDLE, IDLE_REQUEUE, PREEMPTION, SPOT_FALLBACK
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import runtime_left
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.ending import WARM_AVAILABLE, backoff, ended, live_attempt, shape_taken
 from trainmaster.core.lifecycle.ends import end_of
 from trainmaster.core.planning.snapshot import WaitingJob, WarmPool, known_as
-from trainmaster.core.rules.violation import Outcome
 
 LEASE = timedelta(seconds=300)
 """A claim is safe from repair this long: more than the scheduler's timeout (120 s) and its SDK's retries."""
@@ -45,7 +44,7 @@ def put_back(job: Job, *, reason: Reason, now: datetime) -> Job:
         job.moved_to(JobState.PENDING),
         live=None,
         not_before=now + backoff(job.spec.entry_id, job.refused_starts),
-        waiting=Reason(code="backoff", message=reason.message),
+        waiting=Reason(code=ReasonCode.BACKOFF, message=reason.message),
         refused_starts=job.refused_starts + 1,
     )
 
@@ -58,8 +57,8 @@ def unclaimed(job: Job) -> Job:
 def puzzled(job: Job, *, message: str, now: datetime) -> Job:
     """An error nobody classified: counted, and after a few the job is given up."""
     if job.unknown_errors + 1 >= MAX_UNKNOWN_ERRORS:
-        return failed(job, reason=Reason(code="failed-to-start", message=message), now=now)
-    waiting = put_back(job, reason=Reason(code="unknown", message=message), now=now)
+        return failed(job, reason=Reason(code=ReasonCode.FAILED_TO_START, message=message), now=now)
+    waiting = put_back(job, reason=Reason(code=ReasonCode.UNKNOWN, message=message), now=now)
     return replace(waiting, unknown_errors=job.unknown_errors + 1)
 
 
@@ -80,7 +79,7 @@ def preempted_for(job: Job, preemptor: WaitingJob) -> Job:
     """Asked to stop so that another can start; it comes back."""
     message = f"made room for {known_as(preemptor, to=job.spec.team)}"
     live = replace(live_attempt(job), taken_by=preemptor.name, taken_by_team=preemptor.team)
-    reason = Reason(code=PREEMPTION, message=message)
+    reason = Reason(code=ReasonCode.PREEMPTION, message=message)
     return replace(job.moved_to(JobState.PREEMPTING), live=live, reason=reason)
 
 
@@ -91,7 +90,7 @@ def stop_told(job: Job, *, told: bool = True) -> Job:
 
 def not_stopped(job: Job, why: str) -> Job:
     """AWS does not let us stop what we did not start: it runs on, asked to stop, and its owner is told."""
-    return replace(job, waiting=Reason(code=Outcome.NOT_STOPPED.value, message=why))
+    return replace(job, waiting=Reason(code=ReasonCode.NOT_STOPPED, message=why))
 
 
 def idle(job: Job, *, since: datetime | None, stop_due: datetime | None = None) -> Job:
@@ -101,15 +100,15 @@ def idle(job: Job, *, since: datetime | None, stop_due: datetime | None = None) 
 
 def stopped_for_idle(job: Job, now: datetime) -> Job:
     """Its GPUs did nothing for too long: it does not come back."""
-    return replace(job.moved_to(JobState.STOPPING), reason=_idle(job, IDLE, now=now))
+    return replace(job.moved_to(JobState.STOPPING), reason=_idle(job, ReasonCode.IDLE, now=now))
 
 
 def requeued_for_idle(job: Job, now: datetime) -> Job:
     """Its GPUs did nothing for too long: it comes back from its checkpoint, not charged."""
-    return replace(job.moved_to(JobState.PREEMPTING), reason=_idle(job, IDLE_REQUEUE, now=now))
+    return replace(job.moved_to(JobState.PREEMPTING), reason=_idle(job, ReasonCode.IDLE_REQUEUE, now=now))
 
 
-def _idle(job: Job, code: str, *, now: datetime) -> Reason:
+def _idle(job: Job, code: ReasonCode, *, now: datetime) -> Reason:
     assert job.state is JobState.RUNNING, job.state
     since = live_attempt(job).idle_since
     assert since is not None, f"{job.name} is not idle"
@@ -119,7 +118,8 @@ def _idle(job: Job, code: str, *, now: datetime) -> Reason:
 
 def leaves_spot(job: Job, why: str) -> Job:
     """Spot gets it nowhere: it is asked to stop, and comes back on on-demand instances."""
-    return replace(job.moved_to(JobState.PREEMPTING), reason=Reason(code=SPOT_FALLBACK, message=why))
+    reason = Reason(code=ReasonCode.SPOT_FALLBACK, message=why)
+    return replace(job.moved_to(JobState.PREEMPTING), reason=reason)
 
 
 def stays_on_spot(job: Job, reason: Reason) -> Job:

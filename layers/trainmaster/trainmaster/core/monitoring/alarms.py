@@ -13,6 +13,7 @@ from itertools import islice
 
 from trainmaster.core.jobs.instances import Vector
 from trainmaster.core.jobs.model import JobState, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.memory.accelerators import gpus
 from trainmaster.core.planning.actions import WatchGpus
 from trainmaster.core.planning.snapshot import RunningJob, Snapshot
@@ -161,17 +162,17 @@ def wanted_of(vector: Vector, watch: Watch) -> Wanted:
     unknown = sorted(name for name, count in counts.items() if count is None and _GPU_FAMILY.match(name))
     if unknown:
         message = f"nobody knows how many GPUs {', '.join(unknown)} has; its GPUs are not watched"
-        return Wanted(unguarded=Reason(code="unknown-type", message=message))
+        return Wanted(unguarded=Reason(code=ReasonCode.UNKNOWN_TYPE, message=message))
     different = {count or 0 for count in counts.values()}
     if len(different) > 1:
         message = "its hosts have different numbers of GPUs, and their names do not tell which has how many"
-        return Wanted(unguarded=Reason(code="mixed-hosts", message=message))
+        return Wanted(unguarded=Reason(code=ReasonCode.MIXED_HOSTS, message=message))
     hosts, each = sum(vector.values()), different.pop() if different else 0
     if not each:
         return Wanted()
     if _parts(hosts) > MOST_PARTS:
         message = f"it has more than {MOST_PARTS * HOSTS_OF_ONE} hosts, more than one alarm can cover"
-        return Wanted(unguarded=Reason(code="too-many-hosts", message=message))
+        return Wanted(unguarded=Reason(code=ReasonCode.TOO_MANY_HOSTS, message=message))
     return Wanted(hosts=hosts, gpus=each, digest=_digest(hosts, each, watch))
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, fits
 from trainmaster.core.jobs.model import Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.actions import Action
 from trainmaster.core.planning.backfill import BackfillReservation, End, certain_ends, frees_by, reserve
@@ -14,7 +15,7 @@ from trainmaster.core.planning.budgets import Budgets
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.preemption import Field, Preemptor, reclaims, victims_for
-from trainmaster.core.planning.quotas import QUOTA, Quotas
+from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy
 
@@ -197,7 +198,7 @@ class QueueWalk:
     def _preempt_own(self, job: WaitingJob) -> None:
         """A team at its borrowing limit preempts for its more urgent job among its own, or that waits."""
         refused = [(shape, self._refusal(job, shape)) for shape in self._choices(job)]
-        shapes = [shape for shape, reason in refused if reason is not None and reason.code == QUOTA]
+        shapes = [shape for shape, why in refused if why is not None and why.code is ReasonCode.QUOTA]
         if shapes and job.name in self.capacity.holds:
             self._wait_for_victims(job)
         else:

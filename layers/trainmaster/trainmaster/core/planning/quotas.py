@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector, vector_text
 from trainmaster.core.jobs.model import Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 from trainmaster.core.policy import PoolPolicy, Quota
 
-QUOTA = "quota"
-"""Code of the reason."""
 COVERED = 0
 BORROWER = 1
 
@@ -91,7 +90,7 @@ class Quotas:
         limit = (quota.borrowing_limit or {})[capacity.instance_type]
         used = self.used.get(job.team, {}).get(capacity, 0)
         return Reason(
-            code=QUOTA,
+            code=ReasonCode.QUOTA,
             message=f"needs {vector_text({capacity: vector[capacity]})}; team {job.team} uses {used}"
             f" of its quota of {quota.nominal.get(capacity.instance_type, 0)} and may borrow {limit}",
         )

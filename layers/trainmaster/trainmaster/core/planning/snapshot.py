@@ -9,6 +9,7 @@ from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_lin
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
 from trainmaster.core.jobs.model import JobState, epoch_ms
+from trainmaster.core.jobs.reason_codes import Code
 from trainmaster.core.policy import AtLimit
 from trainmaster.core.policy.governance import Watch
 
@@ -43,7 +44,7 @@ class WaitingJob:
     ranked_by: str = ""
     """``PoolPolicy.order_key`` of the order the score was made with."""
     not_before: datetime | None = None
-    waiting_code: str | None = None
+    waiting_code: Code | None = None
     """Code of the reason last written to the job."""
 
     @property
@@ -100,7 +101,7 @@ class RunningJob:
     """As of a waiting job."""
     guarded: str | None = None
     """Digest of the alarms that watch its GPUs."""
-    unguarded: str | None = None
+    unguarded: Code | None = None
     """Code of the reason why there are none."""
     guard_again_at: datetime | None = None
     idle_since: datetime | None = None

@@ -5,11 +5,12 @@ from datetime import datetime
 
 from trainmaster.core.jobs.instances import Capacity, Vector, vector_text
 from trainmaster.core.jobs.model import Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.backfill import BackfillReservation
 from trainmaster.core.planning.snapshot import AccountLimit, RunningJob, WaitingJob, WarmPool, known_as
 
 PAUSED = Reason(
-    code="paused", message="an admin paused starts and preemptions; 0 jobs start until they resume"
+    code=ReasonCode.PAUSED, message="an admin paused starts and preemptions; 0 jobs start until they resume"
 )
 
 
@@ -17,7 +18,7 @@ def ahead(job: WaitingJob, reservation: BackfillReservation) -> Reason:
     """Nothing is free that the job ahead does not wait for too."""
     first = known_as(reservation.job, to=job.team)
     wanted = vector_text(reservation.vector)
-    return Reason(code="ahead", message=f"{first} is ahead and waits for {wanted}{_by(reservation)}")
+    return Reason(code=ReasonCode.AHEAD, message=f"{first} is ahead and waits for {wanted}{_by(reservation)}")
 
 
 def reserved(job: WaitingJob, vector: Vector, reservation: BackfillReservation, *, until: datetime) -> Reason:
@@ -27,31 +28,32 @@ def reserved(job: WaitingJob, vector: Vector, reservation: BackfillReservation, 
         f"{vector_text(vector)} would fit now, but may run until {_minute(until)};"
         f" {first} is ahead and waits for {vector_text(reservation.vector)}{_by(reservation)}"
     )
-    return Reason(code="reservation", message=message)
+    return Reason(code=ReasonCode.RESERVATION, message=message)
 
 
 def short(vector: Vector, free: Mapping[Capacity, int], *, note: str = "") -> Reason:
     have = {capacity: max(free.get(capacity, 0), 0) for capacity in vector}
     message = f"needs {vector_text(vector)}, free {vector_text(have)}{note}"
-    return Reason(code="capacity", message=message)
+    return Reason(code=ReasonCode.CAPACITY, message=message)
 
 
 def too_big(vector: Vector, capacity: Vector) -> Reason:
     have = vector_text({one: capacity.get(one, 0) for one in vector})
-    return Reason(code="capacity", message=f"needs {vector_text(vector)}, the pool has {have} in all")
+    message = f"needs {vector_text(vector)}, the pool has {have} in all"
+    return Reason(code=ReasonCode.CAPACITY, message=message)
 
 
 def making_room(vector: Vector, victims: Iterable[RunningJob], *, to: str) -> Reason:
     names = sorted(known_as(victim, to=to) for victim in victims)
     verb = "are" if len(names) > 1 else "is"
     message = f"{', '.join(names)} {verb} stopping to make room for {vector_text(vector)}"
-    return Reason(code="capacity", message=message)
+    return Reason(code=ReasonCode.CAPACITY, message=message)
 
 
 def releasing(vector: Vector, pools: Iterable[WarmPool]) -> Reason:
     count = len(tuple(pools))
     message = f"needs {vector_text(vector)}; warm pools being given up for it: {count}"
-    return Reason(code="capacity", message=message)
+    return Reason(code=ReasonCode.CAPACITY, message=message)
 
 
 def limited(vector: Vector, capacity: Capacity, limit: AccountLimit) -> Reason:
@@ -59,13 +61,13 @@ def limited(vector: Vector, capacity: Capacity, limit: AccountLimit) -> Reason:
         f"needs {vector_text(vector)}; the account allows {limit.limit} {capacity} for now,"
         f" the next try is at {_minute(limit.until)}"
     )
-    return Reason(code="account-limit", message=message)
+    return Reason(code=ReasonCode.ACCOUNT_LIMIT, message=message)
 
 
 def probing(vector: Vector, capacity: Capacity, probe: WaitingJob, *, to: str) -> Reason:
     first = known_as(probe, to=to)
     message = f"needs {vector_text(vector)}; {first} tries first whether the account allows more {capacity}"
-    return Reason(code="account-limit", message=message)
+    return Reason(code=ReasonCode.ACCOUNT_LIMIT, message=message)
 
 
 def _by(reservation: BackfillReservation) -> str:

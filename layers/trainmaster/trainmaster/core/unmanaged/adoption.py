@@ -9,6 +9,7 @@ from trainmaster.core.costs.ledger import month_of
 from trainmaster.core.costs.prices import PriceTable, cost_cents
 from trainmaster.core.jobs.instances import Shape, Vector, asked_for
 from trainmaster.core.jobs.model import Attempt, Job, JobSpec, JobState, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.ending import shape_taken
 from trainmaster.core.planning.order import score_of
 from trainmaster.core.policy import UNMANAGED_POOL, Policy
@@ -18,10 +19,12 @@ from trainmaster.core.submission.admission import ulid
 from trainmaster.core.unmanaged.decisions import UnmanagedJob, body_of, options_of, types_of
 
 ADOPTED = Reason(
-    code="adopted", message="found running: it did not come through the queue, and is governed from now on"
+    code=ReasonCode.ADOPTED,
+    message="found running: it did not come through the queue, and is governed from now on",
 )
 RESTORED = Reason(
-    code="adopted", message="found running with this stack's tag: the table does not know its submission"
+    code=ReasonCode.ADOPTED,
+    message="found running with this stack's tag: the table does not know its submission",
 )
 _ULID_RANDOM_BYTES = 10
 _SHA256 = re.compile(r"[0-9a-f]{64}")

@@ -16,6 +16,7 @@ from trainmaster.core.errors import (
     UnreachableError,
 )
 from trainmaster.core.jobs.model import Attempt, Job, Reason
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.ending import WARM_AVAILABLE
@@ -77,10 +78,6 @@ def settle(pool: WarmPool, context: PassContext) -> None:
     context.store.change_warm(context.pool, pool, None, at=context.clock())
 
 
-QUOTA = "alarm-quota"
-REFUSED = "alarm-refused"
-
-
 def watch_gpus(job: Job, watch: Watch, context: PassContext) -> None:
     live = job.live
     assert live is not None, f"{job.name} is not live"
@@ -90,7 +87,7 @@ def watch_gpus(job: Job, watch: Watch, context: PassContext) -> None:
         context.alarms.put(alarms)
         context.alarms.delete(_left_over(live, alarms, stack=context.stack))
     except (AlarmQuotaError, AlarmRefusedError) as error:
-        code = QUOTA if isinstance(error, AlarmQuotaError) else REFUSED
+        code = ReasonCode.ALARM_QUOTA if isinstance(error, AlarmQuotaError) else ReasonCode.ALARM_REFUSED
         message = f"{error.detail}; its GPUs are not watched, and it is tried again every 15 minutes"
         after = reactions.refused(job, Reason(code=code, message=message), now=context.clock())
     else:

@@ -27,6 +27,7 @@ from trainmaster.core.jobs import run_time
 from trainmaster.core.jobs.instances import CapacityType
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.actions import Start
@@ -53,7 +54,7 @@ def forbidden(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
         return False
     named = "; ".join(f"{one.rule}: {one.field} {one.message}" for one in enforced[:MOST_NAMED])
     more = f"; and {len(enforced) - MOST_NAMED} more" if len(enforced) > MOST_NAMED else ""
-    reason = Reason(code="failed-to-start", message=f"the policy no longer allows it: {named}{more}")
+    reason = Reason(code=ReasonCode.FAILED_TO_START, message=f"the policy no longer allows it: {named}{more}")
     after = steps.failed(job, reason=reason, now=context.clock())
     condition = WriteCondition(policy_version=context.policy_version)
     context.store.commit([Change(before=job, after=after)], at=context.clock(), condition=condition)
@@ -110,9 +111,9 @@ def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
     try:
         arn = _create(job, request, context.training)
     except NameTakenError as error:
-        _give_up(job, Reason(code="name-taken", message=str(error)), context)
+        _give_up(job, Reason(code=ReasonCode.NAME_TAKEN, message=str(error)), context)
     except TrainingRefusedError as error:
-        _give_up(job, Reason(code="failed-to-start", message=str(error)), context)
+        _give_up(job, Reason(code=ReasonCode.FAILED_TO_START, message=str(error)), context)
     except UnclassifiedTrainingError as error:
         message = str(error)
         _release(job, lambda one: steps.puzzled(one, message=message, now=context.clock()), context)
@@ -130,10 +131,10 @@ def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
 
 def _put_back(job: Job, error: UnavailableError, context: PassContext) -> None:
     if isinstance(error, AccountLimitError):
-        limited = Reason(code="account-limit", message=str(error))
+        limited = Reason(code=ReasonCode.ACCOUNT_LIMIT, message=str(error))
         _release(job, lambda one: steps.refused_by_account(one, limited), context)
     else:
-        reason = Reason(code="unavailable", message=str(error))
+        reason = Reason(code=ReasonCode.UNAVAILABLE, message=str(error))
         _release(job, lambda one: steps.put_back(one, reason=reason, now=context.clock()), context)
 
 

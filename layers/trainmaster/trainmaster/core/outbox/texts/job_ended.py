@@ -7,6 +7,7 @@ from typing import Any
 from trainmaster.core.costs.ledger import Cause, lost_to
 from trainmaster.core.costs.prices import usd_text
 from trainmaster.core.jobs.model import FINAL, Attempt, Job, JobState
+from trainmaster.core.jobs.reason_codes import Code, ReasonCode
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import Notice, NoticeKind
 from trainmaster.core.outbox.texts.wording import NOTHING, Words, instant, iso, quoted, span
@@ -29,13 +30,14 @@ def lost_for(ended: Attempt) -> Cause:
     return lost_to(ended.reason.code if ended.reason else "")
 
 
-IDLE_REQUEUE = "idle-requeue"
-_TODO_WHEN_STOPPED: Mapping[str, str] = MappingProxyType(
+_TODO_WHEN_STOPPED: Mapping[Code, str] = MappingProxyType(
     {
-        "max-runtime": "Give it a longer MaxRuntimeInSeconds; it goes on from its checkpoints.",
-        "max-wait": "Give it a longer MaxWaitTimeInSeconds, or on-demand instances.",
-        "stopped-outside": "CloudTrail says who called StopTrainingJob. `trainmaster cancel` says it to all.",
-        "idle": "See in its log what its GPUs waited for before it is queued again.",
+        ReasonCode.MAX_RUNTIME: "Give it a longer MaxRuntimeInSeconds; it goes on from its checkpoints.",
+        ReasonCode.MAX_WAIT: "Give it a longer MaxWaitTimeInSeconds, or on-demand instances.",
+        ReasonCode.STOPPED_OUTSIDE: (
+            "CloudTrail says who called StopTrainingJob. `trainmaster cancel` says it to all."
+        ),
+        ReasonCode.IDLE: "See in its log what its GPUs waited for before it is queued again.",
     },
 )
 """By the code of the reason."""
@@ -52,7 +54,7 @@ def end_notice(change: Change) -> Notice | None:
         return _moved(change, change.ended)
     if after.state is not JobState.PREEMPTED:
         return _retried(change, change.ended)
-    if change.ended.reason is not None and change.ended.reason.code == IDLE_REQUEUE:
+    if change.ended.reason is not None and change.ended.reason.code is ReasonCode.IDLE_REQUEUE:
         return _requeued(change, change.ended)
     return _preempted(change, change.ended)
 
@@ -98,14 +100,14 @@ def _failed(change: Change) -> Notice:
 
 def _stopped(change: Change) -> Notice:
     job = change.after
-    code = job.reason.code if job.reason else "stopped"
+    todo = _TODO_WHEN_STOPPED.get(job.reason.code) if job.reason else None
     return _notice(
         NoticeKind.JOB_STOPPED,
         change,
         Words(
             what=f"Job {job.name} is stopped. It does not come back.",
             why=_reason(job, change.ended),
-            todo=_TODO_WHEN_STOPPED.get(code, f"`trainmaster show {job.name}` has its history."),
+            todo=todo or f"`trainmaster show {job.name}` has its history.",
             undo=_again(job),
         ),
     )
@@ -200,7 +202,7 @@ def failure_class(change: Change) -> str:
     if ended is not None and ended.diagnosis is not None:
         return ended.diagnosis.failure_class.value
     reason = job.reason or (ended.reason if ended else None)
-    return reason.code if reason else "unknown"
+    return reason.code if reason else ReasonCode.UNKNOWN
 
 
 def _reason(job: Job, ended: Attempt | None) -> str:

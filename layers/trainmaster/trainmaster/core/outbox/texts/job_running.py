@@ -4,13 +4,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainmaster.core.jobs.model import Attempt, Job, JobState
+from trainmaster.core.jobs.reason_codes import Code, ReasonCode
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import Notice, NoticeKind
 from trainmaster.core.outbox.texts.wording import NOTHING, Words, instant, iso, quoted
 
-_HOW_TO_GUARD = {
-    "alarm-quota": "Admins: raise the account's quota of CloudWatch alarms. It is tried again by itself.",
-    "alarm-refused": "Admins: see that `schedule` may make alarms. It is tried again by itself.",
+_HOW_TO_GUARD: Mapping[Code, str] = {
+    ReasonCode.ALARM_QUOTA: (
+        "Admins: raise the account's quota of CloudWatch alarms. It is tried again by itself."
+    ),
+    ReasonCode.ALARM_REFUSED: "Admins: see that `schedule` may make alarms. It is tried again by itself.",
 }
 """By the code of the reason; jobs of other reasons cannot be watched at all."""
 

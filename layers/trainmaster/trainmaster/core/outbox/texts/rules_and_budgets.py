@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainmaster.core.costs.prices import usd_text
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import Notice, NoticeKind
 from trainmaster.core.outbox.texts.wording import quoted
@@ -58,14 +59,16 @@ def not_stopped_notice(training_job_name: str, *, team: str, why: str) -> Notice
             "Stop it by hand: `aws sagemaker stop-training-job --training-job-name"
             f" {training_job_name}`, or deploy the stack with StopUnmanagedJobs=true."
         ),
-        detail={"outcome": "not-stopped"},
+        detail={"outcome": Outcome.NOT_STOPPED.value},
     )
 
 
 def job_not_stopped_notice(change: Change) -> Notice | None:
     """The same of an adopted job, which is a job of the queue."""
     job, why = change.after, change.after.waiting
-    if job.live is None or why is None or why.code != Outcome.NOT_STOPPED or why == change.before.waiting:
+    if job.live is None or why is None or why == change.before.waiting:
+        return None
+    if why.code is not ReasonCode.NOT_STOPPED:
         return None
     notice = not_stopped_notice(job.live.training_job_name, team=job.spec.team, why=why.message)
     return replace(notice, job=job.name)
