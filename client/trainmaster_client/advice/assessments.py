@@ -10,13 +10,13 @@ from trainmaster.core.memory.footprint import cluster_of, estimate
 from trainmaster.core.memory.training_runs import Run, run_of
 from trainmaster.core.request.options import Alternative
 
-from trainmaster_client.advice.network import network_note
 from trainmaster_client.advice.shapes import (
     Candidate,
     Request,
     Source,
     asked_for,
     has_checkpoints,
+    network_note,
     proposals,
     shape_text,
     subnets_of,

@@ -47,7 +47,7 @@ def parameter(seen: Seen) -> Finding:
 def training_roles(seen: Seen) -> Finding:
     """Whether they may be passed only the stack knows; whether they can be assumed shows in their trust."""
     if seen.policy is None:
-        return skipped("only admins see the roles in the policy; trainmaster submit --dry-run judges a job's")
+        return skipped("only admins see the roles in the policy; trainmaster submit --dry-run checks a job's")
     roles = sorted({arn for arn in _roles(seen.policy) if "*" not in arn})
     if not roles:
         return skipped("the policy lists no roles by name")

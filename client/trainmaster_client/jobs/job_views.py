@@ -70,7 +70,7 @@ class Attempt:
     idle_since: datetime | None
     stop_due: datetime | None
     underused_since: datetime | None
-    unguarded: Reason | None
+    unmonitored: Reason | None
     checkpoint_overdue: bool
 
     @property
@@ -89,8 +89,8 @@ class Attempt:
             found.append(f"its GPUs have been idle since {_time(self.idle_since)}{then}")
         if self.underused_since is not None:
             found.append(f"its GPUs have been underused since {_time(self.underused_since)}")
-        if self.unguarded is not None:
-            found.append(f"its GPUs are not monitored: {self.unguarded.message}")
+        if self.unmonitored is not None:
+            found.append(f"its GPUs are not monitored: {self.unmonitored.message}")
         if self.checkpoint_overdue:
             found.append("its newest checkpoint is older than the policy allows")
         return tuple(found)
@@ -112,7 +112,7 @@ class Attempt:
             idle_since=_optional(document.get("idle_since"), datetime.fromisoformat),
             stop_due=_optional(document.get("stop_due"), datetime.fromisoformat),
             underused_since=_optional(document.get("underused_since"), datetime.fromisoformat),
-            unguarded=_optional(document.get("unguarded"), Reason.parse),
+            unmonitored=_optional(document.get("unguarded"), Reason.parse),
             checkpoint_overdue=bool(document.get("checkpoint_overdue")),
         )
 

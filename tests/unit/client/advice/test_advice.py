@@ -11,12 +11,13 @@ from botocore.exceptions import ClientError, ConnectTimeoutError
 from trainmaster.core.memory.accelerators import BY_TYPE
 from trainmaster.core.memory.training_runs import run_of
 from trainmaster_client.advice.assessments import Assessment, MemoryFit, memory_fit
-from trainmaster_client.advice.network import efa_interfaces, network_note
 from trainmaster_client.advice.ranking import By, ranked, recommend
 from trainmaster_client.advice.shapes import (
     Candidate,
     Source,
     asked_for,
+    efa_interfaces,
+    network_note,
     proposals,
     read_shapes,
     shape_text,
