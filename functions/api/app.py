@@ -3,7 +3,9 @@
 from http import HTTPStatus
 from typing import Any
 
-import trainmaster.api  # noqa: F401  loaded while the function starts, not in its first call
+import trainmaster.adapters.dynamodb  # loaded while the function starts, not in its first call
+import trainmaster.adapters.wake_ups
+import trainmaster.api  # noqa: F401
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from trainmaster.adapters import emf

@@ -1,4 +1,9 @@
-"""The composition root: builds each part on first use and hands it to those who need it."""
+"""The composition root: builds each part on first use and hands it to those who need it.
+
+Each part is imported where it is built: what a function never asks for costs its cold start nothing.
+"""
+
+from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
@@ -8,26 +13,20 @@ from typing import TYPE_CHECKING, Any
 import botocore.session
 from botocore.config import Config
 
-from trainmaster.adapters.cloudwatch_alarms import CloudWatchAlarms
-from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
-from trainmaster.adapters.notifications import EventBridgeNotifier, SnsMailer
-from trainmaster.adapters.s3_checkpoints import S3Checkpoints
-from trainmaster.adapters.sagemaker import SageMakerTraining
-from trainmaster.adapters.training_logs import CloudWatchLogs
-from trainmaster.adapters.wake_ups import SqsWakeUps
-from trainmaster.ports import LogReader
-from trainmaster.services.alarm_events import IdleWatch
-from trainmaster.services.alarm_sweep import AlarmSweep
-from trainmaster.services.judge import Judge
-from trainmaster.services.observer import Observer
-from trainmaster.services.reconciler import CheckpointLooks, Reconciler
-from trainmaster.services.scheduler.passes import Scheduler
-from trainmaster.services.scheduler.score_updates import Reranker
-from trainmaster.services.unmanaged_jobs import UnmanagedJobEvents, UnmanagedJobSweep
 from trainmaster.settings import Settings
 
 if TYPE_CHECKING:
+    from trainmaster.adapters.cloudwatch_alarms import CloudWatchAlarms
+    from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
+    from trainmaster.adapters.sagemaker import SageMakerTraining
+    from trainmaster.adapters.wake_ups import SqsWakeUps
     from trainmaster.api import Handler
+    from trainmaster.ports import LogReader
+    from trainmaster.services.alarm_events import IdleWatch
+    from trainmaster.services.observer import Observer
+    from trainmaster.services.reconciler import Reconciler
+    from trainmaster.services.scheduler.passes import Scheduler
+    from trainmaster.services.unmanaged_jobs import UnmanagedJobEvents
 
 QUICK = Config(
     connect_timeout=2,
@@ -51,35 +50,52 @@ class Wiring:
 
     @cached_property
     def store(self) -> DynamoJobStore:
+        from trainmaster.adapters.dynamodb import DynamoJobStore
+
         days = self.settings.retention_days
         return DynamoJobStore(self._dynamodb, table=self.settings.table, retention_days=days)
 
     @cached_property
     def reader(self) -> DynamoReader:
+        from trainmaster.adapters.dynamodb import DynamoReader
+
         return DynamoReader(self._dynamodb, table=self.settings.table)
 
     @cached_property
     def policies(self) -> DynamoPolicyStore:
+        from trainmaster.adapters.dynamodb import DynamoPolicyStore
+
         return DynamoPolicyStore(self._dynamodb, table=self.settings.table)
 
     @cached_property
     def training(self) -> SageMakerTraining:
+        from trainmaster.adapters.sagemaker import SageMakerTraining
+
         return SageMakerTraining(self._client("sagemaker"))
 
     @cached_property
     def alarms(self) -> CloudWatchAlarms:
+        from trainmaster.adapters.cloudwatch_alarms import CloudWatchAlarms
+
         return CloudWatchAlarms(self._client("cloudwatch"), topic_arn=self.settings.alarm_topic_arn)
 
     @cached_property
     def wake_ups(self) -> SqsWakeUps:
+        from trainmaster.adapters.wake_ups import SqsWakeUps
+
         return SqsWakeUps(self._client("sqs"), queue_url=self.settings.wake_up_queue_url)
 
     @cached_property
     def observer(self) -> Observer:
         """For who hears events; only its function may read logs."""
+        from trainmaster.adapters.training_logs import CloudWatchLogs
+
         return self._observer(CloudWatchLogs(lambda: self._client("logs", config=BRIEF)))
 
     def _observer(self, logs: LogReader | None) -> Observer:
+        from trainmaster.services.judge import Judge
+        from trainmaster.services.observer import Observer
+
         return Observer(
             store=self.store,
             reader=self.reader,
@@ -89,9 +105,9 @@ class Wiring:
         )
 
     @cached_property
-    def api(self) -> "Handler":
+    def api(self) -> Handler:
         """The REST API, as a handler of proxy events."""
-        from trainmaster.api import Outside, build_api  # noqa: PLC0415  only one function needs the router
+        from trainmaster.api import Outside, build_api
 
         return build_api(
             Outside(
@@ -108,6 +124,10 @@ class Wiring:
 
     @cached_property
     def scheduler(self) -> Scheduler:
+        from trainmaster.adapters.notifications import EventBridgeNotifier, SnsMailer
+        from trainmaster.services.scheduler.passes import Scheduler
+        from trainmaster.services.scheduler.score_updates import Reranker
+
         return Scheduler(
             policies=self.policies,
             snapshots=self.reader,
@@ -126,6 +146,11 @@ class Wiring:
 
     @cached_property
     def reconciler(self) -> Reconciler:
+        from trainmaster.adapters.s3_checkpoints import S3Checkpoints
+        from trainmaster.services.alarm_sweep import AlarmSweep
+        from trainmaster.services.reconciler import CheckpointLooks, Reconciler
+        from trainmaster.services.unmanaged_jobs import UnmanagedJobSweep
+
         return Reconciler(
             policies=self.policies,
             queue=self.reader,
@@ -159,6 +184,8 @@ class Wiring:
 
     @cached_property
     def unmanaged(self) -> UnmanagedJobEvents:
+        from trainmaster.services.unmanaged_jobs import UnmanagedJobEvents
+
         return UnmanagedJobEvents(
             policies=self.policies,
             reader=self.reader,
@@ -172,6 +199,8 @@ class Wiring:
 
     @cached_property
     def idle_watch(self) -> IdleWatch:
+        from trainmaster.services.alarm_events import IdleWatch
+
         return IdleWatch(
             alarms=self.alarms,
             reader=self.reader,

@@ -15,7 +15,6 @@ from trainmaster.api.views import (
     ahead,
     instant_text,
 )
-from trainmaster.core.forecast.start_estimate import MOST_AHEAD, Question, estimate
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Attempt, Job, Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
@@ -126,6 +125,8 @@ def job_context_of(
 
 def estimated_start(job: Job, standing: Standing, context: RequestContext) -> View | None:
     """None where nothing can be said: it does not wait its turn, nothing starts, or it is far behind."""
+    from trainmaster.core.forecast.start_estimate import MOST_AHEAD, Question, estimate  # noqa: PLC0415  few calls ask
+
     look, ahead = standing.look, standing.ahead
     if look is None or job.is_parked or context.stored.paused or len(ahead) >= MAX_POSITION:
         return None
