@@ -19,6 +19,7 @@ from trainmaster_client.errors import (
     FieldProblem,
     GatewayRefusedError,
     InvalidArgumentError,
+    PolicyViolationError,
     Problem,
     TrainmasterClientError,
     UnexpectedAnswerError,
@@ -114,7 +115,14 @@ class ApiClient:
         """The policy in force, or what an earlier revision of it said."""
         return self._read("/policy" if revision is None else f"/policy?revision={revision}")
 
-    def put_policy(self, policy: Mapping[str, Any]) -> Document:
+    def put_policy(self, policy: Mapping[str, Any], *, text: str | None = None) -> Document:
+        """``text``: what it was written as, kept beside the document where the API keeps texts."""
+        if text is not None:
+            try:
+                return self._call("PUT", "/policy", {"policy": policy, "text": text})
+            except PolicyViolationError as error:
+                if not {"policy", "text"} <= {one.field for one in error.problem.errors}:
+                    raise  # else an API that knows no texts took both for unknown keys
         return self._call("PUT", "/policy", policy)
 
     def try_policy(self, policy: Mapping[str, Any]) -> Document:

@@ -37,9 +37,14 @@ class MemoryPolicyStore:
                 self._tables.pools[pool].freeze = None
 
     def put(
-        self, document: Mapping[str, Any], *, pools: Sequence[str], replaces: StoredPolicy
+        self,
+        document: Mapping[str, Any],
+        *,
+        text: str | None = None,
+        pools: Sequence[str],
+        replaces: StoredPolicy,
     ) -> StoredPolicy:
-        new = replace(replaces, revision=replaces.revision + 1, document=document)
+        new = replace(replaces, revision=replaces.revision + 1, document=document, text=text)
         return self._write(new, pools, replaces)
 
     def set_paused(self, paused: bool, *, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy:  # noqa: FBT001
@@ -49,7 +54,7 @@ class MemoryPolicyStore:
         if self._tables.policy.version != replaces.version:
             raise LostRaceError("another admin was faster")
         written = replace(new, version=replaces.version + 1, seal_key=replaces.seal_key or SEAL_KEY)
-        self._tables.policy = written
+        self._tables.policy = replace(written, text=None)
         self._tables.revisions.setdefault(written.revision, written)
         for pool in (*pools, UNMANAGED):
             self._tables.pools[pool].policy_version = written.version

@@ -1,6 +1,8 @@
 """``trainmaster policy``: show the document, try one out, put one in force; the pause switch."""
 
+import codecs
 import json
+import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from difflib import unified_diff
 from typing import Annotated, Any
@@ -41,6 +43,9 @@ _RANKS = {kind: rank for rank, kind in enumerate(_MEANINGS)}
 
 NO_NAME = "a job"
 
+_SHOWN_HEAD = re.compile(r"\A# revision [0-9]+(?:, paused: nothing starts)?\r?\n")
+_MOST_TEXT_BYTES, _MOST_BODY_BYTES = 100 * 1024, 256 * 1024
+"""Of UTF-8; the API takes no more."""
 _HINT = "Give YAML or JSON with keys such as pools: at its top; quote dates. Nothing was changed."
 
 
@@ -52,14 +57,20 @@ def show(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Print the policy in force as YAML, ready to be edited and applied again."""
+    """Print the policy in force as it was written, ready to be edited and applied again."""
     document = connect().policy(revision)
     if as_json:
         print_json(document)
         return
     paused = ", paused: nothing starts" if document.get("paused") and revision is None else ""
     print(f"# revision {document.get('revision')}{paused}")
-    print(yaml.safe_dump(document.get("policy"), sort_keys=False), end="")
+    policy, text = document.get("policy"), document.get("text")
+    if isinstance(text, str) and _says(text, policy):
+        print(text, end="" if text.endswith("\n") else "\n")
+        return
+    if text is not None:
+        print("# The text that was kept with it says something else; this is the document.")
+    print(yaml.safe_dump(policy, sort_keys=False), end="")
 
 
 @app.command()
@@ -98,11 +109,18 @@ def diff(file: PolicyFile, *, as_json: JsonFlag = False) -> None:
 @app.command()
 def apply(file: PolicyFile, *, as_json: JsonFlag = False) -> None:
     """Check a policy document and put it in force; when refused, the old one stays."""
-    document = connect().put_policy(parse_policy(file.read(), source=file.name))
+    written = file.read()
+    policy = parse_policy(written, source=file.name)
+    text = _text_to_keep(written, policy)
+    document = connect().put_policy(policy, text=text)
     if as_json:
         print_json(document)
         return
     print_lines([f"Policy revision {document.get('revision')} is in force."])
+    if text is None:
+        print_lines(
+            ["The file is too large to be kept; policy show will print the document, without comments."]
+        )
     _print_warnings(document)
 
 
@@ -116,10 +134,11 @@ def rollback(
 ) -> None:
     """Put the document of an earlier revision in force again, as a new revision."""
     api = connect()
-    policy = api.policy(revision).get("policy")
+    earlier = api.policy(revision)
+    policy, text = earlier.get("policy"), earlier.get("text")
     if not isinstance(policy, dict):
         raise UnexpectedAnswerError(api.api_url, what=f"no document in revision {revision}")
-    document = api.put_policy(policy)
+    document = api.put_policy(policy, text=text if isinstance(text, str) else None)
     if as_json:
         print_json(document)
         return
@@ -150,6 +169,24 @@ def _set_paused(paused: bool, said: str, *, as_json: bool) -> None:  # noqa: FBT
 
 def _print_warnings(document: Document) -> None:
     print_lines(f"Warning: {field_problem(warning)}" for warning in document.get("warnings") or ())
+
+
+def _says(text: str, policy: object) -> bool:
+    """Whether a text that was kept with a document means it: the API cannot read YAML."""
+    try:
+        meant = parse_policy(text.encode(), source="the text")
+    except InvalidArgumentError:
+        return False
+    return bool(json.loads(json.dumps(meant)) == policy)
+
+
+def _text_to_keep(written: bytes, policy: Mapping[str, Any]) -> str | None:
+    """Without the line that ``policy show`` puts above it; None where the API would not take it."""
+    is_utf16 = written.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # else YAML is UTF-8
+    text = _SHOWN_HEAD.sub("", written.decode("utf-16" if is_utf16 else "utf-8-sig"))
+    body = json.dumps({"policy": policy, "text": text})
+    fits = len(text.encode()) <= _MOST_TEXT_BYTES and len(body) <= _MOST_BODY_BYTES
+    return text if fits else None
 
 
 def document_lines(old: object, new: object, *, old_name: str, new_name: str) -> list[str]:

@@ -26,14 +26,14 @@ def with_pools(*pools: dict[str, Any]) -> dict[str, Any]:
 def test_the_policy_is_read_as_it_was_written(api: Api) -> None:
     answer = api.get("/policy", user=ADMIN)
     assert answer.status == 200
-    assert answer.json == {"revision": 1, "paused": False, "policy": DOCUMENT, "warnings": []}
+    assert answer.json == {"revision": 1, "paused": False, "policy": DOCUMENT, "warnings": [], "text": None}
 
 
 def test_before_the_first_policy_there_is_the_empty_one(api: Api) -> None:
     for row in ("current", "v#000000001"):
         api.client.delete_item(TableName=api.table, Key={"pk": {"S": "POLICY"}, "sk": {"S": row}})
     empty = {"revision": 0, "paused": False, "policy": {}, "warnings": []}
-    assert api.get("/policy", user=ADMIN).json == empty
+    assert api.get("/policy", user=ADMIN).json == empty | {"text": None}
     assert api.get("/jobs", user=ADMIN).json == {"jobs": [], "next_token": None}
     assert put(api, DOCUMENT).json["revision"] == 1
 
@@ -46,7 +46,7 @@ def test_a_new_policy_is_in_force_at_once(api: Api) -> None:
     assert answer.json["policy"] == document
     assert [warning["field"] for warning in answer.json["warnings"]] == ["notifications.email"]
     assert api.get("/pools").json["pools"][0]["capacity"] == {P5: 9}
-    assert api.get("/policy", user=ADMIN).json == answer.json
+    assert api.get("/policy", user=ADMIN).json == answer.json | {"text": None}
     assert api.wake_ups.pools == ["g5", "p5"]
 
 
@@ -182,7 +182,7 @@ def test_an_earlier_revision_is_read_as_it_was(api: Api) -> None:
     put(api, DOCUMENT)
     api.call("PUT", "/policy/paused", {"paused": True}, user=ADMIN)
     answer = api.get("/policy", user=ADMIN, revision="2")
-    assert answer.json == {"revision": 2, "paused": True, "policy": second, "warnings": []}
+    assert answer.json == {"revision": 2, "paused": True, "policy": second, "warnings": [], "text": None}
     assert api.get("/policy", user=ADMIN, revision="3").json["policy"] == DOCUMENT
 
 
@@ -410,3 +410,48 @@ def test_a_misspelt_dry_run_changes_nothing(api: Api) -> None:
     for query in ({"dry_run": "yes"}, {"dryrun": "true"}):
         assert api.call("PUT", "/policy", {}, user=ADMIN, query=query).status == 400
     assert api.policies.current().document == DOCUMENT
+
+
+TEXT = "# why: two clusters\npools: []   # none yet\n"
+
+
+def test_the_text_of_a_document_is_kept_with_its_revision(api: Api) -> None:
+    assert put(api, {"policy": {"pools": []}, "text": TEXT}).status == 200
+    api.call("PUT", "/policy/paused", {"paused": True}, user=ADMIN)
+    assert api.get("/policy", user=ADMIN).json["text"] == TEXT
+    put(api, DOCUMENT)
+    assert api.get("/policy", user=ADMIN).json["text"] is None
+    earlier = api.get("/policy", user=ADMIN, revision="2").json
+    assert (earlier["policy"], earlier["text"]) == ({"pools": []}, TEXT)
+
+
+def test_mistakes_have_the_paths_of_the_document_and_a_dry_run_takes_a_text_too(api: Api) -> None:
+    answer = put(api, {"policy": {"pool": []}, "text": TEXT})
+    assert (answer.status, [error["field"] for error in answer.json["errors"]]) == (422, ["pool"])
+    assert put(api, {"policy": [], "text": TEXT}).status == 422
+    assert tried(api, {"policy": DOCUMENT, "text": TEXT}).json["policy"] == DOCUMENT
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "fields"),
+    [
+        pytest.param({"policy": {}, "text": "x" * (100 * 1024)}, 200, [], id="100 KiB"),
+        pytest.param({"policy": {}, "text": "x" * (100 * 1024 + 1)}, 413, ["text"], id="one byte more"),
+        pytest.param(
+            {"policy": {}, "text": "\u20ac" * (35 * 1024)}, 413, ["text"], id="bytes, not characters"
+        ),
+        pytest.param({"policy": {}, "text": None}, 400, ["text"], id="a text is a string"),
+        pytest.param({"policy": {}}, 422, ["policy"], id="a document alone has no wrapper"),
+        pytest.param({"policy": {}, "text": "", "x": 1}, 422, ["policy", "text", "x"], id="nor more keys"),
+    ],
+)
+def test_a_text_has_bounds(api: Api, body: Any, status: int, fields: list[str]) -> None:
+    answer = put(api, body)
+    assert answer.status == status
+    assert [error["field"] for error in answer.json.get("errors", [])] == fields
+
+
+def test_the_largest_document_and_text_fit_into_a_row(api: Api) -> None:
+    tags = [f"{number:04d}" + "t" * 120 for number in range(1180)]
+    document = {"rules": {"required_tags": {"mode": "audit", "tags": tags}}}
+    assert put(api, {"policy": document, "text": "x" * (100 * 1024)}).status == 200

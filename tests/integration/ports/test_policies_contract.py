@@ -134,3 +134,14 @@ def test_a_pool_is_closed_by_one_at_a_time(plane: Plane) -> None:
     with pytest.raises(LostRaceError):
         submit(plane, "a", admission(plane), submitted_at=NOON + minutes(1))
     plane.policies.close(freeze(plane, at=NOON + minutes(1.5), version=plane.policy.version + 1))
+
+
+def test_a_text_is_kept_with_its_revision_alone(plane: Plane) -> None:
+    second = plane.policies.put({}, text="{} # none", pools=["main"], replaces=plane.policy)
+    assert plane.policies.revision(2) == second
+    assert second.text == "{} # none"
+    current = plane.policies.current()
+    assert current.text is None
+    third = plane.policies.put({}, pools=["main"], replaces=current)
+    assert plane.policies.revision(3) == third
+    assert third.text is None

@@ -14,6 +14,7 @@ from trainmaster.api.views import View, policy_view
 from trainmaster.core.errors import (
     FieldError,
     NotFoundError,
+    PayloadTooLargeError,
     PolicyInUseError,
     PolicyViolationError,
     TrainmasterError,
@@ -27,7 +28,7 @@ from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import DEFAULT_TEAM, Policy, PoolPolicy, parse_policy
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import StoredPolicy, SubmissionFreeze
-from trainmaster.core.request.strict_json import JsonObject, parse_object
+from trainmaster.core.request.strict_json import JsonObject, JsonValue, parse_object
 from trainmaster.core.rules import Violation, check
 
 
@@ -183,6 +184,8 @@ def _types_in_use(pool: str, reader: ApiReader) -> frozenset[str]:
     return frozenset(capacity.instance_type for vector in (*asked, *held) for capacity in vector)
 
 
+MAX_TEXT_BYTES = 100 * 1024
+"""Of UTF-8. With a document beside it in a body of 256 KiB, the item stays below DynamoDB's 400 KB."""
 _REVISION = re.compile(r"[1-9][0-9]{0,8}")
 
 
@@ -190,33 +193,35 @@ def show_policy(context: RequestContext) -> Answer:
     """The policy in force, or what an earlier revision said."""
     wanted = context.call.parameters("revision").get("revision")
     if wanted is None:
-        return Answer(status=HTTPStatus.OK, body=policy_view(context.stored, context.policy.warnings))
+        written = context.outside.policies.revision(context.stored.revision)
+        text = {"text": written.text if written else None}
+        return Answer(status=HTTPStatus.OK, body=policy_view(context.stored, context.policy.warnings) | text)
     found = context.outside.policies.revision(_revision(wanted))
     if found is None:
         raise NotFoundError(f"there is no revision {wanted}; the newest is {context.stored.revision}")
     earlier = replace(found, paused=context.stored.paused)
-    return Answer(status=HTTPStatus.OK, body=policy_view(earlier, _warnings(found)))
+    return Answer(status=HTTPStatus.OK, body=policy_view(earlier, _warnings(found)) | {"text": found.text})
 
 
 def put_policy(context: RequestContext) -> Answer:
     """Replace the policy read on entering; if another admin was faster, this one may try again (503)."""
     dry_run = flag(context.call, "dry_run", default=False)
-    document = _body(context)
+    document, text = _document_and_text(_body(context))
     policy = parse_policy(document)
     if dry_run:
-        return _tried(context, document, policy)
+        return _tried(context, policy)
     pools = _pools(context.policy, policy)
     with frozen_where_less(context, policy):
         refuse_strandings(context.policy, policy, context.outside.reader)
-        stored = context.outside.policies.put(document, pools=pools, replaces=context.stored)
+        stored = context.outside.policies.put(policy.source, text=text, pools=pools, replaces=context.stored)
     wake(context.outside.wake_ups, pools)
     return Answer(status=HTTPStatus.OK, body=policy_view(stored, policy.warnings))
 
 
-def _tried(context: RequestContext, document: JsonObject, policy: Policy) -> Answer:
+def _tried(context: RequestContext, policy: Policy) -> Answer:
     """What the put would answer, and what it would do to jobs; nothing is changed."""
     refuse_strandings(context.policy, policy, context.outside.reader)
-    next_one = replace(context.stored, revision=context.stored.revision + 1, document=document)
+    next_one = replace(context.stored, revision=context.stored.revision + 1, document=policy.source)
     trial = try_policy(context, policy)
     more = {"changes": list(trial.changes), "truncated": trial.is_truncated}
     return Answer(status=HTTPStatus.OK, body=policy_view(next_one, policy.warnings) | more)
@@ -253,6 +258,23 @@ def _warnings(stored: StoredPolicy) -> tuple[FieldError, ...]:
 def _body(context: RequestContext) -> JsonObject:
     call = context.call
     return parse_object(call.body, base64=call.is_base64, content_type=call.content_type)
+
+
+def _document_and_text(body: JsonObject) -> tuple[JsonValue, str | None]:
+    """A body is the document, or ``{"policy": document, "text": text}``: no document has such keys."""
+    if body.keys() != {"policy", "text"}:
+        return body, None
+    text = body["text"]
+    if not isinstance(text, str):
+        error = FieldError(
+            field="text", message="must be a string", hint="send what the policy was written as"
+        )
+        raise invalid([error])
+    if len(text.encode()) > MAX_TEXT_BYTES:
+        message = f"is larger than {MAX_TEXT_BYTES} bytes"
+        error = FieldError(field="text", message=message, hint="send the document alone, or a shorter text")
+        raise PayloadTooLargeError(f"{error.field}: {error.message}", errors=(error,))
+    return body["policy"], text
 
 
 def _paused(body: JsonObject) -> bool:

@@ -109,6 +109,8 @@ class StoredPolicy:
     """Rises with each document *and* each pause: what claims are conditional on."""
     paused: bool
     document: Mapping[str, Any]
+    text: str | None = None
+    """As its author wrote it, comments and all. Revisions alone have it: passes read the current policy."""
     seal_key: str = ""
     """Secret of this table, in hex, made with the first write: what paging tokens are sealed with."""
 

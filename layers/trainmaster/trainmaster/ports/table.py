@@ -183,7 +183,12 @@ class PolicyStore(Protocol):
         """As it was put in force; None: there was none."""
 
     def put(
-        self, document: Mapping[str, Any], *, pools: Sequence[str], replaces: StoredPolicy
+        self,
+        document: Mapping[str, Any],
+        *,
+        text: str | None = None,
+        pools: Sequence[str],
+        replaces: StoredPolicy,
     ) -> StoredPolicy:
         """Store a new revision and tell each pool and ``UNMANAGED``. Raises LostRaceError."""
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.integration.client.command import Ran, Trainmaster
 from tests.integration.client.fake_api import FakeApi, Scripted, problem
@@ -185,6 +186,75 @@ def test_a_revision_without_a_document_is_not_put(trainmaster: Trainmaster, api:
     assert ran.code == 3
     assert "no document in revision 3" in ran.err
     assert len(api.received) == 1
+
+
+TEXT = """\
+# two clusters, see the wiki
+version: 1
+pools:
+  - {name: p5, capacity: {ml.p5.48xlarge: 2}, capacity_wait: 30m}   # the large one
+  - {name: g5, capacity: {ml.g5.12xlarge: 4}}
+"""
+
+
+def test_apply_sends_the_text_too_and_show_prints_it_as_it_was_sent(
+    trainmaster: Trainmaster, api: FakeApi, tmp_path: Path
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(TEXT)
+    api.script("PUT", "/policy", answer())
+    assert trainmaster("policy", "apply", str(file)).out == "Policy revision 4 is in force.\n"
+    assert json.loads(api.received[0].body) == {"policy": OLD, "text": TEXT}
+    api.script("GET", "/policy", answer(text=TEXT))
+    assert trainmaster("policy", "show").out == f"# revision 4\n{TEXT}"
+
+
+def test_what_show_printed_is_applied_without_its_first_line(
+    trainmaster: Trainmaster, api: FakeApi, tmp_path: Path
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(f"# revision 4, paused: nothing starts\n{TEXT}")
+    api.script("PUT", "/policy", answer())
+    trainmaster("policy", "apply", str(file))
+    assert json.loads(api.received[0].body)["text"] == TEXT
+
+
+@pytest.mark.parametrize("text", ["version: 1\n", "pools: [\n", "version: 1\x1b[2J\n", "[]"])
+def test_a_text_that_does_not_say_the_document_is_not_printed(
+    text: str, trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    api.script("GET", "/policy", answer(text=text))
+    shown = trainmaster("policy", "show").out
+    assert shown.splitlines()[1].startswith("# The text that was kept with it says something else")
+    assert yaml.safe_load(shown) == OLD
+
+
+def test_an_api_that_knows_no_texts_is_sent_the_document_alone(
+    trainmaster: Trainmaster, api: FakeApi, new_policy: str
+) -> None:
+    unknown = [
+        {"field": key, "message": "unknown key", "hint": "known keys: ..."} for key in ("policy", "text")
+    ]
+    api.script("PUT", "/policy", problem(422, "Not allowed", "2 errors", *unknown), answer(revision=5))
+    assert trainmaster("policy", "apply", new_policy).out == "Policy revision 5 is in force.\n"
+    assert json.loads(api.received[1].body) == NEW
+
+
+def test_a_file_too_large_to_be_kept_is_applied_all_the_same(
+    trainmaster: Trainmaster, api: FakeApi, tmp_path: Path
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(TEXT + "#" * 100 * 1024)
+    api.script("PUT", "/policy", answer())
+    assert "too large to be kept" in trainmaster("policy", "apply", str(file)).out
+    assert json.loads(api.received[0].body) == OLD
+
+
+def test_rollback_brings_the_text_back_too(trainmaster: Trainmaster, api: FakeApi) -> None:
+    api.script("GET", "/policy", answer(revision=2, text=TEXT))
+    api.script("PUT", "/policy", answer(revision=5))
+    trainmaster("policy", "rollback", "2")
+    assert json.loads(api.received[1].body) == {"policy": OLD, "text": TEXT}
 
 
 @pytest.mark.parametrize(

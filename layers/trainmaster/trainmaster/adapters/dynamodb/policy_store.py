@@ -43,10 +43,16 @@ class DynamoPolicyStore:
         return None if item is None else _stored(item)
 
     def put(
-        self, document: Mapping[str, Any], *, pools: Sequence[str], replaces: StoredPolicy
+        self,
+        document: Mapping[str, Any],
+        *,
+        text: str | None = None,
+        pools: Sequence[str],
+        replaces: StoredPolicy,
     ) -> StoredPolicy:
-        new = _next(replace(replaces, revision=replaces.revision + 1, document=document))
-        kept = {"Put": {"TableName": self._table, "Item": _key(_revision(new.revision)) | _attributes(new)}}
+        new = _next(replace(replaces, revision=replaces.revision + 1, document=document, text=text))
+        item = _key(_revision(new.revision)) | _attributes(new) | _text_attribute(text)
+        kept = {"Put": {"TableName": self._table, "Item": item}}
         self._write(new, pools, replaces, extra=[kept])
         return new
 
@@ -109,6 +115,7 @@ def _stored(item: Mapping[str, Any]) -> StoredPolicy:
         version=item["version"],
         paused=item["paused"],
         document=json.loads(item["document"]),
+        text=item.get("text"),
         seal_key=item["seal_key"],
     )
 
@@ -133,6 +140,11 @@ def _attributes(policy: StoredPolicy) -> dict[str, Any]:
             "seal_key": policy.seal_key,
         },
     )
+
+
+def _text_attribute(text: str | None) -> dict[str, Any]:
+    """Rows of earlier releases have none."""
+    return {} if text is None else to_attributes({"text": text})
 
 
 def _key(sk: str) -> dict[str, Any]:
