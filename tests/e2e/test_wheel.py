@@ -150,7 +150,7 @@ def test_the_folder_in_the_wheel_has_all_of_the_checkout_that_works_without_it(b
 
 
 def is_no_tool(path: Path) -> bool:
-    return not path.parts[1].startswith(("demo", "deploy_check", "proof", "bench"))
+    return not path.parts[1].startswith(("bench", "proof", "setup", "twin_process"))
 
 
 def test_what_is_installed_belongs_together(base, local):
