@@ -21,7 +21,7 @@ from trainmaster.core.policy.governance import UnmanagedThen
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import Adoption, Alias, StoredPolicy
 from trainmaster.core.request.request import MAX_NAME_CHARACTERS, TAG_JOB, TAG_STACK, canonical
-from trainmaster.core.rules.violation import Outcome, ViolationRecord
+from trainmaster.core.rules.violation import Outcome, ViolationRecord, says_the_same
 from trainmaster.core.unmanaged.adoption import adopted_job, note_of
 from trainmaster.core.unmanaged.decisions import (
     UnmanagedJob,
@@ -172,7 +172,7 @@ class UnmanagedJobEvents:
     ) -> tuple[OutboxMessage, ...]:
         """Nobody is told the same twice because the policy has another revision."""
         tell: tuple[OutboxMessage, ...] = ()
-        if before is None or not _says_the_same(before, record):
+        if before is None or not says_the_same(before, record):
             cause = f"unmanaged#{record.training_job_name}#{epoch_ms(record.at)}#{record.revision}"
             tell = (to_tell(unmanaged_notice(record, runs=runs), cause=cause, at=self.clock()),)
         return (*tell, self._stop(record)) if record.outcome is Outcome.STOPPED else tell
@@ -191,12 +191,6 @@ def _is_settled(unmanaged: UnmanagedJob, before: ViolationRecord, stored: Stored
     """Nothing is to be judged any more; somebody may have been faster than the reads that led here."""
     adopted = before.outcome is Outcome.ADOPTED
     return adopted or before.revision >= stored.revision or not unmanaged.runs
-
-
-def _says_the_same(before: ViolationRecord, record: ViolationRecord) -> bool:
-    """That it is to be stopped was told, even if AWS did not let us."""
-    was = Outcome.STOPPED if before.outcome is Outcome.NOT_STOPPED else before.outcome
-    return was is record.outcome
 
 
 def _pools(pool: str | None) -> tuple[str, ...]:

@@ -55,6 +55,12 @@ class ViolationRecord:
     """Of the policy that it was judged by; 0 where another one would find the same."""
 
 
+def says_the_same(before: ViolationRecord, record: ViolationRecord) -> bool:
+    """Of one training job, by two revisions of the policy; not being let stop it is no new judgement."""
+    was = Outcome.STOPPED if before.outcome is Outcome.NOT_STOPPED else before.outcome
+    return was is record.outcome
+
+
 def enforced_first(violations: Sequence[Violation]) -> tuple[Violation, ...]:
     return tuple(sorted(violations, key=lambda one: one.mode is not Mode.ENFORCE))
 

@@ -1,19 +1,21 @@
 """Notices about ends: of a job, or of an attempt whose job comes back."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from trainmaster.core.costs.ledger import Cause, lost_to
+from trainmaster.core.costs.ledger import lost_to
 from trainmaster.core.costs.prices import usd_text
-from trainmaster.core.jobs.model import FINAL, Attempt, Job, JobState
+from trainmaster.core.jobs.model import Attempt, Job
 from trainmaster.core.jobs.reason_codes import Code, ReasonCode
-from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.change import Change, EndKind, end_kind, failure_class, reason_of_end
 from trainmaster.core.outbox.messages import Notice, NoticeKind
 from trainmaster.core.outbox.texts.wording import NOTHING, Words, instant, iso, quoted, span
 
 
-def loss_text(change: Change, ended: Attempt) -> str:
+def loss_text(change: Change) -> str:
+    ended = change.ended
+    assert ended is not None, change
     if ended.lost:
         return f"{span(ended.lost)} of training are lost."
     if (
@@ -23,11 +25,6 @@ def loss_text(change: Change, ended: Attempt) -> str:
     ):
         return "How much of its training is lost is unknown: no checkpoint was seen."
     return "Nothing is lost."
-
-
-def lost_for(ended: Attempt) -> Cause:
-    """What its lost training was lost to, as the ledger has it."""
-    return lost_to(ended.reason.code if ended.reason else "")
 
 
 _TODO_WHEN_STOPPED: Mapping[Code, str] = MappingProxyType(
@@ -41,32 +38,6 @@ _TODO_WHEN_STOPPED: Mapping[Code, str] = MappingProxyType(
     },
 )
 """By the code of the reason."""
-
-
-def end_notice(change: Change) -> Notice | None:
-    """Of the end of the job, or of an attempt after which it waits again."""
-    before, after = change.before, change.after
-    if after.state in FINAL:
-        return None if before.is_final else _final(change)
-    if change.ended is None or after.is_live:
-        return None
-    if after.on_demand and not before.on_demand:
-        return _moved(change, change.ended)
-    if after.state is not JobState.PREEMPTED:
-        return _retried(change, change.ended)
-    if change.ended.reason is not None and change.ended.reason.code is ReasonCode.IDLE_REQUEUE:
-        return _requeued(change, change.ended)
-    return _preempted(change, change.ended)
-
-
-def _final(change: Change) -> Notice:
-    match change.after.state:
-        case JobState.COMPLETED:
-            return _completed(change)
-        case JobState.FAILED:
-            return _failed(change)
-        case _:
-            return _stopped(change)
 
 
 def _completed(change: Change) -> Notice:
@@ -90,7 +61,7 @@ def _failed(change: Change) -> Notice:
         change,
         Words(
             what=f"Job {job.name} failed ({why}). It does not come back.",
-            why=_why_it_failed(job, change.ended),
+            why=_why_it_failed(change),
             todo=_advice(change.ended) or f"`trainmaster show {job.name}` has the whole reason.",
             undo=_again(job),
         ),
@@ -106,16 +77,17 @@ def _stopped(change: Change) -> Notice:
         change,
         Words(
             what=f"Job {job.name} is stopped. It does not come back.",
-            why=_reason(job, change.ended),
+            why=_reason(change),
             todo=todo or f"`trainmaster show {job.name}` has its history.",
             undo=_again(job),
         ),
     )
 
 
-def _retried(change: Change, ended: Attempt) -> Notice:
+def _retried(change: Change) -> Notice:
     """Also of what is not charged as a retry: no capacity, a restored table."""
-    job, why = change.after, failure_class(change)
+    job, ended, why = change.after, change.ended, failure_class(change)
+    assert ended is not None, change
     charged = job.retries > change.before.retries
     most = "" if job.spec.retries is None else f" of at most {job.spec.retries}"
     count = f"retry {job.retries}{most}" if charged else "not counted as a retry"
@@ -129,7 +101,7 @@ def _retried(change: Change, ended: Attempt) -> Notice:
         Words(
             what=f"Attempt {ended.number} of job {job.name} {ended_how} ({why}). It comes back, {count}."
             f"{later}{halved}",
-            why=quoted(said) or _reason(job, ended),
+            why=quoted(said) or _reason(change),
             todo="Nothing: it goes on from its last checkpoint."
             if job.spec.has_checkpoint
             else "Nothing." + _unsaved(job),
@@ -146,18 +118,19 @@ def _retried(change: Change, ended: Attempt) -> Notice:
     )
 
 
-def _preempted(change: Change, ended: Attempt) -> Notice:
+def _preempted(change: Change) -> Notice:
     """Names stay within their team: of a job of another one only the team is told."""
-    job, team = change.after, ended.taken_by_team
+    job, ended = change.after, change.ended
+    assert ended is not None, change
+    team = ended.taken_by_team
     own = team == job.spec.team
     whom = {} if team is None else {"for_team": team, **({"for_job": ended.taken_by} if own else {})}
     return _notice(
         NoticeKind.JOB_PREEMPTED,
         change,
         Words(
-            what=f"Job {job.name} was stopped for another and is back in the queue."
-            f" {loss_text(change, ended)}",
-            why=_reason(job, ended),
+            what=f"Job {job.name} was stopped for another and is back in the queue. {loss_text(change)}",
+            why=_reason(change),
             todo="Nothing: it comes back in its turn." + _unsaved(job),
             undo=f"`trainmaster priority {job.name} N` moves it. {_or_not(job)}",
         ),
@@ -165,30 +138,30 @@ def _preempted(change: Change, ended: Attempt) -> Notice:
     )
 
 
-def _requeued(change: Change, ended: Attempt) -> Notice:
+def _requeued(change: Change) -> Notice:
     job = change.after
     return _notice(
         NoticeKind.JOB_REQUEUED,
         change,
         Words(
             what=f"Job {job.name} was stopped while its GPUs did nothing and is back in the queue."
-            f" {loss_text(change, ended)}",
-            why=_reason(job, ended),
+            f" {loss_text(change)}",
+            why=_reason(change),
             todo="See in its log what its GPUs waited for.",
             undo=_or_not(job),
         ),
     )
 
 
-def _moved(change: Change, ended: Attempt) -> Notice:
+def _moved(change: Change) -> Notice:
     job = change.after
     return _notice(
         NoticeKind.MOVED_TO_ON_DEMAND,
         change,
         Words(
             what=f"Job {job.name} got on badly on spot instances; from now on it asks for on-demand ones."
-            f" {loss_text(change, ended)}",
-            why=_reason(job, ended),
+            f" {loss_text(change)}",
+            why=_reason(change),
             todo="Nothing: it comes back in its turn. On-demand instances cost more." + _unsaved(job),
             undo=f"Queue it anew to have it on spot again. {_or_not(job)}",
         ),
@@ -196,24 +169,35 @@ def _moved(change: Change, ended: Attempt) -> Notice:
     )
 
 
-def failure_class(change: Change) -> str:
-    """As diagnosed; where nobody did, the code of the reason."""
-    ended, job = change.ended, change.after
-    if ended is not None and ended.diagnosis is not None:
-        return ended.diagnosis.failure_class.value
-    reason = job.reason or (ended.reason if ended else None)
-    return reason.code if reason else ReasonCode.UNKNOWN
+_NOTICES: Mapping[EndKind, Callable[[Change], Notice]] = MappingProxyType(
+    {
+        EndKind.COMPLETED: _completed,
+        EndKind.STOPPED: _stopped,
+        EndKind.FAILED: _failed,
+        EndKind.RETRIED: _retried,
+        EndKind.PREEMPTED: _preempted,
+        EndKind.REQUEUED: _requeued,
+        EndKind.MOVED_TO_ON_DEMAND: _moved,
+    },
+)
 
 
-def _reason(job: Job, ended: Attempt | None) -> str:
-    reason = job.reason or (ended.reason if ended else None)
+def end_notice(change: Change) -> Notice | None:
+    """Of the end of the job, or of an attempt after which it waits again."""
+    kind = end_kind(change)
+    return None if kind is None else _NOTICES[kind](change)
+
+
+def _reason(change: Change) -> str:
+    reason = reason_of_end(change)
     return quoted(reason.message) if reason else ""
 
 
-def _why_it_failed(job: Job, ended: Attempt | None) -> str:
+def _why_it_failed(change: Change) -> str:
     """Without the advice, which is said elsewhere, and with the line that gave the class away."""
+    ended = change.ended
     if ended is None or ended.diagnosis is None or ended.reason is None:
-        return _reason(job, ended)
+        return _reason(change)
     found, said = ended.diagnosis, quoted(ended.reason.message)
     if found.evidence is None or found.evidence in said:
         return said
@@ -254,7 +238,7 @@ def _unsaved(job: Job) -> str:
 
 def _notice(kind: NoticeKind, change: Change, words: Words, detail: Mapping[str, Any] = NOTHING) -> Notice:
     job, ended = change.after, change.ended
-    reason = job.reason or (ended.reason if ended else None)
+    reason = reason_of_end(change)
     return Notice(
         kind=kind,
         team=job.spec.team,
@@ -278,10 +262,11 @@ def _of_attempt(ended: Attempt) -> dict[str, Any]:
     for capacity, count in ended.vector.items():
         instances[capacity.instance_type] = instances.get(capacity.instance_type, 0) + count
     lost = int(ended.lost.total_seconds())
+    code = ended.reason.code if ended.reason else ""
     return {
         "attempt": ended.number,
         "capacity_type": ended.capacity_type.value,
         "instances": instances,
         "lost_seconds": lost,
-        **({"lost_to": lost_for(ended).value} if lost else {}),
+        **({"lost_to": lost_to(code).value} if lost else {}),
     }

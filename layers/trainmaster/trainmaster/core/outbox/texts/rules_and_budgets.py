@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainmaster.core.costs.prices import usd_text
-from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.change import Change, stop_denied
 from trainmaster.core.outbox.messages import Notice, NoticeKind
 from trainmaster.core.outbox.texts.wording import quoted
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord, causes
@@ -65,10 +64,8 @@ def not_stopped_notice(training_job_name: str, *, team: str, why: str) -> Notice
 
 def job_not_stopped_notice(change: Change) -> Notice | None:
     """The same of an adopted job, which is a job of the queue."""
-    job, why = change.after, change.after.waiting
-    if job.live is None or why is None or why == change.before.waiting:
-        return None
-    if why.code is not ReasonCode.NOT_STOPPED:
+    job, why = change.after, stop_denied(change)
+    if job.live is None or why is None:
         return None
     notice = not_stopped_notice(job.live.training_job_name, team=job.spec.team, why=why.message)
     return replace(notice, job=job.name)
