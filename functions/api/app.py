@@ -8,7 +8,6 @@ import trainmaster.adapters.wake_ups
 import trainmaster.api  # noqa: F401
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from trainmaster.adapters import emf
 from trainmaster.bootstrap import wiring
 from trainmaster.core.monitoring.metrics import SERVER_ERRORS, Sample
 
@@ -18,7 +17,10 @@ logger = Logger()
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Bodies and headers are never logged: they may hold what only the caller should know."""
-    answer = wiring().api(event, context)
+    with wiring().measured():
+        answer = wiring().api(event, context)
+        if answer["statusCode"] >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            wiring().samples.append(Sample(metric=SERVER_ERRORS, value=1))
     identity = event.get("requestContext", {}).get("identity", {})
     logger.info(
         "answered",
@@ -27,6 +29,4 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         caller=identity.get("userArn"),
         status=answer["statusCode"],
     )
-    if answer["statusCode"] >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        emf.write([Sample(metric=SERVER_ERRORS, value=1)], stack=wiring().settings.stack)
     return answer

@@ -12,8 +12,9 @@ logger = Logger()
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
-    for record in event["Records"]:
-        _look(record["Sns"]["Message"])
+    with wiring().measured():
+        for record in event["Records"]:
+            _look(record["Sns"]["Message"])
 
 
 def _look(message: str) -> None:

@@ -20,7 +20,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
     if not name or stack not in {None, wiring().settings.stack}:
         logger.debug("not ours", training_job=name)
         return
-    pools = wiring().unmanaged.hear(name, tagged=stack is not None)
+    with wiring().measured():
+        pools = wiring().unmanaged.hear(name, tagged=stack is not None)
     if pools:
         wiring().wake_ups.send(pools)
     logger.info("heard", training_job=name, status=detail.get("SecondaryStatus"), changed=bool(pools))

@@ -5,12 +5,10 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from trainmaster.adapters import emf
 from trainmaster.adapters.wake_ups import pool_of
 from trainmaster.bootstrap import wiring
 from trainmaster.core.planning.actions import subject
-from trainmaster.services import pass_metrics
-from trainmaster.services.scheduler.passes import LONGEST, Scheduler
+from trainmaster.services.scheduler.passes import LONGEST, Scheduler, Summary
 
 logger = Logger()
 
@@ -21,7 +19,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     wake_ups_by_pool, unreadable = _wake_ups(event["Records"])
     failed = list(unreadable)
     for pool, message_ids in wake_ups_by_pool.items():
-        if not _run(wiring().scheduler, pool):
+        with wiring().measured():
+            summary = _run(wiring().scheduler, pool)
+            wiring().samples.extend(summary.samples(pool, now=wiring().clock()))
+        if summary.failures:
             failed += message_ids
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
@@ -39,7 +40,7 @@ def _wake_ups(records: list[dict[str, Any]]) -> tuple[dict[str, list[str]], list
     return wake_ups_by_pool, unreadable
 
 
-def _run(scheduler: Scheduler, pool: str) -> bool:
+def _run(scheduler: Scheduler, pool: str) -> Summary:
     summary = scheduler.run(pool, until=scheduler.clock() + LONGEST)
     for action in summary.done:
         logger.info("done", pool=pool, action=type(action).__name__, job=subject(action))
@@ -47,7 +48,5 @@ def _run(scheduler: Scheduler, pool: str) -> bool:
         logger.info("postponed", pool=pool, reason=str(error), cause=str(error.__cause__ or ""))
     for failure in summary.failures:
         logger.error("failed", pool=pool, exc_info=failure)
-    samples = pass_metrics.of_pass(pool, summary, now=scheduler.clock())
-    emf.write(samples, stack=scheduler.stack)
     logger.info("pass over", pool=pool, looks=summary.looks, postponed=len(summary.postponed))
-    return not summary.failures
+    return summary

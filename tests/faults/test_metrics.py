@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 from trainmaster.adapters import emf
-from trainmaster.core.monitoring.metrics import METRICS, NAMESPACE, STACK, Sample
+from trainmaster.core.errors import UnavailableError
+from trainmaster.core.monitoring.metrics import METRICS, NAMESPACE, STACK, Sample, samples, samples_of_record
 
-from tests.builders import minutes
+from tests.builders import A, minutes
+from tests.faults.conftest import NewWorld
 from tests.faults.scenes import ends
-from tests.integration.cloud import OUTAGE
-from tests.integration.world import World
-from tests.unit.core.outbox.examples import EXAMPLES
+from tests.integration.cloud import OUTAGE, THROTTLED, AnswerLost, Unreachable
+from tests.integration.world import Crash, World
+from tests.unit.core.outbox.examples import CHANGES, RECORD
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,9 @@ def values_of(printed: str, name: str) -> list[tuple[dict[str, str], list[float]
 def test_every_metric_is_written_with_its_unit_and_dimensions_and_no_other(
     capsys: pytest.CaptureFixture[str], busy: World
 ) -> None:
-    store = busy.wiring.store
-    store.leave("main", list(EXAMPLES.values()))
+    for change in CHANGES.values():
+        busy.wiring.samples.extend(samples(change))
+    busy.wiring.samples.extend(samples_of_record(RECORD, None))
     busy.reconcile()
     busy.schedule()
     busy.wire.lasting["GetItem"] = busy.wire.lasting["Query"] = OUTAGE
@@ -70,7 +73,7 @@ def test_every_metric_is_written_with_its_unit_and_dimensions_and_no_other(
 
 def test_a_queue_at_work_in_numbers(capsys: pytest.CaptureFixture[str], busy: World) -> None:
     printed = capsys.readouterr().out
-    assert values_of(printed, "Starts") == [({"pool": "main"}, [2.0])]
+    assert values_of(printed, "Starts") == [({"pool": "main"}, [1.0, 1.0])]
     assert values_of(printed, "WaitSeconds") == [({"team": "default"}, [0.0, 0.0])]
     busy.submit("job3")
     busy.schedule()
@@ -85,6 +88,93 @@ def test_a_queue_at_work_in_numbers(capsys: pytest.CaptureFixture[str], busy: Wo
     ends(busy, "job1")
     printed = capsys.readouterr().out
     assert values_of(printed, "WaitSeconds") == [({"team": "default"}, [600.0])]
+
+
+def total(printed: str, name: str) -> float:
+    return sum(sum(values) for _, values in values_of(printed, name))
+
+
+def fails(world: World, name: str) -> None:
+    world.sagemaker.end(name, "Failed", reason="AlgorithmError: ExecuteUserScriptError: exit code 1")
+
+
+def test_failures_are_counted_while_nobody_can_be_told(
+    capsys: pytest.CaptureFixture[str], new_world: NewWorld
+) -> None:
+    world = new_world({"pools": [{"name": "main", "capacity": {A: 10}}]})
+    names = [f"job{number}" for number in range(10)]
+    for name in names:
+        world.submit(name)
+    world.schedule()
+    world.wire.lasting |= {"Publish": Unreachable(), "PutEvents": THROTTLED}
+    for name in names:
+        fails(world, name)
+        world.tell(name)
+    world.schedule()
+    assert world.messages.kinds() == []
+    assert world.messages.mails == []
+    printed = capsys.readouterr().out
+    assert values_of(printed, "Failures") == [({"failure_class": "user-code"}, [1.0])] * 10
+    world.wire.heal()
+    world.a_minute_passes()
+    assert world.messages.kinds() == ["Job Failed"] * 10
+    assert total(capsys.readouterr().out, "Failures") == 0, "a notice is not counted again"
+
+
+def test_B1_an_end_that_is_delivered_five_times_is_counted_once(
+    capsys: pytest.CaptureFixture[str], busy: World
+) -> None:
+    fails(busy, "job1")
+    busy.meanwhile["TransactWriteItems"] = lambda: busy.tell("job1")
+    for _ in range(5):
+        busy.tell("job1")
+    busy.reconcile()
+    busy.schedule()
+    assert total(capsys.readouterr().out, "Failures") == 1
+
+
+def test_an_end_whose_write_was_not_answered_is_counted_once(
+    capsys: pytest.CaptureFixture[str], busy: World
+) -> None:
+    fails(busy, "job1")
+    busy.wire.strike("TransactWriteItems", 1, AnswerLost())
+    busy.tell("job1")
+    busy.tell("job1")
+    assert total(capsys.readouterr().out, "Failures") == 1
+
+
+@pytest.mark.parametrize("phase", ["before", "after"])
+def test_a_death_around_the_write_of_an_end_counts_it_at_most_once(
+    capsys: pytest.CaptureFixture[str], busy: World, phase: str
+) -> None:
+    fails(busy, "job1")
+    assert busy.dies(lambda: busy.tell("job1"), Crash("TransactWriteItems", phase))
+    counted = 0 if phase == "after" else 1
+    busy.tell("job1")
+    busy.a_minute_passes()
+    assert busy.states("job1") == ["failed"]
+    assert total(capsys.readouterr().out, "Failures") == counted
+
+
+def test_what_was_written_before_a_function_raised_is_counted(
+    capsys: pytest.CaptureFixture[str], preempting: World
+) -> None:
+    preempting.sagemaker.end("job1", "Stopped")
+    preempting.wire.lasting["SendMessageBatch"] = OUTAGE
+    with pytest.raises(UnavailableError):
+        preempting.reconcile()
+    assert total(capsys.readouterr().out, "Preemptions") == 1
+
+
+@pytest.mark.parametrize("count", [99, 100, 101, 250])
+def test_however_many_samples_there_are_each_is_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], count: int
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", NAMESPACE)
+    emf.write([Sample(metric=METRICS["Starts"], value=1, of="main")] * count, stack="prod")
+    written = lines(capsys.readouterr().out)
+    assert sum(len(line.values["Starts"]) for line in written) == count
+    assert all(line.dimensions == {"pool": "main", STACK: "prod"} for line in written)
 
 
 def test_samples_of_the_same_dimensions_are_one_line(

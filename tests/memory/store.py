@@ -1,6 +1,6 @@
 """JobStore over ``Tables``: check every condition, then write everything."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -9,6 +9,7 @@ from trainmaster.core.forecast.run_times import Run, RunTimes
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.monitoring.metrics import Sample, samples, samples_of_record
 from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
@@ -19,10 +20,13 @@ from trainmaster.core.rules.violation import ViolationRecord
 from tests.memory.bills import bill_warm, charge, count_spot
 from tests.memory.tables import PoolRows, Tables, lane_of
 
+Measure = Callable[[Iterable[Sample]], None]
+
 
 class MemoryJobStore:
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Tables, *, measure: Measure = lambda _: None) -> None:
         self._tables = tables
+        self._measure = measure
 
     def submit(self, job: Job, body: bytes, admission: Admission | None = None) -> None:
         tables = self._tables
@@ -71,6 +75,7 @@ class MemoryJobStore:
             return False
         self._tables.violations[key] = record
         self._tables.messages |= {(UNMANAGED, message.id): message for message in messages}
+        self._measure(samples_of_record(record, replaces))
         return True
 
     def leave(self, pool: str, messages: Sequence[OutboxMessage]) -> None:
@@ -103,6 +108,7 @@ class MemoryJobStore:
             self._write(change, at=at)
             for message in messages_of(change, at=at):
                 self._tables.messages[change.after.spec.pool, message.id] = message
+            self._measure(samples(change))
         if condition is not None:
             _apply_guard(condition, pool)
             if condition.reuses is not None:

@@ -6,6 +6,8 @@ Each part is imported where it is built: what a function never asks for costs it
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from trainmaster.adapters.sagemaker import SageMakerTraining
     from trainmaster.adapters.wake_ups import SqsWakeUps
     from trainmaster.api import Handler
+    from trainmaster.core.monitoring.metrics import Sample
     from trainmaster.ports import LogReader
     from trainmaster.services.alarm_events import IdleWatch
     from trainmaster.services.observer import Observer
@@ -43,17 +46,34 @@ class Wiring:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.samples: list[Sample] = []
+        """What is to be written as metrics: of each write of the table, and what a function adds."""
 
     @staticmethod
     def clock() -> datetime:
         return datetime.now(UTC)
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Write the samples of what is done within, also where that raises: what was written has happened."""
+        try:
+            yield
+        finally:
+            taken = self.samples.copy()
+            self.samples.clear()
+            if taken:
+                from trainmaster.adapters import emf
+
+                emf.write(taken, stack=self.settings.stack)
 
     @cached_property
     def store(self) -> DynamoJobStore:
         from trainmaster.adapters.dynamodb import DynamoJobStore
 
         days = self.settings.retention_days
-        return DynamoJobStore(self._dynamodb, table=self.settings.table, retention_days=days)
+        return DynamoJobStore(
+            self._dynamodb, table=self.settings.table, retention_days=days, measure=self.samples.extend
+        )
 
     @cached_property
     def reader(self) -> DynamoReader:

@@ -10,6 +10,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from trainmaster.bootstrap import Wiring
 
 from functions.api import app
 
@@ -36,10 +37,9 @@ def answer_with(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     }
 
     def call(status: int) -> None:
-        wiring = mock.Mock()
-        wiring.return_value.settings.stack = "prod"
-        wiring.return_value.api.return_value = {"statusCode": status, "body": "SECRET"}
-        monkeypatch.setattr(app, "wiring", wiring)
+        wiring = Wiring(mock.Mock(stack="prod"))
+        wiring.api = lambda _event, _context: {"statusCode": status, "body": "SECRET"}
+        monkeypatch.setattr(app, "wiring", lambda: wiring)
         context: Any = Context()
         assert app.handler(event, context)["statusCode"] == status
 
@@ -69,7 +69,7 @@ def test_G4_a_server_error_is_counted(
     answer_with: Callable[[int], None], capsys: pytest.CaptureFixture[str], status: int
 ) -> None:
     answer_with(status)
-    metric = json.loads(capsys.readouterr().out.splitlines()[-1])
+    (metric,) = [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"_aws"' in line]
     assert metric["ServerErrors"] == [1.0]
     assert metric["service"] == "prod"
     assert metric["_aws"]["CloudWatchMetrics"][0]["Namespace"] == "trainmaster"

@@ -23,7 +23,7 @@ def test_what_is_postponed_is_one_line_with_reason_and_cause(
 ) -> None:
     refused = UnavailableError("CloudWatch refused DeleteAlarms: AccessDenied")
     refused.__cause__ = PermissionError("no policy allows it")
-    wiring = mock.Mock()
+    wiring = mock.MagicMock()
     wiring.return_value.scheduler.run.return_value = Summary(postponed=[refused])
     wiring.return_value.scheduler.clock.return_value = datetime(2026, 11, 22, tzinfo=UTC)
     wiring.return_value.scheduler.stack = "prod"

@@ -8,6 +8,7 @@ import boto3
 import pytest
 from moto import mock_aws
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
+from trainmaster.core.monitoring.metrics import Sample
 
 from tests.integration.conftest import make_table
 from tests.integration.ports.plane import DOCUMENT, Plane
@@ -32,22 +33,23 @@ def client() -> Iterator[Any]:
 
 @pytest.fixture(params=["dynamodb", "in_memory"])
 def plane(request: pytest.FixtureRequest) -> Plane:
-    makers: dict[str, Callable[[], tuple[Any, Any, Any]]] = {
-        "dynamodb": lambda: _dynamodb(request.getfixturevalue("client")),
+    makers: dict[str, Callable[[list[Sample]], tuple[Any, Any, Any]]] = {
+        "dynamodb": lambda counted: _dynamodb(request.getfixturevalue("client"), counted),
         "in_memory": _in_memory,
     }
-    store, reader, policies = makers[request.param]()
+    counted: list[Sample] = []
+    store, reader, policies = makers[request.param](counted)
     policy = policies.put(DOCUMENT, pools=["main"], replaces=policies.current())
-    return Plane(store=store, reader=reader, policies=policies, policy=policy)
+    return Plane(store=store, reader=reader, policies=policies, policy=policy, counted=counted)
 
 
-def _dynamodb(client: Any) -> tuple[Any, Any, Any]:
+def _dynamodb(client: Any, counted: list[Sample]) -> tuple[Any, Any, Any]:
     table = f"table-{next(NUMBERS)}"
     make_table(client, table)
-    store = DynamoJobStore(client, table=table, retention_days=90)
+    store = DynamoJobStore(client, table=table, retention_days=90, measure=counted.extend)
     return store, DynamoReader(client, table=table), DynamoPolicyStore(client, table=table)
 
 
-def _in_memory() -> tuple[Any, Any, Any]:
+def _in_memory(counted: list[Sample]) -> tuple[Any, Any, Any]:
     tables = Tables()
-    return MemoryJobStore(tables), MemoryReader(tables), MemoryPolicyStore(tables)
+    return MemoryJobStore(tables, measure=counted.extend), MemoryReader(tables), MemoryPolicyStore(tables)

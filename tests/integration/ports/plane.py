@@ -10,6 +10,7 @@ from trainmaster.core.jobs.model import Job, Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.monitoring.metrics import Sample
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot, WarmPool
 from trainmaster.core.policy import parse_policy
@@ -36,6 +37,8 @@ class Plane:
     reader: DynamoReader | MemoryReader
     policies: PolicyStore
     policy: StoredPolicy
+    counted: list[Sample]
+    """What was written counts as, in order."""
 
     def submitted(self, name: str, **fields: Any) -> Job:
         one = job(name, **{"entry_id": f"01{name}"} | fields)
@@ -61,6 +64,12 @@ class Plane:
     def preempts(self, hold: PreemptionReservation, victim: Job, preemptor: Job) -> Job:
         after = steps.preempted_for(victim, waiting_entry(preemptor))
         return self.change(victim, after, places_hold=hold, still_waiting=waiting_entry(preemptor))
+
+    def counts(self) -> list[tuple[str, str]]:
+        """(metric, dimension) of what was written since somebody last asked."""
+        counted = [(one.metric.name, one.of) for one in self.counted]
+        self.counted.clear()
+        return counted
 
     def job(self, name: str) -> Job:
         found = self.reader.job(name)

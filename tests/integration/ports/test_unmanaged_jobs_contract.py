@@ -225,3 +225,23 @@ def test_a_message_is_done_by_one_pass_and_by_another_if_that_dies(plane: Plane)
     plane.store.done(UNMANAGED, TELL)
     assert plane.store.take(UNMANAGED, TELL, until=NOON + minutes(9), now=NOON + minutes(7)) is False
     assert plane.store.messages(UNMANAGED, limit=9) == ()
+
+
+def test_a_record_is_counted_where_it_was_kept_and_says_something_new(plane: Plane) -> None:
+    first, stopped = record(), record(outcome=Outcome.STOPPED, revision=4)
+    for one, replaces in (
+        (first, None),
+        (first, None),
+        (replace(first, revision=4), first),
+        (stopped, first),
+        (stopped, replace(first, revision=4)),
+    ):
+        plane.store.record_violation(one, replaces=replaces)
+    assert plane.counts() == [("Violations", "audited"), ("Violations", "stopped")]
+
+
+def test_an_adoption_is_counted_once(plane: Plane) -> None:
+    plane.store.adopt(adoption(found_running()), at=NOON)
+    with pytest.raises(LostRaceError):
+        plane.store.adopt(adoption(found_running()), at=NOON)
+    assert plane.counts() == [("Violations", "adopted")]

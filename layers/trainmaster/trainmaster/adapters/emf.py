@@ -20,4 +20,5 @@ def write(samples: Iterable[Sample], *, stack: str) -> None:
             line.add_dimension(name=name, value=content)
         for sample in same:
             line.add_metric(name=sample.metric.name, unit=sample.metric.unit.value, value=sample.value)
-        line.flush_metrics()
+        if line.metric_set:  # of 100 values of one metric Powertools has written a line by itself
+            line.flush_metrics()

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from trainmaster.core.errors import TrainmasterError
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.checkpoints import looked_at, needs_look
+from trainmaster.core.monitoring.metrics import QUEUE_DEPTH, UNGUARDED, Sample
 from trainmaster.core.planning.snapshot import RunningJob
 from trainmaster.core.policy import UNMANAGED, parse_policy
 from trainmaster.ports import CheckpointReader, Clock, JobReader, JobStore, PolicyStore, QueueReader, WakeUps
@@ -107,6 +108,11 @@ class Repairs:
     """Jobs that wait in their turn, by pool."""
     unguarded: int = 0
     """Running jobs whose GPUs go unwatched although the policy wants it."""
+
+    def samples(self) -> Iterator[Sample]:
+        for pool, depth in self.depths.items():
+            yield Sample(metric=QUEUE_DEPTH, value=depth, of=pool)
+        yield Sample(metric=UNGUARDED, value=self.unguarded)
 
 
 def due(live: Sequence[RunningJob], *, now: datetime) -> list[RunningJob]:

@@ -86,7 +86,7 @@ def _preempted() -> Change:
     return _end(JobState.PREEMPTED, "preemption", taken.reason.message, ended=ended, preemptions=1)
 
 
-_CHANGES: Mapping[NoticeKind, Change] = {
+CHANGES: Mapping[NoticeKind, Change] = {
     NoticeKind.JOB_COMPLETED: _end(JobState.COMPLETED, "completed", "the training job completed", cents=2526),
     NoticeKind.JOB_STOPPED: _end(
         JobState.STOPPED,
@@ -136,7 +136,7 @@ _CHANGES: Mapping[NoticeKind, Change] = {
         interruptions=4,
     ),
 }
-_RECORD = ViolationRecord(
+RECORD = ViolationRecord(
     at=NOON - timedelta(minutes=1),
     training_job_name="by-hand-1",
     team="vision",
@@ -147,12 +147,12 @@ _RECORD = ViolationRecord(
 )
 _BESIDE: Mapping[NoticeKind, OutboxMessage] = {
     NoticeKind.UNMANAGED_JOB: to_tell(
-        unmanaged_notice(_RECORD, runs=True), cause="unmanaged#by-hand-1", at=NOON
+        unmanaged_notice(RECORD, runs=True), cause="unmanaged#by-hand-1", at=NOON
     ),
     NoticeKind.RULE_VIOLATED: to_tell(
         rule_violated_notice(
             replace(
-                _RECORD,
+                RECORD,
                 training_job_name="llama-7",
                 unmanaged=False,
                 outcome=Outcome.AUDITED,
@@ -176,6 +176,6 @@ def _only(change: Change) -> OutboxMessage:
 
 
 EXAMPLES: Mapping[NoticeKind, OutboxMessage] = {
-    **{kind: _only(change) for kind, change in _CHANGES.items()},
+    **{kind: _only(change) for kind, change in CHANGES.items()},
     **_BESIDE,
 }

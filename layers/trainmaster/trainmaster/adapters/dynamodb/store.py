@@ -1,7 +1,7 @@
 """JobStore over DynamoDB: each call is one conditional transaction."""
 
 import gzip
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -17,15 +17,30 @@ from trainmaster.core.errors import TeamLimit, TeamLimitError
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.monitoring.metrics import Sample, samples, samples_of_record
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
 from trainmaster.core.records import Admission, Adoption, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
 
 
+def _unmeasured(_: Iterable[Sample]) -> None:
+    """For who does not measure."""
+
+
 class DynamoJobStore:
-    def __init__(self, client: Any, *, table: str, retention_days: int) -> None:
+    """``measure`` takes what a write counts as, once it is done: one that lost a race is not counted."""
+
+    def __init__(
+        self,
+        client: Any,
+        *,
+        table: str,
+        retention_days: int,
+        measure: Callable[[Iterable[Sample]], None] = _unmeasured,
+    ) -> None:
         self._client = client
+        self._measure = measure
         self._table = table
         self._writes = Writes(table=table, retention=Retention(days=retention_days))
         self._transactions = Transactions(client)
@@ -44,6 +59,7 @@ class DynamoJobStore:
     def adopt(self, adoption: Adoption, *, at: datetime) -> None:
         packed = gzip.compress(adoption.body, mtime=0)
         self._transactions.write(submissions.of_adoption(adoption, packed, self._writes, at=at))
+        self._measure(samples_of_record(adoption.record, adoption.replaces))
 
     def record_violation(
         self,
@@ -57,6 +73,7 @@ class DynamoJobStore:
             self._transactions.write(operations)
         except ConditionsFailedError:
             return False
+        self._measure(samples_of_record(record, replaces))
         return True
 
     def leave(self, pool: str, messages: Sequence[OutboxMessage]) -> None:
@@ -113,6 +130,8 @@ class DynamoJobStore:
     ) -> tuple[Job, ...]:
         versioned = with_new_versions(changes)
         self._transactions.write(self._writes.of(versioned, at=at, condition=condition))
+        for change in versioned:
+            self._measure(samples(change))
         return tuple(change.after for change in versioned)
 
     def limit_hold(self, pool: str, hold: PreemptionReservation, until: datetime) -> None:

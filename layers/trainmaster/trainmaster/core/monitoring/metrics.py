@@ -1,13 +1,28 @@
-"""Every metric of the plane, in CloudWatch's words; dashboard, alarms and documents are held to it.
+"""Every metric of the plane, in CloudWatch's words, and what a change counts as.
 
-Beside its own dimensions each has ``service``, the name of the stack. A job's name is never a dimension: each
-value of one is a metric of its own, and is paid for.
+Dashboard, alarms and documents are held to the table. Beside its own dimensions each metric has ``service``,
+the name of the stack. A job's name is never a dimension: each value of one is a metric of its own, and is
+paid for.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from types import MappingProxyType
+
+from trainmaster.core.costs.ledger import Cause, lost_to
+from trainmaster.core.jobs.model import Attempt
+from trainmaster.core.lifecycle.change import (
+    Change,
+    EndKind,
+    end_kind,
+    failure_class,
+    reason_of_end,
+    stop_denied,
+)
+from trainmaster.core.memory.accelerators import gpus
+from trainmaster.core.rules.violation import Outcome, ViolationRecord, says_the_same
 
 NAMESPACE = "trainmaster"
 STACK = "service"
@@ -131,3 +146,72 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         )
     },
 )
+
+_HOUR = timedelta(hours=1)
+
+
+def samples(change: Change) -> Iterator[Sample]:
+    """What a change counts as, once it is written.
+
+    Each is counted by whoever wrote it: a death before the samples are out loses them, and none is out twice.
+    """
+    yield from _samples_of_start(change)
+    kind = end_kind(change)
+    if kind is not None:
+        yield from _samples_of_end(change, kind)
+        yield from _samples_of_waste(change)
+    if stop_denied(change) is not None:
+        yield Sample(metric=VIOLATIONS, value=1, of=Outcome.NOT_STOPPED.value)
+
+
+def samples_of_record(record: ViolationRecord, replaces: ViolationRecord | None) -> Iterator[Sample]:
+    """What a record of a violation counts as; the same judgement of a later policy is none."""
+    if replaces is None or not says_the_same(replaces, record):
+        yield Sample(metric=VIOLATIONS, value=1, of=record.outcome.value)
+
+
+def _samples_of_start(change: Change) -> Iterator[Sample]:
+    spec, started = change.after.spec, _taken_by_sagemaker(change)
+    if started is None:
+        return
+    yield Sample(metric=STARTS, value=1, of=spec.pool)
+    if started.number == 0:
+        waited = started.claimed_at - spec.submitted_at
+        yield Sample(metric=WAIT, value=waited.total_seconds(), of=spec.team)
+
+
+def _taken_by_sagemaker(change: Change) -> Attempt | None:
+    """The attempt, if this change is the first to know its training job."""
+    before, after = change.before.live, change.ended or change.after.live
+    if before is None or before.training_job_arn is not None or after is None:
+        return None
+    return after if after.training_job_arn is not None else None
+
+
+def _samples_of_end(change: Change, kind: EndKind) -> Iterator[Sample]:
+    match kind:
+        case EndKind.PREEMPTED:
+            yield Sample(metric=PREEMPTIONS, value=1, of=change.after.spec.pool)
+        case EndKind.RETRIED:
+            yield Sample(metric=RETRIES, value=1, of=failure_class(change))
+        case EndKind.FAILED:
+            yield Sample(metric=FAILURES, value=1, of=failure_class(change))
+        case EndKind.MOVED_TO_ON_DEMAND:
+            yield Sample(metric=SPOT_FALLBACKS, value=1)
+        case EndKind.COMPLETED | EndKind.STOPPED | EndKind.REQUEUED:
+            pass
+
+
+def _samples_of_waste(change: Change) -> Iterator[Sample]:
+    reason, ended = reason_of_end(change), change.ended
+    if reason is not None and lost_to(reason.code) is Cause.IDLE:
+        yield Sample(metric=IDLE_STOPS, value=1)
+    if ended is not None and ended.lost:
+        code = ended.reason.code if ended.reason else ""
+        yield Sample(metric=WASTED, value=_gpu_hours_lost(ended), of=lost_to(code).value)
+
+
+def _gpu_hours_lost(ended: Attempt) -> float:
+    """Types whose GPUs nobody knows count as having none."""
+    count = sum((gpus(one.instance_type) or 0) * number for one, number in ended.vector.items())
+    return ended.lost / _HOUR * count

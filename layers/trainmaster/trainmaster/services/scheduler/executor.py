@@ -111,8 +111,6 @@ MAX_UNREACHABLE = 3
 @dataclass(slots=True, kw_only=True)
 class Outcome:
     done: list[Action] = field(default_factory=list)
-    started: list[Start] = field(default_factory=list)
-    """Of these, starts that SageMaker took; the others were put off or refused."""
     postponed: list[tuple[Action, TrainmasterError]] = field(default_factory=list)
     """Lost a race or were told to come back; the next look decides anew."""
     failures: list[Exception] = field(default_factory=list)
@@ -135,7 +133,7 @@ def execute(actions: Iterable[Action], context: PassContext) -> Outcome:
         if outcome.gave_up and isinstance(action, Start):
             continue
         try:
-            _execute_one(action, context, outcome)
+            _execute_one(action, context)
         except TrainmasterError as error:
             _note(outcome, action, error)
         except Exception as error:  # noqa: BLE001  the bulkhead; the handler raises it after the pass
@@ -170,10 +168,10 @@ def explain(reasons: Mapping[str, Reason], candidates: Iterable[WaitingJob], con
             continue
 
 
-def _execute_one(action: Action, context: PassContext, outcome: Outcome) -> None:
+def _execute_one(action: Action, context: PassContext) -> None:
     match action:
         case Start():
-            outcome.started += [action] if _start(action, context) else []
+            _start(action, context)
         case Preempt():
             _preempt(action, context)
         case Stop(job=running):
@@ -219,20 +217,18 @@ def _warn(action: WarnOfBudget, context: PassContext) -> None:
     context.store.warned(action.team, action.month)
 
 
-def _start(action: Start, context: PassContext) -> bool:
-    """True: SageMaker has it."""
+def _start(action: Start, context: PassContext) -> None:
     job = _read(action.job, context)
     body = context.reader.request(job.name)
     if start_protocol.forbidden(job, body, context):
-        return False
+        return
     claimed = start_protocol.claim(job, action, context)
     try:
-        launched = start_protocol.launch(claimed, body, context)
+        start_protocol.launch(claimed, body, context)
     except AccountLimitError:
         start_protocol.learn(action, context)
         raise
     start_protocol.forget(action, context)
-    return launched
 
 
 def _preempt(action: Preempt, context: PassContext) -> None:

@@ -1,12 +1,13 @@
 """One pass over one pool: look, decide, act, and look again until nothing is left to do."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from trainmaster.core.errors import TrainmasterError
 from trainmaster.core.monitoring.alarms import missing_alarms
-from trainmaster.core.outbox.messages import OutboxMessage
-from trainmaster.core.planning.actions import Action, Start
+from trainmaster.core.monitoring.metrics import MESSAGES_PENDING, OLDEST_WAIT, Sample
+from trainmaster.core.planning.actions import Action
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import Policy, PoolPolicy, parse_policy
@@ -88,7 +89,6 @@ class Scheduler:
     def _tell(context: PassContext, summary: "Summary", *, until: datetime) -> bool:
         """Do messages, also of a pool that the policy has no more; True when there are more."""
         messages = relay_messages(context, until=until)
-        summary.messages += messages.done
         summary.messages_overdue = messages.overdue
         summary.postponed += [error for _, error in messages.postponed]
         summary.failures += messages.failures
@@ -115,15 +115,12 @@ class Scheduler:
 
 @dataclass(slots=True)
 class Summary:
-    """What a pass did, for its log line."""
+    """What a pass did and found, for its log lines and its metrics."""
 
     looks: int = 0
     done: list[Action] = field(default_factory=list)
-    started: list[Start] = field(default_factory=list)
-    """Of these, starts that SageMaker took."""
     waiting_since: datetime | None = None
     """Submission of the oldest job at the front of the queue, as the last look found it."""
-    messages: list[OutboxMessage] = field(default_factory=list)
     messages_overdue: int = 0
     """Left for long, after the last look and as far as it read."""
     postponed: list[TrainmasterError] = field(default_factory=list)
@@ -135,7 +132,14 @@ class Summary:
     def note(self, outcome: Outcome, snapshot: Snapshot) -> None:
         self.looks += 1
         self.done += outcome.done
-        self.started += outcome.started
         self.waiting_since = min((job.submitted_at for job in snapshot.waiting), default=None)
         self.postponed += [error for _, error in outcome.postponed]
         self.failures += outcome.failures
+
+    def samples(self, pool: str, *, now: datetime) -> Iterator[Sample]:
+        """What waits and what is left at the end of the pass; of a pool that is no more, nothing."""
+        if self.looks:
+            oldest = self.waiting_since
+            wait = 0.0 if oldest is None else (now - oldest).total_seconds()
+            yield Sample(metric=OLDEST_WAIT, value=wait, of=pool)
+            yield Sample(metric=MESSAGES_PENDING, value=self.messages_overdue, of=pool)

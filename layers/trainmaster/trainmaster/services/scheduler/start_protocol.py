@@ -99,8 +99,8 @@ def _attempt(job: Job, action: Start, context: PassContext, *, at: datetime) -> 
     )
 
 
-def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
-    """Create the claimed attempt and record what came of it; False: it was put off or refused for good.
+def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> None:
+    """Create the claimed attempt and record what came of it: a start, a delay, or a refusal for good.
 
     Raises:
         OutcomeUnknownError: Nobody knows yet; the lease keeps the slot until the reconciler does.
@@ -125,8 +125,6 @@ def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
             raise
     else:
         _record(job, arn, context)
-        return True
-    return False
 
 
 def _put_back(job: Job, error: UnavailableError, context: PassContext) -> None:
