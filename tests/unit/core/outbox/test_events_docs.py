@@ -59,7 +59,7 @@ def test_the_example_is_what_the_code_tells(kind: NoticeKind) -> None:
 
 
 def test_the_table_of_kinds_says_which_are_mailed() -> None:
-    rows = {kind: mail for kind, _, mail in table(PAGE, "detail-type", "when", "mail")}
+    rows = {kind: mail for kind, _, mail in table(PAGE, "detail-type", "when", "e-mail")}
     expected = {f"`{kind}`": "yes" if kind in MAILED else "no" for kind in NoticeKind}
     assert rows == expected | {"`Job Retried`": "charged retries"}
 
