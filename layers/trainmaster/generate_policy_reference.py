@@ -284,14 +284,8 @@ class _Comments:
         self._said.append(key)
         default = "" if key.default in (None, {}, []) else f" Default: {_flow(key.default)}."
         margin = " " * (before.find("-") if "-" in before else len(before)) + "# "
-        comment = textwrap.fill(
-            _plain(key) + default,
-            WIDTH,
-            initial_indent=margin,
-            subsequent_indent=margin,
-            break_on_hyphens=False,
-        )
-        yield mark.line, comment + "\n"
+        comment = textwrap.fill(_plain(key) + default, WIDTH - len(margin), break_on_hyphens=False)
+        yield mark.line, textwrap.indent(comment, margin) + "\n"
 
 
 def files() -> dict[Path, str]:

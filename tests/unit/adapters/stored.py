@@ -136,6 +136,9 @@ def _jobs() -> Iterator[tuple[str, Example]]:
         waiting_code="backoff",
     )
     yield "WaitingJob", Example(full=full_waiting, sparse=waiting("train-1"))
+
+
+def _running() -> Iterator[tuple[str, Example]]:
     full_running = running(
         "train-1",
         priority=7,
@@ -244,4 +247,4 @@ def _violation(*, full: bool) -> ViolationRecord:
     return ViolationRecord(**values, training_job_arn=arn, violations=(found,), revision=3)
 
 
-EXAMPLES: dict[str, Example] = dict([*_jobs(), *_of_the_pool(), *_records()])
+EXAMPLES: dict[str, Example] = dict([*_jobs(), *_running(), *_of_the_pool(), *_records()])

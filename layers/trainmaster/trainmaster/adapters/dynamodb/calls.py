@@ -3,7 +3,8 @@
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -93,6 +94,26 @@ PAGE = 250
 """Rows of one call where nobody needs fewer."""
 
 
+@dataclass(frozen=True, slots=True)
+class SortKeys:
+    """Some sort keys of a partition: those for which ``clause`` holds with ``bound`` as ``:sk``."""
+
+    clause: str
+    bound: str
+
+    @classmethod
+    def beginning(cls, prefix: str) -> Self:
+        return cls("begins_with(sk, :sk)", prefix)
+
+    @classmethod
+    def behind(cls, key: str) -> Self:
+        return cls("sk > :sk", key)
+
+    @classmethod
+    def up_to(cls, key: str) -> Self:
+        return cls("sk <= :sk", key)
+
+
 class Rows:
     """Every call may raise UnavailableError."""
 
@@ -107,21 +128,14 @@ class Rows:
     def query(
         self,
         partition: str,
+        keys: SortKeys | None = None,
         *,
-        prefix: str | None = None,
-        behind: str | None = None,
-        upto: str | None = None,
         backwards: bool = False,
         page: int = PAGE,
     ) -> Iterator[dict[str, Any]]:
         condition, values = "pk = :pk", {":pk": partition}
-        for clause, bound in (
-            (" AND begins_with(sk, :sk)", prefix),
-            (" AND sk > :sk", behind),
-            (" AND sk <= :sk", upto),
-        ):
-            if bound is not None:
-                condition, values = condition + clause, values | {":sk": bound}
+        if keys is not None:
+            condition, values = f"{condition} AND {keys.clause}", values | {":sk": keys.bound}
         return self.pages(
             KeyConditionExpression=condition,
             ExpressionAttributeValues=to_attributes(values),

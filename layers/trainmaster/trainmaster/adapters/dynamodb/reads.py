@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
-from trainmaster.adapters.dynamodb.calls import PAGE, Rows
+from trainmaster.adapters.dynamodb.calls import PAGE, Rows, SortKeys
 from trainmaster.adapters.dynamodb.codec import (
     account_of,
     counts,
@@ -72,8 +72,8 @@ class DynamoReader:
 
     def story(self, job: Job) -> tuple[tuple[Attempt, ...], tuple[HistoryLine, ...]]:
         partition = layout.job_key(job.name)[0]
-        attempts = self._rows.query(partition, prefix=f"a#{job.spec.entry_id}#")
-        lines = self._rows.query(partition, prefix=f"h#{job.spec.entry_id}#", backwards=True)
+        attempts = self._rows.query(partition, SortKeys.beginning(f"a#{job.spec.entry_id}#"))
+        lines = self._rows.query(partition, SortKeys.beginning(f"h#{job.spec.entry_id}#"), backwards=True)
         history = [decode(HistoryLine, item) for item in islice(lines, HISTORY_LINES)]
         return tuple(decode(Attempt, item) for item in attempts), tuple(reversed(history))
 
@@ -142,8 +142,10 @@ class DynamoReader:
 
     def usage(self, team: str, month: str) -> tuple[tuple[UsageLine, ...], tuple[PreemptionEntry, ...]]:
         partition = layout.month_key(team, month)[0]
-        lines = tuple(usage_line(item) for item in self._rows.query(partition, prefix="j#"))
-        takings = tuple(decode(PreemptionEntry, item) for item in self._rows.query(partition, prefix="p#"))
+        lines = tuple(usage_line(item) for item in self._rows.query(partition, SortKeys.beginning("j#")))
+        takings = tuple(
+            decode(PreemptionEntry, item) for item in self._rows.query(partition, SortKeys.beginning("p#"))
+        )
         return lines, takings
 
     # ---- what went round the queue
@@ -156,13 +158,13 @@ class DynamoReader:
         self, month: str, *, after: tuple[str, str] | None, limit: int
     ) -> tuple[ViolationRecord, ...]:
         partition = layout.violation_key(month, "", "")[0]
-        behind = None if after is None else layout.violation_key(month, *after)[1]
-        items = self._rows.query(partition, behind=behind, page=min(limit, PAGE))
+        behind = None if after is None else SortKeys.behind(layout.violation_key(month, *after)[1])
+        items = self._rows.query(partition, behind, page=min(limit, PAGE))
         return tuple(decode(ViolationRecord, item) for item in islice(items, limit))
 
     def spot_days(self, instance_type: str) -> tuple[SpotDay, ...]:
         partition, prefix = layout.spot_days_prefix(instance_type)
-        return tuple(spot_day(item) for item in self._rows.query(partition, prefix=prefix))
+        return tuple(spot_day(item) for item in self._rows.query(partition, SortKeys.beginning(prefix)))
 
     # ---- run times
 
@@ -179,7 +181,7 @@ class DynamoReader:
 
     def _due(self, pool: str, *, now: datetime) -> tuple[WaitingJob, ...]:
         until = f"{epoch_ms(now):015d}~"  # '~' sorts behind every name
-        items = self._rows.query(f"B#{pool}", upto=until)
+        items = self._rows.query(f"B#{pool}", SortKeys.up_to(until))
         return tuple(decode(WaitingJob, item) for item in islice(items, BATCH))
 
     def _waits(self, name: str) -> bool:
@@ -206,15 +208,15 @@ class DynamoReader:
         return tuple(islice(merged, limit))
 
     def _lane(self, pool: str, lane: Lane, after: tuple[int, str] | None, limit: int) -> Iterator[WaitingJob]:
-        behind = None if after is None else layout.rank_text(*after)
+        behind = None if after is None else SortKeys.behind(layout.rank_text(*after))
         items = self._rows.query(
-            layout.queue_partition(pool, lane.team, lane.text), behind=behind, page=min(limit, PAGE)
+            layout.queue_partition(pool, lane.team, lane.text), behind, page=min(limit, PAGE)
         )
         return (decode(WaitingJob, item) for item in items)
 
     def parked(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
-        behind = None if after is None else f"{after[0]:015d}#{after[1]}"
-        items = self._rows.query(f"B#{pool}", behind=behind, page=min(limit, PAGE))
+        behind = None if after is None else SortKeys.behind(f"{after[0]:015d}#{after[1]}")
+        items = self._rows.query(f"B#{pool}", behind, page=min(limit, PAGE))
         return tuple(decode(WaitingJob, item) for item in islice(items, limit))
 
     def running(self, pool: str) -> tuple[RunningJob, ...]:
