@@ -164,7 +164,7 @@ def test_a_policy_that_is_shown_can_be_applied_again(
     file.write_text(shown)
     applied = trainmaster("policy", "apply", str(file))
     assert applied.out == "Policy revision 5 is in force.\nWarning: teams: nobody is in one\n"
-    assert json.loads(api.received[1].body) == policy
+    assert json.loads(api.received[1].body)["policy"] == policy
 
 
 def test_a_refused_policy_prints_every_error_with_its_path(
