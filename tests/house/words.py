@@ -38,8 +38,10 @@ KEPT_BY_THE_WIRE = re.compile(
     r"DoorbellQueue\w*|DoorbellDeadLetter\w*|TRAINMASTER_DOORBELL_URL|[\w$.{}-]*-?doorbell-[\w-]+"
     r"|\bDoorbell:|Sid: Doorbell"
     r"|ErrandsPending\w*|errands-pending|0018-errands-in-the-table|\"Doorbell\"|\"errand\""
-    r"|stop-stray|0019-strays[\w-]+|\"STRAYS?\"|UnguardedJobs|Job Unguarded|\"(un)?guarded\"|unguarded-jobs"
+    r"|stop-stray|0019-strays[\w-]+|\"STRAYS?\"|UnguardedJobs|[Jj]ob[ -][Uu]nguarded|`unguarded`"
+    r"|\"(un)?guarded\"|unguarded-jobs"
     r"|\"taken_(by|until)\"|\"survived\"|\"stretch\"|RoundTheQueueWarning"
+    r"|\[[^\]]*\]\(adr/[\w.-]+\)"  # the title of a decision, as it was taken
 )
 
 

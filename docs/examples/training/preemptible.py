@@ -15,7 +15,7 @@ def main(stop, checkpoint_dir):
     model = nn.Linear(8, 1)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
 
-    store = open_store(checkpoint_dir, {})  # 1: go on from the newest checkpoint
+    store = open_store(checkpoint_dir, {})  # 1: resume from the newest checkpoint
     checkpointer = Checkpointer(store, model=model, optimizer=optimizer, total_steps=STEPS)
     resumed = checkpointer.load_newest()
     agreement = Agreement(stop)
