@@ -130,21 +130,21 @@ def read_keys(section: type[Section], written: Mapping[str, object], at: Locatio
     values: dict[str, Any] = {}
     here = Location(at.path, at.findings, ChainMap(values, *at.around.maps))
     for name, declared in _declarations(section):
-        if isinstance(declared, Key):
-            values |= _value(name, declared, written, here)
-        else:
+        if not isinstance(declared, Key):
             values[name] = declared(**read_keys(declared, written, here))
+        elif declared.is_needed or _written(name) in written:
+            values |= _value(name, declared, written, here)
     return values
 
 
 def _value(field_name: str, declared: Key, written: Mapping[str, object], at: Location) -> dict[str, Any]:
     name = _written(field_name)
-    found = written.get(name)
-    if declared.can_be_off and name in written and (found is None or found is False or found == "off"):
+    found, place = written.get(name), at.below(name)
+    if declared.can_be_off and (found is None or found is False or found == "off"):
         return {field_name: None}  # YAML 1.1 reads a bare `off` as false
     if found is None and declared.is_needed:
-        at.below(name).refuse("is missing", declared.missing)
-    value = None if found is None else declared.kind.read(found, at.below(name))
+        place.refuse("is missing", declared.missing)
+    value = None if found is None else declared.kind.read(found, place)
     if value is None:
         return {field_name: declared.stand_in} if declared.is_needed else {}
     return {field_name: value}
