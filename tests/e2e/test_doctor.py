@@ -124,7 +124,7 @@ def test_a_role_of_no_team_and_one_that_may_not_read_logs(
     assert failures(doctor(**stranger)[1]) == {"team": "no-team"}
     code, report = doctor(**session_of(plane, "member", *INVOKE))
     assert (code, failures(report)) == (1, {"logs": "logs-unreadable"})
-    assert {one["id"]: one["actual"] for one in report["checks"]}["team"] == "team vision, no admin"
+    assert {one["id"]: one["actual"] for one in report["checks"]}["team"] == "team vision, not an admin"
 
 
 def test_a_pause_and_a_pool_above_the_quota(plane: Plane, doctor: Doctor) -> None:
