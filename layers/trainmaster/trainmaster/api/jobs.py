@@ -4,19 +4,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 
 from trainmaster.api.job_context import estimated_start, job_context_of, standing_of
 from trainmaster.api.request_context import Answer, RequestContext, flags, wake
 from trainmaster.api.views import JobContext, View, instant_text, job_view, reason_view
-from trainmaster.core.errors import (
-    FieldError,
-    JobConflictError,
-    LostRaceError,
-    NotFoundError,
-    PolicyViolationError,
-    invalid,
-)
+from trainmaster.core.errors import FieldError, JobConflictError, NotFoundError, PolicyViolationError, invalid
 from trainmaster.core.jobs.failures import Diagnosis
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
@@ -27,6 +21,7 @@ from trainmaster.core.records import HistoryLine
 from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.request.strict_json import JsonObject, parse_object
 from trainmaster.core.submission.admission import over_ceiling
+from trainmaster.services import job_steps
 
 
 def story_view(
@@ -84,8 +79,6 @@ def _diagnosis_view(diagnosis: Diagnosis | None) -> View | None:
 
 # Source: SageMaker API reference, TrainingJobName.
 _NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}")
-_LOST_RACES = 5
-"""Tries of a change against events and passes that change the same job; each takes milliseconds."""
 
 
 def find_job(context: RequestContext, name: str) -> Job:
@@ -99,27 +92,16 @@ def find_job(context: RequestContext, name: str) -> Job:
 
 
 def change_job(context: RequestContext, name: str, step: Callable[[Job], Change | None]) -> Job:
-    """Apply the step to the job as it is at the instant of the write.
-
-    Crash safety: one transaction, conditional on the version that the step has seen. Whoever was faster, a
-    pass or an event, has won, and the step sees what came of it.
+    """The job after the step, or as it is where the step has nothing to do.
 
     Args:
         context: Who asks.
         name: Of the job, or of one of its attempts.
-        step: What to do about the job; None: it is as wanted. May refuse by raising.
+        step: As for ``job_steps.change_job``.
     """
-    for _ in range(_LOST_RACES):
-        job = find_job(context, name)
-        change = step(job)
-        if change is None:
-            return job
-        try:
-            (changed,) = context.outside.store.commit([change], at=context.outside.clock())
-        except LostRaceError:
-            continue
-        return changed
-    raise LostRaceError("the job kept changing; try again")
+    read, outside = partial(find_job, context, name), context.outside
+    change = job_steps.change_job(read(), step, read=read, store=outside.store, clock=outside.clock)
+    return read() if change is None else change.after
 
 
 def refuse_final(job: Job) -> None:

@@ -2,17 +2,18 @@
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring import reactions
 from trainmaster.core.monitoring.alarms import Watched, alarm_name, watched_by
 from trainmaster.core.policy import parse_policy
+from trainmaster.core.policy.governance import Watch
 from trainmaster.ports import AlarmReader, Clock, JobReader, JobStore, PolicyStore
+from trainmaster.services.job_steps import change_job
 
-TRIES = 5
 MOST_CHARACTERS = 256 * 1024
 """Of a message of SNS."""
 
@@ -58,20 +59,16 @@ class IdleWatch:
         if alias is None:
             return None
         watch = parse_policy(self.policies.current().document).governing.watch
-        for _ in range(TRIES):
-            job = self.reader.job(alias.job)
-            if job is None or not _is_live_attempt(job, watched.training_job_name):
-                return None
-            name = alarm_name(self.stack, watched.kind, watched.training_job_name)
-            after = reactions.heard(job, watched.kind, self.alarms.reading(name), watch, now=self.clock())
-            if after == job:
-                return None
-            try:
-                self.store.commit([Change(before=job, after=after)], at=self.clock())
-            except LostRaceError:
-                continue
-            return job.spec.pool
-        raise LostRaceError(f"{alias.job} kept changing while its alarm was looked at")
+        read, step = partial(self.reader.job, alias.job), partial(self._heard, watched, watch)
+        change = change_job(read(), step, read=read, store=self.store, clock=self.clock)
+        return None if change is None else change.after.spec.pool
+
+    def _heard(self, watched: Watched, watch: Watch, job: Job) -> Change | None:
+        if not _is_live_attempt(job, watched.training_job_name):
+            return None
+        name = alarm_name(self.stack, watched.kind, watched.training_job_name)
+        after = reactions.heard(job, watched.kind, self.alarms.reading(name), watch, now=self.clock())
+        return None if after == job else Change(before=job, after=after)
 
 
 def _is_live_attempt(job: Job, training_job_name: str) -> bool:

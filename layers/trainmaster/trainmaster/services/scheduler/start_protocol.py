@@ -8,6 +8,7 @@ an attempt is created at most once and never lost.
 import hashlib
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from trainmaster.core import rules
@@ -36,14 +37,13 @@ from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import WriteCondition
 from trainmaster.core.request.request import attempt_name, attempt_request, is_ours
 from trainmaster.ports import TrainingApi
+from trainmaster.services.job_steps import change_job
 from trainmaster.services.scheduler.context import PassContext
 
 LONGEST_KEEP_ALIVE = timedelta(seconds=21_600)
 """Source: SageMaker API reference, KeepAlivePeriodInSeconds."""
 MOST_NAMED = 5
 """Violations that a reason names; the rest is counted."""
-RECORD_TRIES = 5
-"""A job whose start is being recorded can only be changed by a cancel, an event and the reconciler."""
 
 
 def forbidden(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
@@ -189,20 +189,15 @@ def _record(job: Job, arn: str, context: PassContext) -> None:
 
     A cancel in between leaves ``stopping`` with the ARN: the next look sends the stop.
     """
-    current: Job | None = job
-    for _ in range(RECORD_TRIES):
-        if current is None or current.live is None or current.live.number != job.attempt:
-            return
-        if current.live.training_job_arn is not None:
-            return
-        after = steps.recorded(current, training_job_arn=arn, now=context.clock())
-        try:
-            context.store.commit([Change(before=current, after=after)], at=context.clock())
-        except LostRaceError:
-            current = context.reader.job(job.name)
-        else:
-            return
-    raise LostRaceError(f"{job.name} kept changing while its start was recorded")
+
+    def recorded(one: Job) -> Change | None:
+        live = one.live
+        if live is None or live.number != job.attempt or live.training_job_arn is not None:
+            return None
+        return Change(before=one, after=steps.recorded(one, training_job_arn=arn, now=context.clock()))
+
+    read = partial(context.reader.job, job.name)
+    change_job(job, recorded, read=read, store=context.store, clock=context.clock)
 
 
 def _give_up(job: Job, reason: Reason, context: PassContext) -> None:
