@@ -12,6 +12,7 @@ from typing import Any
 
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore
 from trainmaster.core.jobs import run_time
+from trainmaster.core.jobs.attempts import Claim
 from trainmaster.core.jobs.instances import Capacity, Shape
 from trainmaster.core.jobs.model import Attempt, Job, JobSpec, JobState
 from trainmaster.core.lifecycle import steps
@@ -102,8 +103,7 @@ def _run(job: Job, store: DynamoJobStore, policy_version: int, *, now: datetime)
         training_job_name=job.name,
         shape=job.spec.shapes[0],
         max_runtime=run_time.runtime_left(job)[0],
-        claimed_at=now,
-        lease_until=now + steps.LEASE,
+        claim=Claim(at=now, lease_until=now + steps.LEASE),
     )
     condition = WriteCondition(policy_version=policy_version, most_used=dict.fromkeys(job.vector, CAPACITY))
     (claimed,) = store.commit(

@@ -1,8 +1,11 @@
 """Valid objects with sensible defaults; a test sets only what it is about."""
 
+import typing
+from dataclasses import MISSING, fields, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
+from trainmaster.adapters.dynamodb.stored_names import PARTS, stored_name
 from trainmaster.core.jobs import run_time
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Shape, Vector
 from trainmaster.core.jobs.model import Attempt, Job, JobSpec, JobState
@@ -11,6 +14,7 @@ from trainmaster.core.lifecycle import steps
 from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import Order, PoolPolicy, Preemption
 
+T = TypeVar("T")
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 A = "ml.a.xlarge"
 B = "ml.b.xlarge"
@@ -20,6 +24,37 @@ ENTRY = "01JBN8Q0000000000000000000"
 def of(count: int = 1, instance_type: str = A, *, spot: bool = False) -> Vector:
     kind = CapacityType.SPOT if spot else CapacityType.ON_DEMAND
     return {Capacity(instance_type, kind): count}
+
+
+def build(cls: type[T], /, **flat: Any) -> T:
+    """An object with the fields of its parts among its own, by their names or as the table calls them."""
+    return cls(**_grouped(cls, flat, before=None))
+
+
+def changed(one: T, /, **flat: Any) -> T:
+    """``replace``, with the fields of parts among its own."""
+    return replace(one, **_grouped(type(one), flat, before=one))  # type: ignore[type-var]
+
+
+def _grouped(cls: type, flat: dict[str, Any], *, before: Any) -> dict[str, Any]:
+    grouped = dict(flat)
+    for field, hint in typing.get_type_hints(cls).items():
+        part = next((one for one in (hint, *typing.get_args(hint)) if one in PARTS), None)
+        if part is None:
+            if stored_name(cls, field) in grouped:
+                grouped[field] = grouped.pop(stored_name(cls, field))
+            continue
+        names = {stored_name(part, one.name): one.name for one in fields(part)}
+        of_part = {names[name]: grouped.pop(name) for name in names if name in grouped}
+        known = None if before is None else getattr(before, field)
+        mandatory = [one.name for one in fields(part) if MISSING is one.default is one.default_factory]
+        if known is not None and of_part:
+            grouped[field] = replace(known, **of_part)
+        elif field not in grouped and all(of_part.get(name) is not None for name in mandatory):
+            grouped[field] = part(**of_part)
+        else:
+            assert not any(of_part.values()), (part, of_part)
+    return grouped
 
 
 def minutes(count: float) -> timedelta:
@@ -71,7 +106,7 @@ def running(
         "has_checkpoint": True,
         "preemptions": 0,
     }
-    return RunningJob(name=name, priority=priority, **values | fields)
+    return build(RunningJob, name=name, priority=priority, **values | fields)
 
 
 def snapshot(*jobs: WaitingJob | RunningJob, **fields: Any) -> Snapshot:
@@ -125,7 +160,7 @@ def attempt(name: str = "train-1", **fields: Any) -> Attempt:
         "lease_until": NOON + minutes(5),
         "training_job_arn": f"arn:aws:sagemaker:us-east-1:111122223333:training-job/{name}",
     }
-    return Attempt(**values | fields)
+    return build(Attempt, **values | fields)
 
 
 def live_job(name: str = "train-1", *, state: JobState = JobState.RUNNING, **fields: Any) -> Job:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from trainmaster.core.forecast.run_times import Run, RunTimes
+from trainmaster.core.jobs.attempts import CheckpointState
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, lane_text
 from trainmaster.core.jobs.model import JobSpec, JobState
 from trainmaster.core.jobs.run_time import END_SLACK, LEAST_RUNTIME
@@ -160,8 +161,8 @@ class PoolTable:
 
     def saved(self, name: str, at: datetime) -> None:
         """Somebody has seen a checkpoint of this instant."""
-        if self._running[name].last_checkpoint != at:
-            self._put(replace(self._running[name], last_checkpoint=at))
+        if self._running[name].checkpoint.last != at:
+            self._put(replace(self._running[name], checkpoint=CheckpointState(last=at)))
 
     def preempting(self, name: str) -> None:
         self._put(replace(self._running[name], state=JobState.PREEMPTING, stop_sent=True))
@@ -180,7 +181,7 @@ class PoolTable:
         job, known = self._release(name), self._known[name]
         survived = lost = timedelta()
         if job.training_since is not None:
-            survived = (job.last_checkpoint or job.training_since) - job.training_since
+            survived = (job.checkpoint.last or job.training_since) - job.training_since
             lost = now - job.training_since - survived
             self._leave_warm(job, now=now)
         known = replace(

@@ -47,7 +47,7 @@ def warned(gpus: World) -> World:
     goes(gpus, "job1", "ALARM")
     hears_of(gpus, "job1")
     gpus.schedule()
-    assert live(gpus).stop_due == NOON + TEN
+    assert live(gpus).watch.stop_due == NOON + TEN
     return gpus
 
 
@@ -68,7 +68,7 @@ def test_D13_a_job_without_an_alarm_runs_and_says_so_and_it_is_tried_again(new_w
     world.schedule()
     trains(world, "job1")
     a_run(world)
-    reason = live(world).unguarded
+    reason = live(world).unmonitored
     assert reason is not None
     assert (reason.code, world.states("job1")) == ("alarm-quota", ["running"])
     (attempt,) = world.api("GET", "/jobs/job1")["attempts"]
@@ -78,7 +78,7 @@ def test_D13_a_job_without_an_alarm_runs_and_says_so_and_it_is_tried_again(new_w
     a_run(world, minutes(14))
     assert alarms(world) == set(), "not tried before 15 minutes are over"
     a_run(world, minutes(1))
-    assert (alarms(world), live(world).unguarded) == ({idle_alarm("job1")}, None)
+    assert (alarms(world), live(world).unmonitored) == ({idle_alarm("job1")}, None)
 
 
 def test_D13_half_made_alarms_of_a_job_that_ends_are_swept(new_world: NewWorld) -> None:
@@ -105,7 +105,7 @@ def test_D1_throttled_alarms_are_made_by_a_later_pass(new_world: NewWorld) -> No
     trains(world, "job1")
     world.wire.lasting["PutMetricAlarm"] = THROTTLED
     world.wake()
-    assert live(world).unguarded is None, "it is not reported for a matter of seconds"
+    assert live(world).unmonitored is None, "it is not reported for a matter of seconds"
     world.wire.heal()
     a_run(world)
     assert alarms(world) == {idle_alarm("job1")}
@@ -145,7 +145,7 @@ def test_H1_an_alarm_of_a_job_that_is_being_preempted_changes_nothing(new_world:
     assert world.states("job1") == ["preempting"]
     hears_of(world, "job1")
     a_run(world, minutes(20))
-    assert (world.states("job1"), live(world).idle_since) == (["preempting"], None)
+    assert (world.states("job1"), live(world).watch.idle_since) == (["preempting"], None)
     assert world.sagemaker.jobs["job1"].stops == 1
 
 
@@ -170,7 +170,7 @@ def test_H2_the_same_message_five_times_warns_once_and_puts_nothing_off(warned: 
     for _ in range(5):
         warned.now += minutes(1)
         hears_of(warned, "job1")
-    assert live(warned).stop_due == NOON + TEN
+    assert live(warned).watch.stop_due == NOON + TEN
     a_run(warned, minutes(5))
     assert warned.states("job1") == ["stopping"]
     hears_of(warned, "job1")
@@ -182,7 +182,7 @@ def test_H2_ok_and_alarm_in_the_wrong_order_mean_what_the_alarm_says_now(warned:
     goes(warned, "job1", "OK")
     hears_of(warned, "job1", says="OK")
     hears_of(warned, "job1", says="ALARM")
-    assert live(warned).idle_since is None
+    assert live(warned).watch.idle_since is None
     a_run(warned, minutes(20))
     assert warned.states("job1") == ["running"]
 
@@ -190,10 +190,10 @@ def test_H2_ok_and_alarm_in_the_wrong_order_mean_what_the_alarm_says_now(warned:
 def test_H2_a_message_that_was_lost_costs_a_minute(gpus: World) -> None:
     goes(gpus, "job1", "ALARM")
     a_run(gpus, minutes(1))
-    assert (live(gpus).idle_since, live(gpus).stop_due) == (NOON, NOON + minutes(11))
+    assert (live(gpus).watch.idle_since, live(gpus).watch.stop_due) == (NOON, NOON + minutes(11))
     goes(gpus, "job1", "OK")
     a_run(gpus, minutes(1))
-    assert (live(gpus).idle_since, live(gpus).stop_due) == (None, None)
+    assert (live(gpus).watch.idle_since, live(gpus).watch.stop_due) == (None, None)
 
 
 def test_H2_an_ok_that_was_lost_at_the_last_moment_keeps_the_job(warned: World) -> None:
@@ -208,7 +208,7 @@ def test_H2_a_job_that_worked_for_a_moment_is_warned_anew(warned: World) -> None
     goes(warned, "job1", "OK")
     goes(warned, "job1", "ALARM")
     a_run(warned, minutes(1))
-    assert (warned.states("job1"), live(warned).stop_due) == (["running"], NOON + minutes(20))
+    assert (warned.states("job1"), live(warned).watch.stop_due) == (["running"], NOON + minutes(20))
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_H3_a_forged_message_finds_an_alarm_that_is_ok(gpus: World) -> None:
     for _ in range(3):
         hears_of(gpus, "job1", says="ALARM")
     a_run(gpus, minutes(20))
-    assert (live(gpus).idle_since, gpus.states("job1")) == (None, ["running"])
+    assert (live(gpus).watch.idle_since, gpus.states("job1")) == (None, ["running"])
 
 
 # ---- H4 to H6: what is measured
@@ -258,14 +258,14 @@ def test_H4_nothing_is_watched_before_training(new_world: NewWorld) -> None:
     a_run(world, minutes(30))
     assert alarms(world) == set(), "downloading takes as long as it takes"
     hears_of(world, "job1")
-    assert live(world).idle_since is None
+    assert live(world).watch.idle_since is None
 
 
 def test_H4_metrics_that_are_missing_are_no_idleness(gpus: World) -> None:
     work(gpus, "job1", None, minutes=40)
     assert state_of(gpus, "job1") == "OK"
     a_run(gpus)
-    assert live(gpus).idle_since is None
+    assert live(gpus).watch.idle_since is None
 
 
 def test_H4_an_alarm_without_data_says_nothing(gpus: World) -> None:
@@ -278,7 +278,7 @@ def test_H4_an_alarm_without_data_says_nothing(gpus: World) -> None:
 def test_H4_an_alarm_without_data_is_no_reason_to_stop_a_job_that_was_warned(warned: World) -> None:
     goes(warned, "job1", "INSUFFICIENT_DATA")
     a_run(warned, minutes(20))
-    assert (warned.states("job1"), live(warned).idle_since) == (["running"], NOON)
+    assert (warned.states("job1"), live(warned).watch.idle_since) == (["running"], NOON)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,10 @@ def test_H5_idle_is_the_busiest_host_and_underused_the_least_busy(
     assert (state_of(world, "job1"), state_of(world, "job1", "utilization")) == (idle, underused)
     a_run(world)
     found = live(world)
-    assert ((found.idle_since is None), (found.underused_since is None)) == (idle == "OK", underused == "OK")
+    assert ((found.watch.idle_since is None), (found.watch.underused_since is None)) == (
+        idle == "OK",
+        underused == "OK",
+    )
     a_run(world, minutes(20))
     assert world.states("job1") == ["stopping" if idle == "ALARM" else "running"]
 
@@ -312,10 +315,10 @@ def test_H5_a_stalled_job_of_many_hosts_is_idle_only_if_all_of_them_are(new_worl
     assert alarms(world) == {idle_alarm("job1"), f"{idle_alarm('job1')}.1", f"{idle_alarm('job1')}.2"}
     work(world, "job1", *[0.0] * 11, 95.0, minutes=40)
     a_run(world)
-    assert live(world).idle_since is None
+    assert live(world).watch.idle_since is None
     work(world, "job1", *[0.0] * 12, minutes=20)
     a_run(world)
-    assert live(world).idle_since is not None
+    assert live(world).watch.idle_since is not None
     ends(world, "job1")
     assert alarms(world) == set()
 
@@ -355,7 +358,11 @@ def test_H6_a_policy_that_only_notifies_stops_nobody(new_world: NewWorld) -> Non
     goes(world, "job1", "ALARM")
     hears_of(world, "job1")
     a_run(world, minutes(60))
-    assert (world.states("job1"), live(world).idle_since, live(world).stop_due) == (["running"], NOON, None)
+    assert (world.states("job1"), live(world).watch.idle_since, live(world).watch.stop_due) == (
+        ["running"],
+        NOON,
+        None,
+    )
 
 
 # ---- H9: clocks
@@ -370,7 +377,7 @@ def test_H9_a_handler_with_another_clock_moves_the_stop_by_that_much_at_most(
     gpus.now += skew
     hears_of(gpus, "job1")
     gpus.now -= skew
-    due = live(gpus).stop_due
+    due = live(gpus).watch.stop_due
     assert due == NOON + TEN + skew
     a_run(gpus, due - NOON - minutes(1))
     assert gpus.states("job1") == ["running"]
@@ -380,7 +387,7 @@ def test_H9_a_handler_with_another_clock_moves_the_stop_by_that_much_at_most(
 
 def test_H9_a_clock_that_goes_back_stops_nobody_early(warned: World) -> None:
     a_run(warned, timedelta(hours=-1))
-    assert (warned.states("job1"), live(warned).stop_due) == (["running"], NOON + TEN)
+    assert (warned.states("job1"), live(warned).watch.stop_due) == (["running"], NOON + TEN)
 
 
 def test_H9_alarms_that_were_refused_are_tried_again_by_the_clock_of_schedule_alone(
@@ -392,7 +399,7 @@ def test_H9_alarms_that_were_refused_are_tried_again_by_the_clock_of_schedule_al
     world.schedule()
     trains(world, "job1")
     world.schedule()
-    assert live(world).guard_again_at == NOON + FIFTEEN
+    assert live(world).watch.monitor_again_at == NOON + FIFTEEN
     world.now -= minutes(5)
     world.reconcile()
     world.now += minutes(20)
@@ -466,10 +473,10 @@ def test_a_changed_policy_changes_the_alarms_of_jobs_that_run(new_world: NewWorl
 
     assert world.api("PUT", "/policy", {"pools": gpu_policy()["pools"]})["status"] == 200
     a_run(world)
-    assert (alarms(world), live(world).guarded) == (set(), None)
+    assert (alarms(world), live(world).watch.monitored) == (set(), None)
 
 
 def test_a_policy_that_asks_for_no_idleness_any_more_lets_an_idle_job_run(warned: World) -> None:
     assert warned.api("PUT", "/policy", {"pools": gpu_policy()["pools"]})["status"] == 200
     a_run(warned, minutes(30))
-    assert (warned.states("job1"), live(warned).idle_since) == (["running"], None)
+    assert (warned.states("job1"), live(warned).watch.idle_since) == (["running"], None)

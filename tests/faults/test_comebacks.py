@@ -234,7 +234,7 @@ def test_B12_three_interruptions_are_borne(new_world: NewWorld) -> None:
     assert world.states("job1") == ["running"]
     live = world.job("job1").live
     assert live is not None
-    assert live.interruptions == 3
+    assert live.spot.interruptions == 3
     world.check("job1")
 
 
@@ -266,8 +266,8 @@ def test_what_has_to_stay_on_spot_stays_is_told_once_and_ends_with_max_wait(
     world.tell("job1")
     live = world.job("job1").live
     assert live is not None
-    assert live.stays_on_spot is not None
-    assert (world.states("job1"), live.stays_on_spot.code) == (["running"], code)
+    assert live.spot.stays is not None
+    assert (world.states("job1"), live.spot.stays.code) == (["running"], code)
     before = world.job("job1").ver
     world.tell("job1")
     assert world.job("job1").ver == before

@@ -123,7 +123,7 @@ def test_A7_dying_between_the_record_and_the_alarm_leaves_it_to_the_next_minute(
     world.reconcile()
     world.schedule()
     assert alarms(world) == {idle_alarm("job1")}
-    assert world.job("job1").live.guarded  # type: ignore[union-attr]
+    assert world.job("job1").live.watch.monitored  # type: ignore[union-attr]
     assert world.calls_of(world.wake).count("PutMetricAlarm") == 0, "once is enough"
 
 

@@ -124,14 +124,14 @@ class Watching(History):
         name, now = live.training_job_name, self.world.now
         if job.state is JobState.RUNNING:
             told = self.due_since.get(name)
-            if live.stop_due is None:
+            if live.watch.stop_due is None:
                 self.due_since.pop(name, None)
-            elif told is None or told[0] != live.stop_due:
-                self.due_since[name] = (live.stop_due, now)
+            elif told is None or told[0] != live.watch.stop_due:
+                self.due_since[name] = (live.watch.stop_due, now)
         elif job.reason is not None and job.reason.code in IDLE_CODES and name in self.due_since:
             due, _ = self.due_since.pop(name)
             assert due <= now, f"{name} is stopped before {due}"
-            assert live.idle_since is not None
+            assert live.watch.idle_since is not None
             self.idle_stops += 1
 
     def settle(self) -> None:

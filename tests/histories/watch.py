@@ -112,8 +112,8 @@ class Watch:
         """Reserved are the worst cases of live attempts, and of no others."""
         reserved: Counter[tuple[str, str]] = Counter()
         for job in self.tables.jobs.values():
-            if job.live is not None and job.live.month is not None:
-                reserved[job.spec.team, job.live.month] += job.live.reserved_cents
+            if job.live is not None and job.live.claim.month is not None:
+                reserved[job.spec.team, job.live.claim.month] += job.live.claim.reserved_cents
         for key, month in self.tables.months.items():
             assert month.committed - month.spent == reserved[key], f"{key}: {month} against {reserved[key]}"
 
@@ -139,7 +139,7 @@ class Watch:
         One that was claimed may be left over, until it is seen where the attempt trains.
         """
         lives = (job.live for job in self.tables.jobs.values() if job.live is not None)
-        return _summed(live.vector for live in lives if live.reuses is not None)
+        return _summed(live.vector for live in lives if live.claim.reuses is not None)
 
     # ---- the end
 

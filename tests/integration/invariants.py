@@ -92,10 +92,10 @@ def _check_months(plane: Plane, jobs: Sequence[Job]) -> None:
     reserved, cost = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for job in jobs:
         for one in plane.wiring.reader.story(job)[0]:
-            if one.month and one.ended_at:
-                cost[job.spec.team, one.month] += one.cents or 0
-        if job.live and job.live.month:
-            reserved[job.spec.team, job.live.month] += job.live.reserved_cents
+            if one.claim.month and one.ended_at:
+                cost[job.spec.team, one.claim.month] += one.bill.cents or 0
+        if job.live and job.live.claim.month:
+            reserved[job.spec.team, job.live.claim.month] += job.live.claim.reserved_cents
     for team, month in {*reserved, *cost}:
         account = plane.wiring.reader.month(team, month)
         lines, _ = plane.wiring.reader.usage(team, month)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from trainmaster.core.costs.ledger import PreemptionEntry, month_of
 from trainmaster.core.costs.spot_record import SpotDay
+from trainmaster.core.jobs.attempts import Preemptor
 from trainmaster.core.jobs.instances import CapacityType
 from trainmaster.core.jobs.model import Attempt, JobState
 from trainmaster.core.lifecycle.change import Change
@@ -16,21 +17,23 @@ from tests.memory.tables import Month, Tables, Usage
 def charge(tables: Tables, change: Change, *, at: datetime) -> None:
     """Reservations and bills, in the month of the claim."""
     for live, sign in ((change.before.live, -1), (change.after.live, +1)):
-        if live is not None and live.month is not None and live.reserved_cents:
-            _month(tables, change, live.month).committed += sign * live.reserved_cents
+        if live is not None and live.claim.month is not None and live.claim.reserved_cents:
+            _month(tables, change, live.claim.month).committed += sign * live.claim.reserved_cents
     ended = change.ended
-    if ended is None or ended.month is None:
+    if ended is None or ended.claim.month is None:
         return
-    month = _month(tables, change, ended.month)
-    month.committed += ended.cents or 0
-    month.spent += ended.cents or 0
+    month = _month(tables, change, ended.claim.month)
+    month.committed += ended.bill.cents or 0
+    month.spent += ended.bill.cents or 0
     usage = month.jobs.setdefault(change.after.name, Usage())
-    usage.instance_seconds += ended.instance_seconds
-    usage.unpriced += int(ended.cents is None)
-    usage.saved += ended.saved_cents
-    usage.by.update(ended.cents_by)
-    if ended.taken_by is not None and change.after.state is JobState.PREEMPTED:
-        _month(tables, change, ended.month or month_of(at)).takings.append(_taking(change, ended, at=at))
+    usage.instance_seconds += ended.bill.instance_seconds
+    usage.unpriced += int(ended.bill.cents is None)
+    usage.saved += ended.bill.saved_cents
+    usage.by.update(ended.bill.by)
+    if ended.preempted_for is not None and change.after.state is JobState.PREEMPTED:
+        _month(tables, change, ended.claim.month or month_of(at)).takings.append(
+            _taking(change, ended, ended.preempted_for, at=at)
+        )
 
 
 def bill_warm(tables: Tables, warm: WarmPool, *, at: datetime) -> None:
@@ -49,12 +52,12 @@ def bill_warm(tables: Tables, warm: WarmPool, *, at: datetime) -> None:
 def count_spot(tables: Tables, ended: Attempt, *, at: datetime) -> None:
     days, day = tables.spot_days, at.astimezone(UTC).date()
     for capacity, count in ended.vector.items():
-        seconds = ended.instance_seconds * count // ended.shape.instances
-        if capacity.capacity_type is CapacityType.SPOT and (seconds or ended.interruptions):
+        seconds = ended.bill.instance_seconds * count // ended.shape.instances
+        if capacity.capacity_type is CapacityType.SPOT and (seconds or ended.spot.interruptions):
             known = days.get((capacity.instance_type, day), SpotDay(day=day))
             days[capacity.instance_type, day] = replace(
                 known,
-                interruptions=known.interruptions + ended.interruptions,
+                interruptions=known.interruptions + ended.spot.interruptions,
                 instance_seconds=known.instance_seconds + seconds,
             )
 
@@ -63,15 +66,15 @@ def _month(tables: Tables, change: Change, month: str) -> Month:
     return tables.months[change.after.spec.team, month]
 
 
-def _taking(change: Change, ended: Attempt, *, at: datetime) -> PreemptionEntry:
+def _taking(change: Change, ended: Attempt, preemptor: Preemptor, *, at: datetime) -> PreemptionEntry:
     spec = change.after.spec
     lost = change.after.wasted.get("preemption", 0) - change.before.wasted.get("preemption", 0)
     return PreemptionEntry(
         at=at,
-        preemptor=ended.taken_by or "",
-        preemptor_team=ended.taken_by_team or spec.team,
+        preemptor=preemptor.name,
+        preemptor_team=preemptor.team or spec.team,
         victim=spec.name,
         victim_team=spec.team,
         instance_seconds_lost=lost * ended.shape.instances,
-        cents_lost=None if ended.cents is None else ended.cents_by.get("preemption", 0),
+        cents_lost=None if ended.bill.cents is None else ended.bill.by.get("preemption", 0),
     )

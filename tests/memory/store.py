@@ -59,8 +59,8 @@ class MemoryJobStore:
         pool = tables.pools[job.spec.pool]
         _add(pool.used, job.vector, +1)
         pool.policy_version = pool.policy_version or adoption.policy_version
-        if live.month is not None and live.reserved_cents:
-            tables.months[job.spec.team, live.month].committed += live.reserved_cents
+        if live.claim.month is not None and live.claim.reserved_cents:
+            tables.months[job.spec.team, live.claim.month].committed += live.claim.reserved_cents
 
     def record_violation(
         self,
@@ -205,8 +205,12 @@ class MemoryJobStore:
         if condition.reuses is not None:
             kept = pool.warm_pools.get(condition.reuses.training_job_name)
             _require(kept is not None and not kept.releasing, "the warm pool is gone")
-        if condition.most_committed is not None and first.live is not None and first.live.month is not None:
-            committed = self._tables.months[first.spec.team, first.live.month].committed
+        if (
+            condition.most_committed is not None
+            and first.live is not None
+            and first.live.claim.month is not None
+        ):
+            committed = self._tables.months[first.spec.team, first.live.claim.month].committed
             _require(committed <= condition.most_committed, f"{committed} cents are committed")
 
     # ---- writes

@@ -19,7 +19,7 @@ from trainmaster.services.judge import Judge
 from trainmaster.services.observer import Observer
 
 from tests.bodies import resources, tag_list
-from tests.builders import NOON, A
+from tests.builders import NOON, A, changed
 from tests.memory.edges import MemoryLogs
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
@@ -261,7 +261,7 @@ def _body(name: str, priority: int) -> dict[str, Any]:
 
 def _plain_attempt(live: Attempt, claims: int) -> Attempt:
     """A later claim has a later lease: who came to look at an earlier one comes too early for it."""
-    return replace(
+    return changed(
         live,
         claimed_at=NOON,
         lease_until=NOON + timedelta(minutes=5) + claims * AGE,

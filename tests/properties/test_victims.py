@@ -134,6 +134,6 @@ def _lost_by(one: RunningJob) -> float:
     """Cents of training since its last checkpoint; without a price an instance-hour is a dollar."""
     if one.training_since is None:
         return 0
-    saved = max(one.last_checkpoint or one.training_since, one.training_since)
+    saved = max(one.checkpoint.last or one.training_since, one.training_since)
     rate = one.cents_per_hour if one.cents_per_hour is not None else 100 * sum(one.vector.values())
     return rate * (NOON - saved).total_seconds() / 3600

@@ -242,7 +242,7 @@ def test_amounts_and_prices_come_back_exactly(table: Table) -> None:
     live = table.change(one, claimed(one, usd_per_hour=price, max_runtime=minutes(58.5)), most_used=of(9))
     assert table.reader.job("a") == live
     assert live.live is not None
-    assert live.live.usd_per_hour == price
+    assert live.live.claim.usd_per_hour == price
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from trainmaster.core.forecast.start_estimate import MOST_AHEAD
 from trainmaster.core.jobs.model import JobState
 
 from tests.bodies import body
+from tests.builders import changed
 from tests.integration.api.conftest import ADA, ADMIN, DOCUMENT, P5, Api
 
 
@@ -19,7 +20,7 @@ def full(api: Api) -> Api:
         api.submit(name, priority=5)
         job = api.start(name)
         assert job.live is not None
-        api.change(name, replace(job, live=replace(job.live, training_since=api.now)))
+        api.change(name, replace(job, live=changed(job.live, training_since=api.now)))
     return api
 
 

@@ -17,7 +17,7 @@ from trainmaster.core.policy import parse_policy
 from trainmaster.core.records import StoredPolicy, WriteCondition
 from trainmaster.ports import PolicyStore
 
-from tests.builders import NOON, A, B, claimed, job, minutes, of, seen
+from tests.builders import NOON, A, B, changed, claimed, job, minutes, of, seen
 from tests.memory.reader import MemoryReader
 from tests.memory.store import MemoryJobStore
 
@@ -91,7 +91,7 @@ def billed(one: Job, status: str, **fields: Any) -> Change:
     """Its end, with a bill."""
     over = ended(one, status)
     assert over.ended is not None
-    return replace(over, ended=replace(over.ended, **fields))
+    return replace(over, ended=changed(over.ended, **fields))
 
 
 def warm(name: str, **fields: Any) -> WarmPool:

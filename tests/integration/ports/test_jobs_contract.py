@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from trainmaster.core.costs.ledger import MonthAccount
 from trainmaster.core.errors import LostRaceError
+from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch
 from trainmaster.core.jobs.instances import Choice, Shape
 from trainmaster.core.jobs.model import JobState, Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
@@ -105,7 +106,9 @@ def test_the_story_tells_every_step_and_attempt(plane: Plane) -> None:
     waits = plane.change(waits, steps.unparked(waits))
     again = plane.change(waits, claimed(waits, "a-r1-abcdef"))
     attempts, lines = plane.reader.story(again)
-    assert [(one.number, one.training_job_name, one.status) for one in attempts] == [
+    assert [
+        (one.number, one.training_job_name, one.progress and one.progress.status) for one in attempts
+    ] == [
         (0, "a", "Failed"),
         (1, "a-r1-abcdef", None),
     ]
@@ -231,16 +234,16 @@ def test_a_pool_tells_how_gpus_are_to_be_watched(plane: Plane) -> None:
 def test_a_running_job_shows_what_is_known_of_its_gpus(plane: Plane) -> None:
     one = plane.running("a")
     assert one.live is not None
-    known: dict[str, Any] = {
-        "guarded": "1 1x1",
-        "guard_again_at": NOON,
-        "idle_since": NOON,
-        "stop_due": NOON + minutes(10),
-        "underused_since": NOON,
-        "checkpoint_overdue": True,
-    }
+    watch = GpuWatch(
+        monitored="1 1x1",
+        monitor_again_at=NOON,
+        idle_since=NOON,
+        stop_due=NOON + minutes(10),
+        underused_since=NOON,
+    )
+    checkpoint = CheckpointState(last=NOON, overdue=True)
     why = Reason(code=ReasonCode.ALARM_QUOTA, message="no more")
-    plane.change(one, replace(one, live=replace(one.live, unguarded=why, **known)))
+    live = replace(one.live, watch=watch, unmonitored=why, checkpoint=checkpoint)
+    plane.change(one, replace(one, live=live))
     (row,) = plane.reader.running("main")
-    assert {name: getattr(row, name) for name in known} == known
-    assert row.unguarded == "alarm-quota"
+    assert (row.watch, row.unmonitored, row.checkpoint) == (watch, "alarm-quota", checkpoint)

@@ -107,20 +107,20 @@ def test_an_alarm_that_somebody_deleted_is_made_again(world: World) -> None:
     world.watched()
     world.alarms.delete(["trainmaster-ml-idle-a"])
     assert world.run() == []
-    assert world.live().guarded is None, "so the next pass makes them"
+    assert world.live().watch.monitored is None, "so the next pass makes them"
 
 
 def test_a_part_that_somebody_deleted_is_missed_too(world: World) -> None:
     world.watched(hosts=12)
     world.alarms.delete(["trainmaster-ml-utilization-a.2"])
     world.run()
-    assert world.live().guarded is None
+    assert world.live().watch.monitored is None
 
 
 def test_an_alarm_that_is_newer_than_the_list_is_not_missed(world: World) -> None:
     world.watched()
     assert list(world.sweep.run({}, world.reader.running("main"), governed(WATCH))) == []
-    assert world.live().guarded is not None
+    assert world.live().watch.monitored is not None
 
 
 def test_alarms_of_another_policy_are_left_to_the_pass(world: World) -> None:
@@ -128,7 +128,7 @@ def test_alarms_of_another_policy_are_left_to_the_pass(world: World) -> None:
     world.watched(guarded="older")
     world.alarms.delete(["trainmaster-ml-idle-a"])
     world.run()
-    assert world.live().guarded == "older"
+    assert world.live().watch.monitored == "older"
 
 
 def test_alarms_without_a_live_attempt_leave_a_message_for_each_training_job(world: World) -> None:
@@ -183,7 +183,7 @@ def test_a_job_of_ours_whose_name_reads_like_another_stacks_is_swept(world: Worl
 def test_the_end_of_a_watched_attempt_leaves_its_alarms_to_be_deleted(world: World) -> None:
     one = world.watched("a", hosts=12)
     assert one.live is not None
-    over = reactions.guarded(one, wanted_of(of(12, GPU), WATCH))
+    over = reactions.monitored(one, wanted_of(of(12, GPU), WATCH))
     change = Change(before=one, after=over, ended=one.live)
     world.store.commit([change], at=NOON)
     (message,) = [
@@ -210,17 +210,17 @@ def test_one_alarm_that_cannot_be_read_keeps_nobody_else_waiting(
     monkeypatch.setattr(MemoryAlarms, "reading", broken)
     errors = list(world.sweep.run(readings, world.reader.running("main"), governed(WATCH)))
     assert [str(error) for error in errors] == ["CloudWatch did not answer"]
-    assert (world.live("a").idle_since, world.live("b").idle_since) == (None, NOON)
+    assert (world.live("a").watch.idle_since, world.live("b").watch.idle_since) == (None, NOON)
 
 
 def test_an_alarm_of_either_kind_that_nobody_heard_of_is_noted(world: World) -> None:
     world.watched()
     world.alarms.goes("trainmaster-ml-utilization-a", AlarmState.ALARM, NOON - minutes(3))
     world.run()
-    assert world.live().underused_since == NOON - minutes(3)
+    assert world.live().watch.underused_since == NOON - minutes(3)
     world.alarms.goes("trainmaster-ml-utilization-a", AlarmState.OK, NOON)
     world.run()
-    assert world.live().underused_since is None
+    assert world.live().watch.underused_since is None
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_a_policy_that_acts_otherwise_counts_for_jobs_that_are_idle(
     document = DOCUMENT | {"idle": {"then": then.value}}
     world.policies.put(document, pools=["main"], replaces=world.policies.current())
     world.run(Watch(idle=Idle(then=then), utilization=Utilization()))
-    assert (world.live().idle_since, world.live().stop_due) == (NOON, expected)
+    assert (world.live().watch.idle_since, world.live().watch.stop_due) == (NOON, expected)
 
 
 def test_what_is_noted_already_is_not_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ def test_a_job_that_saves_no_more_is_told_about_once(world: World) -> None:
     world.checkpoints.written[URI] = NOON - minutes(130)
     for _ in range(3):
         world.five_runs()
-    assert world.live().checkpoint_overdue
+    assert world.live().checkpoint.overdue
     assert world.told() == [NoticeKind.CHECKPOINT_OVERDUE]
 
 
@@ -69,7 +69,7 @@ def test_a_job_that_saves_again_is_told_about_anew_when_it_stops_once_more(world
     world.five_runs()
     world.checkpoints.written[URI] = world.now
     world.five_runs()
-    assert not world.live().checkpoint_overdue
+    assert not world.live().checkpoint.overdue
     world.now += TWO_HOURS
     world.five_runs()
     assert world.told() == [NoticeKind.CHECKPOINT_OVERDUE] * 2
@@ -82,7 +82,7 @@ def test_a_job_that_saves_in_time_costs_no_call_until_its_checkpoint_is_old(
     world.five_runs()
     monkeypatch.delattr(MemoryCheckpoints, "newest")
     world.five_runs()
-    assert not world.live().checkpoint_overdue
+    assert not world.live().checkpoint.overdue
 
 
 def test_what_the_stack_may_not_read_is_never_called_overdue(
@@ -91,7 +91,7 @@ def test_what_the_stack_may_not_read_is_never_called_overdue(
     unknown = Newest(is_certain=False)
     monkeypatch.setattr(MemoryCheckpoints, "newest", lambda _self, _uri: unknown)
     world.five_runs()
-    assert not world.live().checkpoint_overdue
+    assert not world.live().checkpoint.overdue
     assert world.told() == []
 
 

@@ -246,9 +246,7 @@ def test_the_story_of_a_job() -> None:
         to_state=JobState.PREEMPTING,
         reason=Reason(code=ForeignCode("c"), message="m"),
     )
-    one = replace(
-        attempt("a", training_job_arn="arn:a"), status="Stopped", secondary_status="Stopped", ended_at=NOON
-    )
+    one = attempt("a", training_job_arn="arn:a", status="Stopped", secondary_status="Stopped", ended_at=NOON)
     assert story_view((one,), (line, again)) == {
         "attempts": [
             {
@@ -258,7 +256,7 @@ def test_the_story_of_a_job() -> None:
                 "status": "Stopped",
                 "secondary_status": "Stopped",
                 "capacity_type": "on-demand",
-                "started_at": instant_text(one.claimed_at),
+                "started_at": instant_text(one.claim.at),
                 "ended_at": "2026-11-02T12:00:00.000Z",
                 "reason": None,
                 "diagnosis": None,

@@ -100,7 +100,7 @@ def test_checkpoints_are_seen_at_most_every_five_minutes_and_only_while_jobs_wai
         policy=rules(1),
     )
     seen = {
-        second: (snapshot.running[0].last_checkpoint, snapshot.running[0].training_since)
+        second: (snapshot.running[0].checkpoint.last, snapshot.running[0].training_since)
         for second, snapshot in looks
         if snapshot.running and snapshot.running[0].name == "saves"
     }
@@ -117,7 +117,7 @@ def test_nobody_looks_for_checkpoints_while_no_job_waits(looks: Looks) -> None:
         policy=rules(2, warm_pool={"keep_alive": "1h", "retain": "1h", "max_idle": "1h"}),
     )
     assert max(second for second, _ in looks) > 3000
-    assert {one.last_checkpoint for _, snapshot in looks for one in snapshot.running} == {None}
+    assert {one.checkpoint.last for _, snapshot in looks for one in snapshot.running} == {None}
 
 
 def test_a_pass_sees_the_first_eight_of_each_lane_in_their_turn(looks: Looks) -> None:

@@ -151,8 +151,8 @@ def test_one_that_cannot_leave_is_told_so_once() -> None:
     after = court.judge.progress(one, seen(interruptions=4), now=NOON)
     assert after.state is JobState.RUNNING
     assert after.live is not None
-    assert after.live.stays_on_spot is not None
-    assert after.live.stays_on_spot.code == "no-on-demand-capacity"
+    assert after.live.spot.stays is not None
+    assert after.live.spot.stays.code == "no-on-demand-capacity"
     assert court.judge.progress(after, seen(interruptions=5), now=NOON) == after
 
 

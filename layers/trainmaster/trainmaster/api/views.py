@@ -109,7 +109,7 @@ def effective_priority(job: Job, pool: PoolPolicy | None, *, now: datetime) -> f
 def _cost_usd(job: Job, *, now: datetime) -> float | None:
     """Bills of ended attempts, and of the live one all time since its claim; None: a price is unknown."""
     live = job.live
-    so_far = cost_cents(live.usd_per_hour, max(now - live.claimed_at, timedelta())) if live else 0
+    so_far = cost_cents(live.claim.usd_per_hour, max(now - live.claim.at, timedelta())) if live else 0
     return None if so_far is None or job.unpriced else (job.cents + so_far) / 100
 
 

@@ -68,7 +68,7 @@ class AlarmSweep:
             reading = readings.get(alarm_name(self.stack, kind, entry.training_job_name))
             if _is_news(entry, kind, reading, watch):
                 self.idle_watch.look(Watched(kind=kind, training_job_name=entry.training_job_name))
-        if entry.stop_due is not None and entry.stop_due <= self.clock():
+        if entry.watch.is_stop_due(self.clock()):
             self._stop(entry, governing)
         if self._lacks(entry, readings, watch):
             self._make_again(entry)
@@ -91,7 +91,7 @@ class AlarmSweep:
     def _made(self, entry: RunningJob, watch: Watch) -> tuple[str, ...]:
         """Names of all its alarms, where they are known to be made as the policy wants them."""
         wanted = wanted_of(entry.vector, watch)
-        if entry.guarded != wanted.digest:
+        if entry.watch.monitored != wanted.digest:
             return ()
         alarms = alarms_of(entry.training_job_name, wanted, watch, stack=self.stack)
         return tuple(one.name for one in alarms)
@@ -123,7 +123,8 @@ class AlarmSweep:
 
     def _is_wanted(self, name: str, entry: RunningJob, watch: Watch) -> bool:
         """An earlier policy's may be left over from a pass that died before it noted that it had made it."""
-        if entry.state is not JobState.RUNNING or entry.guarded != wanted_of(entry.vector, watch).digest:
+        wanted = wanted_of(entry.vector, watch)
+        if entry.state is not JobState.RUNNING or entry.watch.monitored != wanted.digest:
             return True
         return name in self._made(entry, watch)
 
@@ -139,8 +140,8 @@ def _is_news(entry: RunningJob, kind: AlarmKind, reading: AlarmReading | None, w
         return False
     since = reading.since if reading is not None and reading.state is AlarmState.ALARM else None
     if kind is AlarmKind.UTILIZATION:
-        return entry.underused_since != (since if watch.utilization else None)
+        return entry.watch.underused_since != (since if watch.utilization else None)
     if since is None or watch.idle is None:
-        return entry.idle_since is not None
+        return entry.watch.is_idle
     acts = watch.idle.then is not IdleThen.NOTIFY
-    return entry.idle_since != since or acts != (entry.stop_due is not None)
+    return not entry.watch.is_idle_since(since) or acts != (entry.watch.stop_due is not None)

@@ -46,7 +46,7 @@ class Judge:
             return job
         if found.stays is None:
             return steps.leaves_spot(job, found.why)
-        told = job.live is not None and job.live.stays_on_spot is not None
+        told = job.live is not None and job.live.spot.stays is not None
         return job if told else steps.stays_on_spot(job, found.stays)
 
     def _failed(self, job: Job, seen: Observation, *, now: datetime) -> End:

@@ -79,7 +79,7 @@ class Observer:
     def _news_of_attempt(self, job: Job, seen: Observation | None) -> Change | None:
         """First of the warm pool it was claimed with: once the attempt is over nobody would ask any more."""
         assert job.live is not None, f"{job.name} is not live"
-        if job.live.reuses is not None and _has_instances(seen):
+        if job.live.claim.reuses is not None and _has_instances(seen):
             return steps.reuse_settled(job, pool_left(job, self.training))
         end = end_of(job, seen)
         if end is None:
@@ -127,7 +127,7 @@ class Observer:
 
     def _unless_leased(self, job: Job, after: Job) -> Change | None:
         assert job.live is not None, f"{job.name} is not live"
-        if self.clock() < job.live.lease_until:
+        if self.clock() < job.live.claim.lease_until:
             return None
         return steps.claim_undone(job, after, pool_left(job, self.training))
 
@@ -140,7 +140,7 @@ def _has_instances(seen: Observation | None) -> bool:
 def _settles_reuse(change: Change) -> bool:
     """Other news of the attempt may be there still."""
     before, after = change.before.live, change.after.live
-    return before is not None and after is not None and before.reuses != after.reuses
+    return before is not None and after is not None and before.claim.reuses != after.claim.reuses
 
 
 def _forgot_to_stop(job: Job, seen: Observation) -> bool:

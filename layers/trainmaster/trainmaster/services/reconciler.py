@@ -68,7 +68,7 @@ class Reconciler:
         readings = self._alarms(repairs)
         live = {pool: self.queue.running(pool) for pool in pools}
         everybody = [entry for entries in live.values() for entry in entries]
-        repairs.unguarded = sum(entry.unguarded is not None for entry in everybody)
+        repairs.unguarded = sum(entry.unmonitored is not None for entry in everybody)
         for entry in due(everybody, now=self.clock()):
             self._repair(entry, repairs)
         if readings is not None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.core.jobs import run_time
+from trainmaster.core.jobs.attempts import Preemptor
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Shape, Vector
 from trainmaster.core.jobs.model import IllegalTransitionError, Job, JobState, Reason
@@ -261,8 +262,8 @@ def test_waste_and_survival_add_up_over_attempts() -> None:
 )
 def test_the_bill_of_an_attempt_by_cause(change: Change, bill: dict[str, int] | None) -> None:
     assert change.ended is not None
-    assert change.ended.cents_by == (bill or {})
-    assert change.ended.cents == (None if bill is None else sum(bill.values()))
+    assert change.ended.bill.by == (bill or {})
+    assert change.ended.bill.cents == (None if bill is None else sum(bill.values()))
     assert change.after.cents == sum((bill or {}).values())
     assert change.after.unpriced is (bill is None)
 
@@ -271,7 +272,7 @@ def test_instance_seconds_count_every_instance() -> None:
     wide = training(shape=Shape(vector=of(3)))
     ended = over(wide, "Completed").ended
     assert ended is not None
-    assert ended.instance_seconds == 3 * 3600
+    assert ended.bill.instance_seconds == 3 * 3600
 
 
 # ---- warm pools
@@ -299,8 +300,8 @@ def test_what_an_end_leaves_warm(status: str | None, shape: Shape, *, kept: bool
         since=NOON + minutes(60),
         expires_at=NOON + minutes(70),
         job="train-1",
-        month=change.before.live.month if change.before.live else None,
-        usd_per_hour=change.before.live.usd_per_hour if change.before.live else None,
+        month=change.before.live.claim.month if change.before.live else None,
+        usd_per_hour=change.before.live.claim.usd_per_hour if change.before.live else None,
     )
     assert change.leaves_warm == (expected if kept else None)
 
@@ -334,7 +335,7 @@ def test_what_became_of_the_warm_pool_an_attempt_was_to_take(
     live = live_job(live=attempt(shape=KEYED, keep_alive=minutes(10), reuses="earlier"))
     settled = steps.reuse_settled(live, left)
     assert settled.after.live is not None
-    assert (settled.after.live.reuses, settled.leaves_warm) == (None, still)
+    assert (settled.after.live.claim.reuses, settled.leaves_warm) == (None, still)
     never = replace(live, state=S.STARTING)
     undone = steps.claim_undone(never, steps.unclaimed(never), left)
     assert (undone.after.live, undone.ended, undone.leaves_warm) == (None, None, still)
@@ -344,7 +345,7 @@ def test_a_claim_that_ends_the_job_is_remembered_as_an_attempt_that_cost_nothing
     never = live_job(state=S.STARTING, live=attempt(usd_per_hour=Decimal(6)))
     undone = steps.claim_undone(never, steps.failed(never, reason=WHY, now=NOON), None)
     assert undone.ended is not None
-    assert (undone.ended.cents, undone.ended.reason, undone.ended.ended_at) == (0, WHY, NOON)
+    assert (undone.ended.bill.cents, undone.ended.reason, undone.ended.ended_at) == (0, WHY, NOON)
 
 
 # ---- InstancePreferences
@@ -376,7 +377,7 @@ def test_what_sagemaker_took_shrinks_what_is_held(selected: str | None, held: Ve
 def test_the_victim_is_told_and_the_ledger_knows_who_took_its_room() -> None:
     taken = steps.preempted_for(live_job(), waiting("urgent", team="speech"))
     assert taken.live is not None
-    assert (taken.live.taken_by, taken.live.taken_by_team) == ("urgent", "speech")
+    assert taken.live.preempted_for == Preemptor(name="urgent", team="speech")
     assert taken.reason == Reason(code=ReasonCode.PREEMPTION, message="made room for a job of team speech")
 
 
@@ -413,7 +414,7 @@ def test_the_newest_checkpoint_seen_is_kept(
 ) -> None:
     after = steps.checkpoint_seen(live_job(live=attempt(last_checkpoint=known)), found)
     assert after.live is not None
-    assert after.live.last_checkpoint == expected
+    assert after.live.checkpoint.last == expected
 
 
 def test_a_job_the_account_refused_waits_in_its_turn_with_the_same_attempt() -> None:
@@ -456,7 +457,7 @@ def test_the_attempt_that_failed_keeps_what_was_found_and_the_loss_has_its_class
     assert change.ended.diagnosis == Diagnosis(failure_class=FailureClass.NETWORK, advice="wait")
     assert change.ended.reason == Reason(code=ReasonCode.NETWORK, message="NCCL")
     assert change.after.wasted == {"network": 50 * 60}
-    assert change.ended.cents_by == {"startup": 100, "failures": 500}
+    assert change.ended.bill.by == {"startup": 100, "failures": 500}
 
 
 def test_a_halved_batch_stays_halved_in_later_attempts() -> None:
@@ -504,7 +505,7 @@ def test_an_idle_job_is_stopped_for_good() -> None:
     change = over(asked)
     assert (change.after.state, change.after.reason, change.after.attempt) == (S.STOPPED, asked.reason, 0)
     assert change.ended is not None
-    assert change.ended.cents_by == {"startup": 100, "productive": 300, "idle": 200}
+    assert change.ended.bill.by == {"startup": 100, "productive": 300, "idle": 200}
 
 
 def test_an_idle_job_may_come_back_and_that_is_no_preemption_and_not_charged() -> None:
@@ -517,14 +518,14 @@ def test_an_idle_job_may_come_back_and_that_is_no_preemption_and_not_charged() -
     assert change.ended is not None
     assert change.ended.reason is not None
     assert change.ended.reason.code == "idle-requeue"
-    assert change.ended.cents_by == {"startup": 100, "productive": 200, "idle": 300}
+    assert change.ended.bill.by == {"startup": 100, "productive": 200, "idle": 300}
 
 
 def test_an_idle_job_that_completes_first_was_not_idle() -> None:
     asked = steps.stopped_for_idle(training(**IDLE), NOON + minutes(50))
     ended = over(asked, "Completed").ended
     assert ended is not None
-    assert ended.cents_by == {"startup": 100, "productive": 500}
+    assert ended.bill.by == {"startup": 100, "productive": 500}
 
 
 @pytest.mark.parametrize("state", [S.STARTING, S.PREEMPTING, S.STOPPING])
@@ -537,7 +538,7 @@ def test_only_a_running_job_is_stopped_because_it_is_idle(state: JobState) -> No
 def test_the_warning_has_the_instant_of_the_stop_and_both_are_taken_back_together() -> None:
     warned = steps.idle(live_job(), since=NOON, stop_due=NOON + minutes(10))
     assert warned.live is not None
-    assert (warned.live.idle_since, warned.live.stop_due) == (NOON, NOON + minutes(10))
+    assert (warned.live.watch.idle_since, warned.live.watch.stop_due) == (NOON, NOON + minutes(10))
     assert steps.idle(warned, since=None) == live_job()
 
 
@@ -556,7 +557,7 @@ def test_an_interruption_is_written_to_the_attempt_with_what_it_trained_until_th
     assert change is not None
     assert change.after.state is S.RUNNING, "the slot is kept"
     assert change.after.live is not None
-    assert (change.after.live.interruptions, change.after.live.trained) == (1, minutes(20))
+    assert (change.after.live.spot.interruptions, change.after.live.trained) == (1, minutes(20))
 
 
 def test_time_in_training_alone_is_no_news() -> None:
@@ -578,7 +579,7 @@ def test_interruptions_are_neither_trained_nor_safe_in_a_checkpoint() -> None:
         interruptions=1,
     )
     assert change.ended is not None
-    assert (change.ended.trained, change.ended.interruptions) == (minutes(30), 1)
+    assert (change.ended.trained, change.ended.spot.interruptions) == (minutes(30), 1)
     assert (change.after.checkpointed, change.after.wasted) == (minutes(15), {"preemption": 15 * 60})
 
 
@@ -586,7 +587,7 @@ def test_what_spot_saved_is_what_it_was_billed_less_for_the_time_its_instances_w
     spot = training(S.PREEMPTING, shape=Shape(vector=of(spot=True)))
     change = over(spot, up=minutes(55), billable=minutes(15))
     assert change.ended is not None
-    assert (change.ended.cents, change.ended.saved_cents) == (150, 400)
+    assert (change.ended.bill.cents, change.ended.bill.saved_cents) == (150, 400)
     on_demand = over(training(S.PREEMPTING), up=minutes(55), billable=minutes(15)).ended
     assert on_demand is not None
-    assert on_demand.saved_cents == 0
+    assert on_demand.bill.saved_cents == 0

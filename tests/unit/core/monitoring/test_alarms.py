@@ -118,8 +118,8 @@ def test_the_last_alarm_that_fits_stays_within_what_cloudwatch_takes() -> None:
 )
 def test_what_cannot_be_watched_has_no_alarm_and_a_reason(vector: Vector, code: str) -> None:
     wanted = wanted_of(vector, IDLE)
-    assert wanted.unguarded is not None
-    assert (wanted.unguarded.code, wanted.digest) == (code, None)
+    assert wanted.unmonitored is not None
+    assert (wanted.unmonitored.code, wanted.digest) == (code, None)
     assert made(vector) == ()
     assert wanted_of(vector, Watch()) == Wanted(), "a policy that asks for nothing misses nothing"
 
@@ -175,7 +175,7 @@ def test_what_the_alarms_are_not_made_of_does_not() -> None:
 
 def test_every_reason_why_nobody_watches_a_job_is_in_the_guide() -> None:
     vectors = (of(p99=1), of(p5=1, g5=1), of(p5=401))
-    reasons = [wanted_of(vector, IDLE).unguarded for vector in vectors]
+    reasons = [wanted_of(vector, IDLE).unmonitored for vector in vectors]
     codes_of_vectors = {reason.code for reason in reasons if reason is not None}
     rows = table(text_of("docs/idle.md"), "code", "means")
     assert {codes(row[0])[0] for row in rows} == codes_of_vectors | {

@@ -31,38 +31,38 @@ def at(minutes_ago: float) -> Newest:
 
 def test_a_job_that_has_not_saved_for_too_long_is_overdue() -> None:
     live = after(trains(), at(121))
-    assert live.checkpoint_overdue
-    assert live.last_checkpoint == NOON - minutes(121)
+    assert live.checkpoint.overdue
+    assert live.checkpoint.last == NOON - minutes(121)
 
 
 def test_a_job_that_has_never_saved_is_overdue_since_the_start_of_training() -> None:
-    assert after(trains(), Newest()).checkpoint_overdue
-    assert not after(trains(NOON - minutes(119)), Newest()).checkpoint_overdue
+    assert after(trains(), Newest()).checkpoint.overdue
+    assert not after(trains(NOON - minutes(119)), Newest()).checkpoint.overdue
 
 
 def test_an_old_checkpoint_of_an_earlier_attempt_is_not_held_against_a_young_one() -> None:
-    assert not after(trains(NOON - minutes(10)), at(600)).checkpoint_overdue
+    assert not after(trains(NOON - minutes(10)), at(600)).checkpoint.overdue
 
 
 def test_a_newer_checkpoint_takes_it_back() -> None:
-    assert not after(trains(checkpoint_overdue=True), at(5)).checkpoint_overdue
+    assert not after(trains(checkpoint_overdue=True), at(5)).checkpoint.overdue
 
 
 def test_what_cannot_be_read_is_no_claim_either_way() -> None:
     unknown = Newest(is_certain=False)
-    assert not after(trains(), unknown).checkpoint_overdue
-    assert after(trains(checkpoint_overdue=True), unknown).checkpoint_overdue
+    assert not after(trains(), unknown).checkpoint.overdue
+    assert after(trains(checkpoint_overdue=True), unknown).checkpoint.overdue
 
 
 def test_a_listing_that_goes_on_can_clear_but_not_accuse() -> None:
     old = Newest(written_at=NOON - minutes(200), is_certain=False)
-    assert not after(trains(), old).checkpoint_overdue
+    assert not after(trains(), old).checkpoint.overdue
     young = Newest(written_at=NOON - minutes(5), is_certain=False)
-    assert not after(trains(checkpoint_overdue=True), young).checkpoint_overdue
+    assert not after(trains(checkpoint_overdue=True), young).checkpoint.overdue
 
 
 def test_a_job_that_is_being_stopped_is_not_accused() -> None:
-    assert not after(trains(state=JobState.PREEMPTING), Newest()).checkpoint_overdue
+    assert not after(trains(state=JobState.PREEMPTING), Newest()).checkpoint.overdue
 
 
 # ---- who looks when

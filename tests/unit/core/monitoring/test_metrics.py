@@ -14,7 +14,7 @@ from trainmaster.core.monitoring.metrics import Sample, samples, samples_of_reco
 from trainmaster.core.outbox.messages import NoticeKind
 from trainmaster.core.rules.violation import Outcome
 
-from tests.builders import NOON, attempt, claimed, job, live_job, minutes, of, seen
+from tests.builders import NOON, attempt, changed, claimed, job, live_job, minutes, of, seen
 from tests.unit.core.outbox.examples import CHANGES, RECORD
 
 Numbers = list[tuple[str, str, float]]
@@ -37,7 +37,7 @@ def end(**fields: Any) -> Change:
     before = live_job(state=JobState.PREEMPTING)
     assert before.live is not None
     reason = Reason(code=ReasonCode.PREEMPTION, message="made room")
-    over = replace(before.live, ended_at=NOON + minutes(30), reason=reason, lost=minutes(30), **fields)
+    over = changed(before.live, ended_at=NOON + minutes(30), reason=reason, lost=minutes(30), **fields)
     after = replace(before, state=JobState.PREEMPTED, live=None, attempt=1)
     return Change(before=before, after=after, ended=over)
 

@@ -45,7 +45,7 @@ def acting(then: IdleThen) -> Watch:
 
 def test_an_alarm_warns_and_says_when_the_stop_is_due() -> None:
     live = heard(trains(), alarm())
-    assert (live.idle_since, live.stop_due) == (EARLIER, DUE)
+    assert (live.watch.idle_since, live.watch.stop_due) == (EARLIER, DUE)
 
 
 def test_the_same_alarm_read_again_puts_nothing_off() -> None:
@@ -55,13 +55,13 @@ def test_the_same_alarm_read_again_puts_nothing_off() -> None:
 
 def test_ok_clears_both() -> None:
     live = heard(trains(idle_since=EARLIER, stop_due=DUE), OK)
-    assert (live.idle_since, live.stop_due) == (None, None)
+    assert (live.watch.idle_since, live.watch.stop_due) == (None, None)
 
 
 def test_an_alarm_that_went_off_anew_warns_anew() -> None:
     """Its OK was lost: since then the GPUs have worked."""
     live = heard(trains(idle_since=EARLIER, stop_due=NOON), alarm(NOON - minutes(1)))
-    assert (live.idle_since, live.stop_due) == (NOON - minutes(1), DUE)
+    assert (live.watch.idle_since, live.watch.stop_due) == (NOON - minutes(1), DUE)
 
 
 def test_no_data_leaves_what_was_known() -> None:
@@ -70,34 +70,36 @@ def test_no_data_leaves_what_was_known() -> None:
 
 
 def test_an_alarm_that_is_gone_takes_back_what_it_said() -> None:
-    assert heard(trains(idle_since=EARLIER, stop_due=DUE), None).idle_since is None
+    assert heard(trains(idle_since=EARLIER, stop_due=DUE), None).watch.idle_since is None
 
 
 def test_a_policy_that_only_notifies_sets_no_time_of_a_stop() -> None:
     live = heard(trains(), alarm(), acting(IdleThen.NOTIFY))
-    assert (live.idle_since, live.stop_due) == (EARLIER, None)
+    assert (live.watch.idle_since, live.watch.stop_due) == (EARLIER, None)
 
 
 def test_a_policy_that_begins_to_stop_jobs_warns_first() -> None:
     live = heard(trains(idle_since=EARLIER), alarm(), acting(IdleThen.STOP))
-    assert (live.idle_since, live.stop_due) == (EARLIER, DUE)
+    assert (live.watch.idle_since, live.watch.stop_due) == (EARLIER, DUE)
 
 
 def test_a_policy_that_stops_no_more_takes_the_time_back() -> None:
     live = heard(trains(idle_since=EARLIER, stop_due=DUE), alarm(), acting(IdleThen.NOTIFY))
-    assert (live.idle_since, live.stop_due) == (EARLIER, None)
+    assert (live.watch.idle_since, live.watch.stop_due) == (EARLIER, None)
 
 
 def test_a_policy_that_asks_for_nothing_hears_nothing() -> None:
-    assert heard(trains(), alarm(), Watch()).idle_since is None
-    assert heard(trains(idle_since=EARLIER, stop_due=DUE), alarm(), Watch()).idle_since is None
-    assert heard(trains(), alarm(), Watch(), AlarmKind.UTILIZATION).underused_since is None
+    assert heard(trains(), alarm(), Watch()).watch.idle_since is None
+    assert heard(trains(idle_since=EARLIER, stop_due=DUE), alarm(), Watch()).watch.idle_since is None
+    assert heard(trains(), alarm(), Watch(), AlarmKind.UTILIZATION).watch.underused_since is None
 
 
 def test_an_underused_job_is_marked_and_unmarked_and_nothing_more() -> None:
     live = heard(trains(), alarm(), WATCH, AlarmKind.UTILIZATION)
-    assert (live.underused_since, live.idle_since, live.stop_due) == (EARLIER, None, None)
-    assert heard(trains(underused_since=EARLIER), OK, WATCH, AlarmKind.UTILIZATION).underused_since is None
+    assert (live.watch.underused_since, live.watch.idle_since, live.watch.stop_due) == (EARLIER, None, None)
+    assert (
+        heard(trains(underused_since=EARLIER), OK, WATCH, AlarmKind.UTILIZATION).watch.underused_since is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -168,11 +170,15 @@ def test_what_is_known_of_its_alarms_is_kept_with_the_attempt() -> None:
     why = Reason(code=ReasonCode.ALARM_QUOTA, message="CloudWatch takes no more")
     refused = reactions.refused(trains(guarded="old"), why, now=NOON)
     assert refused.live is not None
-    kept = (refused.live.guarded, refused.live.unguarded, refused.live.guard_again_at)
+    kept = (refused.live.watch.monitored, refused.live.unmonitored, refused.live.watch.monitor_again_at)
     assert kept == (None, why, NOON + minutes(15))
-    made = reactions.guarded(refused, Wanted(hosts=1, gpus=1, digest="new"))
+    made = reactions.monitored(refused, Wanted(hosts=1, gpus=1, digest="new"))
     assert made.live is not None
-    assert (made.live.guarded, made.live.unguarded, made.live.guard_again_at) == ("new", None, None)
+    assert (made.live.watch.monitored, made.live.unmonitored, made.live.watch.monitor_again_at) == (
+        "new",
+        None,
+        None,
+    )
     lost = reactions.alarms_lost(made)
     assert lost.live is not None
-    assert lost.live.guarded is None
+    assert lost.live.watch.monitored is None

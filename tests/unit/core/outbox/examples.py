@@ -22,7 +22,7 @@ from trainmaster.core.outbox.messages import NoticeKind, OutboxMessage
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 
-from tests.builders import NOON, attempt, live_job, minutes, of, waiting
+from tests.builders import NOON, attempt, changed, live_job, minutes, of, waiting
 
 _OOM = Diagnosis(
     failure_class=FailureClass.GPU_OOM,
@@ -59,7 +59,7 @@ def running(**live: Any) -> Job:
 def _news(**live: Any) -> Change:
     before = running()
     assert before.live is not None
-    return Change(before=before, after=replace(before, live=replace(before.live, **live)))
+    return Change(before=before, after=replace(before, live=changed(before.live, **live)))
 
 
 def _end(
@@ -69,7 +69,7 @@ def _end(
     assert before.live is not None
     reason = Reason(code=parse_code(code), message=message)
     lost = minutes(0) if state in (JobState.COMPLETED, JobState.STOPPED) else minutes(10)
-    over = replace(before.live, ended_at=_HALF_PAST, reason=reason, lost=lost, **ended or {})
+    over = changed(before.live, ended_at=_HALF_PAST, reason=reason, lost=lost, **ended or {})
     values: dict[str, Any] = {"state": state, "live": None, "checkpointed": minutes(20)}
     if state in (JobState.FAILED, JobState.STOPPED, JobState.COMPLETED):
         values |= {"reason": reason, "ended_at": _HALF_PAST}
@@ -82,7 +82,7 @@ def _preempted() -> Change:
     taken = steps.preempted_for(running(), waiting("urgent-3", team="vision"))
     assert taken.live is not None
     assert taken.reason is not None
-    ended = {"taken_by": taken.live.taken_by, "taken_by_team": taken.live.taken_by_team}
+    ended = {"preempted_for": taken.live.preempted_for}
     return _end(JobState.PREEMPTED, "preemption", taken.reason.message, ended=ended, preemptions=1)
 
 

@@ -16,7 +16,7 @@ from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind
 from trainmaster.core.planning.snapshot import WaitingJob
 
-from tests.builders import ENTRY, NOON, attempt, job, live_job, minutes, of, waiting
+from tests.builders import ENTRY, NOON, attempt, changed, job, live_job, minutes, of, waiting
 
 BUG = Diagnosis(
     failure_class=FailureClass.USER_CODE,
@@ -31,7 +31,7 @@ def over(before: Job, state: JobState, reason: Reason, *, ended: Mapping[str, An
     assert before.live is not None
     at = NOON + minutes(30)
     values: dict[str, Any] = {"ended_at": at, "reason": reason}
-    attempt_ended = replace(before.live, **values | dict(ended))
+    attempt_ended = changed(before.live, **values | dict(ended))
     final: dict[str, Any] = {"reason": reason, "ended_at": at}
     fields = final | after if state in (JobState.FAILED, JobState.STOPPED) else after
     done = replace(before, state=state, live=None, **fields)
@@ -312,7 +312,7 @@ def test_a_spot_job_that_moves_to_on_demand_is_told_once_and_as_that() -> None:
 
 def test_news_that_end_nothing_are_not_told() -> None:
     one = trains()
-    known = replace(one, live=replace(one.live or attempt(), secondary_status="Uploading"))
+    known = replace(one, live=changed(one.live or attempt(), secondary_status="Uploading"))
     assert messages_of(Change(before=one, after=known), at=NOON) == ()
 
 

@@ -10,7 +10,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import Notice, NoticeKind
 
-from tests.builders import NOON, attempt, live_job, minutes
+from tests.builders import NOON, attempt, changed, live_job, minutes
 
 SILENT = Reason(code=ReasonCode.ALARM_QUOTA, message="CloudWatch allows no more alarms")
 NO_ON_DEMAND = Reason(code=ReasonCode.NO_ON_DEMAND_CAPACITY, message="the pool has no on-demand ml.a.xlarge")
@@ -20,7 +20,7 @@ def news(before: dict[str, Any], after: dict[str, Any], state: JobState = JobSta
     """The live attempt with these fields, and with those."""
     one = live_job(team="vision", live=attempt(**before))
     assert one.live is not None
-    return Change(before=one, after=replace(one, state=state, live=replace(one.live, **after)))
+    return Change(before=one, after=replace(one, state=state, live=changed(one.live, **after)))
 
 
 def told(change: Change) -> Notice:

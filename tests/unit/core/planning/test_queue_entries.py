@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch
 from trainmaster.core.jobs.instances import Choice, Shape
 from trainmaster.core.jobs.model import JobState, Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
@@ -86,7 +87,8 @@ def test_a_running_entry_knows_what_a_stop_would_cost_and_when_its_end_is_certai
         has_checkpoint=True,
         preemptions=2,
         runs_at_most=minutes(60),
-        last_checkpoint=NOON + minutes(9),
+        checkpoint=CheckpointState(last=NOON + minutes(9)),
+        watch=GpuWatch(),
         predicted=minutes(50),
         cents_per_hour=250,
         warm_key="k",

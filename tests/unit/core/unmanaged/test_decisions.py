@@ -279,11 +279,16 @@ def test_the_job_looks_as_if_it_had_been_claimed_when_it_was_created() -> None:
     assert (spec.submitted_at, spec.adopted, spec.preemptible) == (created, True, False)
     assert (spec.checkpoint_uri, spec.max_runtime) == ("s3://b/c", timedelta(hours=1))
     assert (live.training_job_name, live.number) == ("stray", 0)
-    assert (live.claimed_at, live.lease_until, live.training_since) == (created, created, NOON)
-    assert (live.status, live.secondary_status) == ("InProgress", "Training")
+    assert (live.claim.at, live.claim.lease_until, live.training_since) == (created, created, NOON)
+    assert live.progress is not None
+    assert (live.progress.status, live.progress.secondary_status) == ("InProgress", "Training")
     assert live.training_job_arn == "arn:aws:sagemaker:us-east-1:111122223333:training-job/stray"
     assert live.vector == {Capacity(P5): 1}
-    assert (live.usd_per_hour, live.reserved_cents, live.month) == (Decimal(100), 10000, "2026-11")
+    assert (live.claim.usd_per_hour, live.claim.reserved_cents, live.claim.month) == (
+        Decimal(100),
+        10000,
+        "2026-11",
+    )
 
 
 def test_its_place_is_that_of_its_creation_and_its_priority() -> None:
@@ -307,7 +312,7 @@ def test_types_without_a_pool_or_of_two_go_to_the_pool_of_unmanaged() -> None:
 def test_a_price_that_nobody_knows_reserves_nothing() -> None:
     live = adopted(outside_job(ResourceConfig=on("ml.new.xlarge"))).live
     assert live is not None
-    assert (live.usd_per_hour, live.reserved_cents) == (None, 0)
+    assert (live.claim.usd_per_hour, live.claim.reserved_cents) == (None, 0)
 
 
 def test_a_spot_job_counts_as_spot() -> None:

@@ -102,9 +102,17 @@ def test_how_long_a_spot_attempt_may_wait(one: Job, shape: Shape, wait: timedelt
 def test_an_attempt_remembers_its_price_its_reservation_and_its_month() -> None:
     charge = Charge(month="2026-11", usd_per_hour=Decimal(6), cents=700)
     live = claimed(job(), KEPT, charge=charge)
-    assert (live.usd_per_hour, live.reserved_cents, live.month) == (Decimal(6), 700, "2026-11")
+    assert (live.claim.usd_per_hour, live.claim.reserved_cents, live.claim.month) == (
+        Decimal(6),
+        700,
+        "2026-11",
+    )
     unknown = claimed(job(), KEPT)
-    assert (unknown.usd_per_hour, unknown.reserved_cents, unknown.month) == (None, 0, "2026-11")
+    assert (unknown.claim.usd_per_hour, unknown.claim.reserved_cents, unknown.claim.month) == (
+        None,
+        0,
+        "2026-11",
+    )
 
 
 def test_an_attempt_is_a_new_one_of_its_number_with_what_is_left_of_the_run_time() -> None:

@@ -48,9 +48,7 @@ def counted_in(job: Job) -> Updates:
     """A job that came to be as it is."""
     updates: Updates = defaultdict(Update)
     places(updates, job, +1)
-    live = job.live
-    if live is not None and live.month is not None and live.reserved_cents:
-        updates[layout.month_key(job.spec.team, live.month)].add["committed"] += live.reserved_cents
+    _reserve(updates, job, +1)
     return updates
 
 
@@ -121,10 +119,10 @@ def _spot_day(updates: Updates, attempt: Attempt, *, at: datetime) -> None:
     if attempt.capacity_type is not CapacityType.SPOT:
         return
     for capacity, count in attempt.vector.items():
-        seconds = attempt.instance_seconds * count // attempt.shape.instances
-        if seconds or attempt.interruptions:
+        seconds = attempt.bill.instance_seconds * count // attempt.shape.instances
+        if seconds or attempt.spot.interruptions:
             day = updates[layout.spot_day_key(capacity.instance_type, day_of(at))]
-            day.add["interruptions"] += attempt.interruptions
+            day.add["interruptions"] += attempt.spot.interruptions
             day.add["instance_seconds"] += seconds
             day.put["ttl"] = int((at + SPOT_DAYS_KEPT).timestamp())
 
@@ -140,22 +138,29 @@ def _run(times: Update, run: Run) -> None:
     times.put["t1"] = seconds
 
 
+def _reserve(updates: Updates, job: Job, sign: int) -> None:
+    """The worst case of what runs, in the month of its claim."""
+    claim = job.live.claim if job.live else None
+    if claim is not None and claim.month is not None and claim.reserved_cents:
+        month = layout.month_key(job.spec.team, claim.month)
+        updates[month].add["committed"] += sign * claim.reserved_cents
+
+
 def _charge(updates: Updates, change: Change) -> None:
     """Reservations and bills, in the month of the claim."""
     team = change.after.spec.team
-    for live, sign in ((change.before.live, -1), (change.after.live, +1)):
-        if live is not None and live.month is not None and live.reserved_cents:
-            updates[layout.month_key(team, live.month)].add["committed"] += sign * live.reserved_cents
+    _reserve(updates, change.before, -1)
+    _reserve(updates, change.after, +1)
     ended = change.ended
-    if ended is not None and ended.month is not None:
+    if ended is not None and ended.claim.month is not None:
         line = UsageLine(
             job=change.after.name,
-            instance_seconds=ended.instance_seconds,
-            cents=ended.cents,
-            by={Cause(cause): cents for cause, cents in ended.cents_by.items()},
-            saved_cents=ended.saved_cents,
+            instance_seconds=ended.bill.instance_seconds,
+            cents=ended.bill.cents,
+            by={Cause(cause): cents for cause, cents in ended.bill.by.items()},
+            saved_cents=ended.bill.saved_cents,
         )
-        _bill(updates, team, ended.month, line)
+        _bill(updates, team, ended.claim.month, line)
 
 
 def _bill(updates: Updates, team: str, month: str, line: UsageLine) -> None:
@@ -169,10 +174,10 @@ def _bill(updates: Updates, team: str, month: str, line: UsageLine) -> None:
 
 
 def _within_budget(updates: Updates, live: Attempt | None, team: str, condition: WriteCondition) -> None:
-    if condition.most_committed is None or live is None or live.month is None:
+    if condition.most_committed is None or live is None or live.claim.month is None:
         return
     template = "attribute_not_exists(#n) OR #n <= :v" if condition.most_committed >= 0 else "#n <= :v"
-    updates[layout.month_key(team, live.month)].conditions.append(
+    updates[layout.month_key(team, live.claim.month)].conditions.append(
         (template, "committed", condition.most_committed)
     )
 

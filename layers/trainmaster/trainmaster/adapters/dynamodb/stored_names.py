@@ -5,14 +5,37 @@ Fields get better names and are put into parts; rows stay as they are.
 
 from collections.abc import Mapping
 
+from trainmaster.core.jobs.attempts import (
+    Attempt,
+    AttemptEnd,
+    Bill,
+    CheckpointState,
+    Claim,
+    GpuWatch,
+    Preemptor,
+    Progress,
+    SpotState,
+)
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.outbox.messages import OutboxMessage
+from trainmaster.core.planning.snapshot import RunningJob
 
-PARTS: frozenset[type] = frozenset()
+PARTS: frozenset[type] = frozenset(
+    {AttemptEnd, Bill, CheckpointState, Claim, GpuWatch, Preemptor, Progress, SpotState}
+)
 """Dataclasses that are kept among the attributes of their owner, not in an attribute of their own."""
 STORED_NAMES: Mapping[type, Mapping[str, str]] = {
     OutboxMessage: {"lease_until": "taken_until"},
     Job: {"checkpointed": "survived"},
+    Attempt: {"unmonitored": "unguarded"},
+    RunningJob: {"unmonitored": "unguarded"},
+    AttemptEnd: {"at": "ended_at"},
+    Bill: {"by": "cents_by"},
+    CheckpointState: {"last": "last_checkpoint", "overdue": "checkpoint_overdue"},
+    Claim: {"at": "claimed_at"},
+    GpuWatch: {"monitored": "guarded", "monitor_again_at": "guard_again_at"},
+    Preemptor: {"name": "taken_by", "team": "taken_by_team"},
+    SpotState: {"stays": "stays_on_spot"},
 }
 """By class and field: attributes that are not called as the field is."""
 

@@ -168,19 +168,19 @@ class Writes:
     def _taken(self, change: Change, *, at: datetime) -> Iterable[Operation]:
         """The preemption ledger: who took what from whom, at what cost."""
         attempt, spec = change.ended, change.after.spec
-        if attempt is None or attempt.taken_by is None or change.after.state is not JobState.PREEMPTED:
+        if attempt is None or attempt.preempted_for is None or change.after.state is not JobState.PREEMPTED:
             return
         lost = change.after.wasted.get("preemption", 0) - change.before.wasted.get("preemption", 0)
         entry = PreemptionEntry(
             at=at,
-            preemptor=attempt.taken_by,
-            preemptor_team=attempt.taken_by_team or spec.team,
+            preemptor=attempt.preempted_for.name,
+            preemptor_team=attempt.preempted_for.team or spec.team,
             victim=spec.name,
             victim_team=spec.team,
             instance_seconds_lost=lost * attempt.shape.instances,
-            cents_lost=None if attempt.cents is None else attempt.cents_by.get("preemption", 0),
+            cents_lost=None if attempt.bill.cents is None else attempt.bill.by.get("preemption", 0),
         )
-        month = attempt.month or month_of(at)
+        month = attempt.claim.month or month_of(at)
         key = layout.taking_key(spec.team, month, iso(at), spec.name)
         yield self.put(key, {**encode(entry), "ttl": self.retention.of_line(at)})
 

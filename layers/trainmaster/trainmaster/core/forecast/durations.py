@@ -223,7 +223,7 @@ def saved_by(job: RunningJob, *, stopped: datetime) -> timedelta:
     since = job.training_since
     if since is None or not job.has_checkpoint or stopped <= since:
         return timedelta()
-    seen = job.last_checkpoint - since if job.last_checkpoint else timedelta()
+    seen = job.checkpoint.last - since if job.checkpoint.last else timedelta()
     return max(seen, stopped - since - LOST_BY_STOP, timedelta())
 
 

@@ -6,13 +6,25 @@ A *job* is what the user submitted; an *attempt* is one SageMaker training job m
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
 
-from trainmaster.core.jobs.failures import Diagnosis
-from trainmaster.core.jobs.instances import CapacityType, Choice, Shape, Vector, asked_for, on_demand
-from trainmaster.core.jobs.reason_codes import Code
+from trainmaster.core.jobs.attempts import Attempt, Reason
+from trainmaster.core.jobs.instances import Choice, Shape, Vector, asked_for, on_demand
+
+__all__ = [
+    "FINAL",
+    "LIVE",
+    "TRANSITIONS",
+    "WAITING",
+    "Attempt",
+    "IllegalTransitionError",
+    "Job",
+    "JobSpec",
+    "JobState",
+    "Reason",
+    "epoch_ms",
+]
 
 
 class JobState(StrEnum):
@@ -66,95 +78,6 @@ def epoch_ms(instant: datetime) -> int:
 
 class IllegalTransitionError(ValueError):
     """A step TRANSITIONS does not have: our own mistake."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
-    """Why a job waits, was stopped or ended: a stable code for programs, a sentence for people."""
-
-    code: Code
-    message: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """One SageMaker training job made for a job."""
-
-    number: int
-    training_job_name: str
-    shape: Shape
-    """What it holds. With InstancePreferences every type SageMaker may take, until it has taken one."""
-    max_runtime: timedelta
-    """MaxRuntimeInSeconds of this attempt: what is left of the job's."""
-    claimed_at: datetime
-    lease_until: datetime
-    """Until then the pass that claimed the job may still be about to create the training job."""
-    max_wait: timedelta | None = None
-    """MaxWaitTimeInSeconds, of spot attempts."""
-    keep_alive: timedelta | None = None
-    """KeepAlivePeriodInSeconds; None: it leaves no warm pool."""
-    reuses: str | None = None
-    """The training job whose warm pool it was claimed with; None once SageMaker has said so, or without."""
-    usd_per_hour: Decimal | None = None
-    """Of all its instances, as priced at the claim; None where the price is unknown."""
-    reserved_cents: int = 0
-    """Worst case, counted against the team's month until the bill is known."""
-    month: str | None = None
-    """``YYYY-MM`` (UTC) of the claim: the month it is charged to."""
-    training_job_arn: str | None = None
-    status: str | None = None
-    secondary_status: str | None = None
-    training_since: datetime | None = None
-    """When it first reached Training; None before."""
-    last_checkpoint: datetime | None = None
-    """The newest checkpoint seen in S3; a lower bound."""
-    taken_by: str | None = None
-    """The job it is being preempted for."""
-    taken_by_team: str | None = None
-    stop_sent: bool = False
-    """SageMaker took our StopTrainingJob."""
-    interruptions: int = 0
-    """Of a spot attempt: how often SageMaker took its instances away."""
-    trained: timedelta | None = None
-    """In status Training: intervals that an interruption ended, at the end all; None before there is one."""
-    lost: timedelta = timedelta()
-    """Of that, what has to be done again or was for nothing, as far as anybody knows; set at the end."""
-    guarded: str | None = None
-    """Digest of the alarms that watch its GPUs, as last put; None: none were put yet, or none are wanted."""
-    unguarded: Reason | None = None
-    """Why its GPUs go unwatched although the policy wants it."""
-    guard_again_at: datetime | None = None
-    """Before that nobody tries again to put its alarms."""
-    idle_since: datetime | None = None
-    """Its idle alarm is in ALARM since then."""
-    stop_due: datetime | None = None
-    """When it is to be stopped unless its GPUs work again by then."""
-    underused_since: datetime | None = None
-    """Its utilization alarm is in ALARM since then."""
-    checkpoint_overdue: bool = False
-    """Its owner was told that the newest checkpoint is too old."""
-    stays_on_spot: Reason | None = None
-    """The spot rules would move its job to on-demand instances, and why that cannot be."""
-    diagnosis: Diagnosis | None = None
-    """Of an attempt that failed."""
-    ended_at: datetime | None = None
-    reason: Reason | None = None
-    instance_seconds: int = 0
-    """How long its instances ran, all together; set at the end."""
-    cents: int | None = None
-    """What it cost; None until it has ended, or where the price is unknown."""
-    cents_by: Mapping[str, int] = field(default_factory=dict)
-    """The same by what it was spent on."""
-    saved_cents: int = 0
-    """What the same instances would have cost more on demand."""
-
-    @property
-    def vector(self) -> Vector:
-        return self.shape.vector
-
-    @property
-    def capacity_type(self) -> CapacityType:
-        return self.shape.capacity_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,5 +35,5 @@ def ends_by(job: Job) -> datetime | None:
     if live is None:
         return None
     if live.max_wait is not None:
-        return live.claimed_at + live.max_wait + END_SLACK
+        return live.claim.at + live.max_wait + END_SLACK
     return None if live.training_since is None else live.training_since + live.max_runtime + END_SLACK

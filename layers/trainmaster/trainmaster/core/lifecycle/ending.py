@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from trainmaster.core.costs.ledger import EndedAttempt, line_of, lost_to
+from trainmaster.core.jobs.attempts import AttemptEnd, Bill, Progress
 from trainmaster.core.jobs.instances import CapacityType, Shape
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation
@@ -33,8 +34,8 @@ def ended(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Cha
         wasted=_wasted(job, end, times),
         checkpointed=job.checkpointed + times.checkpointed,
         productive=job.productive + times.trained - times.idle,
-        cents=job.cents + (attempt.cents or 0),
-        unpriced=job.unpriced or attempt.cents is None,
+        cents=job.cents + (attempt.bill.cents or 0),
+        unpriced=job.unpriced or attempt.bill.cents is None,
     )
     if end.becomes in COMES_BACK:
         after = _waits_again(after, end, now=now)
@@ -57,8 +58,8 @@ def _left_warm(job: Job, seen: Observation | None, attempt: Attempt) -> WarmPool
         since=since,
         expires_at=since + (attempt.keep_alive or timedelta()),
         job=job.name,
-        month=attempt.month,
-        usd_per_hour=attempt.usd_per_hour,
+        month=attempt.claim.month,
+        usd_per_hour=attempt.claim.usd_per_hour,
     )
 
 
@@ -81,8 +82,8 @@ def _times(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Ti
     live = live_attempt(job)
     ended_at = (seen.ended_at if seen else None) or now
     checkpointed = timedelta()
-    if live.last_checkpoint is not None:
-        checkpointed = trained_by(min(live.last_checkpoint, ended_at), live, seen)
+    if live.checkpoint.last is not None:
+        checkpointed = trained_by(min(live.checkpoint.last, ended_at), live, seen)
     trained = trained_by(ended_at, live, seen)
     return Times(
         ended_at=ended_at,
@@ -94,9 +95,9 @@ def _times(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Ti
 
 
 def _idle(live: Attempt, end: End, ended_at: datetime) -> timedelta:
-    if live.idle_since is None or end.reason.code not in (ReasonCode.IDLE, ReasonCode.IDLE_REQUEUE):
+    if end.reason.code not in (ReasonCode.IDLE, ReasonCode.IDLE_REQUEUE):
         return timedelta()
-    return max(ended_at - live.idle_since, timedelta())
+    return live.watch.idle_until(ended_at)
 
 
 def trained_by(instant: datetime, live: Attempt, seen: Observation | None) -> timedelta:
@@ -111,59 +112,59 @@ def _lost(job: Job, end: End, unsaved: timedelta) -> timedelta:
     """Not guessed of a job that comes back and whose checkpoints nobody saw; one that has failed lost all."""
     if end.becomes is JobState.FAILED:
         return unsaved
-    unknown = job.spec.has_checkpoint and live_attempt(job).last_checkpoint is None
+    unknown = job.spec.has_checkpoint and live_attempt(job).checkpoint.last is None
     return unsaved if end.becomes in COMES_BACK and not unknown else timedelta()
 
 
 def _finished_attempt(job: Job, end: End, seen: Observation | None, times: Times) -> Attempt:
     live = live_attempt(job)
-    attempt = replace(
-        live,
-        ended_at=times.ended_at,
-        trained=times.trained,
-        lost=max(times.lost, times.idle),
-        reason=end.of_attempt or end.reason,
-        diagnosis=end.diagnosis,
-    )
     if seen is not None:
-        attempt = replace(
-            attempt,
-            training_job_arn=seen.training_job_arn,
-            status=seen.status,
-            secondary_status=seen.secondary_status,
-            training_since=seen.training_since or live.training_since,
-            interruptions=seen.interruptions,
-            shape=shape_taken(live.shape, seen),
-        )
-    return _billed(job, attempt, seen, times)
+        live = as_seen(live, seen)
+    reason = end.of_attempt or end.reason
+    return replace(
+        live,
+        trained=times.trained,
+        end=AttemptEnd(at=times.ended_at, reason=reason, lost=max(times.lost, times.idle)),
+        diagnosis=end.diagnosis,
+        bill=_bill(job, live, seen, times, reason),
+    )
 
 
-def _billed(job: Job, attempt: Attempt, seen: Observation | None, times: Times) -> Attempt:
-    """With what it cost, and what that was spent on."""
-    assert attempt.reason is not None
+def as_seen(live: Attempt, seen: Observation) -> Attempt:
+    """With what SageMaker says of it."""
+    progress = Progress(
+        training_job_arn=seen.training_job_arn,
+        status=seen.status,
+        secondary_status=seen.secondary_status,
+        training_since=seen.training_since or live.training_since,
+    )
+    return replace(
+        live,
+        progress=progress,
+        spot=replace(live.spot, interruptions=seen.interruptions),
+        shape=shape_taken(live.shape, seen),
+    )
+
+
+def _bill(job: Job, attempt: Attempt, seen: Observation | None, times: Times, reason: Reason) -> Bill:
+    """What it cost, and what that was spent on."""
     line = line_of(
         EndedAttempt(
             job=job.name,
             instances=attempt.shape.instances,
-            usd_per_hour=attempt.usd_per_hour,
-            claimed_at=attempt.claimed_at,
+            usd_per_hour=attempt.claim.usd_per_hour,
+            claimed_at=attempt.claim.at,
             ended_at=times.ended_at,
             trained=times.trained,
             up=_up(attempt, seen),
             billable=seen.billable if seen else None,
             idle=times.idle,
             lost=times.lost,
-            lost_to=lost_to(attempt.reason.code),
+            lost_to=lost_to(reason.code),
         ),
     )
     by = {cause.value: cents for cause, cents in line.by.items() if cents}
-    return replace(
-        attempt,
-        instance_seconds=line.instance_seconds,
-        cents=line.cents,
-        cents_by=by,
-        saved_cents=line.saved_cents,
-    )
+    return Bill(instance_seconds=line.instance_seconds, cents=line.cents, by=by, saved_cents=line.saved_cents)
 
 
 def _up(attempt: Attempt, seen: Observation | None) -> timedelta | None:
@@ -177,9 +178,9 @@ def _on_spot(job: Job, attempt: Attempt, times: Times) -> Job:
         return job
     return replace(
         job,
-        interruptions=job.interruptions + attempt.interruptions,
+        interruptions=job.interruptions + attempt.spot.interruptions,
         spot_trained=job.spot_trained + times.trained,
-        spot_elapsed=job.spot_elapsed + max(times.ended_at - attempt.claimed_at, timedelta()),
+        spot_elapsed=job.spot_elapsed + max(times.ended_at - attempt.claim.at, timedelta()),
     )
 
 

@@ -43,7 +43,7 @@ def concern(job: Job) -> bool:
     live = job.live
     if live is None or job.state is not JobState.RUNNING or not _may_move(job, live):
         return False
-    return job.interruptions + live.interruptions > 0
+    return job.interruptions + live.spot.interruptions > 0
 
 
 def verdict(job: Job, seen: Observation, policy: Policy, *, now: datetime) -> Verdict | None:
@@ -90,11 +90,11 @@ def _moved(end: End, why: str) -> End:
 
 
 def _progress(job: Job, live: Attempt, seen: Observation | None, *, until: datetime) -> _Progress:
-    interrupted = seen.interruptions if seen else live.interruptions
+    interrupted = seen.interruptions if seen else live.spot.interruptions
     return _Progress(
         interruptions=job.interruptions + interrupted,
         trained=job.spot_trained + trained_by(until, live, seen),
-        elapsed=job.spot_elapsed + max(until - live.claimed_at, timedelta()),
+        elapsed=job.spot_elapsed + max(until - live.claim.at, timedelta()),
     )
 
 

@@ -3,12 +3,13 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from trainmaster.core.jobs.attempts import AttemptEnd, Bill, Preemptor, Progress
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import runtime_left
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.lifecycle.ending import WARM_AVAILABLE, backoff, ended, live_attempt, shape_taken
+from trainmaster.core.lifecycle.ending import WARM_AVAILABLE, as_seen, backoff, ended, live_attempt
 from trainmaster.core.lifecycle.ends import end_of
 from trainmaster.core.planning.snapshot import WaitingJob, WarmPool, known_as
 
@@ -26,11 +27,21 @@ def claim(job: Job, attempt: Attempt) -> Job:
 
 def recorded(job: Job, *, training_job_arn: str, now: datetime) -> Job:
     """SageMaker has the attempt."""
-    live = replace(
-        live_attempt(job), training_job_arn=training_job_arn, status="InProgress", secondary_status="Starting"
+    live = live_attempt(job)
+    progress = Progress(
+        training_job_arn=training_job_arn,
+        status="InProgress",
+        secondary_status="Starting",
+        training_since=live.training_since,
     )
     running = job if job.state is not JobState.STARTING else job.moved_to(JobState.RUNNING)
-    return replace(running, live=live, started_at=job.started_at or now, refused_starts=0, unknown_errors=0)
+    return replace(
+        running,
+        live=replace(live, progress=progress),
+        started_at=job.started_at or now,
+        refused_starts=0,
+        unknown_errors=0,
+    )
 
 
 def refused_by_account(job: Job, reason: Reason) -> Job:
@@ -78,7 +89,7 @@ def explained(job: Job, reason: Reason) -> Job:
 def preempted_for(job: Job, preemptor: WaitingJob) -> Job:
     """Asked to stop so that another can start; it comes back."""
     message = f"made room for {known_as(preemptor, to=job.spec.team)}"
-    live = replace(live_attempt(job), taken_by=preemptor.name, taken_by_team=preemptor.team)
+    live = replace(live_attempt(job), preempted_for=Preemptor(name=preemptor.name, team=preemptor.team))
     reason = Reason(code=ReasonCode.PREEMPTION, message=message)
     return replace(job.moved_to(JobState.PREEMPTING), live=live, reason=reason)
 
@@ -95,7 +106,8 @@ def not_stopped(job: Job, why: str) -> Job:
 
 def idle(job: Job, *, since: datetime | None, stop_due: datetime | None = None) -> Job:
     """Its alarm says that the GPUs do nothing, and when that is to end it; None: they work again."""
-    return replace(job, live=replace(live_attempt(job), idle_since=since, stop_due=stop_due))
+    live = live_attempt(job)
+    return replace(job, live=replace(live, watch=replace(live.watch, idle_since=since, stop_due=stop_due)))
 
 
 def stopped_for_idle(job: Job, now: datetime) -> Job:
@@ -110,9 +122,9 @@ def requeued_for_idle(job: Job, now: datetime) -> Job:
 
 def _idle(job: Job, code: ReasonCode, *, now: datetime) -> Reason:
     assert job.state is JobState.RUNNING, job.state
-    since = live_attempt(job).idle_since
-    assert since is not None, f"{job.name} is not idle"
-    minutes = (now - since) // timedelta(minutes=1)
+    watch = live_attempt(job).watch
+    assert watch.is_idle, f"{job.name} is not idle"
+    minutes = watch.idle_until(now) // timedelta(minutes=1)
     return Reason(code=code, message=f"its GPUs did nothing: {minutes} minutes since its alarm went off")
 
 
@@ -124,14 +136,16 @@ def leaves_spot(job: Job, why: str) -> Job:
 
 def stays_on_spot(job: Job, reason: Reason) -> Job:
     """It should leave spot and cannot; its owner is told once for each attempt."""
-    return replace(job, live=replace(live_attempt(job), stays_on_spot=reason))
+    live = live_attempt(job)
+    return replace(job, live=replace(live, spot=replace(live.spot, stays=reason)))
 
 
 def checkpoint_seen(job: Job, written_at: datetime | None) -> Job:
     """Somebody looked for its newest checkpoint; one older than the known one says nothing."""
     live = live_attempt(job)
-    known = [at for at in (written_at, live.last_checkpoint) if at is not None]
-    return replace(job, live=replace(live, last_checkpoint=max(known, default=None)))
+    known = [at for at in (written_at, live.checkpoint.last) if at is not None]
+    checkpoint = replace(live.checkpoint, last=max(known, default=None))
+    return replace(job, live=replace(live, checkpoint=checkpoint))
 
 
 def reuse_settled(job: Job, left: Observation | None) -> Change:
@@ -143,7 +157,8 @@ def reuse_settled(job: Job, left: Observation | None) -> Change:
         job: Its live attempt has ``reuses``.
         left: The training job whose warm pool it is.
     """
-    after = replace(job, live=replace(live_attempt(job), reuses=None))
+    live = live_attempt(job)
+    after = replace(job, live=replace(live, claim=replace(live.claim, reuses=None)))
     return Change(before=job, after=after, leaves_warm=_still_warm(job, left))
 
 
@@ -155,11 +170,11 @@ def claim_undone(job: Job, after: Job, left: Observation | None) -> Change:
         after: Without it.
         left: As for ``reuse_settled``; None too where the attempt was claimed without a warm pool.
     """
-    live = live_attempt(job)
-    never = replace(live, ended_at=after.ended_at, reason=after.reason, cents=0)
-    return Change(
-        before=job, after=after, ended=never if after.is_final else None, leaves_warm=_still_warm(job, left)
-    )
+    ended = None
+    if after.ended_at is not None:
+        end = AttemptEnd(at=after.ended_at, reason=after.reason)
+        ended = replace(live_attempt(job), end=end, bill=Bill(cents=0))
+    return Change(before=job, after=after, ended=ended, leaves_warm=_still_warm(job, left))
 
 
 def _still_warm(job: Job, left: Observation | None) -> WarmPool | None:
@@ -176,9 +191,9 @@ def _still_warm(job: Job, left: Observation | None) -> WarmPool | None:
         since=left.ended_at,
         expires_at=left.ended_at + (live.keep_alive or timedelta()),
         job=job.name,
-        month=live.month,
-        usd_per_hour=live.usd_per_hour,
-        billed_from=live.claimed_at,
+        month=live.claim.month,
+        usd_per_hour=live.claim.usd_per_hour,
+        billed_from=live.claim.at,
     )
 
 
@@ -224,14 +239,5 @@ def observed(job: Job, seen: Observation | None, *, now: datetime) -> Change | N
 
 def progressed(job: Job, seen: Observation, *, now: datetime) -> Job:
     """The live attempt has not ended."""
-    live = replace(
-        live_attempt(job),
-        training_job_arn=seen.training_job_arn,
-        status=seen.status,
-        secondary_status=seen.secondary_status,
-        training_since=seen.training_since or live_attempt(job).training_since,
-        interruptions=seen.interruptions,
-        trained=seen.trained_before,
-        shape=shape_taken(live_attempt(job).shape, seen),
-    )
+    live = replace(as_seen(live_attempt(job), seen), trained=seen.trained_before)
     return replace(recorded(job, training_job_arn=seen.training_job_arn, now=now), live=live)

@@ -90,7 +90,7 @@ class Wanted:
     """Of each host."""
     digest: str | None = None
     """Changes with everything that the alarms are made of but their names; None: there are to be none."""
-    unguarded: Reason | None = None
+    unmonitored: Reason | None = None
     """Why there are none although the policy wants some."""
 
 
@@ -162,17 +162,17 @@ def wanted_of(vector: Vector, watch: Watch) -> Wanted:
     unknown = sorted(name for name, count in counts.items() if count is None and _GPU_FAMILY.match(name))
     if unknown:
         message = f"nobody knows how many GPUs {', '.join(unknown)} has; its GPUs are not watched"
-        return Wanted(unguarded=Reason(code=ReasonCode.UNKNOWN_TYPE, message=message))
+        return Wanted(unmonitored=Reason(code=ReasonCode.UNKNOWN_TYPE, message=message))
     different = {count or 0 for count in counts.values()}
     if len(different) > 1:
         message = "its hosts have different numbers of GPUs, and their names do not tell which has how many"
-        return Wanted(unguarded=Reason(code=ReasonCode.MIXED_HOSTS, message=message))
+        return Wanted(unmonitored=Reason(code=ReasonCode.MIXED_HOSTS, message=message))
     hosts, each = sum(vector.values()), different.pop() if different else 0
     if not each:
         return Wanted()
     if _parts(hosts) > MOST_PARTS:
         message = f"it has more than {MOST_PARTS * HOSTS_OF_ONE} hosts, more than one alarm can cover"
-        return Wanted(unguarded=Reason(code=ReasonCode.TOO_MANY_HOSTS, message=message))
+        return Wanted(unmonitored=Reason(code=ReasonCode.TOO_MANY_HOSTS, message=message))
     return Wanted(hosts=hosts, gpus=each, digest=_digest(hosts, each, watch))
 
 
@@ -293,8 +293,8 @@ def _lacks(job: RunningJob, watch: Watch, *, now: datetime) -> bool:
     """From Training on: before it there is nothing to measure."""
     if job.state is not JobState.RUNNING or job.training_since is None:
         return False
-    if job.guard_again_at is not None and now < job.guard_again_at:
+    if job.watch.monitor_again_at is not None and now < job.watch.monitor_again_at:
         return False
     wanted = wanted_of(job.vector, watch)
-    code = wanted.unguarded.code if wanted.unguarded else None
-    return (wanted.digest, code) != (job.guarded, job.unguarded)
+    code = wanted.unmonitored.code if wanted.unmonitored else None
+    return (wanted.digest, code) != (job.watch.monitored, job.unmonitored)

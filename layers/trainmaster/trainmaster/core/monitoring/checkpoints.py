@@ -18,7 +18,7 @@ def needs_look(entry: RunningJob, *, others_wait: bool, max_age: timedelta, now:
     """Where jobs wait, because a preemption chooses by it; elsewhere once the known one is too old."""
     if entry.training_since is None or not entry.has_checkpoint or not looks_at(entry.name, now=now):
         return False
-    return others_wait or is_overdue(entry.training_since, entry.last_checkpoint, max_age=max_age, now=now)
+    return others_wait or is_overdue(entry.training_since, entry.checkpoint.last, max_age=max_age, now=now)
 
 
 def looks_at(name: str, *, now: datetime) -> bool:
@@ -43,7 +43,7 @@ def looked_at(job: Job, newest: Newest, *, max_age: timedelta, now: datetime) ->
     live = live_attempt(seen)
     if live.training_since is None or seen.state is not JobState.RUNNING:
         return seen
-    overdue = is_overdue(live.training_since, live.last_checkpoint, max_age=max_age, now=now)
+    overdue = is_overdue(live.training_since, live.checkpoint.last, max_age=max_age, now=now)
     if overdue and not newest.is_certain:
         return seen
-    return replace(seen, live=replace(live, checkpoint_overdue=overdue))
+    return replace(seen, live=replace(live, checkpoint=replace(live.checkpoint, overdue=overdue)))

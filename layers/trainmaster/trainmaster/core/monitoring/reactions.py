@@ -17,31 +17,34 @@ AGAIN = timedelta(minutes=15)
 """Between two tries to make alarms that CloudWatch refused."""
 
 
-def guarded(job: Job, wanted: Wanted) -> Job:
+def monitored(job: Job, wanted: Wanted) -> Job:
     """Its alarms are as they are wanted, or there are to be none."""
-    live = replace(live_attempt(job), guarded=wanted.digest, unguarded=wanted.unguarded, guard_again_at=None)
-    return replace(job, live=live)
+    live = live_attempt(job)
+    watch = replace(live.watch, monitored=wanted.digest, monitor_again_at=None)
+    return replace(job, live=replace(live, watch=watch, unmonitored=wanted.unmonitored))
 
 
 def refused(job: Job, reason: Reason, *, now: datetime) -> Job:
     """CloudWatch did not make all of its alarms."""
-    live = replace(live_attempt(job), guarded=None, unguarded=reason, guard_again_at=now + AGAIN)
-    return replace(job, live=live)
+    live = live_attempt(job)
+    watch = replace(live.watch, monitored=None, monitor_again_at=now + AGAIN)
+    return replace(job, live=replace(live, watch=watch, unmonitored=reason))
 
 
 def alarms_lost(job: Job) -> Job:
     """Somebody deleted an alarm: the next pass makes it again."""
-    return replace(job, live=replace(live_attempt(job), guarded=None))
+    live = live_attempt(job)
+    return replace(job, live=replace(live, watch=replace(live.watch, monitored=None)))
 
 
 def is_watched(job: Job) -> bool:
     """Not while it is being stopped anyway, nor while it starts, downloads, uploads or was interrupted."""
-    live = job.live
+    progress = job.live.progress if job.live else None
     return (
         job.state is JobState.RUNNING
-        and live is not None
-        and live.training_since is not None
-        and live.secondary_status == TRAINING
+        and progress is not None
+        and progress.training_since is not None
+        and progress.secondary_status == TRAINING
     )
 
 
@@ -66,8 +69,9 @@ def heard(job: Job, kind: AlarmKind, reading: AlarmReading | None, watch: Watch,
         case AlarmKind.IDLE:
             return _idle_since(job, since if watch.idle else None, watch.idle, now=now)
         case AlarmKind.UTILIZATION:
-            live = replace(live_attempt(job), underused_since=since if watch.utilization else None)
-            return replace(job, live=live)
+            live = live_attempt(job)
+            noted = replace(live.watch, underused_since=since if watch.utilization else None)
+            return replace(job, live=replace(live, watch=noted))
         case _:
             assert_never(kind)
 
@@ -77,7 +81,7 @@ def _idle_since(job: Job, since: datetime | None, idle: Idle | None, *, now: dat
     live = live_attempt(job)
     if since is None or idle is None or idle.then is IdleThen.NOTIFY:
         return steps.idle(job, since=since)
-    known = live.stop_due if live.idle_since == since else None
+    known = live.watch.stop_due if live.watch.is_idle_since(since) else None
     return steps.idle(job, since=since, stop_due=known or now + idle.warn_first)
 
 
@@ -88,10 +92,10 @@ def stop_for_idleness(
 
     One that may not come back any more, because it was idle again and again, is stopped for good.
     """
-    live, idle = job.live, governing.idle
-    if idle is None or live is None or live.stop_due is None or now < live.stop_due or not is_watched(job):
+    watch, idle = (job.live.watch if job.live else None), governing.idle
+    if idle is None or watch is None or not watch.is_stop_due(now) or not is_watched(job):
         return None
-    if reading is None or reading.state is not AlarmState.ALARM or reading.since != live.idle_since:
+    if reading is None or reading.state is not AlarmState.ALARM or not watch.is_idle_since(reading.since):
         return None
     match idle.then:
         case IdleThen.STOP:

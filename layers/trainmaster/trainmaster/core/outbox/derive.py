@@ -22,7 +22,7 @@ from trainmaster.core.outbox.texts.wording import to_tell
 def messages_of_end(change: Change, *, at: datetime) -> tuple[OutboxMessage, ...]:
     """What the end of an attempt leaves to be deleted: with the names it has by its size, not with a list."""
     ended = change.ended
-    if ended is None or ended.guarded is None:
+    if ended is None or ended.watch.monitored is None:
         return ()
     names = names_of(ended.training_job_name, hosts=ended.shape.instances)
     return (deletion(ended.training_job_name, names, at=at),)

@@ -67,9 +67,9 @@ def work_lost(job: RunningJob, *, now: datetime) -> timedelta:
     """
     if job.training_since is None:
         return timedelta()
-    if job.last_checkpoint is None or not job.has_checkpoint:
+    if job.checkpoint.last is None or not job.has_checkpoint:
         return now - job.training_since
-    return now - max(job.last_checkpoint, job.training_since)
+    return now - max(job.checkpoint.last, job.training_since)
 
 
 def cost_of_stop(job: RunningJob, *, now: datetime) -> float:

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_line
 from trainmaster.core.costs.prices import PriceTable
+from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
 from trainmaster.core.jobs.model import JobState, epoch_ms
 from trainmaster.core.jobs.reason_codes import Code
@@ -88,7 +89,7 @@ class RunningJob:
     preemptions: int
     runs_at_most: timedelta | None = None
     """MaxRuntimeInSeconds of the attempt; None: nobody noted it."""
-    last_checkpoint: datetime | None = None
+    checkpoint: CheckpointState = field(default_factory=CheckpointState)
     predicted: timedelta | None = None
     """How long this attempt is likely to train in all; a guess."""
     trained: timedelta | None = None
@@ -99,15 +100,9 @@ class RunningJob:
     """Of the warm pool it would leave behind; None: none."""
     ranked_by: str = ""
     """As of a waiting job."""
-    guarded: str | None = None
-    """Digest of the alarms that watch its GPUs."""
-    unguarded: Code | None = None
-    """Code of the reason why there are none."""
-    guard_again_at: datetime | None = None
-    idle_since: datetime | None = None
-    stop_due: datetime | None = None
-    underused_since: datetime | None = None
-    checkpoint_overdue: bool = False
+    watch: GpuWatch = field(default_factory=GpuWatch)
+    unmonitored: Code | None = None
+    """Code of the reason why its GPUs have no alarms."""
 
     @property
     def rank(self) -> tuple[int, str]:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from trainmaster.core.costs.ledger import month_of
 from trainmaster.core.costs.prices import PriceTable, cost_cents
+from trainmaster.core.jobs.attempts import Claim, Progress
 from trainmaster.core.jobs.instances import Shape, Vector, asked_for
 from trainmaster.core.jobs.model import Attempt, Job, JobSpec, JobState, Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
@@ -86,13 +87,13 @@ def _attempt(unmanaged: UnmanagedJob, spec: JobSpec, policy: Policy) -> Attempt:
         max_runtime=spec.max_runtime,
         max_wait=spec.max_wait,
         keep_alive=spec.keep_alive if shape.warm_key else None,
-        claimed_at=spec.submitted_at,
-        lease_until=spec.submitted_at,
-        month=month_of(spec.submitted_at),
-        training_job_arn=seen.training_job_arn,
-        status=seen.status,
-        secondary_status=seen.secondary_status,
-        training_since=seen.training_since,
+        claim=Claim(at=spec.submitted_at, lease_until=spec.submitted_at, month=month_of(spec.submitted_at)),
+        progress=Progress(
+            training_job_arn=seen.training_job_arn,
+            status=seen.status,
+            secondary_status=seen.secondary_status,
+            training_since=seen.training_since,
+        ),
     )
     return _priced(attempt, shape.vector, policy)
 
@@ -101,7 +102,9 @@ def _priced(attempt: Attempt, vector: Vector, policy: Policy) -> Attempt:
     """With the worst case reserved, as at a claim; no budget keeps out what runs already."""
     rate = PriceTable(overrides=policy.prices).vector_usd_per_hour(vector)
     cents = cost_cents(rate, attempt.max_runtime)
-    return attempt if cents is None else replace(attempt, usd_per_hour=rate, reserved_cents=cents)
+    if cents is None:
+        return attempt
+    return replace(attempt, claim=replace(attempt.claim, usd_per_hour=rate, reserved_cents=cents))
 
 
 def _priority(unmanaged: UnmanagedJob, team: str, policy: Policy) -> int:

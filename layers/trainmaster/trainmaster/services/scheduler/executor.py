@@ -91,13 +91,13 @@ def watch_gpus(job: Job, watch: Watch, context: PassContext) -> None:
         message = f"{error.detail}; its GPUs are not watched, and it is tried again every 15 minutes"
         after = reactions.refused(job, Reason(code=code, message=message), now=context.clock())
     else:
-        after = reactions.guarded(job, wanted)
+        after = reactions.monitored(job, wanted)
     context.store.commit([Change(before=job, after=after)], at=context.clock())
 
 
 def _left_over(live: Attempt, wanted: Sequence[Alarm], *, stack: str) -> tuple[str, ...]:
     """Alarms of a policy that wanted more."""
-    if live.guarded is None:
+    if live.watch.monitored is None:
         return ()
     kept = {alarm.name for alarm in wanted}
     relative = names_of(live.training_job_name, hosts=live.shape.instances)

@@ -25,6 +25,7 @@ from trainmaster.core.errors import (
     UnreachableError,
 )
 from trainmaster.core.jobs import run_time
+from trainmaster.core.jobs.attempts import Claim
 from trainmaster.core.jobs.instances import CapacityType
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation
@@ -90,12 +91,14 @@ def _attempt(job: Job, action: Start, context: PassContext, *, at: datetime) -> 
         max_runtime=max_runtime,
         max_wait=max_wait,
         keep_alive=keep_alive if shape.warm_key and keep_alive else None,
-        claimed_at=at,
-        lease_until=at + steps.LEASE,
-        reuses=action.reuses.training_job_name if action.reuses else None,
-        usd_per_hour=charge.usd_per_hour if charge else None,
-        reserved_cents=charge.cents if charge else 0,
-        month=charge.month if charge else month_of(at),
+        claim=Claim(
+            at=at,
+            lease_until=at + steps.LEASE,
+            reuses=action.reuses.training_job_name if action.reuses else None,
+            usd_per_hour=charge.usd_per_hour if charge else None,
+            reserved_cents=charge.cents if charge else 0,
+            month=charge.month if charge else month_of(at),
+        ),
     )
 
 
@@ -223,7 +226,7 @@ def _undone(job: Job, after: Job, context: PassContext) -> Change:
 def pool_left(job: Job, training: TrainingApi) -> Observation | None:
     """The training job whose warm pool the attempt was claimed with, as SageMaker has it now."""
     assert job.live is not None, f"{job.name} has no live attempt"
-    return None if job.live.reuses is None else training.describe(job.live.reuses)
+    return None if job.live.claim.reuses is None else training.describe(job.live.claim.reuses)
 
 
 def _live_name(job: Job) -> str:

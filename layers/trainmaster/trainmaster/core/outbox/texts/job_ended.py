@@ -20,7 +20,7 @@ def loss_text(change: Change) -> str:
         return f"{span(ended.lost)} of training are lost."
     if (
         change.after.spec.has_checkpoint
-        and ended.last_checkpoint is None
+        and ended.checkpoint.last is None
         and ended.training_since is not None
     ):
         return "How much of its training is lost is unknown: no checkpoint was seen."
@@ -121,10 +121,11 @@ def _retried(change: Change) -> Notice:
 def _preempted(change: Change) -> Notice:
     """Names stay within their team: of a job of another one only the team is told."""
     job, ended = change.after, change.ended
-    assert ended is not None, change
-    team = ended.taken_by_team
-    own = team == job.spec.team
-    whom = {} if team is None else {"for_team": team, **({"for_job": ended.taken_by} if own else {})}
+    preemptor = ended.preempted_for if ended else None
+    whom = {}
+    if preemptor is not None and preemptor.team is not None:
+        own = {"for_job": preemptor.name} if preemptor.team == job.spec.team else {}
+        whom = {"for_team": preemptor.team, **own}
     return _notice(
         NoticeKind.JOB_PREEMPTED,
         change,

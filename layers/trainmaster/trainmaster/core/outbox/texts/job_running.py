@@ -21,9 +21,9 @@ _HOW_TO_GUARD: Mapping[Code, str] = {
 def idle_notice(change: Change) -> Notice | None:
     """The warning. Whether a stop follows is the policy's; ``stop_due`` says when."""
     live = _warned(change)
-    if live is None or live.idle_since is None:
+    if live is None or live.watch.idle_since is None:
         return None
-    job, due = change.after.name, live.stop_due
+    job, due = change.after.name, live.watch.stop_due
     follows = "Nothing follows by itself."
     if due is not None:
         follows = f"It is stopped at {instant(due)} unless they work again by then."
@@ -31,17 +31,17 @@ def idle_notice(change: Change) -> Notice | None:
         NoticeKind.JOB_IDLE,
         change.after,
         Words(
-            what=f"The GPUs of job {job} do nothing since {instant(live.idle_since)}. {follows}",
+            what=f"The GPUs of job {job} do nothing since {instant(live.watch.idle_since)}. {follows}",
             why="The busiest of its hosts is below what the policy calls idle (`idle.gpu_below_percent`).",
             todo=f"See in its log what they wait for. `trainmaster cancel {job}` frees them now.",
             undo="It is left alone as soon as its GPUs work again.",
         ),
-        {"idle_since": iso(live.idle_since), **({} if due is None else {"stop_due": iso(due)})},
+        {"idle_since": iso(live.watch.idle_since), **({} if due is None else {"stop_due": iso(due)})},
     )
 
 
 def busy_again_notice(change: Change) -> Notice | None:
-    if _became(change, lambda live: live.idle_since is None) is None:
+    if _became(change, lambda live: not live.watch.is_idle) is None:
         return None
     return _notice(
         NoticeKind.JOB_BUSY_AGAIN,
@@ -51,25 +51,25 @@ def busy_again_notice(change: Change) -> Notice | None:
 
 
 def underused_notice(change: Change) -> Notice | None:
-    live = _became(change, lambda live: live.underused_since is not None)
-    if live is None or live.underused_since is None:
+    live = _became(change, lambda live: live.watch.underused_since is not None)
+    if live is None or live.watch.underused_since is None:
         return None
     job = change.after.name
     return _notice(
         NoticeKind.JOB_UNDERUSED,
         change.after,
         Words(
-            what=f"The GPUs of job {job} could do more since {instant(live.underused_since)}.",
+            what=f"The GPUs of job {job} could do more since {instant(live.watch.underused_since)}.",
             why="One of its hosts is below what the policy expects (`utilization.gpu_below_percent`).",
             todo="Nothing is done about it. Look for a slow input pipeline or a small batch.",
         ),
-        {"underused_since": iso(live.underused_since)},
+        {"underused_since": iso(live.watch.underused_since)},
     )
 
 
 def unguarded_notice(change: Change) -> Notice | None:
-    live = _became(change, lambda live: live.unguarded is not None)
-    if live is None or live.unguarded is None:
+    live = _became(change, lambda live: live.unmonitored is not None)
+    if live is None or live.unmonitored is None:
         return None
     job = change.after.name
     return _notice(
@@ -77,18 +77,18 @@ def unguarded_notice(change: Change) -> Notice | None:
         change.after,
         Words(
             what=f"Nobody watches the GPUs of job {job}: it has no alarms. It runs on.",
-            why=quoted(live.unguarded.message),
-            todo=_HOW_TO_GUARD.get(live.unguarded.code, "Nothing: watch it yourself."),
+            why=quoted(live.unmonitored.message),
+            todo=_HOW_TO_GUARD.get(live.unmonitored.code, "Nothing: watch it yourself."),
         ),
-        {"reason": live.unguarded.code},
+        {"reason": live.unmonitored.code},
     )
 
 
 def checkpoint_notice(change: Change) -> Notice | None:
-    live = _became(change, lambda live: live.checkpoint_overdue)
+    live = _became(change, lambda live: live.checkpoint.overdue)
     if live is None:
         return None
-    job, newest = change.after.name, live.last_checkpoint
+    job, newest = change.after.name, live.checkpoint.last
     last = "none was seen. A stop would lose all it has trained."
     if newest is not None:
         last = f"the newest is of {instant(newest)}. A stop would lose all since then."
@@ -106,8 +106,8 @@ def checkpoint_notice(change: Change) -> Notice | None:
 
 
 def spot_notice(change: Change) -> Notice | None:
-    live = _became(change, lambda live: live.stays_on_spot is not None)
-    if live is None or live.stays_on_spot is None:
+    live = _became(change, lambda live: live.spot.stays is not None)
+    if live is None or live.spot.stays is None:
         return None
     job = change.after.name
     return _notice(
@@ -115,18 +115,18 @@ def spot_notice(change: Change) -> Notice | None:
         change.after,
         Words(
             what=f"Job {job} gets on badly on spot instances and stays there all the same.",
-            why=quoted(live.stays_on_spot.message),
+            why=quoted(live.spot.stays.message),
             todo=f"Give its pool on-demand capacity of the type, or `trainmaster cancel {job}`.",
         ),
-        {"reason": live.stays_on_spot.code, "interruptions": _interruptions(change.after, live)},
+        {"reason": live.spot.stays.code, "interruptions": _interruptions(change.after, live)},
     )
 
 
 def _warned(change: Change) -> Attempt | None:
     """Idle since now, or idle still and with another stop to come than was told."""
     before, after = change.before.live, change.after.live
-    if before is None or after is None or before.stop_due == after.stop_due or after.stop_due is None:
-        return _became(change, lambda live: live.idle_since is not None)
+    if before is None or after is None or after.watch.stop_due in (None, before.watch.stop_due):
+        return _became(change, lambda live: live.watch.is_idle)
     same = before.number == after.number and change.after.state is JobState.RUNNING
     return after if same else None
 
@@ -140,7 +140,7 @@ def _became(change: Change, holds: Callable[[Attempt], bool]) -> Attempt | None:
 
 
 def _interruptions(job: Job, live: Attempt) -> int:
-    return job.interruptions + live.interruptions
+    return job.interruptions + live.spot.interruptions
 
 
 def _place(job: Job) -> str:
