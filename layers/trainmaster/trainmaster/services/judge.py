@@ -50,14 +50,13 @@ class Judge:
         return job if told else steps.stays_on_spot(job, found.stays)
 
     def _failed(self, job: Job, seen: Observation, *, now: datetime) -> End:
-        assert job.live is not None, f"{job.name} has no live attempt"
         traces = FailureEvidence(
             failure_reason=seen.failure_reason, log_tail=self._tail(seen.training_job_name)
         )
         diagnosis = diagnose(traces)
         failure = Failure(
             job=job,
-            trained=trained_by(seen.ended_at or now, job.live, seen),
+            trained=trained_by(seen.ended_at or now, job.live_attempt, seen),
             text=seen.failure_reason or NO_REASON,
             diagnosis=diagnosis,
             hyperparameters=self._hyperparameters(job) if retries.may_halve(job, diagnosis) else {},

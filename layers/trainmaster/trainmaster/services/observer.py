@@ -68,18 +68,16 @@ class Observer:
         raise LostRaceError(f"{job.name} kept changing while it was looked at")
 
     def _news_of(self, job: Job) -> Change | None:
-        assert job.live is not None, f"{job.name} is not live"
-        if job.live.training_job_arn is None:
+        if job.live_attempt.training_job_arn is None:
             return self._news_of_claim(job)
-        seen = self.training.describe(job.live.training_job_name)
+        seen = self.training.describe(job.live_attempt.training_job_name)
         if seen is not None and _forgot_to_stop(job, seen):
             return Change(before=job, after=steps.stop_told(job, told=False))
         return self._news_of_attempt(job, seen)
 
     def _news_of_attempt(self, job: Job, seen: Observation | None) -> Change | None:
         """First of the warm pool it was claimed with: once the attempt is over nobody would ask any more."""
-        assert job.live is not None, f"{job.name} is not live"
-        if job.live.claim.reuses is not None and _has_instances(seen):
+        if job.live_attempt.claim.reuses is not None and _has_instances(seen):
             return steps.reuse_settled(job, pool_left(job, self.training))
         end = end_of(job, seen)
         if end is None:
@@ -99,10 +97,9 @@ class Observer:
 
     def _has_later_attempt(self, job: Job) -> bool:
         """A stop nobody asked for, though there is a next attempt: the table was restored to before both."""
-        assert job.live is not None, f"{job.name} is not live"
         number = job.attempt + 1
         name = attempt_name(job.name, job.spec.entry_id, number)
-        later = replace(job, attempt=number, live=replace(job.live, training_job_name=name))
+        later = replace(job, attempt=number, live=replace(job.live_attempt, training_job_name=name))
         try:
             return adoptable(later, self.training) is not None
         except NameTakenError:
@@ -113,21 +110,19 @@ class Observer:
 
         Adopt what exists; without it, give the slot back once the lease is over.
         """
-        assert job.live is not None, f"{job.name} is not live"
         now = self.clock()
         try:
             arn = adoptable(job, self.training)
         except NameTakenError:
             return self._unless_leased(job, steps.failed(job, reason=NAME_TAKEN, now=now))
         if arn is not None:
-            return self._news_of_attempt(job, self.training.describe(job.live.training_job_name))
+            return self._news_of_attempt(job, self.training.describe(job.live_attempt.training_job_name))
         if job.state is JobState.STOPPING:
             return self._unless_leased(job, steps.never_created(job, now=now))
         return self._unless_leased(job, steps.unclaimed(job))
 
     def _unless_leased(self, job: Job, after: Job) -> Change | None:
-        assert job.live is not None, f"{job.name} is not live"
-        if self.clock() < job.live.claim.lease_until:
+        if self.clock() < job.live_attempt.claim.lease_until:
             return None
         return steps.claim_undone(job, after, pool_left(job, self.training))
 
@@ -145,5 +140,4 @@ def _settles_reuse(change: Change) -> bool:
 
 def _forgot_to_stop(job: Job, seen: Observation) -> bool:
     """We told it to stop, and it runs on as if nobody had."""
-    assert job.live is not None, f"{job.name} is not live"
-    return job.live.stop_sent and seen.status == "InProgress"
+    return job.live_attempt.stop_sent and seen.status == "InProgress"

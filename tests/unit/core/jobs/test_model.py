@@ -11,6 +11,7 @@ from trainmaster.core.jobs.model import (
     WAITING,
     IllegalTransitionError,
     JobState,
+    NotLiveError,
     Reason,
 )
 from trainmaster.core.jobs.observations import Observation
@@ -184,3 +185,10 @@ vectors = st.dictionaries(
 @given(vectors)
 def test_a_vector_survives_its_text(vector: dict[Capacity, int]) -> None:
     assert parse_vector(vector_text(vector)) == vector
+
+
+def test_a_job_that_holds_no_instances_has_no_live_attempt() -> None:
+    with pytest.raises(NotLiveError, match="train-1 has no live attempt"):
+        _ = job().live_attempt
+    one = live_job()
+    assert one.live_attempt == one.live

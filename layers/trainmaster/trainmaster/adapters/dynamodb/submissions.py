@@ -120,8 +120,7 @@ def of_record(
 def of_adoption(adoption: Adoption, packed: bytes, writes: Writes, *, at: datetime) -> list[Operation]:
     """Every row that submission and claim would have left."""
     job = adoption.job
-    spec, live = job.spec, job.live
-    assert live is not None, f"{job.name} has no live attempt"
+    spec, live = job.spec, job.live_attempt
     alias = Alias(job=spec.name, entry_id=spec.entry_id, attempt=live.number)
     line = HistoryLine(at=at, attempt=live.number, from_state=None, to_state=job.state, reason=adoption.note)
     attempt = {**encode(live), "ttl": writes.retention.of_line(at)}

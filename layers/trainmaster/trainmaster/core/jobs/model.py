@@ -22,6 +22,7 @@ __all__ = [
     "Job",
     "JobSpec",
     "JobState",
+    "NotLiveError",
     "Reason",
     "epoch_ms",
 ]
@@ -74,6 +75,10 @@ FINAL = frozenset({_S.COMPLETED, _S.FAILED, _S.STOPPED})
 def epoch_ms(instant: datetime) -> int:
     """Whole milliseconds since 1970; exact, unlike timestamp()."""
     return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+class NotLiveError(ValueError):
+    """A step for a job that holds instances, of one that holds none: our own mistake."""
 
 
 class IllegalTransitionError(ValueError):
@@ -197,6 +202,13 @@ class Job:
     def vector(self) -> Vector:
         """What it holds, or asks for while it waits."""
         return self.live.vector if self.live else asked_for(self.shapes, self.spec.choice)
+
+    @property
+    def live_attempt(self) -> Attempt:
+        """Of a job that is live. Raises NotLiveError."""
+        if self.live is None:
+            raise NotLiveError(f"{self.name} has no live attempt")
+        return self.live
 
     @property
     def is_final(self) -> bool:

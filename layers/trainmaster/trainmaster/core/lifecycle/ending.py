@@ -79,7 +79,7 @@ class Times:
 
 
 def _times(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Times:
-    live = live_attempt(job)
+    live = job.live_attempt
     ended_at = (seen.ended_at if seen else None) or now
     checkpointed = timedelta()
     if live.checkpoint.last is not None:
@@ -112,12 +112,12 @@ def _lost(job: Job, end: End, unsaved: timedelta) -> timedelta:
     """Not guessed of a job that comes back and whose checkpoints nobody saw; one that has failed lost all."""
     if end.becomes is JobState.FAILED:
         return unsaved
-    unknown = job.spec.has_checkpoint and live_attempt(job).checkpoint.last is None
+    unknown = job.spec.has_checkpoint and job.live_attempt.checkpoint.last is None
     return unsaved if end.becomes in COMES_BACK and not unknown else timedelta()
 
 
 def _finished_attempt(job: Job, end: End, seen: Observation | None, times: Times) -> Attempt:
-    live = live_attempt(job)
+    live = job.live_attempt
     if seen is not None:
         live = as_seen(live, seen)
     reason = end.of_attempt or end.reason
@@ -248,8 +248,3 @@ def backoff(
     ceiling: timedelta = min(most, first * 2 ** min(refused, 10))
     digest = hashlib.blake2b(f"{entry_id}:{refused}".encode(), digest_size=7).digest()
     return max(timedelta(seconds=1), ceiling * (int.from_bytes(digest, "big") / 2**56))
-
-
-def live_attempt(job: Job) -> Attempt:
-    assert job.live is not None, f"{job.name} has no live attempt"
-    return job.live

@@ -48,21 +48,19 @@ def concern(job: Job) -> bool:
 
 def verdict(job: Job, seen: Observation, policy: Policy, *, now: datetime) -> Verdict | None:
     """Of a job that the rules concern; None: it gets on."""
-    assert job.live is not None, f"{job.name} has no live attempt"
-    why = _enough(_progress(job, job.live, seen, until=now), policy.governing.spot)
+    why = _enough(_progress(job, job.live_attempt, seen, until=now), policy.governing.spot)
     return None if why is None else Verdict(why=why, stays=_stays(job, policy))
 
 
 def concern_end(job: Job, end: End) -> bool:
     """Whether the rules may change the end of a live attempt."""
-    assert job.live is not None, f"{job.name} has no live attempt"
-    return _may_move(job, job.live) and (end.becomes in COMES_BACK or end.reason.code is ReasonCode.MAX_WAIT)
+    return _may_move(job, job.live_attempt) and (
+        end.becomes in COMES_BACK or end.reason.code is ReasonCode.MAX_WAIT
+    )
 
 
 def at_end(job: Job, end: End, seen: Observation | None, policy: Policy, *, now: datetime) -> End:
     """An end that the rules concern, with what they make of it: the job may come back on demand."""
-    live = job.live
-    assert live is not None, f"{job.name} has no live attempt"
     if end.reason.code is ReasonCode.MAX_WAIT:
         return end if _stays(job, policy) else _waited_too_long(end)
     if end.reason.code is ReasonCode.SPOT_FALLBACK:
@@ -70,7 +68,7 @@ def at_end(job: Job, end: End, seen: Observation | None, policy: Policy, *, now:
     if job.reason is not None and job.reason.code is ReasonCode.SPOT_FALLBACK:
         return _moved(end, job.reason.message)
     until = (seen.ended_at if seen else None) or now
-    enough = _enough(_progress(job, live, seen, until=until), policy.governing.spot)
+    enough = _enough(_progress(job, job.live_attempt, seen, until=until), policy.governing.spot)
     return end if enough is None or _stays(job, policy) else _moved(end, enough)
 
 

@@ -9,7 +9,7 @@ from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import runtime_left
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.lifecycle.ending import WARM_AVAILABLE, as_seen, backoff, ended, live_attempt
+from trainmaster.core.lifecycle.ending import WARM_AVAILABLE, as_seen, backoff, ended
 from trainmaster.core.lifecycle.ends import end_of
 from trainmaster.core.planning.snapshot import WaitingJob, WarmPool, known_as
 
@@ -27,7 +27,7 @@ def claim(job: Job, attempt: Attempt) -> Job:
 
 def recorded(job: Job, *, training_job_arn: str, now: datetime) -> Job:
     """SageMaker has the attempt."""
-    live = live_attempt(job)
+    live = job.live_attempt
     progress = Progress(
         training_job_arn=training_job_arn,
         status="InProgress",
@@ -89,14 +89,14 @@ def explained(job: Job, reason: Reason) -> Job:
 def preempted_for(job: Job, preemptor: WaitingJob) -> Job:
     """Asked to stop so that another can start; it comes back."""
     message = f"made room for {known_as(preemptor, to=job.spec.team)}"
-    live = replace(live_attempt(job), preempted_for=Preemptor(name=preemptor.name, team=preemptor.team))
+    live = replace(job.live_attempt, preempted_for=Preemptor(name=preemptor.name, team=preemptor.team))
     reason = Reason(code=ReasonCode.PREEMPTION, message=message)
     return replace(job.moved_to(JobState.PREEMPTING), live=live, reason=reason)
 
 
 def stop_told(job: Job, *, told: bool = True) -> Job:
     """SageMaker took the stop; or, seen still running, did not."""
-    return replace(job, live=replace(live_attempt(job), stop_sent=told))
+    return replace(job, live=replace(job.live_attempt, stop_sent=told))
 
 
 def not_stopped(job: Job, why: str) -> Job:
@@ -106,7 +106,7 @@ def not_stopped(job: Job, why: str) -> Job:
 
 def idle(job: Job, *, since: datetime | None, stop_due: datetime | None = None) -> Job:
     """Its alarm says that the GPUs do nothing, and when that is to end it; None: they work again."""
-    live = live_attempt(job)
+    live = job.live_attempt
     return replace(job, live=replace(live, watch=replace(live.watch, idle_since=since, stop_due=stop_due)))
 
 
@@ -122,7 +122,7 @@ def requeued_for_idle(job: Job, now: datetime) -> Job:
 
 def _idle(job: Job, code: ReasonCode, *, now: datetime) -> Reason:
     assert job.state is JobState.RUNNING, job.state
-    watch = live_attempt(job).watch
+    watch = job.live_attempt.watch
     assert watch.is_idle, f"{job.name} is not idle"
     minutes = watch.idle_until(now) // timedelta(minutes=1)
     return Reason(code=code, message=f"its GPUs did nothing: {minutes} minutes since its alarm went off")
@@ -136,13 +136,13 @@ def leaves_spot(job: Job, why: str) -> Job:
 
 def stays_on_spot(job: Job, reason: Reason) -> Job:
     """It should leave spot and cannot; its owner is told once for each attempt."""
-    live = live_attempt(job)
+    live = job.live_attempt
     return replace(job, live=replace(live, spot=replace(live.spot, stays=reason)))
 
 
 def checkpoint_seen(job: Job, written_at: datetime | None) -> Job:
     """Somebody looked for its newest checkpoint; one older than the known one says nothing."""
-    live = live_attempt(job)
+    live = job.live_attempt
     known = [at for at in (written_at, live.checkpoint.last) if at is not None]
     checkpoint = replace(live.checkpoint, last=max(known, default=None))
     return replace(job, live=replace(live, checkpoint=checkpoint))
@@ -157,7 +157,7 @@ def reuse_settled(job: Job, left: Observation | None) -> Change:
         job: Its live attempt has ``reuses``.
         left: The training job whose warm pool it is.
     """
-    live = live_attempt(job)
+    live = job.live_attempt
     after = replace(job, live=replace(live, claim=replace(live.claim, reuses=None)))
     return Change(before=job, after=after, leaves_warm=_still_warm(job, left))
 
@@ -173,13 +173,13 @@ def claim_undone(job: Job, after: Job, left: Observation | None) -> Change:
     ended = None
     if after.ended_at is not None:
         end = AttemptEnd(at=after.ended_at, reason=after.reason)
-        ended = replace(live_attempt(job), end=end, bill=Bill(cents=0))
+        ended = replace(job.live_attempt, end=end, bill=Bill(cents=0))
     return Change(before=job, after=after, ended=ended, leaves_warm=_still_warm(job, left))
 
 
 def _still_warm(job: Job, left: Observation | None) -> WarmPool | None:
     """The warm pool that the live attempt was claimed with, if SageMaker keeps it still."""
-    live = live_attempt(job)
+    live = job.live_attempt
     if left is None or left.warm_status != WARM_AVAILABLE or left.ended_at is None:
         return None
     assert live.shape.warm_key is not None, live
@@ -239,5 +239,5 @@ def observed(job: Job, seen: Observation | None, *, now: datetime) -> Change | N
 
 def progressed(job: Job, seen: Observation, *, now: datetime) -> Job:
     """The live attempt has not ended."""
-    live = replace(as_seen(live_attempt(job), seen), trained=seen.trained_before)
+    live = replace(as_seen(job.live_attempt, seen), trained=seen.trained_before)
     return replace(recorded(job, training_job_arn=seen.training_job_arn, now=now), live=live)

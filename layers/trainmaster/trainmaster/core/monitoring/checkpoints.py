@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Newest
 from trainmaster.core.lifecycle import steps
-from trainmaster.core.lifecycle.ending import live_attempt
 from trainmaster.core.planning.snapshot import RunningJob
 
 CHECKPOINT_RUNS = 5
@@ -40,7 +39,7 @@ def looked_at(job: Job, newest: Newest, *, max_age: timedelta, now: datetime) ->
     What is not certain (a bucket that may not be read, a listing that goes on) never makes one overdue.
     """
     seen = steps.checkpoint_seen(job, newest.written_at)
-    live = live_attempt(seen)
+    live = seen.live_attempt
     if live.training_since is None or seen.state is not JobState.RUNNING:
         return seen
     overdue = is_overdue(live.training_since, live.checkpoint.last, max_age=max_age, now=now)

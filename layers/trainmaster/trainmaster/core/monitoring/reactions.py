@@ -6,7 +6,6 @@ from typing import assert_never
 
 from trainmaster.core.jobs.model import Job, JobState, Reason
 from trainmaster.core.lifecycle import steps
-from trainmaster.core.lifecycle.ending import live_attempt
 from trainmaster.core.lifecycle.retries import may_requeue
 from trainmaster.core.monitoring.alarms import AlarmKind, AlarmReading, AlarmState, Wanted
 from trainmaster.core.policy.governance import Governing, Idle, IdleThen, Watch
@@ -19,21 +18,21 @@ AGAIN = timedelta(minutes=15)
 
 def monitored(job: Job, wanted: Wanted) -> Job:
     """Its alarms are as they are wanted, or there are to be none."""
-    live = live_attempt(job)
+    live = job.live_attempt
     watch = replace(live.watch, monitored=wanted.digest, monitor_again_at=None)
     return replace(job, live=replace(live, watch=watch, unmonitored=wanted.unmonitored))
 
 
 def refused(job: Job, reason: Reason, *, now: datetime) -> Job:
     """CloudWatch did not make all of its alarms."""
-    live = live_attempt(job)
+    live = job.live_attempt
     watch = replace(live.watch, monitored=None, monitor_again_at=now + AGAIN)
     return replace(job, live=replace(live, watch=watch, unmonitored=reason))
 
 
 def alarms_lost(job: Job) -> Job:
     """Somebody deleted an alarm: the next pass makes it again."""
-    live = live_attempt(job)
+    live = job.live_attempt
     return replace(job, live=replace(live, watch=replace(live.watch, monitored=None)))
 
 
@@ -69,7 +68,7 @@ def heard(job: Job, kind: AlarmKind, reading: AlarmReading | None, watch: Watch,
         case AlarmKind.IDLE:
             return _idle_since(job, since if watch.idle else None, watch.idle, now=now)
         case AlarmKind.UTILIZATION:
-            live = live_attempt(job)
+            live = job.live_attempt
             noted = replace(live.watch, underused_since=since if watch.utilization else None)
             return replace(job, live=replace(live, watch=noted))
         case _:
@@ -78,7 +77,7 @@ def heard(job: Job, kind: AlarmKind, reading: AlarmReading | None, watch: Watch,
 
 def _idle_since(job: Job, since: datetime | None, idle: Idle | None, *, now: datetime) -> Job:
     """From each transition to ALARM its owner has ``warn_first``, counted from when it was noticed."""
-    live = live_attempt(job)
+    live = job.live_attempt
     if since is None or idle is None or idle.then is IdleThen.NOTIFY:
         return steps.idle(job, since=since)
     known = live.watch.stop_due if live.watch.is_idle_since(since) else None

@@ -31,8 +31,7 @@ def waiting_entry(job: Job) -> WaitingJob:
 
 
 def running_entry(job: Job) -> RunningJob:
-    live = job.live
-    assert live is not None, f"{job.name} has no live attempt"
+    live = job.live_attempt
     return RunningJob(
         name=job.name,
         ver=job.ver,

@@ -79,8 +79,7 @@ def settle(pool: WarmPool, context: PassContext) -> None:
 
 
 def watch_gpus(job: Job, watch: Watch, context: PassContext) -> None:
-    live = job.live
-    assert live is not None, f"{job.name} is not live"
+    live = job.live_attempt
     wanted = wanted_of(live.vector, watch)
     alarms = alarms_of(live.training_job_name, wanted, watch, stack=context.stack)
     try:
@@ -255,9 +254,8 @@ def _preempt(action: Preempt, context: PassContext) -> None:
 
 
 def _stop(job: Job, context: PassContext) -> None:
-    assert job.live is not None, f"{job.name} is not live"
     try:
-        context.training.stop(job.live.training_job_name)
+        context.training.stop(job.live_attempt.training_job_name)
     except StopDeniedError as error:
         _say_once(job, error, context)
         raise

@@ -140,10 +140,9 @@ def _put_back(job: Job, error: UnavailableError, context: PassContext) -> None:
 
 
 def _request(job: Job, body: Mapping[str, Any], context: PassContext) -> dict[str, Any]:
-    assert job.live is not None, f"{job.name} has no live attempt"
     return attempt_request(
         body,
-        attempt=job.live,
+        attempt=job.live_attempt,
         job=job,
         stack=context.stack,
         capacity_wait=context.rules.capacity_wait,
@@ -167,7 +166,8 @@ def _looked_up(job: Job, training: TrainingApi) -> str | None:
     try:
         return adoptable(job, training)
     except UnavailableError as error:
-        raise OutcomeUnknownError(f"{_live_name(job)} may or may not have been created: {error}") from error
+        name = job.live_attempt.training_job_name
+        raise OutcomeUnknownError(f"{name} may or may not have been created: {error}") from error
 
 
 def adoptable(job: Job, training: TrainingApi) -> str | None:
@@ -176,12 +176,13 @@ def adoptable(job: Job, training: TrainingApi) -> str | None:
     Raises:
         NameTakenError: It is not ours: another entry, attempt or request made it.
     """
-    seen = training.describe(_live_name(job))
+    name = job.live_attempt.training_job_name
+    seen = training.describe(name)
     if seen is None:
         return None
     if not is_ours(training.tags(seen.training_job_arn), job):
         raise NameTakenError(
-            f"a training job named {_live_name(job)!r} exists already and was not started for this job; "
+            f"a training job named {name!r} exists already and was not started for this job; "
             "submit under another name",
         )
     return seen.training_job_arn
@@ -225,13 +226,8 @@ def _undone(job: Job, after: Job, context: PassContext) -> Change:
 
 def pool_left(job: Job, training: TrainingApi) -> Observation | None:
     """The training job whose warm pool the attempt was claimed with, as SageMaker has it now."""
-    assert job.live is not None, f"{job.name} has no live attempt"
-    return None if job.live.claim.reuses is None else training.describe(job.live.claim.reuses)
-
-
-def _live_name(job: Job) -> str:
-    assert job.live is not None, f"{job.name} has no live attempt"
-    return job.live.training_job_name
+    reuses = job.live_attempt.claim.reuses
+    return None if reuses is None else training.describe(reuses)
 
 
 FIRST_WAIT = timedelta(minutes=1)

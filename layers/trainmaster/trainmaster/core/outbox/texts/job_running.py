@@ -148,15 +148,14 @@ def _place(job: Job) -> str:
 
 
 def _notice(kind: NoticeKind, job: Job, words: Words, detail: Mapping[str, Any] = NOTHING) -> Notice:
-    assert job.live is not None, f"{job.name} has no live attempt"
     return Notice(
         kind=kind,
         team=job.spec.team,
-        training_job_name=job.live.training_job_name,
+        training_job_name=job.live_attempt.training_job_name,
         job=job.name,
         what=words.what,
         why=words.why,
         todo=words.todo,
         undo=words.undo,
-        detail={"attempt": job.live.number, **detail},
+        detail={"attempt": job.live_attempt.number, **detail},
     )
