@@ -32,7 +32,7 @@ _OOM = Diagnosis(
 )
 _BUG = Diagnosis(
     failure_class=FailureClass.USER_CODE,
-    advice="Mend the program; a retry would fail the same way.",
+    advice="Fix the program; a retry would fail the same way.",
     evidence="ModuleNotFoundError: No module named 'flash_attn'",
     exit_code=1,
 )

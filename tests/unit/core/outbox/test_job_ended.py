@@ -113,7 +113,7 @@ def test_a_failed_job_with_class_evidence_and_advice() -> None:
         " the line that gave it away: ModuleNotFoundError: No module named 'torhc'"
     )
     assert notice.todo == "fix the import and queue it anew"
-    assert notice.undo == "Queue it anew under another name; s3://bucket/checkpoints has its checkpoints."
+    assert notice.undo == "Queue it again under another name; s3://bucket/checkpoints has its checkpoints."
     assert notice.detail["failure_class"] == "user-code"
     assert notice.detail["evidence"] == "ModuleNotFoundError: No module named 'torhc'"
     assert notice.detail["exit_code"] == 1
@@ -209,7 +209,7 @@ def test_a_charged_retry_says_which_of_how_many_and_when() -> None:
         " It starts at 2026-11-02 12:31 UTC or later. With half the batch."
     )
     assert notice.why == "gpu-oom: retry 1 of 3"
-    assert notice.todo == "Nothing: it goes on from its last checkpoint."
+    assert notice.todo == "Nothing: it resumes from its last checkpoint."
     assert notice.detail["advice"] == "a smaller batch needs less memory"
     assert notice.undo == (
         "`trainmaster hold train-1` keeps it from starting until `trainmaster release train-1`;"
@@ -270,7 +270,8 @@ def test_of_a_job_of_another_team_only_the_team_is_named() -> None:
 def test_without_a_checkpoint_a_preempted_job_hears_that_it_starts_anew() -> None:
     notice = told(preempted(waiting("urgent"), has_checkpoint=False))
     assert notice.todo == (
-        "Nothing: it comes back in its turn. Without a CheckpointConfig it starts from the beginning."
+        "Nothing: it is in the queue and starts again automatically."
+        " Without a CheckpointConfig it starts from the beginning."
     )
 
 

@@ -36,7 +36,7 @@ def test_the_warning_says_since_when_and_when_it_is_stopped() -> None:
         team="vision",
         job="train-1",
         training_job_name="train-1",
-        what="The GPUs of job train-1 do nothing since 2026-11-02 12:00 UTC."
+        what="The GPUs of job train-1 have been idle since 2026-11-02 12:00 UTC."
         " It is stopped at 2026-11-02 12:10 UTC unless they work again by then.",
         why="The busiest of its hosts is below what the policy calls idle (`idle.gpu_below_percent`).",
         todo="See in its log what they wait for. `trainmaster cancel train-1` frees them now.",

@@ -16,7 +16,7 @@ NOTICE = Notice(
     training_job_name="train-1-r1-abc123",
     what="Job train-1 failed.",
     why="A bug.",
-    todo="Mend it.",
+    todo="Fix it.",
     detail={"attempt": 1},
 )
 MESSAGE = to_tell(NOTICE, cause="01J#000008", at=NOON)
@@ -32,7 +32,7 @@ def test_an_event_has_its_version_its_id_and_what_belongs_to_its_kind() -> None:
         "training_job_name": "train-1-r1-abc123",
         "what": "Job train-1 failed.",
         "why": "A bug.",
-        "todo": "Mend it.",
+        "todo": "Fix it.",
         "attempt": 1,
     }
 
@@ -43,7 +43,7 @@ def test_a_mail_says_what_why_what_to_do_and_where_it_comes_from() -> None:
     assert mail.text == (
         "Job train-1 failed.\n\n"
         "Why: A bug.\n\n"
-        "What to do: Mend it.\n\n"
+        "What to do: Fix it.\n\n"
         "Stack prod, team vision, 2026-11-02T12:00:00.000Z, message 01J#000008#job-failed\n"
     )
     assert mail.attributes == {"team": "vision", "kind": "Job Failed"}

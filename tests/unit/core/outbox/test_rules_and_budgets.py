@@ -34,7 +34,7 @@ def record(outcome: Outcome, *violations: Violation, **fields: Any) -> Violation
 @pytest.mark.parametrize(
     ("outcome", "becomes", "job"),
     [
-        pytest.param(Outcome.AUDITED, "It goes on; this was written down", None, id="audited"),
+        pytest.param(Outcome.AUDITED, "It keeps running; this was recorded", None, id="audited"),
         pytest.param(Outcome.ADOPTED, "It was adopted", "by-hand", id="adopted"),
     ],
 )
@@ -43,7 +43,7 @@ def test_a_job_that_went_round_the_queue_and_what_became_of_it(
 ) -> None:
     notice = unmanaged_notice(record(outcome, NO_TAG), runs=True)
     assert notice.kind is NoticeKind.UNMANAGED_JOB
-    assert notice.what.startswith(f"Training job by-hand went round the queue. {becomes}")
+    assert notice.what.startswith(f"Training job by-hand bypassed the queue. {becomes}")
     assert notice.why == "required_tags: Tags lack model_name (add it)"
     assert (notice.team, notice.training_job_name, notice.job) == ("vision", "by-hand", job)
     assert notice.detail == {
@@ -63,15 +63,15 @@ def test_a_job_that_went_round_the_queue_and_what_became_of_it(
 def test_one_that_had_ended_does_not_go_on() -> None:
     notice = unmanaged_notice(record(Outcome.AUDITED, NO_TAG), runs=False)
     assert notice.what == (
-        "Training job by-hand went round the queue."
-        " It has ended already; this was written down (`trainmaster violations`)."
+        "Training job by-hand bypassed the queue."
+        " It has already ended; this was recorded (`trainmaster violations`)."
     )
 
 
 def test_one_that_is_stopped_for_a_rule_names_the_enforced_one_first() -> None:
     no_role = replace(NO_TAG, rule="roles", field="RoleArn", message="is not allowed", mode=Mode.ENFORCE)
     notice = unmanaged_notice(record(Outcome.STOPPED, NO_TAG, no_role), runs=True)
-    assert notice.what == "Training job by-hand went round the queue. It is being stopped."
+    assert notice.what == "Training job by-hand bypassed the queue. It is being stopped."
     assert (
         notice.why == "roles: RoleArn is not allowed (add it); required_tags: Tags lack model_name (add it)"
     )
@@ -102,7 +102,7 @@ def test_one_that_could_not_be_stopped_says_how_to() -> None:
         kind=NoticeKind.UNMANAGED_JOB,
         team="vision",
         training_job_name="by-hand",
-        what="Training job by-hand went round the queue and could not be stopped. It goes on.",
+        what="Training job by-hand bypassed the queue and could not be stopped. It keeps running.",
         why="AccessDenied no right",
         todo="Stop it by hand: `aws sagemaker stop-training-job --training-job-name by-hand`,"
         " or deploy the stack with StopUnmanagedJobs=true.",

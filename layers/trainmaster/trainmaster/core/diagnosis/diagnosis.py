@@ -129,7 +129,7 @@ ADVICE: Mapping[FailureClass, str] = {
         "The image does not start: check its URI, the role's ECR permissions, its entry point, and that it"
         " fits the instance's processor and driver."
     ),
-    FailureClass.USER_CODE: "The program failed: mend it; it would fail again.",
+    FailureClass.USER_CODE: "The program failed: fix it; it would fail again.",
     FailureClass.UNKNOWN: "Nothing known was found in the failure reason and the log: read the log.",
 }
 

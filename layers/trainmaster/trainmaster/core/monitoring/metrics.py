@@ -66,7 +66,7 @@ QUEUE_DEPTH = Metric(
     name="QueueDepth",
     unit=Unit.COUNT,
     dimension="pool",
-    meaning="jobs that wait in their turn, each minute; held ones and those backing off are not counted",
+    meaning="jobs that wait in the queue, each minute; held ones and those backing off are not counted",
 )
 OLDEST_WAIT = Metric(
     name="OldestWaitSeconds",
@@ -107,7 +107,7 @@ VIOLATIONS = Metric(
     name="Violations",
     unit=Unit.COUNT,
     dimension="outcome",
-    meaning="training jobs that went round the queue, and queued ones that break an audited rule",
+    meaning="training jobs that bypassed the queue, and queued ones that break an audited rule",
 )
 UNGUARDED = Metric(
     name="UnguardedJobs", unit=Unit.COUNT, meaning="running jobs whose GPUs should be watched and are not"
@@ -120,7 +120,7 @@ MESSAGES_PENDING = Metric(
     unit=Unit.COUNT,
     dimension="pool",
     also_whole=True,
-    meaning="what is to be told or tidied up for more than five minutes and was not yet; it counts to 100",
+    meaning="notices and clean-ups overdue by more than five minutes; it counts to 100",
 )
 SERVER_ERRORS = Metric(
     name="ServerErrors", unit=Unit.COUNT, meaning="calls of the API that were answered with 5xx"

@@ -29,7 +29,7 @@ def loss_text(change: Change) -> str:
 
 _TODO_WHEN_STOPPED: Mapping[Code, str] = MappingProxyType(
     {
-        ReasonCode.MAX_RUNTIME: "Give it a longer MaxRuntimeInSeconds; it goes on from its checkpoints.",
+        ReasonCode.MAX_RUNTIME: "Give it a longer MaxRuntimeInSeconds; it resumes from its checkpoints.",
         ReasonCode.MAX_WAIT: "Give it a longer MaxWaitTimeInSeconds, or on-demand instances.",
         ReasonCode.STOPPED_OUTSIDE: (
             "CloudTrail says who called StopTrainingJob. `trainmaster cancel` says it to all."
@@ -102,7 +102,7 @@ def _retried(change: Change) -> Notice:
             what=f"Attempt {ended.number} of job {job.name} {ended_how} ({why}). It comes back, {count}."
             f"{later}{halved}",
             why=quoted(said) or _reason(change),
-            todo="Nothing: it goes on from its last checkpoint."
+            todo="Nothing: it resumes from its last checkpoint."
             if job.spec.has_checkpoint
             else "Nothing." + _unsaved(job),
             undo=_or_not(job),
@@ -132,7 +132,7 @@ def _preempted(change: Change) -> Notice:
         Words(
             what=f"Job {job.name} was stopped for another and is back in the queue. {loss_text(change)}",
             why=_reason(change),
-            todo="Nothing: it comes back in its turn." + _unsaved(job),
+            todo="Nothing: it is in the queue and starts again automatically." + _unsaved(job),
             undo=f"`trainmaster priority {job.name} N` moves it. {_or_not(job)}",
         ),
         {"preemptions": job.preemptions, **whom},
@@ -160,11 +160,13 @@ def _moved(change: Change) -> Notice:
         NoticeKind.MOVED_TO_ON_DEMAND,
         change,
         Words(
-            what=f"Job {job.name} got on badly on spot instances; from now on it asks for on-demand ones."
+            what=f"Job {job.name} made little progress on spot instances;"
+            " from now on it asks for on-demand ones."
             f" {loss_text(change)}",
             why=_reason(change),
-            todo="Nothing: it comes back in its turn. On-demand instances cost more." + _unsaved(job),
-            undo=f"Queue it anew to have it on spot again. {_or_not(job)}",
+            todo="Nothing: it is in the queue and starts again automatically. On-demand instances cost more."
+            + _unsaved(job),
+            undo=f"Queue it again to have it on spot again. {_or_not(job)}",
         ),
         {"interruptions": job.interruptions},
     )
@@ -223,7 +225,7 @@ def _diagnosed(ended: Attempt | None) -> dict[str, Any]:
 
 def _again(job: Job) -> str:
     saved = job.spec.checkpoint_uri
-    return "Queue it anew under another name" + (f"; {quoted(saved)} has its checkpoints." if saved else ".")
+    return "Queue it again under another name" + (f"; {quoted(saved)} has its checkpoints." if saved else ".")
 
 
 def _or_not(job: Job) -> str:

@@ -11,9 +11,9 @@ from trainmaster.core.outbox.texts.wording import NOTHING, Words, instant, iso, 
 
 _HOW_TO_GUARD: Mapping[Code, str] = {
     ReasonCode.ALARM_QUOTA: (
-        "Admins: raise the account's quota of CloudWatch alarms. It is tried again by itself."
+        "Admins: raise the account's quota of CloudWatch alarms. It is retried automatically."
     ),
-    ReasonCode.ALARM_REFUSED: "Admins: see that `schedule` may make alarms. It is tried again by itself.",
+    ReasonCode.ALARM_REFUSED: "Admins: see that `schedule` may make alarms. It is retried automatically.",
 }
 """By the code of the reason; jobs of other reasons cannot be watched at all."""
 
@@ -31,7 +31,7 @@ def idle_notice(change: Change) -> Notice | None:
         NoticeKind.JOB_IDLE,
         change.after,
         Words(
-            what=f"The GPUs of job {job} do nothing since {instant(live.watch.idle_since)}. {follows}",
+            what=f"The GPUs of job {job} have been idle since {instant(live.watch.idle_since)}. {follows}",
             why="The busiest of its hosts is below what the policy calls idle (`idle.gpu_below_percent`).",
             todo=f"See in its log what they wait for. `trainmaster cancel {job}` frees them now.",
             undo="It is left alone as soon as its GPUs work again.",
@@ -59,7 +59,7 @@ def underused_notice(change: Change) -> Notice | None:
         NoticeKind.JOB_UNDERUSED,
         change.after,
         Words(
-            what=f"The GPUs of job {job} could do more since {instant(live.watch.underused_since)}.",
+            what=f"The GPUs of job {job} have been underused since {instant(live.watch.underused_since)}.",
             why="One of its hosts is below what the policy expects (`utilization.gpu_below_percent`).",
             todo="Nothing is done about it. Look for a slow input pipeline or a small batch.",
         ),
@@ -76,7 +76,7 @@ def unguarded_notice(change: Change) -> Notice | None:
         NoticeKind.JOB_UNGUARDED,
         change.after,
         Words(
-            what=f"Nobody watches the GPUs of job {job}: it has no alarms. It runs on.",
+            what=f"The GPUs of job {job} are not monitored: it has no alarms. It keeps running.",
             why=quoted(live.unmonitored.message),
             todo=_HOW_TO_GUARD.get(live.unmonitored.code, "Nothing: watch it yourself."),
         ),
@@ -114,7 +114,7 @@ def spot_notice(change: Change) -> Notice | None:
         NoticeKind.STAYS_ON_SPOT,
         change.after,
         Words(
-            what=f"Job {job} gets on badly on spot instances and stays there all the same.",
+            what=f"Job {job} makes little progress on spot instances and stays there nevertheless.",
             why=quoted(live.spot.stays.message),
             todo=f"Give its pool on-demand capacity of the type, or `trainmaster cancel {job}`.",
         ),

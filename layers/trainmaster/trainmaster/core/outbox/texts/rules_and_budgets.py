@@ -14,13 +14,13 @@ MOST_NAMED = 5
 """Violations that a sentence names; the rest is counted."""
 _QUEUE_IT = "Submit such jobs to the queue: `trainmaster submit FILE.json`, or the session of the client."
 _BECAME = {
-    Outcome.AUDITED: "It goes on; this was written down (`trainmaster violations`).",
+    Outcome.AUDITED: "It keeps running; this was recorded (`trainmaster violations`).",
     Outcome.STOPPED: "It is being stopped.",
-    Outcome.ADOPTED: "It was adopted: it goes on as a job of the queue, counted and watched.",
-    Outcome.NOT_STOPPED: "It was to be stopped, and AWS does not let us. It goes on.",
+    Outcome.ADOPTED: "It was adopted: it keeps running as a job of the queue, counted and monitored.",
+    Outcome.NOT_STOPPED: "It was to be stopped, and AWS does not let us. It keeps running.",
 }
 _BELONGS_INTO_THE_QUEUE = "Training jobs of this account belong into the queue."
-_HAD_ENDED = "It has ended already; this was written down (`trainmaster violations`)."
+_HAD_ENDED = "It has already ended; this was recorded (`trainmaster violations`)."
 _UNDO = {
     Outcome.AUDITED: "",
     Outcome.NOT_STOPPED: "",
@@ -38,7 +38,7 @@ def unmanaged_notice(record: ViolationRecord, *, runs: bool) -> Notice:
         team=record.team,
         training_job_name=name,
         job=name if record.outcome is Outcome.ADOPTED else None,
-        what=f"Training job {name} went round the queue. {became}",
+        what=f"Training job {name} bypassed the queue. {became}",
         why=_named(causes(record)) or _BELONGS_INTO_THE_QUEUE,
         todo=_QUEUE_IT,
         undo=_UNDO[record.outcome].format(name=name),
@@ -52,7 +52,8 @@ def not_stopped_notice(training_job_name: str, *, team: str, why: str) -> Notice
         kind=NoticeKind.UNMANAGED_JOB,
         team=team,
         training_job_name=training_job_name,
-        what=f"Training job {training_job_name} went round the queue and could not be stopped. It goes on.",
+        what=f"Training job {training_job_name} bypassed the queue and could not be stopped."
+        " It keeps running.",
         why=quoted(why),
         todo=(
             "Stop it by hand: `aws sagemaker stop-training-job --training-job-name"
