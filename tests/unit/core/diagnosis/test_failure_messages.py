@@ -51,7 +51,7 @@ def test_the_list_has_real_messages_of_every_class_and_a_quarter_is_held_out() -
 
 
 def test_the_guide_shows_what_each_list_was_taken_for_at_first_sight() -> None:
-    rows = table(text_of("docs/failures.md"), "list", "collected", "messages", "told right at first sight")
+    rows = table(text_of("docs/failures.md"), "list", "collected", "messages", "correct at first sight")
     counted = {
         codes(row[0])[0]: {"messages": int(row[2]), "right": int(row[3])} for row in rows if codes(row[0])
     }
