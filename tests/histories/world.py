@@ -16,7 +16,7 @@ from trainmaster.core.policy import PoolPolicy, parse_policy
 from trainmaster.ports import LogReader
 from trainmaster.services.alarm_events import IdleWatch
 from trainmaster.services.alarm_sweep import AlarmSweep
-from trainmaster.services.judge import Judge
+from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.observer import Observer
 from trainmaster.services.reconciler import CheckpointLooks, Reconciler
 from trainmaster.services.scheduler.passes import LONGEST, Scheduler
@@ -128,7 +128,9 @@ class World:
             store=ports.store,
             reader=ports.reader,
             training=ports.training,
-            judge=Judge(policies=ports.policies, reader=ports.reader, logs=logs),
+            end_policy=EndPolicy(
+                policies=ports.policies, reader=ports.reader, training=ports.training, logs=logs
+            ),
             clock=self.clock,
         )
 

@@ -8,8 +8,13 @@ from typing import Any
 
 from trainmaster.core.errors import NameTakenError, OutcomeUnknownError, StopDeniedError, UnavailableError
 from trainmaster.core.jobs.instances import Capacity, CapacityType
-from trainmaster.core.jobs.observations import Described, Listed, Observation, TrainingInterval
-from trainmaster.core.lifecycle.ends import TERMINAL_STATUSES
+from trainmaster.core.jobs.observations import (
+    TERMINAL_STATUSES,
+    Described,
+    Listed,
+    Observation,
+    TrainingInterval,
+)
 
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/"
 

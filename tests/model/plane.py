@@ -15,7 +15,7 @@ from trainmaster.core.policy import parse_policy
 from trainmaster.core.records import Alias, StoredPolicy, WriteCondition
 from trainmaster.core.request.request import attempt_name, canonical, read_request
 from trainmaster.core.submission.admission import Submission, new_job
-from trainmaster.services.judge import Judge
+from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.observer import Observer
 
 from tests.bodies import resources, tag_list
@@ -232,9 +232,10 @@ class Plane:
             elif process.act == "cancel":
                 return cancel(process.subject, replay, tables, store, reader)
             else:
-                judge = Judge(policies=MemoryPolicyStore(tables), reader=reader, logs=MemoryLogs())
+                policies = MemoryPolicyStore(tables)
+                end_policy = EndPolicy(policies=policies, reader=reader, training=training, logs=MemoryLogs())
                 observer = Observer(
-                    store=store, reader=reader, training=training, judge=judge, clock=lambda: now
+                    store=store, reader=reader, training=training, end_policy=end_policy, clock=lambda: now
                 )
                 job = reader.job(process.subject)
                 if job is not None and job.is_live:

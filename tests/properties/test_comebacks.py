@@ -13,17 +13,18 @@ from trainmaster.core.jobs.failures import FailureClass
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation, TrainingInterval
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.lifecycle import ending, steps
+from trainmaster.core.lifecycle import settlement, steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.lifecycle.ends import end_of
+from trainmaster.core.lifecycle.decision import decide
 from trainmaster.core.lifecycle.retries import may_requeue, most_retries
 from trainmaster.core.policy import Policy, parse_policy
-from trainmaster.services.judge import Judge
+from trainmaster.services.end_policy import EndPolicy
 
 from tests.builders import NOON, A, attempt, job, minutes, of, waiting
 from tests.memory.edges import MemoryLogs
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
+from tests.memory.sagemaker import MemorySageMaker
 from tests.memory.tables import Tables
 
 S = JobState
@@ -102,7 +103,7 @@ class Life:
     job: Job
     now: datetime = NOON
     seen: list[Change] = field(default_factory=list)
-    judge: Judge = field(init=False)
+    end_policy: EndPolicy = field(init=False)
     policy: Policy = field(init=False)
 
     def __post_init__(self) -> None:
@@ -110,7 +111,12 @@ class Life:
         policies = MemoryPolicyStore(tables)
         policies.put(self.document, pools=["main"], replaces=tables.policy)
         self.policy = parse_policy(self.document)
-        self.judge = Judge(policies=policies, reader=MemoryReader(tables), logs=MemoryLogs())
+        self.end_policy = EndPolicy(
+            policies=policies,
+            reader=MemoryReader(tables),
+            training=MemorySageMaker(clock=lambda: self.now),
+            logs=MemoryLogs(),
+        )
 
     def attempt(self, fate: Fate) -> None:
         """Claimed, started, in training, interrupted, asked to stop, over."""
@@ -130,7 +136,7 @@ class Life:
             training_intervals=(TrainingInterval(since=began, until=self.now),),
             interruptions=fate.interruptions if is_spot else 0,
         )
-        running = self.judge.progress(steps.progressed(running, news, now=self.now), news, now=self.now)
+        running = self.end_policy.progress(steps.progressed(running, news, now=self.now), news, now=self.now)
         self._over(self._asked(running, fate), news, fate)
 
     def _claim(self, one: Job) -> Attempt:
@@ -164,11 +170,10 @@ class Life:
 
     def _over(self, one: Job, news: Observation, fate: Fate) -> None:
         over = replace(news, ended_at=self.now, **_said(one, fate))
-        plain = end_of(one, over)
-        assert plain is not None
-        end = self.judge.end(one, plain, over, now=self.now)
-        assert end is not None
-        change = ending.ended(one, end, over, now=self.now)
+        facts = self.end_policy.gather(one, over, now=self.now)
+        assert facts is not None
+        end = decide(facts, now=self.now)
+        change = settlement.settled(one, end, over, now=self.now)
         self.seen.append(change)
         self.job = change.after
 

@@ -113,14 +113,16 @@ class Wiring:
         return self._observer(CloudWatchLogs(lambda: self._client("logs", config=BRIEF)))
 
     def _observer(self, logs: LogReader | None) -> Observer:
-        from trainmaster.services.judge import Judge
+        from trainmaster.services.end_policy import EndPolicy
         from trainmaster.services.observer import Observer
 
         return Observer(
             store=self.store,
             reader=self.reader,
             training=self.training,
-            judge=Judge(policies=self.policies, reader=self.reader, logs=logs),
+            end_policy=EndPolicy(
+                policies=self.policies, reader=self.reader, training=self.training, logs=logs
+            ),
             clock=self.clock,
         )
 

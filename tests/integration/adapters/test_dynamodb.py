@@ -25,6 +25,7 @@ from trainmaster.core.policy import parse_policy
 from trainmaster.core.records import WriteCondition
 
 from tests.builders import NOON, A, B, claimed, job, minutes, of, seen, waiting
+from tests.ends import observed
 from tests.integration.conftest import TABLE
 
 S = JobState
@@ -141,7 +142,7 @@ def test_a_claim_and_an_end_touch_each_row_once_and_leave_what_they_should(table
     assert table.rows("Q#main#vision#ml.a.xlarge=1", "W#main", "R#main") == {("R#main", "a")}
     assert table.row("P#main", "counters").items() >= {f"used#{A}": 1, f"warm#{A}": 0}.items()
     assert table.row("U#vision#2026-11", "total") == {"committed": 700}
-    over = steps.observed(live, seen("a", **COMPLETED, warm_status="Available"), now=NOON)
+    over = observed(live, seen("a", **COMPLETED, warm_status="Available"), now=NOON)
     assert over is not None
     table.store.commit([over], at=NOON)
     assert table.rows("Q#main#vision#ml.a.xlarge=1", "W#main", "R#main") == {("W#main", "a")}
@@ -204,7 +205,7 @@ def test_jobs_of_a_lane_too_long_for_a_key_share_its_digest_everywhere(table: Ta
     live = table.running("a", vector=long)
     table.submitted("b", vector=long)
     assert [entry.name for entry in table.snapshot().waiting] == ["b"]
-    over = steps.observed(live, seen("a", **COMPLETED), now=NOON)
+    over = observed(live, seen("a", **COMPLETED), now=NOON)
     assert over is not None
     table.store.commit([over], at=NOON)
     text = lane_text((Shape(vector=long),), Choice.FIRST_FIT)
@@ -215,7 +216,7 @@ def test_jobs_of_a_lane_too_long_for_a_key_share_its_digest_everywhere(table: Ta
 def test_rows_written_while_a_job_lives_expire_twice_as_late_as_the_job(table: Table) -> None:
     one = table.running("v", team="vision", attempt=1)
     victim = table.change(one, steps.preempted_for(one, waiting("urgent")))
-    over = steps.observed(victim, seen("v", status="Stopped", secondary="Stopped"), now=NOON)
+    over = observed(victim, seen("v", status="Stopped", secondary="Stopped"), now=NOON)
     assert over is not None
     table.store.commit([over], at=NOON)
     twice = int((NOON + timedelta(days=180)).timestamp())
@@ -228,7 +229,7 @@ def test_rows_written_while_a_job_lives_expire_twice_as_late_as_the_job(table: T
 def test_months_run_times_and_warm_pools_never_expire(table: Table) -> None:
     table.store.change_warm("main", None, warm_pool("w"), at=NOON)
     one = table.running("a", month="2026-11", reserved_cents=9)
-    over = steps.observed(one, seen("a", **COMPLETED), now=NOON)
+    over = observed(one, seen("a", **COMPLETED), now=NOON)
     assert over is not None
     table.store.commit([over], at=NOON)
     kept = [("W#main", "w"), ("U#default#2026-11", "total"), ("U#default#2026-11", "j#a")]

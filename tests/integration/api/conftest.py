@@ -16,9 +16,9 @@ from trainmaster.api import Outside, build_api
 from trainmaster.core.errors import LostRaceError, UnavailableError
 from trainmaster.core.jobs.model import Job, JobState, Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.lifecycle import ending, steps
+from trainmaster.core.lifecycle import settlement, steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.lifecycle.ends import End
+from trainmaster.core.lifecycle.decision import End
 
 from tests.bodies import body, tag_list
 from tests.builders import NOON, claimed, waiting
@@ -199,7 +199,7 @@ class Api:
             job = self.preempt(name)
         code = ReasonCode.PREEMPTION if becomes is JobState.PREEMPTED else ReasonCode.COMPLETED
         end = End(becomes=becomes, reason=Reason(code=code, message="it is over"))
-        change = ending.ended(job, end, None, now=self.now)
+        change = settlement.settled(job, end, None, now=self.now)
         (written,) = self.store.commit([change], at=self.now)
         return written
 

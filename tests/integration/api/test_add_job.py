@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from trainmaster.core.jobs.model import JobState
-from trainmaster.core.lifecycle import steps
 
 from tests.bodies import body, resources, tag_list, tags
 from tests.builders import claimed, seen
+from tests.ends import observed
 from tests.integration.api.conftest import ADA, ADMIN, BOB, BOTH, DOCUMENT, G5, ON_G5, P5, STRANGER, Api
 
 NAME = "job1-2026-01-01"
@@ -395,7 +395,7 @@ def completed_after(api: Api, trained: timedelta) -> None:
     api.submit("earlier")
     job = api.start("earlier")
     times: dict[str, Any] = {"training_since": api.now, "ended_at": api.now + trained}
-    change = steps.observed(job, seen("earlier", status="Completed", **times), now=api.now)
+    change = observed(job, seen("earlier", status="Completed", **times), now=api.now)
     assert change is not None
     api.store.commit([change], at=api.now)
 

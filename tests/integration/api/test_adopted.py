@@ -7,6 +7,7 @@ from trainmaster.core.records import Adoption
 from trainmaster.core.rules.violation import Outcome, ViolationRecord
 
 from tests.builders import NOON, attempt, live_job, of, seen
+from tests.ends import observed
 from tests.integration.api.conftest import ADA, ADMIN, BOB, P5, Api
 
 GROUP = "unmanaged"
@@ -59,7 +60,7 @@ def test_a_job_without_a_pool_can_be_ranked_held_back_and_cancelled(api: Api) ->
 
 def test_one_that_waits_without_a_pool_starts_with_the_next_pass(api: Api) -> None:
     adopt(api, "poolless", pool="-", instance_type="ml.m5.large")
-    change = steps.observed(api.job("poolless"), NO_CAPACITY, now=NOON)
+    change = observed(api.job("poolless"), NO_CAPACITY, now=NOON)
     assert change is not None
     (waits,) = api.store.commit([change], at=NOON)
     api.change("poolless", steps.unparked(waits))

@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from trainmaster.core.lifecycle import steps
 
 from tests.builders import claimed, seen
+from tests.ends import observed
 from tests.integration.api.conftest import ADA, ADMIN, BOB, BOTH, DOCUMENT, Api
 
 
@@ -20,7 +20,7 @@ def spend(api: Api, name: str, *, hours: float = 1, usd_per_hour: str | None = "
     api.change(name, claimed(api.job(name), name, now=api.now, usd_per_hour=price, month=f"{api.now:%Y-%m}"))
     ended_at = api.now + timedelta(hours=hours)
     news = seen(name, status="Completed", secondary="Completed", training_since=api.now, ended_at=ended_at)
-    change = steps.observed(api.job(name), news, now=ended_at)
+    change = observed(api.job(name), news, now=ended_at)
     assert change is not None
     api.store.commit([change], at=ended_at)
 

@@ -18,6 +18,7 @@ from trainmaster.core.records import StoredPolicy, WriteCondition
 from trainmaster.ports import PolicyStore
 
 from tests.builders import NOON, A, B, changed, claimed, job, minutes, of, seen
+from tests.ends import observed
 from tests.memory.reader import MemoryReader
 from tests.memory.store import MemoryJobStore
 
@@ -82,7 +83,7 @@ def ended(one: Job, status: str = "Completed", *, trained: timedelta = HALF_AN_H
     assert one.live is not None
     news: dict[str, Any] = {"training_since": NOON - trained, "ended_at": NOON, "secondary": status}
     name = one.live.training_job_name
-    change = steps.observed(one, seen(name, status=status, **news | fields), now=NOON)
+    change = observed(one, seen(name, status=status, **news | fields), now=NOON)
     assert change is not None
     return change
 

@@ -14,6 +14,7 @@ from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.snapshot import PreemptionReservation
 
 from tests.builders import NOON, A, B, claimed, minutes, of, seen, waiting
+from tests.ends import observed
 from tests.integration.ports.plane import WHY, Plane, ended, warm
 
 S = JobState
@@ -100,7 +101,7 @@ def test_what_sagemaker_took_of_a_choice_is_all_that_stays_in_use(plane: Plane) 
     one = plane.submitted("a", shapes=both, choice=Choice.SAGEMAKER)
     live = plane.change(one, claimed(one, shape=Shape(vector={**of(2), **of(1, B)})))
     assert plane.snapshot().used == {**of(2), **of(1, B)}
-    news = steps.observed(live, seen("a", selected_type=B), now=NOON)
+    news = observed(live, seen("a", selected_type=B), now=NOON)
     assert news is not None
     plane.store.commit([news], at=NOON)
     assert plane.snapshot().used == of(1, B)

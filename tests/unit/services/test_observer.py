@@ -5,7 +5,7 @@ from trainmaster.core.jobs.model import JobState
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.request.request import TAG_ATTEMPT, TAG_JOB, TAG_SPEC
-from trainmaster.services.judge import Judge
+from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.observer import Observer
 
 from tests.bodies import tag_list
@@ -37,9 +37,13 @@ def test_a_start_that_is_seen_only_after_too_many_interruptions_runs_first_and_t
         interruptions=4,
     )
     sagemaker = MemorySageMaker(clock=lambda: NOON, jobs={one.name: training_job})
-    judge = Judge(policies=policies, reader=reader, logs=MemoryLogs())
+    end_policy = EndPolicy(policies=policies, reader=reader, training=sagemaker, logs=MemoryLogs())
     observer = Observer(
-        store=store, reader=reader, training=sagemaker, judge=judge, clock=lambda: NOON + steps.LEASE
+        store=store,
+        reader=reader,
+        training=sagemaker,
+        end_policy=end_policy,
+        clock=lambda: NOON + steps.LEASE,
     )
     for state in (JobState.RUNNING, JobState.PREEMPTING):
         assert observer.hear(one.name) == "main"

@@ -27,8 +27,13 @@ from trainmaster.core.errors import (
     UnclassifiedTrainingError,
     UnreachableError,
 )
-from trainmaster.core.jobs.observations import Described, Listed, Observation, TrainingInterval
-from trainmaster.core.lifecycle.ends import TERMINAL_STATUSES
+from trainmaster.core.jobs.observations import (
+    TERMINAL_STATUSES,
+    Described,
+    Listed,
+    Observation,
+    TrainingInterval,
+)
 from trainmaster.core.request.request_shapes import ROOT, SHAPES
 
 _ONLY_SHOWN = frozenset({"SelectedInstanceType", "SelectedInstanceCount"})

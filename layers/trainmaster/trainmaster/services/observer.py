@@ -1,30 +1,22 @@
 """What SageMaker says becomes part of the job: for the event handler and the reconciler, safe to repeat."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from trainmaster.core.errors import LostRaceError, NameTakenError
 from trainmaster.core.jobs.model import Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.lifecycle import ending, steps
+from trainmaster.core.lifecycle import settlement, steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.lifecycle.ends import TERMINAL_STATUSES, End, end_of
-from trainmaster.core.request.request import attempt_name
+from trainmaster.core.lifecycle.decision import decide
 from trainmaster.ports import Clock, JobReader, JobStore, TrainingApi
-from trainmaster.services.judge import Judge
+from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.scheduler.start_protocol import adoptable, pool_left
 
 TRIES = 5
 """Reads anew after each lost race; an attempt has few writers."""
 NAME_TAKEN = Reason(
     code=ReasonCode.NAME_TAKEN, message="a training job that is not ours has the attempt's name"
-)
-_RESTORED = End(
-    becomes=JobState.PENDING,
-    reason=Reason(
-        code=ReasonCode.RESTORED,
-        message="stopped for a later attempt, which the restored table does not know",
-    ),
 )
 
 
@@ -33,7 +25,7 @@ class Observer:
     store: JobStore
     reader: JobReader
     training: TrainingApi
-    judge: Judge
+    end_policy: EndPolicy
     clock: Clock
 
     def hear(self, training_job_name: str) -> str | None:
@@ -79,31 +71,18 @@ class Observer:
         """First of the warm pool it was claimed with: once the attempt is over nobody would ask any more."""
         if job.live_attempt.claim.reuses is not None and _has_instances(seen):
             return steps.reuse_settled(job, pool_left(job, self.training))
-        end = end_of(job, seen)
-        if end is None:
-            assert seen is not None
+        if seen is not None and not seen.has_ended:
             return self._progress(job, seen)
-        if end.reason.code is ReasonCode.STOPPED_OUTSIDE and self._has_later_attempt(job):
-            return ending.ended(job, _RESTORED, seen, now=self.clock())
-        judged = self.judge.end(job, end, seen, now=self.clock())
-        return None if judged is None else ending.ended(job, judged, seen, now=self.clock())
+        now = self.clock()
+        facts = self.end_policy.gather(job, seen, now=now)
+        return None if facts is None else settlement.settled(job, decide(facts, now=now), seen, now=now)
 
     def _progress(self, job: Job, seen: Observation) -> Change | None:
         now = self.clock()
         after = steps.progressed(job, seen, now=now)
-        if job.state is JobState.RUNNING:  # one step at a time: a start that is seen only now is judged next
-            after = self.judge.progress(after, seen, now=now)
+        if job.state is JobState.RUNNING:  # one step at a time: a start that is seen only now is next
+            after = self.end_policy.progress(after, seen, now=now)
         return None if after == job else Change(before=job, after=after)
-
-    def _has_later_attempt(self, job: Job) -> bool:
-        """A stop nobody asked for, though there is a next attempt: the table was restored to before both."""
-        number = job.attempt + 1
-        name = attempt_name(job.name, job.spec.entry_id, number)
-        later = replace(job, attempt=number, live=replace(job.live_attempt, training_job_name=name))
-        try:
-            return adoptable(later, self.training) is not None
-        except NameTakenError:
-            return False
 
     def _news_of_claim(self, job: Job) -> Change | None:
         """A claim whose create was not recorded.
@@ -129,7 +108,7 @@ class Observer:
 
 def _has_instances(seen: Observation | None) -> bool:
     """SageMaker matches an attempt with a warm pool while it starts it: by now it is known which, or none."""
-    return seen is None or seen.training_since is not None or seen.status in TERMINAL_STATUSES
+    return seen is None or seen.training_since is not None or seen.has_ended
 
 
 def _settles_reuse(change: Change) -> bool:

@@ -16,9 +16,9 @@ from trainmaster.core.jobs.model import (
 )
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.lifecycle.ends import end_of
 
 from tests.builders import job, live_job, seen
+from tests.ends import end_of
 
 S = JobState
 

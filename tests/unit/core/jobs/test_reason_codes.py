@@ -32,7 +32,8 @@ def literals(source: str) -> Iterator[str]:
             case ast.keyword(arg="code", value=ast.Constant(value=str(text))):
                 yield text
             case ast.Compare(left=ast.Attribute(attr="code")):
-                yield from (str(one.value) for one in ast.walk(node) if isinstance(one, ast.Constant))
+                constants = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant))
+                yield from (value for value in constants if isinstance(value, str))
             case ast.Constant(value=str(text)) if text in HYPHENATED:
                 yield text
 

@@ -8,13 +8,14 @@ from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation, TrainingInterval
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.lifecycle import ending, spot_fallback
-from trainmaster.core.lifecycle.ends import End, end_of
+from trainmaster.core.lifecycle import settlement, spot_fallback
+from trainmaster.core.lifecycle.decision import End
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.governance import Fallback, Governing, Spot
 
 from tests.builders import NOON, A, attempt, live_job, minutes, of, seen
+from tests.ends import end_of
 
 S = JobState
 SPOT = Shape(vector=of(spot=True))
@@ -159,10 +160,8 @@ def test_whether_it_can_leave(job: Job, rules: Policy, stays: str | None) -> Non
 
 
 def after_end(job: Job, said: Observation, rules: Policy) -> End:
-    end = end_of(job, said)
+    end = end_of(job, said, policy=rules, now=TWO_HOURS)
     assert end is not None
-    if spot_fallback.concern_end(job, end):
-        end = spot_fallback.at_end(job, end, said, rules, now=TWO_HOURS)
     return end
 
 
@@ -269,7 +268,7 @@ def test_an_end_that_moves_the_job_for_another_reason_says_both() -> None:
 def test_who_leaves_spot_comes_back_with_the_next_attempt_at_once_and_the_preemption_is_not_counted() -> None:
     asked = spot_job(state=S.PREEMPTING, reason=FALLBACK)
     said = news(4, status="Stopped", secondary="Stopped", ended_at=TWO_HOURS)
-    after = ending.ended(asked, after_end(asked, said, policy()), said, now=TWO_HOURS).after
+    after = settlement.settled(asked, after_end(asked, said, policy()), said, now=TWO_HOURS).after
     assert (after.state, after.attempt, after.preemptions, after.not_before) == (S.PREEMPTED, 1, 0, None)
     assert (after.on_demand, after.shapes, after.max_wait) == (True, (Shape(vector=of()),), None)
     entry = waiting_entry(after)
@@ -280,7 +279,7 @@ def test_who_leaves_spot_comes_back_with_the_next_attempt_at_once_and_the_preemp
 def test_who_waited_too_long_is_pending_at_once() -> None:
     said = seen(**WAITED, ended_at=TWO_HOURS)
     one = spot_job(has_checkpoint=False)
-    after = ending.ended(one, after_end(one, said, policy()), said, now=TWO_HOURS).after
+    after = settlement.settled(one, after_end(one, said, policy()), said, now=TWO_HOURS).after
     assert (after.state, after.attempt, after.not_before, after.on_demand) == (S.PENDING, 1, None, True)
     assert after.wasted == {"spot-fallback": 110 * 60}
 
@@ -288,5 +287,5 @@ def test_who_waited_too_long_is_pending_at_once() -> None:
 def test_attempts_on_demand_say_nothing_about_spot() -> None:
     one = live_job(state=S.PREEMPTING, live=attempt(training_since=NOON))
     said = seen(status="Stopped", secondary="Stopped", training_since=NOON, ended_at=TWO_HOURS)
-    after = ending.ended(one, after_end(one, said, policy()), said, now=TWO_HOURS).after
+    after = settlement.settled(one, after_end(one, said, policy()), said, now=TWO_HOURS).after
     assert (after.interruptions, after.spot_trained, after.spot_elapsed) == (0, timedelta(), timedelta())

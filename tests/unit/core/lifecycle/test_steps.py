@@ -15,12 +15,15 @@ from trainmaster.core.jobs.instances import Shape, Vector
 from trainmaster.core.jobs.model import IllegalTransitionError, Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation, TrainingInterval
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.lifecycle import ending, steps
+from trainmaster.core.lifecycle import settlement, steps
+from trainmaster.core.lifecycle.backoff import BACKOFF_MAX, backoff
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.lifecycle.ends import End, Retry
+from trainmaster.core.lifecycle.decision import End
+from trainmaster.core.lifecycle.retries import Retry
 from trainmaster.core.planning.snapshot import WarmPool
 
 from tests.builders import NOON, B, attempt, claimed, job, live_job, minutes, of, seen, waiting
+from tests.ends import observed
 
 S = JobState
 WHY = Reason(code=ReasonCode.UNAVAILABLE, message="y")
@@ -29,7 +32,7 @@ STOPPED = seen(status="Stopped", secondary="Stopped", ended_at=NOON + minutes(40
 
 def test_a_preempted_job_waits_with_its_next_attempt_and_keeps_its_turn() -> None:
     victim = steps.preempted_for(live_job(score=77), waiting("urgent"))
-    change = steps.observed(victim, STOPPED, now=NOON + minutes(41))
+    change = observed(victim, STOPPED, now=NOON + minutes(41))
     assert change is not None
     after = change.after
     assert (after.state, after.attempt, after.preemptions, after.live, after.score) == (
@@ -46,19 +49,19 @@ def test_a_preempted_job_waits_with_its_next_attempt_and_keeps_its_turn() -> Non
 def test_training_without_checkpoints_is_counted_as_wasted_by_the_preemption() -> None:
     live = attempt(training_since=NOON)
     victim = live_job(state=S.PREEMPTING, live=live, has_checkpoint=False)
-    change = steps.observed(victim, replace(STOPPED, training_since=NOON), now=NOON + minutes(41))
+    change = observed(victim, replace(STOPPED, training_since=NOON), now=NOON + minutes(41))
     assert change is not None
     assert change.after.wasted == {"preemption": 40 * 60}
 
 
 def test_no_instances_means_a_new_attempt_after_a_back_off_that_is_not_charged() -> None:
     lost = seen(status="Failed", secondary="Failed", failure_reason="CapacityError: none")
-    change = steps.observed(live_job(state=S.STARTING), lost, now=NOON)
+    change = observed(live_job(state=S.STARTING), lost, now=NOON)
     assert change is not None
     after = change.after
     assert (after.state, after.attempt, after.preemptions) == (S.PENDING, 1, 0)
     assert after.not_before is not None
-    assert NOON < after.not_before <= NOON + ending.BACKOFF_MAX
+    assert NOON < after.not_before <= NOON + BACKOFF_MAX
 
 
 def test_a_start_put_off_keeps_its_attempt_number() -> None:
@@ -94,10 +97,10 @@ def test_a_cancel(before: Job, state: JobState) -> None:
 
 def test_news_of_a_claimed_job_makes_it_running_once() -> None:
     claimed = live_job(state=S.STARTING, live=attempt(training_job_arn=None), started_at=None)
-    change = steps.observed(claimed, seen(training_since=NOON), now=NOON)
+    change = observed(claimed, seen(training_since=NOON), now=NOON)
     assert change is not None
     assert change.after.state is S.RUNNING
-    assert steps.observed(change.after, seen(training_since=NOON), now=NOON + minutes(1)) is None
+    assert observed(change.after, seen(training_since=NOON), now=NOON + minutes(1)) is None
 
 
 def test_on_demand_instances_are_certain_to_be_free_once_training_began() -> None:
@@ -114,9 +117,9 @@ def test_spot_instances_are_certain_to_be_free_a_max_wait_after_creation() -> No
 
 @given(st.text(min_size=1, max_size=26), st.integers(0, 100))
 def test_a_back_off_is_bounded_and_repeatable(entry_id: str, refused: int) -> None:
-    wait = ending.backoff(entry_id, refused)
-    assert timedelta(seconds=1) <= wait <= ending.BACKOFF_MAX
-    assert wait == ending.backoff(entry_id, refused)
+    wait = backoff(entry_id, refused)
+    assert timedelta(seconds=1) <= wait <= BACKOFF_MAX
+    assert wait == backoff(entry_id, refused)
 
 
 # ---- run time
@@ -153,7 +156,7 @@ def test_only_an_attempt_that_came_to_be_uses_an_extension_up() -> None:
     ):
         assert undone.extensions == 0
     live = claimed(short, training_job_arn="arn:x")
-    change = steps.observed(replace(live, state=S.PREEMPTING), STOPPED, now=NOON + minutes(41))
+    change = observed(replace(live, state=S.PREEMPTING), STOPPED, now=NOON + minutes(41))
     assert change is not None
     assert change.after.extensions == 1
 
@@ -170,7 +173,7 @@ def training(state: JobState = S.RUNNING, *, spec: dict[str, Any] | None = None,
 def over(before: Job, status: str = "Stopped", **fields: Any) -> Change:
     """Its training job ended at one."""
     values: dict[str, Any] = {"ended_at": NOON + minutes(60), "secondary": status}
-    change = steps.observed(before, seen(status=status, **values | fields), now=NOON + minutes(61))
+    change = observed(before, seen(status=status, **values | fields), now=NOON + minutes(61))
     assert change is not None
     return change
 
@@ -363,7 +366,7 @@ BOTH = Shape(vector={**of(2), **of(1, B)})
 )
 def test_what_sagemaker_took_shrinks_what_is_held(selected: str | None, held: Vector) -> None:
     before = live_job(live=attempt(shape=BOTH))
-    change = steps.observed(before, seen(selected_type=selected), now=NOON)
+    change = observed(before, seen(selected_type=selected), now=NOON)
     assert change is not None
     assert change.after.vector == held
     ended = over(before, "Completed", selected_type=selected).ended
@@ -438,7 +441,7 @@ def retried(before: Job, *, rewritten: dict[str, str] | None = None) -> Change:
     reason = Reason(code=ReasonCode.NETWORK, message="NCCL")
     end = End(becomes=S.PENDING, reason=reason, diagnosis=diagnosis, retry=retry)
     news = seen(status="Failed", secondary="Failed", ended_at=NOON + minutes(60))
-    return ending.ended(before, end, news, now=NOON + minutes(61))
+    return settlement.settled(before, end, news, now=NOON + minutes(61))
 
 
 @pytest.mark.parametrize("state", [S.STARTING, S.RUNNING, S.PREEMPTING])
@@ -553,7 +556,7 @@ def test_an_interruption_is_written_to_the_attempt_with_what_it_trained_until_th
         interruptions=1,
         training_intervals=(interval,),
     )
-    change = steps.observed(training(), news, now=NOON + minutes(31))
+    change = observed(training(), news, now=NOON + minutes(31))
     assert change is not None
     assert change.after.state is S.RUNNING, "the slot is kept"
     assert change.after.live is not None
@@ -562,9 +565,9 @@ def test_an_interruption_is_written_to_the_attempt_with_what_it_trained_until_th
 
 def test_time_in_training_alone_is_no_news() -> None:
     news = seen(training_since=NOON, training_intervals=(TrainingInterval(since=NOON, until=None),))
-    first = steps.observed(live_job(), news, now=NOON + minutes(1))
+    first = observed(live_job(), news, now=NOON + minutes(1))
     assert first is not None
-    assert steps.observed(first.after, news, now=NOON + minutes(9)) is None
+    assert observed(first.after, news, now=NOON + minutes(9)) is None
 
 
 def test_interruptions_are_neither_trained_nor_safe_in_a_checkpoint() -> None:

@@ -15,6 +15,7 @@ from trainmaster.core.outbox.messages import NoticeKind
 from trainmaster.core.rules.violation import Outcome
 
 from tests.builders import NOON, attempt, changed, claimed, job, live_job, minutes, of, seen
+from tests.ends import observed
 from tests.unit.core.outbox.examples import CHANGES, RECORD
 
 Numbers = list[tuple[str, str, float]]
@@ -71,7 +72,7 @@ def test_an_attempt_that_sagemaker_took_is_a_start_and_the_first_one_ends_the_wa
 
 
 def test_a_start_that_is_first_heard_of_at_its_end_counts_too() -> None:
-    over = steps.observed(claimed(job()), seen(status="Completed", ended_at=NOON), now=NOON)
+    over = observed(claimed(job()), seen(status="Completed", ended_at=NOON), now=NOON)
     assert over is not None
     assert numbers(samples(over)) == [("Starts", "main", 1), ("WaitSeconds", "default", 0)]
 
@@ -95,7 +96,7 @@ def test_an_idle_stop_counts_when_the_attempt_has_stopped() -> None:
     idle = steps.idle(live_job(), since=NOON)
     asked = Change(before=idle, after=steps.stopped_for_idle(idle, now=NOON + minutes(30)))
     assert numbers(samples(asked)) == []
-    stopped = steps.observed(asked.after, seen(status="Stopped"), now=NOON + minutes(31))
+    stopped = observed(asked.after, seen(status="Stopped"), now=NOON + minutes(31))
     assert stopped is not None
     assert ("IdleStops", "", 1) in numbers(samples(stopped))
 

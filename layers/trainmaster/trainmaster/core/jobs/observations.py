@@ -3,7 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from enum import StrEnum
+from typing import Any, Self
+
+TERMINAL_STATUSES = frozenset({"Completed", "Failed", "Stopped"})
+"""TrainingJobStatus values that are final. Source: SageMaker API, DescribeTrainingJob."""
+_CAPACITY_ERROR = "CapacityError"
+"""The code before the colon in FailureReason when the instances could not be provisioned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +57,44 @@ class Observation:
         over = [one.until - one.since for one in self.training_intervals if one.until is not None]
         return sum(over, timedelta()) if over else None
 
+    @property
+    def has_ended(self) -> bool:
+        return self.status in TERMINAL_STATUSES
+
     def _training_intervals(self) -> tuple[TrainingInterval, ...]:
         if self.training_intervals or self.training_since is None:
             return self.training_intervals
         return (TrainingInterval(since=self.training_since, until=None),)
+
+
+class TrainingJobEnd(StrEnum):
+    """How a training job ended, as far as that matters to its job: status and secondary status."""
+
+    GONE = "not found"
+    COMPLETED = "Completed"
+    MAX_RUNTIME = "Stopped/MaxRuntimeExceeded"
+    MAX_WAIT = "Stopped/MaxWaitTimeExceeded"
+    MAX_PENDING = "Stopped/MaxPendingTimeExceeded"
+    STOPPED = "Stopped"
+    """With any other secondary status."""
+    NO_CAPACITY = "Failed/CapacityError"
+    """FailureReason begins with it."""
+    FAILED = "Failed"
+
+    @classmethod
+    def of(cls, seen: Observation | None) -> Self:
+        """``seen`` is None when SageMaker does not know the training job (any more)."""
+        if seen is None:
+            return cls.GONE
+        assert seen.has_ended, seen.status
+        code = (seen.failure_reason or "").partition(":")[0].strip()
+        if seen.status == "Failed" and code == _CAPACITY_ERROR:
+            return cls.NO_CAPACITY
+        exact = f"{seen.status}/{seen.secondary_status}"
+        return cls(exact if exact in _EXACT else seen.status)
+
+
+_EXACT = frozenset({TrainingJobEnd.MAX_RUNTIME, TrainingJobEnd.MAX_WAIT, TrainingJobEnd.MAX_PENDING})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

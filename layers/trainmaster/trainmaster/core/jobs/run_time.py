@@ -1,8 +1,9 @@
-"""What run time a job has left; when the instances of an attempt are certain to be free."""
+"""What run time a job has left and has had; when the instances of an attempt are certain to be free."""
 
 from datetime import datetime, timedelta
 
-from trainmaster.core.jobs.model import Job
+from trainmaster.core.jobs.model import Attempt, Job
+from trainmaster.core.jobs.observations import Observation
 
 END_SLACK = timedelta(minutes=10)
 """SageMaker's own time around Training: start-up is not counted, stopping and upload come after."""
@@ -37,3 +38,11 @@ def ends_by(job: Job) -> datetime | None:
     if live.max_wait is not None:
         return live.claim.at + live.max_wait + END_SLACK
     return None if live.training_since is None else live.training_since + live.max_runtime + END_SLACK
+
+
+def trained_by(instant: datetime, live: Attempt, seen: Observation | None) -> timedelta:
+    """How long an attempt was in status Training; where SageMaker does not say, since it was seen there."""
+    if seen is not None and seen.training_since is not None:
+        return seen.trained_by(instant)
+    since = live.training_since
+    return timedelta() if since is None else max(instant - since, timedelta())

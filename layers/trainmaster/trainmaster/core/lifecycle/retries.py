@@ -1,6 +1,6 @@
 """Whether a job comes back after an attempt failed: class of the failure, time earned, retries left.
 
-What an end owes to AWS having no instances is no failure: ``ends`` has it, and it is not charged.
+What an end owes to AWS having no instances is no failure: ``decision`` has it, and it is not charged.
 """
 
 import re
@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
-from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.model import Job, Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.lifecycle.ending import backoff
-from trainmaster.core.lifecycle.ends import End, Retry
+from trainmaster.core.lifecycle.backoff import backoff
 from trainmaster.core.policy.governance import OnOom, Recovery
 
 SMALLEST = 2
@@ -86,13 +85,35 @@ class Failure:
     """Of the attempt; only asked for where the batch may be halved."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """The attempt after one that failed; it is charged to the job."""
+
+    wait: timedelta
+    """The back-off before it."""
+    waiting: Reason
+    rewritten: Mapping[str, str] = field(default_factory=dict)
+    """Hyperparameters that the batch was halved with; empty where it was not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered:
+    """What is made of a failure."""
+
+    reason: Reason
+    of_attempt: Reason | None = None
+    """What is kept of it with the attempt, where the job's reason says more."""
+    retry: Retry | None = None
+    """None: the job has failed."""
+
+
 def may_halve(job: Job, diagnosis: Diagnosis) -> bool:
     """Its owner wants the batch halved, and it is that kind of failure."""
     return job.spec.halves_batch and diagnosis.failure_class is FailureClass.GPU_OOM
 
 
-def judged(failure: Failure, recovery: Recovery) -> End:
-    """The end of an attempt that failed: the job comes back for another one, or has failed."""
+def recover(failure: Failure, recovery: Recovery) -> Recovered:
+    """Of an attempt that failed: the job comes back for another one, or has failed."""
     halving = _halving(failure, recovery)
     refusal = _used_up(failure, recovery) or (None if halving else _refusal(failure, recovery))
     if refusal is not None:
@@ -136,18 +157,13 @@ def _not_halved(failure: Failure, recovery: Recovery) -> str:
     return f", and none of its hyperparameters {names} is a whole number of 2 or more to halve"
 
 
-def _final(failure: Failure, refusal: str) -> End:
+def _final(failure: Failure, refusal: str) -> Recovered:
     found = failure.diagnosis
     text = f"Not retried: {refusal}. SageMaker says: {failure.text}"
-    return End(
-        becomes=JobState.FAILED,
-        reason=_reason(found, f"{found.advice} {text}"),
-        of_attempt=_reason(found, text),
-        diagnosis=found,
-    )
+    return Recovered(reason=_reason(found, f"{found.advice} {text}"), of_attempt=_reason(found, text))
 
 
-def _again(failure: Failure, recovery: Recovery, halving: Halving | None) -> End:
+def _again(failure: Failure, recovery: Recovery, halving: Halving | None) -> Recovered:
     job, found = failure.job, failure.diagnosis
     halved = "" if halving is None else f"; with half the batch: {halving.says}"
     count = f"retry {job.retries + 1} of {most_retries(job, recovery)}"
@@ -158,8 +174,7 @@ def _again(failure: Failure, recovery: Recovery, halving: Halving | None) -> End
         waiting=Reason(code=ReasonCode.BACKOFF, message=message[:MAX_MESSAGE]),
         rewritten={} if halving is None else halving.rewritten,
     )
-    reason = _reason(found, comes_back)
-    return End(becomes=JobState.PENDING, reason=reason, diagnosis=found, retry=retry)
+    return Recovered(reason=_reason(found, comes_back), retry=retry)
 
 
 def _reason(found: Diagnosis, message: str) -> Reason:

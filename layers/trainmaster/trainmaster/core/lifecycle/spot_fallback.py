@@ -7,8 +7,7 @@ from trainmaster.core.jobs.instances import CapacityType, fits
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.lifecycle.ending import COMES_BACK, trained_by
-from trainmaster.core.lifecycle.ends import End
+from trainmaster.core.jobs.run_time import trained_by
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.policy import UNMANAGED, Policy, PoolPolicy
 from trainmaster.core.policy.governance import Fallback, Spot
@@ -52,39 +51,43 @@ def verdict(job: Job, seen: Observation, policy: Policy, *, now: datetime) -> Ve
     return None if why is None else Verdict(why=why, stays=_stays(job, policy))
 
 
-def concern_end(job: Job, end: End) -> bool:
-    """Whether the rules may change the end of a live attempt."""
-    return _may_move(job, job.live_attempt) and (
-        end.becomes in COMES_BACK or end.reason.code is ReasonCode.MAX_WAIT
-    )
+def may_move(job: Job) -> bool:
+    """Its live attempt is on spot, and the rules have not moved the job before."""
+    return job.live is not None and _may_move(job, job.live)
 
 
-def at_end(job: Job, end: End, seen: Observation | None, policy: Policy, *, now: datetime) -> End:
-    """An end that the rules concern, with what they make of it: the job may come back on demand."""
-    if end.reason.code is ReasonCode.MAX_WAIT:
-        return end if _stays(job, policy) else _waited_too_long(end)
-    if end.reason.code is ReasonCode.SPOT_FALLBACK:
-        return replace(end, moves=True)
+def may_leave(job: Job, policy: Policy) -> bool:
+    """Whether one that may move could run on demand."""
+    return _stays(job, policy) is None
+
+
+def at_end(
+    job: Job, seen: Observation | None, reason: Reason, policy: Policy, *, until: datetime
+) -> Reason | None:
+    """Of a job that may move and comes back: why it does so on demand; None: it stays on spot.
+
+    Args:
+        job: With the attempt still live.
+        seen: Of the attempt.
+        reason: Why the attempt ended.
+        policy: In force.
+        until: When the attempt ended.
+    """
+    if reason.code is ReasonCode.SPOT_FALLBACK:
+        return reason
     if job.reason is not None and job.reason.code is ReasonCode.SPOT_FALLBACK:
-        return _moved(end, job.reason.message)
-    until = (seen.ended_at if seen else None) or now
+        return _moved(reason, job.reason.message)
     enough = _enough(_progress(job, job.live_attempt, seen, until=until), policy.governing.spot)
-    return end if enough is None or _stays(job, policy) else _moved(end, enough)
+    return None if enough is None or _stays(job, policy) else _moved(reason, enough)
 
 
 def _may_move(job: Job, live: Attempt) -> bool:
     return live.capacity_type is CapacityType.SPOT and not job.on_demand
 
 
-def _waited_too_long(end: End) -> End:
-    reason = Reason(code=ReasonCode.SPOT_FALLBACK, message=end.reason.message)
-    return End(becomes=JobState.PENDING, reason=reason, moves=True)
-
-
-def _moved(end: End, why: str) -> End:
+def _moved(reason: Reason, why: str) -> Reason:
     """It ended for another reason, and comes back on demand all the same."""
-    reason = replace(end.reason, message=f"{end.reason.message}; {why}, so it comes back on demand")
-    return replace(end, reason=reason, moves=True)
+    return replace(reason, message=f"{reason.message}; {why}, so it comes back on demand")
 
 
 def _progress(job: Job, live: Attempt, seen: Observation | None, *, until: datetime) -> _Progress:

@@ -8,9 +8,9 @@ from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import runtime_left
+from trainmaster.core.lifecycle.backoff import backoff
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.lifecycle.ending import WARM_AVAILABLE, as_seen, backoff, ended
-from trainmaster.core.lifecycle.ends import end_of
+from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE, as_seen
 from trainmaster.core.planning.snapshot import WaitingJob, WarmPool, known_as
 
 LEASE = timedelta(seconds=300)
@@ -225,16 +225,6 @@ def cancelled(job: Job, *, reason: Reason, now: datetime) -> Job:
 def never_created(job: Job, *, now: datetime) -> Job:
     """Stopped by a user between claim and create, and the create never came."""
     return replace(job.moved_to(JobState.STOPPED), live=None, ended_at=now)
-
-
-def observed(job: Job, seen: Observation | None, *, now: datetime) -> Change | None:
-    """What news of the live attempt makes of the job, before any policy; None when there is nothing new."""
-    end = end_of(job, seen)
-    if end is not None:
-        return ended(job, end, seen, now=now)
-    assert seen is not None
-    after = progressed(job, seen, now=now)
-    return None if after == job else Change(before=job, after=after)
 
 
 def progressed(job: Job, seen: Observation, *, now: datetime) -> Job:

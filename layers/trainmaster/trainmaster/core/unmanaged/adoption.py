@@ -11,7 +11,7 @@ from trainmaster.core.jobs.attempts import Claim, Progress
 from trainmaster.core.jobs.instances import Shape, Vector, asked_for
 from trainmaster.core.jobs.model import Attempt, Job, JobSpec, JobState, Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.lifecycle.ending import shape_taken
+from trainmaster.core.lifecycle.settlement import shape_taken
 from trainmaster.core.planning.order import score_of
 from trainmaster.core.policy import UNMANAGED_POOL, Policy
 from trainmaster.core.request.options import DEFAULT_PRIORITY, MAX_PRIORITY

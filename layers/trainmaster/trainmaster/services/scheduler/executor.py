@@ -19,7 +19,7 @@ from trainmaster.core.jobs.model import Attempt, Job, Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.lifecycle.ending import WARM_AVAILABLE
+from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE
 from trainmaster.core.monitoring import reactions
 from trainmaster.core.monitoring.alarms import Alarm, alarms_of, full_name, names_of, wanted_of
 from trainmaster.core.outbox import budget_notice, to_tell

@@ -1,6 +1,5 @@
-"""What the end of an attempt makes of its job: final, or waiting again; the bill, and what was lost."""
+"""Settles an end: the job after it, final or waiting again; the bill of the attempt, and what was lost."""
 
-import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -10,19 +9,18 @@ from trainmaster.core.jobs.instances import CapacityType, Shape
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.jobs.run_time import runtime_left
+from trainmaster.core.jobs.run_time import runtime_left, trained_by
+from trainmaster.core.lifecycle.backoff import backoff
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.lifecycle.ends import End, Retry
+from trainmaster.core.lifecycle.decision import End
+from trainmaster.core.lifecycle.retries import Retry
 from trainmaster.core.planning.snapshot import WarmPool
 
-COMES_BACK = (JobState.PENDING, JobState.PREEMPTED)
-BACKOFF_FIRST = timedelta(seconds=10)
-BACKOFF_MAX = timedelta(minutes=15)
 WARM_AVAILABLE = "Available"
 """WarmPoolStatus.Status of a pool that waits for the next job. Source: SageMaker API, WarmPoolStatus."""
 
 
-def ended(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Change:
+def settled(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Change:
     """The attempt is over: the slot is free, and the job is final or waits with the next attempt."""
     times = _times(job, end, seen, now=now)
     attempt = _finished_attempt(job, end, seen, times)
@@ -37,7 +35,7 @@ def ended(job: Job, end: End, seen: Observation | None, *, now: datetime) -> Cha
         cents=job.cents + (attempt.bill.cents or 0),
         unpriced=job.unpriced or attempt.bill.cents is None,
     )
-    if end.becomes in COMES_BACK:
+    if end.comes_back:
         after = _waits_again(after, end, now=now)
     else:
         after = replace(after, reason=end.reason, ended_at=now)
@@ -100,20 +98,12 @@ def _idle(live: Attempt, end: End, ended_at: datetime) -> timedelta:
     return live.watch.idle_until(ended_at)
 
 
-def trained_by(instant: datetime, live: Attempt, seen: Observation | None) -> timedelta:
-    """How long an attempt was in status Training; where SageMaker does not say, since it was seen there."""
-    if seen is not None and seen.training_since is not None:
-        return seen.trained_by(instant)
-    since = live.training_since
-    return timedelta() if since is None else max(instant - since, timedelta())
-
-
 def _lost(job: Job, end: End, unsaved: timedelta) -> timedelta:
     """Not guessed of a job that comes back and whose checkpoints nobody saw; one that has failed lost all."""
     if end.becomes is JobState.FAILED:
         return unsaved
     unknown = job.spec.has_checkpoint and job.live_attempt.checkpoint.last is None
-    return unsaved if end.becomes in COMES_BACK and not unknown else timedelta()
+    return unsaved if end.comes_back and not unknown else timedelta()
 
 
 def _finished_attempt(job: Job, end: End, seen: Observation | None, times: Times) -> Attempt:
@@ -239,12 +229,3 @@ def shape_taken(shape: Shape, seen: Observation) -> Shape:
         if capacity.instance_type == seen.selected_type
     }
     return replace(shape, vector=took or shape.vector)
-
-
-def backoff(
-    entry_id: str, refused: int, *, first: timedelta = BACKOFF_FIRST, most: timedelta = BACKOFF_MAX
-) -> timedelta:
-    """Full jitter (uniform up to the exponential limit), drawn from a hash so that it can be repeated."""
-    ceiling: timedelta = min(most, first * 2 ** min(refused, 10))
-    digest = hashlib.blake2b(f"{entry_id}:{refused}".encode(), digest_size=7).digest()
-    return max(timedelta(seconds=1), ceiling * (int.from_bytes(digest, "big") / 2**56))

@@ -1,4 +1,4 @@
-"""What is read for a judgement, and when."""
+"""What is read before an end is decided, and when."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,13 +8,15 @@ from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.lifecycle.ends import End, end_of
+from trainmaster.core.lifecycle.decision import End, decide
 from trainmaster.core.records import StoredPolicy
-from trainmaster.services.judge import Judge
+from trainmaster.services.end_policy import EndPolicy
 
 from tests.builders import NOON, A, attempt, live_job, minutes, of, seen
+from tests.ends import end_of
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
+from tests.memory.sagemaker import MemorySageMaker
 from tests.memory.tables import Tables
 
 FAILED: dict[str, Any] = {"status": "Failed", "secondary": "Failed", "failure_reason": "Weird: x"}
@@ -44,7 +46,7 @@ class Court:
     logs: CountingLogs | None = field(default_factory=CountingLogs)
     recovery: dict[str, Any] = field(default_factory=dict)
     policies: CountingPolicies = field(init=False)
-    judge: Judge = field(init=False)
+    end_policy: EndPolicy = field(init=False)
 
     def __post_init__(self) -> None:
         tables = Tables()
@@ -52,15 +54,19 @@ class Court:
         pool = {"name": "main", "capacity": {A: 1}, "spot_capacity": {A: 1}}
         document = {"pools": [pool], "recovery": self.recovery}
         self.policies.put(document, pools=["main"], replaces=tables.policy)
-        self.judge = Judge(policies=self.policies, reader=MemoryReader(tables), logs=self.logs)
+        self.end_policy = EndPolicy(
+            policies=self.policies,
+            reader=MemoryReader(tables),
+            training=MemorySageMaker(clock=lambda: NOON),
+            logs=self.logs,
+        )
 
     def end(self, job: Job, said: Observation) -> End | None:
-        plain = end_of(job, said)
-        assert plain is not None
-        return self.judge.end(job, plain, said, now=NOON)
+        facts = self.end_policy.gather(job, said, now=NOON)
+        return None if facts is None else decide(facts, now=NOON)
 
 
-def test_a_failure_is_looked_into_and_judged_by_the_policy() -> None:
+def test_a_failure_is_looked_into_and_the_policy_decides() -> None:
     court = Court(recovery=ALL_AT_ONCE)
     end = court.end(live_job(), seen(**FAILED))
     assert end is not None
@@ -129,13 +135,13 @@ def test_who_may_not_read_logs_leaves_a_fresh_failure_to_who_may(
 )
 def test_the_policy_is_read_for_a_job_that_runs_once_it_was_interrupted(job: Job, reads: int) -> None:
     court = Court()
-    assert court.judge.progress(job, seen(), now=NOON) == job
+    assert court.end_policy.progress(job, seen(), now=NOON) == job
     assert court.policies.reads == reads
 
 
 def test_a_job_that_has_had_enough_of_spot_is_asked_to_stop_and_why() -> None:
     one = live_job(shapes=(SPOT,), live=attempt(shape=SPOT, interruptions=4))
-    after = Court().judge.progress(one, seen(interruptions=4), now=NOON)
+    after = Court().end_policy.progress(one, seen(interruptions=4), now=NOON)
     assert after.state is JobState.PREEMPTING
     assert after.reason is not None
     assert (after.reason.code, after.reason.message) == (
@@ -148,16 +154,16 @@ def test_one_that_cannot_leave_is_told_so_once() -> None:
     shape = Shape(vector=of(2, spot=True))
     one = live_job(shapes=(shape,), live=attempt(shape=shape, interruptions=4))
     court = Court()
-    after = court.judge.progress(one, seen(interruptions=4), now=NOON)
+    after = court.end_policy.progress(one, seen(interruptions=4), now=NOON)
     assert after.state is JobState.RUNNING
     assert after.live is not None
     assert after.live.spot.stays is not None
     assert after.live.spot.stays.code == "no-on-demand-capacity"
-    assert court.judge.progress(after, seen(interruptions=5), now=NOON) == after
+    assert court.end_policy.progress(after, seen(interruptions=5), now=NOON) == after
 
 
 def test_one_that_could_not_leave_does_when_a_later_policy_has_room_for_it() -> None:
     stays = Reason(code=ReasonCode.NO_ON_DEMAND_CAPACITY, message="pool main has none")
     told = attempt(shape=SPOT, interruptions=4, stays_on_spot=stays)
-    after = Court().judge.progress(live_job(shapes=(SPOT,), live=told), seen(interruptions=4), now=NOON)
+    after = Court().end_policy.progress(live_job(shapes=(SPOT,), live=told), seen(interruptions=4), now=NOON)
     assert (after.state, after.reason and after.reason.code) == (JobState.PREEMPTING, "spot-fallback")

@@ -1,0 +1,204 @@
+"""What becomes of a job whose training job has ended: the table of ends, and the only maker of ends."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from itertools import takewhile
+
+from trainmaster.core.jobs.failures import Diagnosis
+from trainmaster.core.jobs.model import WAITING, Job, JobState, Reason
+from trainmaster.core.jobs.observations import Observation, TrainingJobEnd
+from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.jobs.run_time import trained_by
+from trainmaster.core.lifecycle import retries, spot_fallback
+from trainmaster.core.lifecycle.retries import Failure, Recovered, Retry
+from trainmaster.core.policy import Policy
+
+_S, _C, _E = JobState, ReasonCode, TrainingJobEnd
+
+
+class Question(Enum):
+    """What SageMaker alone does not answer; the words are those of the documents."""
+
+    LEAVES_SPOT = "the job may leave spot"
+    """``spot_fallback``; it needs the policy."""
+    IS_RETRIED = "the failure is retried"
+    """``retries``; it needs a diagnosis and the policy."""
+    HAS_LATER_ATTEMPT = "a later attempt of the job exists"
+    """Then the table was restored to before both; SageMaker has to be asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One row of the table of ends."""
+
+    job: JobState | None = None
+    """None: any live state."""
+    says: TrainingJobEnd | None = None
+    """None: any end."""
+    only_if: Question | None = None
+    becomes: JobState
+    code: ReasonCode | None
+    """None: what was recorded with the stop; of a failure its class."""
+
+    def fits(self, job: Job, end: TrainingJobEnd) -> bool:
+        """As far as the job and SageMaker say."""
+        return self.job in {None, job.state} and self.says in {None, end}
+
+    @property
+    def leaves_spot(self) -> bool:
+        """The job comes back, and may do so on demand; not after a restore, where nothing ended of itself."""
+        return self.becomes in WAITING and self.code is not _C.RESTORED
+
+
+ENDS = (  # the first row that fits
+    Row(says=_E.GONE, becomes=_S.FAILED, code=_C.DELETED_OUTSIDE),
+    Row(says=_E.COMPLETED, becomes=_S.COMPLETED, code=_C.COMPLETED),
+    Row(says=_E.MAX_RUNTIME, becomes=_S.STOPPED, code=_C.MAX_RUNTIME),
+    Row(job=_S.STOPPING, becomes=_S.STOPPED, code=None),
+    Row(says=_E.MAX_WAIT, only_if=Question.LEAVES_SPOT, becomes=_S.PENDING, code=_C.SPOT_FALLBACK),
+    Row(says=_E.MAX_WAIT, becomes=_S.STOPPED, code=_C.MAX_WAIT),
+    Row(says=_E.NO_CAPACITY, becomes=_S.PENDING, code=_C.CAPACITY),
+    Row(says=_E.FAILED, only_if=Question.IS_RETRIED, becomes=_S.PENDING, code=None),
+    Row(says=_E.FAILED, becomes=_S.FAILED, code=None),
+    Row(says=_E.MAX_PENDING, becomes=_S.PENDING, code=_C.CAPACITY),
+    Row(job=_S.PREEMPTING, says=_E.STOPPED, becomes=_S.PREEMPTED, code=None),
+    Row(says=_E.STOPPED, only_if=Question.HAS_LATER_ATTEMPT, becomes=_S.PENDING, code=_C.RESTORED),
+    Row(says=_E.STOPPED, becomes=_S.STOPPED, code=_C.STOPPED_OUTSIDE),
+)
+_MESSAGES: Mapping[TrainingJobEnd, str] = {
+    _E.GONE: "the training job was deleted in SageMaker",
+    _E.COMPLETED: "the training job completed",
+    _E.MAX_RUNTIME: "the training job reached its MaxRuntimeInSeconds",
+    _E.MAX_WAIT: "the spot job reached its MaxWaitTimeInSeconds",
+    _E.MAX_PENDING: "SageMaker had no instances within the pending time",
+    _E.STOPPED: "somebody stopped the training job in SageMaker",
+}
+_RESTORED = "stopped for a later attempt, which the restored table does not know"
+_NOT_RECORDED: Mapping[JobState, Reason] = {
+    _S.STOPPING: Reason(code=_C.STOPPED_BY_USER, message="stopped on request"),
+    _S.PREEMPTING: Reason(code=_C.PREEMPTION, message="made room for a job that ranks ahead"),
+}
+NO_REASON = "it gave no reason"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndFacts:
+    """An attempt that is over, and all that was read to decide what becomes of its job."""
+
+    job: Job
+    """With the attempt still live."""
+    seen: Observation | None
+    """None: SageMaker does not know the training job (any more)."""
+    policy: Policy | None = None
+    """Where a question needs it."""
+    diagnosis: Diagnosis | None = None
+    """Where the training job failed."""
+    hyperparameters: Mapping[str, str] = field(default_factory=dict)
+    """Of the attempt, where the batch may be halved."""
+    has_later_attempt: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """What becomes of a job."""
+
+    becomes: JobState
+    reason: Reason
+    """Why the attempt is over, and the job with it unless it comes back."""
+    of_attempt: Reason | None = None
+    """What is kept of it with the attempt, where the job's reason says more."""
+    diagnosis: Diagnosis | None = None
+    """Of a failure that was looked into."""
+    retry: Retry | None = None
+    """Of a failure that the job comes back from."""
+    moves: bool = False
+    """From now on it asks for on-demand instances."""
+
+    @property
+    def comes_back(self) -> bool:
+        return self.becomes in WAITING
+
+
+def questions(job: Job, seen: Observation | None) -> frozenset[Question]:
+    """What has to be answered before the end can be decided; None of it for most ends."""
+    rows = _rows_for(job, seen)
+    asked = {row.only_if for row in rows if row.only_if is not None} - {Question.LEAVES_SPOT}
+    if spot_fallback.may_move(job) and any(row.leaves_spot for row in rows):
+        asked.add(Question.LEAVES_SPOT)
+    return frozenset(asked)
+
+
+def decide(facts: EndFacts, *, now: datetime) -> End:
+    """The end that the first row makes of the job that fits.
+
+    Args:
+        facts: Of a training job that has ended, with an answer to each of ``questions``.
+        now: When the attempt ended, where SageMaker does not say.
+    """
+    ended_at = (facts.seen.ended_at if facts.seen else None) or now
+    asked = questions(facts.job, facts.seen)
+    recovered = _recovered(facts, ended_at) if Question.IS_RETRIED in asked else None
+    row = _row(facts, asked, recovered)
+    reason = recovered.reason if recovered else _reason(facts, row)
+    moved = None
+    if row.leaves_spot and Question.LEAVES_SPOT in asked:
+        moved = spot_fallback.at_end(facts.job, facts.seen, reason, _policy(facts), until=ended_at)
+    return End(
+        becomes=row.becomes,
+        reason=moved or reason,
+        of_attempt=recovered.of_attempt if recovered else None,
+        diagnosis=facts.diagnosis if recovered else None,
+        retry=recovered.retry if recovered else None,
+        moves=moved is not None,
+    )
+
+
+def _rows_for(job: Job, seen: Observation | None) -> tuple[Row, ...]:
+    """Up to the first that fits whatever the answers are."""
+    assert job.is_live, job.state
+    end = TrainingJobEnd.of(seen)
+    rows = [row for row in ENDS if row.fits(job, end)]
+    open_rows = tuple(takewhile(lambda row: row.only_if is not None, rows))
+    return (*open_rows, rows[len(open_rows)])
+
+
+def _row(facts: EndFacts, asked: frozenset[Question], recovered: Recovered | None) -> Row:
+    answers = {
+        Question.LEAVES_SPOT: Question.LEAVES_SPOT in asked
+        and spot_fallback.may_leave(facts.job, _policy(facts)),
+        Question.IS_RETRIED: recovered is not None and recovered.retry is not None,
+        Question.HAS_LATER_ATTEMPT: facts.has_later_attempt,
+    }
+    rows = _rows_for(facts.job, facts.seen)
+    return next(row for row in rows if row.only_if is None or answers[row.only_if])
+
+
+def _recovered(facts: EndFacts, ended_at: datetime) -> Recovered:
+    seen = facts.seen
+    assert seen is not None, f"{facts.job.name} did not fail"
+    assert facts.diagnosis is not None, f"nobody found out why {facts.job.name} failed"
+    failure = Failure(
+        job=facts.job,
+        trained=trained_by(ended_at, facts.job.live_attempt, seen),
+        text=seen.failure_reason or NO_REASON,
+        diagnosis=facts.diagnosis,
+        hyperparameters=facts.hyperparameters,
+    )
+    return retries.recover(failure, _policy(facts).governing.recovery)
+
+
+def _reason(facts: EndFacts, row: Row) -> Reason:
+    if row.code is None:
+        return facts.job.reason or _NOT_RECORDED[facts.job.state]
+    if row.code is _C.RESTORED:
+        return Reason(code=row.code, message=_RESTORED)
+    end = TrainingJobEnd.of(facts.seen)
+    said = facts.seen.failure_reason if facts.seen else None
+    return Reason(code=row.code, message=said or "" if end is _E.NO_CAPACITY else _MESSAGES[end])
+
+
+def _policy(facts: EndFacts) -> Policy:
+    assert facts.policy is not None, f"no policy to decide about {facts.job.name}"
+    return facts.policy

@@ -1,0 +1,93 @@
+"""All that is read before the end of an attempt, or its run on spot, is decided."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from trainmaster.core.diagnosis import FailureEvidence, diagnose
+from trainmaster.core.errors import NameTakenError
+from trainmaster.core.jobs.failures import Diagnosis
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.jobs.observations import Observation
+from trainmaster.core.lifecycle import retries, spot_fallback, steps
+from trainmaster.core.lifecycle.decision import EndFacts, Question, questions
+from trainmaster.core.policy import Policy, parse_policy
+from trainmaster.core.request.request import attempt_name
+from trainmaster.ports import JobReader, LogReader, PolicyStore, TrainingApi
+from trainmaster.services.scheduler.start_protocol import adoptable
+
+LEFT_TO_THE_EVENT = timedelta(minutes=1)
+"""How long whoever may not read logs leaves a failure to whoever may: an event comes within seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndPolicy:
+    policies: PolicyStore
+    reader: JobReader
+    training: TrainingApi
+    logs: LogReader | None
+    """None: no right to read logs; FailureReason alone has to do."""
+    tails: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The last log read, by training job."""
+
+    def gather(self, job: Job, seen: Observation | None, *, now: datetime) -> EndFacts | None:
+        """What decides about an attempt that is over; None: left to somebody who may read more."""
+        asked = questions(job, seen)
+        facts = EndFacts(job=job, seen=seen)
+        if Question.HAS_LATER_ATTEMPT in asked:
+            return replace(facts, has_later_attempt=self._has_later_attempt(job))
+        if seen is not None and Question.IS_RETRIED in asked:
+            if self._leaves_it(seen, now=now):
+                return None
+            diagnosis = self._diagnosis(seen)
+            hyperparameters = self._hyperparameters(job, diagnosis)
+            facts = replace(facts, diagnosis=diagnosis, hyperparameters=hyperparameters)
+        return replace(facts, policy=self._policy()) if asked else facts
+
+    def progress(self, job: Job, seen: Observation, *, now: datetime) -> Job:
+        """A job whose attempt runs: the spot rules may end that."""
+        if not spot_fallback.concern(job):
+            return job
+        found = spot_fallback.verdict(job, seen, self._policy(), now=now)
+        if found is None:
+            return job
+        if found.stays is None:
+            return steps.leaves_spot(job, found.why)
+        told = job.live is not None and job.live.spot.stays is not None
+        return job if told else steps.stays_on_spot(job, found.stays)
+
+    def _leaves_it(self, seen: Observation, *, now: datetime) -> bool:
+        recent = seen.ended_at is not None and now - seen.ended_at < LEFT_TO_THE_EVENT
+        return recent and self.logs is None
+
+    def _diagnosis(self, seen: Observation) -> Diagnosis:
+        tail = self._tail(seen.training_job_name)
+        return diagnose(FailureEvidence(failure_reason=seen.failure_reason, log_tail=tail))
+
+    def _tail(self, training_job_name: str) -> tuple[str, ...]:
+        """Read once, however often the look at the job is repeated."""
+        if self.logs is None:
+            return ()
+        if training_job_name not in self.tails:
+            self.tails.clear()
+            self.tails[training_job_name] = self.logs.tail(training_job_name)
+        return self.tails[training_job_name]
+
+    def _hyperparameters(self, job: Job, diagnosis: Diagnosis) -> Mapping[str, str]:
+        """Of the live attempt, where its batch may be halved."""
+        if not retries.may_halve(job, diagnosis):
+            return {}
+        return {**self.reader.request(job.name).get("HyperParameters", {}), **job.rewritten}
+
+    def _has_later_attempt(self, job: Job) -> bool:
+        """A stop nobody asked for, though there is a next attempt: the table was restored to before both."""
+        number = job.attempt + 1
+        name = attempt_name(job.name, job.spec.entry_id, number)
+        later = replace(job, attempt=number, live=replace(job.live_attempt, training_job_name=name))
+        try:
+            return adoptable(later, self.training) is not None
+        except NameTakenError:
+            return False
+
+    def _policy(self) -> Policy:
+        return parse_policy(self.policies.current().document)

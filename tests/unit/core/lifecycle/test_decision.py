@@ -1,0 +1,177 @@
+"""Every end is one row of the table of ends, every row is somebody's end, and nobody else makes ends."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import fields
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trainmaster.core.jobs.failures import Diagnosis, FailureClass
+from trainmaster.core.jobs.instances import Shape
+from trainmaster.core.jobs.model import LIVE, TRANSITIONS, Job, JobState, Reason
+from trainmaster.core.jobs.observations import Observation, TrainingJobEnd
+from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.lifecycle.decision import ENDS, End, EndFacts, Question, Row, decide, questions
+from trainmaster.core.policy import Policy, PoolPolicy
+from trainmaster.core.policy.governance import Fallback, Governing, OnOom, Recovery, Spot
+
+from tests.builders import NOON, A, attempt, live_job, minutes, of, seen
+from tests.markdown import ROOT
+
+S, C, E = JobState, ReasonCode, TrainingJobEnd
+LAYER = ROOT / "layers/trainmaster/trainmaster"
+SAID: dict[TrainingJobEnd, Observation | None] = {
+    E.GONE: None,
+    E.COMPLETED: seen(status="Completed", secondary="Completed"),
+    E.MAX_RUNTIME: seen(status="Stopped", secondary="MaxRuntimeExceeded"),
+    E.MAX_WAIT: seen(status="Stopped", secondary="MaxWaitTimeExceeded"),
+    E.MAX_PENDING: seen(status="Stopped", secondary="MaxPendingTimeExceeded"),
+    E.STOPPED: seen(status="Stopped", secondary="Stopped"),
+    E.NO_CAPACITY: seen(status="Failed", secondary="Failed", failure_reason="CapacityError: none"),
+    E.FAILED: seen(status="Failed", secondary="Failed", failure_reason="AlgorithmError: exit code 1"),
+}
+STOPPED: tuple[tuple[JobState, ReasonCode | None], ...] = (
+    (S.STARTING, None),
+    (S.RUNNING, None),
+    *((S.STOPPING, code) for code in (None, C.STOPPED_BY_USER, C.IDLE)),
+    *((S.PREEMPTING, code) for code in (None, C.PREEMPTION, C.IDLE_REQUEUE, C.SPOT_FALLBACK)),
+)
+"""Live jobs, and what was recorded when we asked them to stop."""
+SPOT = Shape(vector=of(spot=True))
+
+
+def policy(**governing: Any) -> Policy:
+    pool = PoolPolicy(name="main", capacity={A: 1}, spot_capacity={A: 4})
+    whole = Governing(**governing)
+    return Policy(pools=(pool,), teams=(), admins=(), warnings=(), source={}, governing=whole)
+
+
+POLICIES = (
+    policy(),
+    policy(spot=Spot(fallback=Fallback.NONE), recovery=Recovery(max_retries=0)),
+    policy(spot=Spot(max_interruptions=0), recovery=Recovery(on_oom=OnOom(batch=("bs",)))),
+)
+
+
+def facts_of(job: Job, said: Observation | None, **answers: Any) -> EndFacts:
+    """Only what is asked for, as a service gathers it."""
+    asked = questions(job, said)
+    known: dict[str, Any] = {"policy": answers["policy"]} if asked else {}
+    if Question.IS_RETRIED in asked:
+        found = Diagnosis(failure_class=answers["failure_class"], advice="Do this.")
+        known |= {"diagnosis": found, "hyperparameters": {"bs": "8"}}
+    if Question.HAS_LATER_ATTEMPT in asked:
+        known["has_later_attempt"] = answers["later"]
+    return EndFacts(job=job, seen=said, **known)
+
+
+def job_in(state: JobState, recorded: ReasonCode | None, interruptions: int | None, **of_job: Any) -> Job:
+    """On spot where it may be interrupted."""
+    values: dict[str, Any] = {} if recorded is None else {"reason": Reason(code=recorded, message="why")}
+    if interruptions is not None:
+        values |= {"shapes": (SPOT,), "live": attempt(shape=SPOT, interruptions=interruptions)}
+    return live_job(state=state, **values, **of_job)
+
+
+@st.composite
+def every_fact(draw: st.DrawFn) -> EndFacts:
+    state, recorded = draw(st.sampled_from(STOPPED))
+    job = job_in(
+        state,
+        recorded,
+        draw(st.none() | st.integers(0, 5)),
+        retries=draw(st.integers(0, 4)),
+        on_demand=draw(st.booleans()),
+        halves_batch=draw(st.booleans()),
+        productive=minutes(draw(st.integers(0, 200))),
+    )
+    return facts_of(
+        job,
+        draw(st.sampled_from(list(SAID.values()))),
+        policy=draw(st.sampled_from(POLICIES)),
+        failure_class=draw(st.sampled_from(FailureClass)),
+        later=draw(st.booleans()),
+    )
+
+
+def is_row(row: Row, facts: EndFacts, end: End) -> bool:
+    """The end is this row's, told from what the row says alone."""
+    if row.job not in {None, facts.job.state} or row.says not in {None, TrainingJobEnd.of(facts.seen)}:
+        return False
+    if row.code is not None:
+        return (end.becomes, end.reason.code) == (row.becomes, row.code)
+    codes = set(FailureClass) if row.says is E.FAILED else {code for _, code in STOPPED}
+    return end.becomes is row.becomes and end.reason.code in codes
+
+
+@given(facts=every_fact())
+def test_every_end_is_exactly_one_row_of_the_table(facts: EndFacts) -> None:
+    end = decide(facts, now=NOON)
+    assert len([row for row in ENDS if is_row(row, facts, end)]) == 1, end
+    assert end.becomes in TRANSITIONS[facts.job.state]
+
+
+@given(facts=every_fact())
+def test_the_end_says_what_its_row_asks_for(facts: EndFacts) -> None:
+    end = decide(facts, now=NOON)
+    failed = TrainingJobEnd.of(facts.seen) is E.FAILED and facts.job.state is not S.STOPPING
+    assert (end.diagnosis is not None) == failed
+    assert (end.retry is not None) == (failed and end.comes_back)
+    assert not end.moves or (end.comes_back and not facts.job.on_demand and end.reason.code is not C.RESTORED)
+    assert end.reason.message
+
+
+def some_of_everything() -> Iterator[EndFacts]:
+    classes = (FailureClass.SERVICE, FailureClass.USER_CODE)
+    for (state, recorded), said, interruptions in product(STOPPED, SAID.values(), (None, 0)):
+        job = job_in(state, recorded, interruptions)
+        for failure_class, later in product(classes, (False, True)):
+            yield facts_of(job, said, policy=POLICIES[0], failure_class=failure_class, later=later)
+
+
+@pytest.mark.parametrize("row", ENDS, ids=lambda row: f"{row.says or row.job} {row.only_if or ''}")
+def test_every_row_is_somebodys_end(row: Row) -> None:
+    assert any(is_row(row, facts, decide(facts, now=NOON)) for facts in some_of_everything())
+
+
+def test_a_row_without_a_condition_answers_every_end_of_every_live_job() -> None:
+    for state, end in product(LIVE, TrainingJobEnd):
+        sure = [row for row in ENDS if row.fits(live_job(state=state), end) and row.only_if is None]
+        assert sure, (state, end)
+
+
+MAKES_ENDS = "core/lifecycle/decision.py"
+OF_ENDS = {field.name for field in fields(End)} - {"reason", "diagnosis"}
+
+
+def made_in(source: str) -> list[int]:
+    """Lines that make an end, or another one of an end."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and (
+            ast.unparse(node.func).rpartition(".")[2] == "End"
+            or (
+                ast.unparse(node.func).rpartition(".")[2] == "replace"
+                and OF_ENDS & {keyword.arg for keyword in node.keywords}
+            )
+        )
+    ]
+
+
+def test_ends_are_made_by_the_decider_alone() -> None:
+    makers = {
+        path.relative_to(LAYER).as_posix(): made_in(path.read_text(encoding="utf-8"))
+        for path in LAYER.rglob("*.py")
+    }
+    assert {path for path, lines in makers.items() if lines} == {MAKES_ENDS}
+    assert len(makers[MAKES_ENDS]) == 1
+
+
+@pytest.mark.parametrize("source", ["decision.End(becomes=x)", "replace(end, moves=True)"])
+def test_a_second_maker_of_ends_is_found(source: str) -> None:
+    assert made_in(source) == [1]
