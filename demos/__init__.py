@@ -1,1 +1,1 @@
-"""Programs about the product: stories that are told and checked on the twin, or on an emulator."""
+"""Programs about the product: stories that are played and checked on the twin, or on an emulator."""

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable
 
 from local.doors.aws import AwsDoor, Listener, Owns, Service, ServiceHandler
+from local.doors.context import DoorContext
 from local.doors.rest import RestApi, RestDoor, RestHandler
-from local.doors.surroundings import Surroundings
 from local.engine.moto_engine import MotoEngine
 from local.faults import Faults
 from local.http_server import HttpServer
@@ -28,7 +28,7 @@ class FrontDoor:
         self.authorizer = Authorizer(
             identities, policies_of=engine.policies_of, key_of=engine.encryption_key_of
         )
-        around = Surroundings(
+        around = DoorContext(
             identities=identities,
             authorizer=self.authorizer,
             engine=engine,

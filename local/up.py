@@ -39,7 +39,7 @@ _TEXT = """\
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the twin until it is told to end; answers the exit code."""
+    """Run the twin until it is asked to end; answers the exit code."""
     arguments = _parser().parse_args(argv)
     reaper = os.getpid()
     return supervise(lambda: _run(arguments, reaper))

@@ -286,7 +286,7 @@ def main(given: Mapping[str, str]) -> int:
         outcome = launch(env, stop, Path(__file__).resolve().parent)
     except LaunchError as error:
         outcome = Outcome(end=End.FAILED, why=str(error))
-    except Exception as error:  # noqa: BLE001  the bulkhead: whatever happened, SageMaker is told why
+    except Exception as error:  # noqa: BLE001  the bulkhead: whatever happened, SageMaker gets to know why
         traceback.print_exc()
         outcome = Outcome(end=End.FAILED, why=f"{type(error).__name__}: {error}")
     if outcome.end is End.FAILED:

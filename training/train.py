@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
             from training.job import run  # noqa: PLC0415  torch takes seconds, and the signal may come in them
 
             return run(config, os.environ, stop)
-    except Exception as error:  # noqa: BLE001  the bulkhead: whatever happened, SageMaker is told why
+    except Exception as error:  # noqa: BLE001  the bulkhead: whatever happened, SageMaker gets to know why
         report_failure(error, os.environ)
         return 1
 

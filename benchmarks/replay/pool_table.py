@@ -1,6 +1,6 @@
 """What the product's table would hold of one pool, as plain values: a snapshot is made of this alone.
 
-It is told when a job is submitted, trains, saves or ends, never how long it is going to run.
+It learns when a job is submitted, trains, saves or ends, never how long it is going to run.
 """
 
 from dataclasses import dataclass, replace

@@ -149,7 +149,7 @@ class Product:
         return True
 
     def _do_warm(self, action: KeepWarm | ReleaseWarm | SettleWarm) -> bool:
-        """SageMaker does at once what it is told, and gives a warm pool up when its time is over."""
+        """SageMaker does at once what it is asked, and gives a warm pool up when its time is over."""
         pool = action.pool
         match action:
             case KeepWarm(until=until):

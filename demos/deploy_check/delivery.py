@@ -64,7 +64,7 @@ class Delivery:
         while (event := self._waiting.get()) is not _END:
             try:
                 self._deliver(event)
-            except Exception as error:  # noqa: BLE001  the bulkhead: one lost is told of, the next are carried
+            except Exception as error:  # noqa: BLE001  the bulkhead: one lost is reported, the next are carried
                 self.failures.append(f"{type(error).__name__}: {error}")
 
     def _deliver(self, event: Document) -> None:

@@ -1,1 +1,1 @@
-"""``make demo-governance``: what becomes of jobs that break rules, stall, fail, or went round the queue."""
+"""``make demo-governance``: what becomes of jobs that break rules, stall, fail, or bypassed the queue."""

@@ -12,7 +12,7 @@ Document = dict[str, Any]
 
 MINUTE = timedelta(minutes=1)
 PROMPT = MINUTE
-"""A job that went round the queue is stopped within this time."""
+"""A job that bypassed the queue is stopped within this time."""
 WARNED = ((jobs.IDLE_MINUTES - 1) * MINUTE, (jobs.IDLE_MINUTES + 3) * MINUTE)
 """From the stall to the warning; a minute that was busy for half a second only counts as idle."""
 STOPPED = (jobs.WARN_MINUTES * MINUTE, jobs.WARN_MINUTES * MINUTE + 2 * MINUTE)

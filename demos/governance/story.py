@@ -1,4 +1,4 @@
-"""The scenes on one timeline: what users do, what the twin is told, and what is noted of it.
+"""The scenes on one timeline: what users do, what the twin is asked for, and what is noted of it.
 
 Nobody here calls a function or changes a state: the clock moves, and the deployed stack does the rest.
 """

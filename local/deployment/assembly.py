@@ -14,7 +14,7 @@ from local.deployment.gateway.resource_policy import parse_resource_policy
 from local.deployment.gateway.rest_api import RestApi
 from local.deployment.gateway.routes import Routes
 from local.deployment.lambda_runtime.asynchronous import AsyncInvoker
-from local.deployment.lambda_runtime.environment import Surroundings
+from local.deployment.lambda_runtime.environment import TwinAddress
 from local.deployment.lambda_runtime.functions import Functions, Host
 from local.deployment.lambda_runtime.measured import Measured
 from local.deployment.lambda_runtime.queue_trigger import QueueReader, SqsQueue
@@ -94,9 +94,9 @@ def _functions(wiring: Wiring, platform: Platform, rights: Rights) -> Functions:
         invoked=Measured(cloudwatch=platform.cloudwatch, clock=platform.clock).invoked,
     )
     platform.door.mount(RUNTIME_PREFIX, functions.runtime_api.handle)
-    surroundings = Surroundings(region=platform.region, endpoint_url=platform.door.endpoint_url)
+    twin_address = TwinAddress(region=platform.region, endpoint_url=platform.door.endpoint_url)
     host = Host(
-        surroundings=surroundings,
+        twin_address=twin_address,
         clock=platform.clock,
         clock_file=platform.clock_file,
         logs=platform.logs,

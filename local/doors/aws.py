@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from local.doors import sts
 from local.doors.callers import Callers
-from local.doors.surroundings import Surroundings
+from local.doors.context import DoorContext
 from local.engine.calls import AwsCall, Protocol, protocol_of, read_call
 from local.engine.dynamodb.transactions import REASON_CODES, cancelled_on_demand
 from local.engine.errors import QUERY_COMPATIBLE, error_response, status_of
@@ -53,7 +53,7 @@ class _Entry:
 
 
 class AwsDoor:
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: DoorContext) -> None:
         self._around = around
         self._callers = Callers(around.identities, around.engine)
         self.services: dict[str, Service] = {}

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qs
 
 from local.doors.callers import Callers
-from local.doors.surroundings import Surroundings
+from local.doors.context import DoorContext
 from local.identity.sigv4 import Scope, read_claim, verify
 from local.journal import CallEntry
 from local.wire import AwsError, Principal, Request, Response
@@ -34,7 +34,7 @@ class RestApi:
 
 
 class RestDoor:
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: DoorContext) -> None:
         self._around = around
         self._callers = Callers(around.identities, around.engine)
 

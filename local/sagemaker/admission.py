@@ -42,7 +42,7 @@ class Admission:
                 raise AwsError("ValidationException", complaint)
 
     def _role(self, request: Request) -> Complaint:
-        """Every role of the own account counts as one that SageMaker may assume."""
+        """Every role of the account itself counts as one that SageMaker may assume."""
         role = request["RoleArn"]
         found = _ROLE_ACCOUNT.fullmatch(role)
         if found is not None and found[1] == self.account_id:

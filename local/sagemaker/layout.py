@@ -1,4 +1,4 @@
-"""The folder that stands for a container's /opt/ml, and how paths there are told to the container."""
+"""The folder that stands for a container's /opt/ml, and how paths there are asked to the container."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ class Layout:
     checkpoint_path: str = DEFAULT_CHECKPOINT_PATH
     """CheckpointConfig.LocalPath as the request gives it."""
     is_mounted: bool = False
-    """The container sees ``opt`` as its /opt; else it is told where the folders are here."""
+    """The container sees ``opt`` as its /opt; else it gets to know where the folders are here."""
 
     @property
     def opt(self) -> Path:

@@ -49,7 +49,7 @@ class WarmPool:
         return replace(pool, status=PoolStatus.TERMINATED, ended_at=now)
 
     def at(self, now: datetime) -> "WarmPool":
-        """Its state at an instant: it ends by itself when its time has come, and nobody is told."""
+        """Its state at an instant: it ends by itself when its time has come, and nobody is notified."""
         if self.due is None or now < self.due:
             return self
         return replace(self, status=PoolStatus.TERMINATED, ended_at=self.due)

@@ -1,4 +1,4 @@
-"""Which build of torch `make setup` installs: the one for CPUs, unless it is told otherwise or cannot get it.
+"""Which build of torch `make setup` installs: the one for CPUs, unless another is asked for or cannot get it.
 
     python local/setup/torch_build.py torch==2.13.0 [arguments of pip]
 

@@ -52,7 +52,7 @@ class Checkpointer:
     model: nn.Module
     optimizer: Optimizer
     guard: Mapping[str, str] = field(default_factory=dict)
-    """What must be the same in the training that goes on from a checkpoint."""
+    """What must be the same in the training that resumes from a checkpoint."""
     keep: Retention = field(default_factory=Retention)
     asynchronous: bool = True
     total_steps: int = 0

@@ -53,7 +53,7 @@ def explained(error: S3RequestError) -> str:
     if error.code in _BUSY or error.code == "":
         return (
             f"{what} failed again and again ({error.code or error.text[:_SHOWN]}): that is S3 or the way "
-            "to it; start the job again, it goes on from the newest checkpoint"
+            "to it; start the job again, it resumes from the newest checkpoint"
         )
     if error.code in _KEYS:
         return f"{what} failed: the credentials are not accepted ({error.code}); renew them"

@@ -97,7 +97,7 @@ class S3Writer(S3StorageWriter):
 
 @dataclass
 class _Share(StorageMetadata):
-    """What a rank is told about its part of a save."""
+    """What a rank knows about its part of a save."""
 
     save: str
 

@@ -54,7 +54,7 @@ class StatusFile:
         self._lock = Lock()
 
     def published(self, newest: Manifest) -> None:
-        """The end of a job stays its end, also when a last save was done after it was told."""
+        """The end of a job stays its end, also when a last save was done after it was reported."""
         with self._lock:
             step = max(self._status.step, newest.step)
             self._status = replace(self._status, newest=newest, step=step)

@@ -48,7 +48,7 @@ class _Ahead:
     def at(self, step: int) -> tuple[Tensor, Tensor]:
         number, batch = self._ready.get()
         if isinstance(batch, BaseException):
-            self._ready.put((number, batch))  # whoever asks again is told again
+            self._ready.put((number, batch))  # whoever asks again gets the same answer
             raise batch
         assert number == step, f"step {step} was asked for, step {number} comes next"
         self._room.release()

@@ -107,5 +107,5 @@ class S3Place:
         return DataError(
             place=self.told + name,
             problem=f"{problem}, after retries",
-            remedy="start the job again: it goes on from its newest checkpoint",
+            remedy="start the job again: it resumes from its newest checkpoint",
         )

@@ -87,7 +87,7 @@ def read_part(file: BinaryIO, entry: Entry, *, offsets: tuple[int, ...], sizes: 
 
 
 def _header(shapes: Mapping[str, tuple[torch.dtype, tuple[int, ...]]]) -> bytes:
-    entries: dict[str, object] = {"__metadata__": {"format": "pt"}}  # transformers wants to be told
+    entries: dict[str, object] = {"__metadata__": {"format": "pt"}}  # transformers wants it said
     at = 0
     for name, (dtype, shape) in shapes.items():
         end = at + byte_count(dtype, shape)

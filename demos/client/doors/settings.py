@@ -1,4 +1,4 @@
-"""The one training of all doors, as their programs are told it."""
+"""The one training of all doors, as their programs get it."""
 
 import os
 

@@ -28,7 +28,7 @@ class Keys(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class TwinAddress:
     """What is the same for all functions."""
 
     region: str
@@ -36,7 +36,7 @@ class Surroundings:
 
 
 def function_environment(
-    function: Function, keys: Keys, surroundings: Surroundings, *, log_stream: str
+    function: Function, keys: Keys, twin_address: TwinAddress, *, log_stream: str
 ) -> Mapping[str, str]:
     """Answer the whole environment of a process; nothing of the twin's own gets in."""
     code = [str(function.code), *(str(layer) for layer in function.layers)]
@@ -45,9 +45,9 @@ def function_environment(
         "AWS_ACCESS_KEY_ID": keys.access_key_id,
         "AWS_SECRET_ACCESS_KEY": keys.secret_access_key,
         "AWS_SESSION_TOKEN": keys.session_token or "",
-        "AWS_REGION": surroundings.region,
-        "AWS_DEFAULT_REGION": surroundings.region,
-        "AWS_ENDPOINT_URL": surroundings.endpoint_url,
+        "AWS_REGION": twin_address.region,
+        "AWS_DEFAULT_REGION": twin_address.region,
+        "AWS_ENDPOINT_URL": twin_address.endpoint_url,
         "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_EXECUTION_ENV": f"AWS_Lambda_{function.runtime}",
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_mb),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from local.clock import TwinClock
-from local.deployment.lambda_runtime.environment import Keys, Surroundings, function_environment
+from local.deployment.lambda_runtime.environment import Keys, TwinAddress, function_environment
 from local.deployment.lambda_runtime.invocation import Outcome
 from local.deployment.lambda_runtime.logs import FunctionLog
 from local.deployment.lambda_runtime.pool import MAX_PROCESSES, FunctionPool, Process, Start
@@ -21,7 +21,7 @@ from local.sagemaker.ports import LogSink
 class Host:
     """What a function process needs of the twin around it."""
 
-    surroundings: Surroundings
+    twin_address: TwinAddress
     clock: TwinClock
     clock_file: Path
     logs: LogSink
@@ -65,7 +65,7 @@ class Functions:
 
 
 def _starter(function: Function, keys: Keys, host: Host) -> Start:
-    address = host.surroundings.endpoint_url.removeprefix("http://")
+    address = host.twin_address.endpoint_url.removeprefix("http://")
 
     def start(instance_id: str, on_exit: Callable[[int], None]) -> Process:
         stream = f"{host.clock.now():%Y/%m/%d}/[$LATEST]{uuid.uuid4().hex}"
@@ -80,7 +80,7 @@ def _starter(function: Function, keys: Keys, host: Host) -> Start:
         launch = Launch(
             function=function,
             clock_file=host.clock_file,
-            environment=function_environment(function, keys, host.surroundings, log_stream=stream),
+            environment=function_environment(function, keys, host.twin_address, log_stream=stream),
             log=log,
         )
         return launch.start(f"{address}{PREFIX}/{function.name}/{instance_id}", on_exit)

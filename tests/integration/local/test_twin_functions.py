@@ -1,4 +1,4 @@
-"""Functions on the twin: their surroundings, their failures, and everything that triggers them."""
+"""Functions on the twin: their twin_address, their failures, and everything that triggers them."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -41,7 +41,7 @@ def bodies(queue: str, twin: RunningTwin) -> list[Any]:
 
 
 def test_a_function_sees_its_own_code_its_layer_and_its_environment_alone(twin: RunningTwin) -> None:
-    seen = do(twin, "surroundings").json["result"]
+    seen = do(twin, "twin_address").json["result"]
     env = seen["env"]
     assert seen["farewell"] == "bye"
     assert seen["cwd"].endswith("functions/probe")
@@ -105,13 +105,13 @@ def test_a_function_that_cannot_be_imported_gives_502_each_time(twin: RunningTwi
 
 def test_a_process_that_dies_is_replaced(twin: RunningTwin) -> None:
     assert do(twin, "leave").status == 502
-    assert do(twin, "surroundings").status == 200
+    assert do(twin, "twin_address").status == 200
 
 
 def test_a_call_that_takes_too_long_is_ended_with_its_process(twin: RunningTwin) -> None:
-    before = do(twin, "surroundings").json["result"]["pid"]
+    before = do(twin, "twin_address").json["result"]["pid"]
     assert do(twin, "sleep", 60).status == 502
-    assert do(twin, "surroundings").json["result"]["pid"] != before
+    assert do(twin, "twin_address").json["result"]["pid"] != before
 
 
 def test_calls_at_the_same_time_run_in_several_processes(twin: RunningTwin) -> None:
@@ -133,7 +133,7 @@ def test_its_lines_are_in_cloudwatch_logs(twin: RunningTwin) -> None:
 
 
 def test_a_message_on_the_queue_reaches_the_function_and_is_gone(twin: RunningTwin) -> None:
-    url = do(twin, "surroundings").json["result"]["env"]["QUEUE_URL"]
+    url = do(twin, "twin_address").json["result"]["env"]["QUEUE_URL"]
     sent = {"QueueUrl": url, "MessageBody": "letter-1"}
     assert do(twin, "call", {"service": "sqs", "method": "send_message", "params": sent}).status == 200
     twin.advance(0)

@@ -1,4 +1,4 @@
-"""Training jobs that went round the queue: records, adoption, and the messages of what belongs to no pool."""
+"""Training jobs that bypassed the queue: records, adoption, and the messages of what belongs to no pool."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -176,7 +176,7 @@ def test_gradients_that_are_not_finite_end_the_attempt_before_they_reach_the_wei
     status = _status(tmp_path)
     assert (status["state"], status["checkpoint"]) == ("failed", "step-00000003")
     assert status["reason"] == first
-    # The same job with a learning rate that does no harm goes on from there.
+    # The same job with a learning rate that does no harm resumes from there.
     assert in_world(2, _attempt, tmp_path, 0, 100.0) == [0, 0]
     assert _reported(tmp_path) == _STEPS
 

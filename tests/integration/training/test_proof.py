@@ -56,7 +56,7 @@ class Story:
             shutil.copytree(self.root / "stopped/checkpoints", self.after_first)
 
     def going_on(self, program: str) -> list[Attempt]:
-        """The first attempt, and a spoiled one that goes on from where it stopped."""
+        """The first attempt, and a spoiled one that resumes from where it stopped."""
         run = replace(self.plain, id=program)
         shutil.copytree(self.after_first, self.root / program / "checkpoints")
         job = self._job(run, program, program=_PROGRAMS / f"{program}.py")

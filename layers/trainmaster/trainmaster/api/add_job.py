@@ -123,7 +123,7 @@ def _answer(
 def _written_down(
     context: RequestContext, submission: Submission, job: Job, audited: tuple[Violation, ...]
 ) -> tuple[str, ...]:
-    """Where somebody is to be told of it now; nowhere when that is done already."""
+    """Where somebody is to be notified of it now; nowhere when that is done already."""
     if not audited:
         return ()
     record = audit_record(job, submission, audited, revision=context.stored.revision)

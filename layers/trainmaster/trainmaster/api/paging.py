@@ -21,7 +21,7 @@ class Mark:
     order: tuple[int | str, ...]
     """The entry's position in the order of its section; its name is the last part."""
     counted: int
-    """Jobs of the section up to this one: positions go on from there."""
+    """Jobs of the section up to this one: positions continue from there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,7 +54,7 @@ class JobContext:
 
 
 def job_view(job: Job, around: JobContext) -> View:
-    """A whole JobView: for the own team and for admins."""
+    """A whole JobView: for the job's team and for admins."""
     attempt = job.live or around.latest
     return {
         "name": job.name,

@@ -1,4 +1,4 @@
-"""GET /violations: training jobs that went round the queue, and what rules that only audit have found."""
+"""GET /violations: training jobs that bypassed the queue, and what rules that only audit have found."""
 
 import json
 from collections.abc import Iterator

@@ -89,7 +89,7 @@ class JobStore(Protocol):
         """Every job of the pool has a score of this order."""
 
     def warned(self, team: str, month: str) -> None:
-        """The team was told that most of its month's budget is spent."""
+        """The team was notified that most of its month's budget is spent."""
 
 
 class OutboxStore(Protocol):

@@ -101,7 +101,7 @@ class UnmanagedJobEvents:
         job = self.reader.job(found["base"])
         if job is not None and job.spec.entry_id == unmanaged.tags.get(TAG_JOB):
             return _pools(self.observer.look(job)) or (job.spec.pool,)
-        # Where the name had to be cut its job's name cannot be told, and that job may be known.
+        # Where the name had to be cut its job's name cannot be known, and that job may be known.
         return (UNMANAGED,) if len(unmanaged.name) == MAX_NAME_CHARACTERS else ()
 
     def _govern(self, unmanaged: UnmanagedJob, stored: StoredPolicy, policy: Policy) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ class UnmanagedJobEvents:
     def _messages(
         self, record: ViolationRecord, before: ViolationRecord | None, *, runs: bool
     ) -> tuple[OutboxMessage, ...]:
-        """Nobody is told the same twice because the policy has another revision."""
+        """The same is not reported twice because the policy has another revision."""
         tell: tuple[OutboxMessage, ...] = ()
         if before is None or not says_the_same(before, record):
             cause = f"unmanaged#{record.training_job_name}#{epoch_ms(record.at)}#{record.revision}"

@@ -159,7 +159,7 @@ def test_T15_a_save_that_fails_for_good_says_so_and_the_one_before_is_loaded(
     assert str(failed.value) == (
         "checkpoint step-00000003 could not be saved: rank 0: s3:PutObject on "
         f"s3://{bucket}/team/job/step-00000003/__0_0.distcp failed again and again (InternalError): that is "
-        "S3 or the way to it; start the job again, it goes on from the newest checkpoint; "
+        "S3 or the way to it; start the job again, it resumes from the newest checkpoint; "
         "the newest whole one is step-00000002"
     )
     server.faults.clear()

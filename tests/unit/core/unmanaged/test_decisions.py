@@ -1,4 +1,4 @@
-"""What becomes of a training job that went round the queue, and what is made of one that is adopted."""
+"""What becomes of a training job that bypassed the queue, and what is made of one that is adopted."""
 
 from datetime import timedelta
 from decimal import Decimal

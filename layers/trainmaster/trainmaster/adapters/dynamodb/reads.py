@@ -148,7 +148,7 @@ class DynamoReader:
         )
         return lines, takings
 
-    # ---- what went round the queue
+    # ---- what bypassed the queue
 
     def violation(self, training_job_name: str, *, at: datetime) -> ViolationRecord | None:
         item = self._rows.get(layout.violation_key(month_of(at), iso(at), training_job_name))

@@ -147,7 +147,7 @@ class DynamoJobStore:
         self._transactions.write(self._writes.of_warm(pool, before, after, at=at))
 
     def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
-        """The last one to be told counts: two passes that learn at once learn the same."""
+        """The last one to report counts: two passes that learn at once learn the same."""
         learned = None if limit is None else encode(limit)
         self._note(layout.counters_key(pool), layout.account_limit(capacity), learned)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from trainmaster.core.diagnosis import signatures_environment as surroundings
+from trainmaster.core.diagnosis import signatures_environment as environment
 from trainmaster.core.diagnosis import signatures_platform as platform
 from trainmaster.core.diagnosis import signatures_program as program
 from trainmaster.core.diagnosis import signatures_resources as resources
@@ -21,9 +21,9 @@ SIGNATURES = (
     *resources.GPU_OOM,
     *resources.HOST_OOM,
     *resources.DISK_FULL,
-    *surroundings.IMAGE,
+    *environment.IMAGE,
     *platform.OTHER_HOSTS,
-    *surroundings.DATA_ACCESS,
+    *environment.DATA_ACCESS,
     *program.PARTICULAR,
     *platform.NETWORK,
     *platform.UNHANDLED_CUDA,
@@ -63,7 +63,7 @@ def _is_outside(text: str) -> bool:
     return bool(text.strip()) and not text.startswith(" ")
 
 
-# A program without a GPU is told so by TensorFlow at level E, in the words of a broken image or GPU.
+# A program without a GPU is informed by TensorFlow at level E, in the words of a broken image or GPU.
 _NOISE = re.compile(
     r"NCCL INFO|caller indicates that this is not a failure|could not load dynamic library|\bdlerror\b"
     r"|failed call to cuInit|cannot dlopen some GPU libraries|kernel driver does not appear to be running"

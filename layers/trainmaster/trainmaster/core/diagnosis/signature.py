@@ -21,7 +21,7 @@ class Certainty(IntEnum):
     CONSEQUENCE = 4
     """Often follows from what another host or process died of."""
     HINT = 5
-    """A warning, or the word of who was told to stop: nothing that must have ended it."""
+    """A warning, or the word of who was asked to stop: nothing that must have ended it."""
     EXIT = 6
     """It failed, and that is all."""
 

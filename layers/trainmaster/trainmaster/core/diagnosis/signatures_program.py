@@ -26,7 +26,7 @@ _NATIVE = (
 )
 
 STOPPED = (
-    "The program was told to stop (SIGTERM): look who stopped the job, or which of its hosts went first."
+    "The program was asked to stop (SIGTERM): look who stopped the job, or which of its hosts went first."
 )
 
 PARTICULAR = (

@@ -99,7 +99,7 @@ class CheckpointState:
     last: datetime | None = None
     """The newest seen in S3; a lower bound."""
     overdue: bool = False
-    """Its owner was told that the newest is too old."""
+    """Its owner was notified that the newest is too old."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,7 +116,7 @@ class JobSpec:
     halves_batch: bool = False
     """Its owner lets a retry after running out of GPU memory halve the batch."""
     adopted: bool = False
-    """It went round the queue: SageMaker ran it before we knew of it."""
+    """It bypassed the queue: SageMaker ran it before we knew of it."""
 
     @property
     def has_checkpoint(self) -> bool:

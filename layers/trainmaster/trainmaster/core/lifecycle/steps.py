@@ -100,7 +100,7 @@ def stop_told(job: Job, *, told: bool = True) -> Job:
 
 
 def not_stopped(job: Job, why: str) -> Job:
-    """AWS does not let us stop what we did not start: it runs on, asked to stop, and its owner is told."""
+    """AWS does not let us stop what others started: it runs on, asked to stop, and its owner is notified."""
     return replace(job, waiting=Reason(code=ReasonCode.NOT_STOPPED, message=why))
 
 
@@ -135,7 +135,7 @@ def leaves_spot(job: Job, why: str) -> Job:
 
 
 def stays_on_spot(job: Job, reason: Reason) -> Job:
-    """It should leave spot and cannot; its owner is told once for each attempt."""
+    """It should leave spot and cannot; its owner is notified once for each attempt."""
     live = job.live_attempt
     return replace(job, live=replace(live, spot=replace(live.spot, stays=reason)))
 

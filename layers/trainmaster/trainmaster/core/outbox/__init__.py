@@ -1,4 +1,4 @@
-"""Who is told what: the one place that knows, and the words."""
+"""Who is notified of what: the one place that knows, and the words."""
 
 from trainmaster.core.outbox.derive import messages_of
 from trainmaster.core.outbox.texts.rules_and_budgets import (

@@ -56,7 +56,7 @@ def messages_of(change: Change, *, at: datetime) -> tuple[OutboxMessage, ...]:
     """Messages of one change. Their ids name the version that it makes, so each is left once.
 
     A preemption changes up to 24 jobs in one transaction of at most 100 items, so asking a job to stop leaves
-    none; it is told about when it has stopped.
+    none; it is reported when it has stopped.
     """
     cause = f"{change.before.spec.entry_id}#{change.before.ver + 1:06d}"
     notices = [notice for about in _NOTICES if (notice := about(change)) is not None]

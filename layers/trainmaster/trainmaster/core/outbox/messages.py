@@ -34,7 +34,7 @@ class NoticeKind(StrEnum):
     STAYS_ON_SPOT = "Job Stays On Spot"
     """It should move, and the pool has no on-demand instances of its type."""
     UNMANAGED_JOB = "Unmanaged Job"
-    """A training job that went round the queue; what became of it."""
+    """A training job that bypassed the queue; what became of it."""
     RULE_VIOLATED = "Rule Violated"
     """By a queued job, in audit mode."""
     BUDGET_WARNING = "Budget Warning"

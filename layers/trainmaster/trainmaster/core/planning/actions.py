@@ -107,7 +107,7 @@ class ReleaseWarm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettleWarm:
-    """It is past its time or was told to go: ask SageMaker whether it is gone, and stop counting it if so."""
+    """It is past its time or was given up: ask SageMaker whether it is gone, and stop counting it if so."""
 
     pool: WarmPool
 

@@ -35,7 +35,7 @@ class QueueWalk:
     hopeless: dict[tuple[object, ...], int] = field(default_factory=dict)
     """Shapes for which nobody can be stopped, up to this priority."""
     behind: dict[tuple[int, str], Reason] = field(default_factory=dict)
-    """What those of a team are told who wait behind a reservation."""
+    """What those of a team are answered who wait behind a reservation."""
     actions: list[Action] = field(default_factory=list)
     reasons: dict[str, Reason] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)

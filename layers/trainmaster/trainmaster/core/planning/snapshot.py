@@ -133,7 +133,7 @@ class WarmPool:
     expires_at: datetime
     """When SageMaker gives it up by itself."""
     releasing: bool = False
-    """SageMaker was told to give it up; still counted until DescribeTrainingJob says Terminated."""
+    """SageMaker was asked to give it up; still counted until DescribeTrainingJob says Terminated."""
     job: str | None = None
     """Whose attempt left it, and pays for it."""
     month: str | None = None
@@ -178,7 +178,7 @@ class BudgetState:
     limit_cents: int
     at_limit: AtLimit
     warned: bool = False
-    """The team was told that most of it is spent."""
+    """The team was notified that most of it is spent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from trainmaster.core.request.s3_uri import S3Location
 DEFAULT_TEAM = "default"
 """Everybody's team as long as the policy has no teams."""
 UNMANAGED_TEAM = "unmanaged"
-"""Of jobs that went round the queue and belong to no team that the policy knows: admins alone see them."""
+"""Of jobs that bypassed the queue and belong to no team that the policy knows: admins alone see them."""
 # A new policy and what it replaces tell every pool in one transaction: DynamoDB limits, 100 items.
 MAX_POOLS = 48
 # Wider than any price or budget there is: they only catch a slip of the finger.

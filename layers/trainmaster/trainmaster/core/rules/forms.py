@@ -91,7 +91,7 @@ def _read(value: str) -> tuple[Alternative, ...]:
     try:
         found: tuple[Alternative, ...] = read(value)
     except BadOptionError:
-        return ()  # of a job that went round the queue: SageMaker does not read the tag either
+        return ()  # of a job that bypassed the queue: SageMaker does not read the tag either
     return found
 
 

@@ -160,7 +160,7 @@ def check_cost(body: Section, rules: Rules, prices: PriceTable) -> Iterator[Viol
 
 
 def _cents(form: Form, body: Section, prices: PriceTable) -> int:
-    """0 where a price is unknown, which is told by itself."""
+    """0 where a price is unknown, which is reported by itself."""
     vector: dict[Capacity, int] = {}
     for one in form.asked:
         capacity = Capacity(one.instance_type)

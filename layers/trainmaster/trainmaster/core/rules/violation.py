@@ -28,7 +28,7 @@ class Violation:
 
 
 class Outcome(StrEnum):
-    """What became of a job with violations, or of one that went round the queue."""
+    """What became of a job with violations, or of one that bypassed the queue."""
 
     AUDITED = "audited"
     STOPPED = "stopped"
@@ -42,13 +42,13 @@ class ViolationRecord:
     """One line of ``GET /violations``: written once for each training job."""
 
     at: datetime
-    """When the job was submitted or, if it went round the queue, created."""
+    """When the job was submitted or, if it bypassed the queue, created."""
     training_job_name: str
     training_job_arn: str | None = None
     team: str
     role_arn: str
     unmanaged: bool
-    """It went round the queue."""
+    """It bypassed the queue."""
     outcome: Outcome
     violations: tuple[Violation, ...] = ()
     revision: int = 0
@@ -66,7 +66,7 @@ def enforced_first(violations: Sequence[Violation]) -> tuple[Violation, ...]:
 
 
 def causes(record: ViolationRecord) -> tuple[Violation, ...]:
-    """What its outcome is owed to; nothing where it was to be stopped for going round the queue alone."""
+    """What its outcome is owed to; nothing where it was to be stopped for bypassing the queue alone."""
     to_be_stopped = record.outcome in {Outcome.STOPPED, Outcome.NOT_STOPPED}
     if to_be_stopped and not any(one.mode is Mode.ENFORCE for one in record.violations):
         return ()

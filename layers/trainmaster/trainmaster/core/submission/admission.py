@@ -137,7 +137,7 @@ def audit_record(
 
 
 def over_limit(job: Job, pool: PoolPolicy, limit: TeamLimit) -> TooManyRequestsError:
-    """What the caller is told when the team has reached a limit of the pool; nothing was stored."""
+    """The answer when the team has reached a limit of the pool; nothing was stored."""
     spec, field = job.spec, f"pools.{pool.name}.limits.{limit}"
     if limit is TeamLimit.MAX_WAITING:
         message = f"{pool.limits.max_waiting} jobs of team {spec.team} wait in pool {pool.name} already"

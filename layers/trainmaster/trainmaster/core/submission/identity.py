@@ -98,7 +98,7 @@ def team_for(caller: Caller, policy: Policy, requested_team: str | None, *, own_
 
 
 def stranger(caller: Caller) -> ForbiddenError:
-    """What a caller of no team is told."""
+    """The answer to a caller of no team."""
     principal = f"arn:{caller.partition}:iam::{caller.account_id}:{caller.kind}/{caller.name}"
     error = FieldError(
         field="principal",

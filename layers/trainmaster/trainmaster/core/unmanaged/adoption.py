@@ -1,4 +1,4 @@
-"""A training job that went round the queue becomes a job: attempt 0 is the one that runs."""
+"""A training job that bypassed the queue becomes a job: attempt 0 is the one that runs."""
 
 import hashlib
 import re

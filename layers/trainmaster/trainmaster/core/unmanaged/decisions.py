@@ -1,4 +1,4 @@
-"""Training jobs that went round the queue: what they ask for, whose they are, and what becomes of them."""
+"""Training jobs that bypassed the queue: what they ask for, whose they are, and what becomes of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -120,7 +120,7 @@ class Case:
 
 
 def case_of(unmanaged: UnmanagedJob, policy: Policy, *, ask: Ask | None, breaks_a_rule: bool) -> Case:
-    """One that carries our tag is adopted at least, and never stopped for having gone round the queue."""
+    """One that carries our tag is adopted at least, and never stopped for having bypassed the queue."""
     then = UnmanagedThen.ADOPT if unmanaged.is_ours else policy.governing.unmanaged_jobs.then
     return Case(
         then=then,

@@ -111,7 +111,7 @@ MAX_UNREACHABLE = 3
 class Outcome:
     done: list[Action] = field(default_factory=list)
     postponed: list[tuple[Action, TrainmasterError]] = field(default_factory=list)
-    """Lost a race or were told to come back; the next look decides anew."""
+    """Lost a race or were asked to come back; the next look decides anew."""
     failures: list[Exception] = field(default_factory=list)
     unreachable: int = 0
     """Starts that found no connection to SageMaker."""
@@ -188,7 +188,7 @@ def _keep_up(
     action: EndReservation | LimitReservation | KeepWarm | ReleaseWarm | SettleWarm | WarnOfBudget,
     context: PassContext,
 ) -> None:
-    """What the pool itself keeps: holds and warm pools; and who is to be told."""
+    """What the pool itself keeps: holds and warm pools; and who is to be notified."""
     match action:
         case EndReservation(hold=hold):
             context.store.drop_hold(context.pool, hold)
@@ -207,7 +207,7 @@ def _keep_up(
 
 
 def _warn(action: WarnOfBudget, context: PassContext) -> None:
-    """Left to be told first, noted second: after a crash in between it is left again, as the same message."""
+    """Reported first, noted second: after a crash in between it is left again, as the same message."""
     notice = budget_notice(
         action.team, month=action.month, spent_cents=action.spent_cents, limit_cents=action.limit_cents
     )

@@ -1,7 +1,7 @@
 """The start protocol: claim, create under a name that is a pure function of the attempt, record.
 
 Dying after the claim leaves ``starting`` until the lease runs out; dying after the create leaves a training
-job under the known name. In both cases the reconciler looks whether it exists and goes on from there, so
+job under the known name. In both cases the reconciler looks whether it exists and resumes from there, so
 an attempt is created at most once and never lost.
 """
 

@@ -119,7 +119,7 @@ def _retried(change: Change) -> Notice:
 
 
 def _preempted(change: Change) -> Notice:
-    """Names stay within their team: of a job of another one only the team is told."""
+    """Names stay within their team: of a job of another one only the team is notified."""
     job, ended = change.after, change.ended
     preemptor = ended.preempted_for if ended else None
     whom = {}

@@ -123,7 +123,7 @@ def spot_notice(change: Change) -> Notice | None:
 
 
 def _warned(change: Change) -> Attempt | None:
-    """Idle since now, or idle still and with another stop to come than was told."""
+    """Idle since now, or idle still and with another stop to come than was announced."""
     before, after = change.before.live, change.after.live
     if before is None or after is None or after.watch.stop_due in (None, before.watch.stop_due):
         return _became(change, lambda live: live.watch.is_idle)

@@ -25,7 +25,7 @@ class Words:
 
 
 def to_tell(notice: Notice, *, cause: str, at: datetime) -> OutboxMessage:
-    """The message of a notice; the same cause is told of once."""
+    """The message of a notice; the same cause is reported once."""
     slug = notice.kind.lower().replace(" ", "-")
     return OutboxMessage(id=f"{cause}#{slug}", kind=MessageKind.TELL, at=at, notice=notice)
 

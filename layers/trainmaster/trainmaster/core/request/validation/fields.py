@@ -43,7 +43,7 @@ def _walk(name: str, value: JsonValue, wanted: str, path: Path) -> Iterator[Foun
 
 
 _SHAPE = re.compile(SHAPES["S3Uri"]["pattern"])
-"""What does not match it is told as a mistake of shape."""
+"""What does not match it is reported as a mistake of shape."""
 _HINT = "write it as s3://bucket/prefix, the bucket in lower case, without spaces around it"
 
 

@@ -11,7 +11,7 @@ from local.journal import Journal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class DoorContext:
     identities: Identities
     authorizer: Authorizer
     engine: MotoEngine
