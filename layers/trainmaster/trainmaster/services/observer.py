@@ -80,7 +80,8 @@ class Observer:
     def _progress(self, job: Job, seen: Observation) -> Change | None:
         now = self.clock()
         after = steps.progressed(job, seen, now=now)
-        if job.state is JobState.RUNNING:  # one step at a time: a start that is seen only now is next
+        # One step at a time: whether a start that is seen only now leaves spot, the next look decides.
+        if job.state is JobState.RUNNING:
             after = self.end_policy.progress(after, seen, now=now)
         return None if after == job else Change(before=job, after=after)
 

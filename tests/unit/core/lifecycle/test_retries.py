@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.model import Job
-from trainmaster.core.lifecycle.retries import Failure, Recovered, may_requeue, most_retries, recover
+from trainmaster.core.lifecycle.retries import Failure, RetryAnswer, answer, may_requeue, most_retries
 from trainmaster.core.policy.governance import Backoff, OnOom, Recovery
 
 from tests.builders import live_job, minutes
@@ -81,7 +81,7 @@ def failure(of: Job, found: FailureClass, trained: float = 0, **fields: Any) -> 
     ],
 )
 def test_whether_it_comes_back(one: Failure, recovery: Recovery, *, comes_back: bool) -> None:
-    end = recover(one, recovery)
+    end = answer(one, recovery)
     assert (end.retry is not None) == comes_back
     assert end.reason.code is one.diagnosis.failure_class.code
 
@@ -132,20 +132,20 @@ def test_whether_it_comes_back(one: Failure, recovery: Recovery, *, comes_back: 
 def test_a_refusal_says_why_after_the_advice_and_before_the_failure_reason(
     one: Failure, recovery: Recovery, why: str
 ) -> None:
-    end = recover(one, recovery)
+    end = answer(one, recovery)
     assert end.reason.message == f"Do this. Not retried: {why}. SageMaker says: AlgorithmError: x"
     assert end.of_attempt is not None
     assert end.of_attempt.message == f"Not retried: {why}. SageMaker says: AlgorithmError: x"
 
 
 def test_a_failure_reason_is_cut_so_that_the_whole_message_fits() -> None:
-    message = recover(failure(live_job(), C.UNKNOWN, text="x" * 1024), Recovery()).reason.message
+    message = answer(failure(live_job(), C.UNKNOWN, text="x" * 1024), Recovery()).reason.message
     assert len(message) == 1024
     assert message.startswith("Do this. Not retried: ")
 
 
 def test_a_retry_says_of_what_class_what_to_do_and_how_many_are_left() -> None:
-    end = recover(failure(live_job(retries=1), C.SERVICE), Recovery())
+    end = answer(failure(live_job(retries=1), C.SERVICE), Recovery())
     assert end.retry is not None
     assert end.retry.waiting.code == "backoff"
     assert end.retry.waiting.message == "service: Do this. This is retry 2 of 3"
@@ -153,7 +153,7 @@ def test_a_retry_says_of_what_class_what_to_do_and_how_many_are_left() -> None:
 
 
 def test_a_retry_with_half_the_batch_says_so() -> None:
-    retry = recover(failure(HALVES, C.GPU_OOM), ON_OOM).retry
+    retry = answer(failure(HALVES, C.GPU_OOM), ON_OOM).retry
     assert retry is not None
     assert retry.rewritten == {"bs": "4", "steps": "2"}
     assert retry.waiting.message == (
@@ -163,7 +163,7 @@ def test_a_retry_with_half_the_batch_says_so() -> None:
 
 def test_a_retried_class_needs_no_halving() -> None:
     recovery = replace(ON_OOM, retry_classes=frozenset({C.GPU_OOM}))
-    end = recover(failure(HALVES, C.GPU_OOM, 120, hyperparameters={"bs": "1"}), recovery)
+    end = answer(failure(HALVES, C.GPU_OOM, 120, hyperparameters={"bs": "1"}), recovery)
     assert end.retry is not None
     assert end.retry.rewritten == {}
 
@@ -185,7 +185,7 @@ def test_the_back_off_doubles_up_to_the_policy_s_longest(retries: int, most: flo
 
 
 def waits_for(entry_id: str, retries: int, recovery: Recovery) -> timedelta:
-    end: Recovered = recover(failure(live_job(retries=retries, entry_id=entry_id), C.SERVICE), recovery)
+    end: RetryAnswer = answer(failure(live_job(retries=retries, entry_id=entry_id), C.SERVICE), recovery)
     assert end.retry is not None
     return end.retry.wait
 

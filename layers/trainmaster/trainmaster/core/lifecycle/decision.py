@@ -12,7 +12,7 @@ from trainmaster.core.jobs.observations import Observation, TrainingJobEnd
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import trained_by
 from trainmaster.core.lifecycle import retries, spot_fallback
-from trainmaster.core.lifecycle.retries import Failure, Recovered, Retry
+from trainmaster.core.lifecycle.retries import Failure, Retry, RetryAnswer
 from trainmaster.core.policy import Policy
 
 _S, _C, _E = JobState, ReasonCode, TrainingJobEnd
@@ -122,7 +122,7 @@ class End:
 
 
 def questions(job: Job, seen: Observation | None) -> frozenset[Question]:
-    """What has to be answered before the end can be decided; None of it for most ends."""
+    """What has to be answered before the end can be decided; nothing for most ends."""
     rows = _rows_for(job, seen)
     asked = {row.only_if for row in rows if row.only_if is not None} - {Question.LEAVES_SPOT}
     if spot_fallback.may_move(job) and any(row.leaves_spot for row in rows):
@@ -131,7 +131,7 @@ def questions(job: Job, seen: Observation | None) -> frozenset[Question]:
 
 
 def decide(facts: EndFacts, *, now: datetime) -> End:
-    """The end that the first row makes of the job that fits.
+    """What becomes of the job: the first row that fits, and what the rules of that row say.
 
     Args:
         facts: Of a training job that has ended, with an answer to each of ``questions``.
@@ -139,18 +139,18 @@ def decide(facts: EndFacts, *, now: datetime) -> End:
     """
     ended_at = (facts.seen.ended_at if facts.seen else None) or now
     asked = questions(facts.job, facts.seen)
-    recovered = _recovered(facts, ended_at) if Question.IS_RETRIED in asked else None
-    row = _row(facts, asked, recovered)
-    reason = recovered.reason if recovered else _reason(facts, row)
+    answer = _answer_to_failure(facts, ended_at) if Question.IS_RETRIED in asked else None
+    row = _row(facts, asked, answer)
+    reason = answer.reason if answer else _reason(facts, row)
     moved = None
     if row.leaves_spot and Question.LEAVES_SPOT in asked:
         moved = spot_fallback.at_end(facts.job, facts.seen, reason, _policy(facts), until=ended_at)
     return End(
         becomes=row.becomes,
         reason=moved or reason,
-        of_attempt=recovered.of_attempt if recovered else None,
-        diagnosis=facts.diagnosis if recovered else None,
-        retry=recovered.retry if recovered else None,
+        of_attempt=answer.of_attempt if answer else None,
+        diagnosis=facts.diagnosis if answer else None,
+        retry=answer.retry if answer else None,
         moves=moved is not None,
     )
 
@@ -164,21 +164,21 @@ def _rows_for(job: Job, seen: Observation | None) -> tuple[Row, ...]:
     return (*open_rows, rows[len(open_rows)])
 
 
-def _row(facts: EndFacts, asked: frozenset[Question], recovered: Recovered | None) -> Row:
+def _row(facts: EndFacts, asked: frozenset[Question], answer: RetryAnswer | None) -> Row:
     answers = {
         Question.LEAVES_SPOT: Question.LEAVES_SPOT in asked
         and spot_fallback.may_leave(facts.job, _policy(facts)),
-        Question.IS_RETRIED: recovered is not None and recovered.retry is not None,
+        Question.IS_RETRIED: answer is not None and answer.retry is not None,
         Question.HAS_LATER_ATTEMPT: facts.has_later_attempt,
     }
     rows = _rows_for(facts.job, facts.seen)
     return next(row for row in rows if row.only_if is None or answers[row.only_if])
 
 
-def _recovered(facts: EndFacts, ended_at: datetime) -> Recovered:
+def _answer_to_failure(facts: EndFacts, ended_at: datetime) -> RetryAnswer:
     seen = facts.seen
     assert seen is not None, f"{facts.job.name} did not fail"
-    assert facts.diagnosis is not None, f"nobody found out why {facts.job.name} failed"
+    assert facts.diagnosis is not None, f"no diagnosis of the failure of {facts.job.name}"
     failure = Failure(
         job=facts.job,
         trained=trained_by(ended_at, facts.job.live_attempt, seen),
@@ -186,7 +186,7 @@ def _recovered(facts: EndFacts, ended_at: datetime) -> Recovered:
         diagnosis=facts.diagnosis,
         hyperparameters=facts.hyperparameters,
     )
-    return retries.recover(failure, _policy(facts).governing.recovery)
+    return retries.answer(failure, _policy(facts).governing.recovery)
 
 
 def _reason(facts: EndFacts, row: Row) -> Reason:
@@ -195,8 +195,9 @@ def _reason(facts: EndFacts, row: Row) -> Reason:
     if row.code is _C.RESTORED:
         return Reason(code=row.code, message=_RESTORED)
     end = TrainingJobEnd.of(facts.seen)
-    said = facts.seen.failure_reason if facts.seen else None
-    return Reason(code=row.code, message=said or "" if end is _E.NO_CAPACITY else _MESSAGES[end])
+    if end is _E.NO_CAPACITY and facts.seen is not None and facts.seen.failure_reason is not None:
+        return Reason(code=row.code, message=facts.seen.failure_reason)
+    return Reason(code=row.code, message=_MESSAGES[end])
 
 
 def _policy(facts: EndFacts) -> Policy:

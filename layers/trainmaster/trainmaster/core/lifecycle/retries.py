@@ -97,8 +97,8 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recovered:
-    """What is made of a failure."""
+class RetryAnswer:
+    """Whether the job comes back after a failure, and what its history says of it."""
 
     reason: Reason
     of_attempt: Reason | None = None
@@ -112,7 +112,7 @@ def may_halve(job: Job, diagnosis: Diagnosis) -> bool:
     return job.spec.halves_batch and diagnosis.failure_class is FailureClass.GPU_OOM
 
 
-def recover(failure: Failure, recovery: Recovery) -> Recovered:
+def answer(failure: Failure, recovery: Recovery) -> RetryAnswer:
     """Of an attempt that failed: the job comes back for another one, or has failed."""
     halving = _halving(failure, recovery)
     refusal = _used_up(failure, recovery) or (None if halving else _refusal(failure, recovery))
@@ -157,13 +157,13 @@ def _not_halved(failure: Failure, recovery: Recovery) -> str:
     return f", and none of its hyperparameters {names} is a whole number of 2 or more to halve"
 
 
-def _final(failure: Failure, refusal: str) -> Recovered:
+def _final(failure: Failure, refusal: str) -> RetryAnswer:
     found = failure.diagnosis
     text = f"Not retried: {refusal}. SageMaker says: {failure.text}"
-    return Recovered(reason=_reason(found, f"{found.advice} {text}"), of_attempt=_reason(found, text))
+    return RetryAnswer(reason=_reason(found, f"{found.advice} {text}"), of_attempt=_reason(found, text))
 
 
-def _again(failure: Failure, recovery: Recovery, halving: Halving | None) -> Recovered:
+def _again(failure: Failure, recovery: Recovery, halving: Halving | None) -> RetryAnswer:
     job, found = failure.job, failure.diagnosis
     halved = "" if halving is None else f"; with half the batch: {halving.says}"
     count = f"retry {job.retries + 1} of {most_retries(job, recovery)}"
@@ -174,7 +174,7 @@ def _again(failure: Failure, recovery: Recovery, halving: Halving | None) -> Rec
         waiting=Reason(code=ReasonCode.BACKOFF, message=message[:MAX_MESSAGE]),
         rewritten={} if halving is None else halving.rewritten,
     )
-    return Recovered(reason=_reason(found, comes_back), retry=retry)
+    return RetryAnswer(reason=_reason(found, comes_back), retry=retry)
 
 
 def _reason(found: Diagnosis, message: str) -> Reason:
