@@ -1,8 +1,9 @@
 """What SageMaker says becomes part of the job: for the event handler and the reconciler, safe to repeat."""
 
 from dataclasses import dataclass
+from functools import partial
 
-from trainmaster.core.errors import LostRaceError, NameTakenError
+from trainmaster.core.errors import NameTakenError
 from trainmaster.core.jobs.model import Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
@@ -11,10 +12,9 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.decision import decide
 from trainmaster.ports import Clock, JobReader, JobStore, TrainingApi
 from trainmaster.services.end_policy import EndPolicy
+from trainmaster.services.job_steps import change_job
 from trainmaster.services.scheduler.start_protocol import adoptable, pool_left
 
-TRIES = 5
-"""Reads anew after each lost race; an attempt has few writers."""
 NAME_TAKEN = Reason(
     code=ReasonCode.NAME_TAKEN, message="a training job that is not ours has the attempt's name"
 )
@@ -43,21 +43,19 @@ class Observer:
 
     def look(self, job: Job) -> str | None:
         """Compare a job with SageMaker. Returns the pool to wake, None when nothing changed."""
-        current: Job | None = job
-        for _ in range(TRIES):
-            if current is None or not current.is_live or current.attempt != job.attempt:
-                return None
-            change = self._news_of(current)
-            if change is None:
-                return None
-            try:
-                (current,) = self.store.commit([change], at=self.clock())
-            except LostRaceError:
-                current = self.reader.job(job.name)
-            else:
-                if not _settles_reuse(change):
-                    return job.spec.pool
-        raise LostRaceError(f"{job.name} kept changing while it was looked at")
+        change = self._note(job)
+        if change is not None and _settles_reuse(change):
+            change = self._note(change.after)
+        return None if change is None else job.spec.pool
+
+    def _note(self, job: Job) -> Change | None:
+        """News of the attempt that is live now, written down."""
+
+        def step(one: Job) -> Change | None:
+            return self._news_of(one) if one.is_live and one.attempt == job.attempt else None
+
+        read = partial(self.reader.job, job.name)
+        return change_job(job, step, read=read, store=self.store, clock=self.clock)
 
     def _news_of(self, job: Job) -> Change | None:
         if job.live_attempt.training_job_arn is None:
