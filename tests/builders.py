@@ -147,7 +147,7 @@ def job(name: str = "train-1", *, state: JobState = JobState.PENDING, **fields: 
         spec["checkpoint_uri"] = None
     ours = {key: fields.pop(key) for key in list(fields) if key in spec or key in also}
     values: dict[str, Any] = {"priority": 0, "score": int(NOON.timestamp() * 1000)}
-    return Job(spec=JobSpec(**spec | ours), state=state, **values | fields)
+    return build(Job, spec=JobSpec(**spec | ours), state=state, **values | fields)
 
 
 def attempt(name: str = "train-1", **fields: Any) -> Attempt:

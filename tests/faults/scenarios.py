@@ -164,7 +164,7 @@ def comes_to_rest(world: World, scenario: Scenario) -> dict[str, str]:
         rows = {pool.training_job_name for pool in world.wiring.reader.pool_state("main").warm_pools}
         settled = rows == set(world.sagemaker.available())
         watched = {idle_alarm(name) for name in scenario.watched}
-        moved = all(world.job(name).on_demand for name in scenario.on_demand)
+        moved = all(world.job(name).spot.left for name in scenario.on_demand)
         if states == scenario.ends and settled and moved and alarms(world) == watched:
             return states
     unsettled = {**states, "warm pools or alarms": "were not settled"}

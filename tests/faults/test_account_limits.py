@@ -35,7 +35,7 @@ def limit(world: World) -> tuple[int, timedelta, int]:
 
 def test_D2_a_job_the_account_refuses_goes_back_into_its_turn_and_says_why(limited: World) -> None:
     job = limited.job("job2")
-    assert (job.state.value, job.attempt, job.is_parked, job.refused_starts) == ("pending", 0, False, 0)
+    assert (job.state.value, job.attempt, job.is_parked, job.starts.refused) == ("pending", 0, False, 0)
     waiting = limited.api("GET", "/jobs/job2")["waiting"]
     assert waiting["code"] == "account-limit"
     assert f"the account allows 1 {A} for now, the next try is at 2026-11-02 12:0" in waiting["message"]

@@ -123,7 +123,7 @@ def test_B1_a_failure_delivered_five_times_is_one_retry(new_world: NewWorld) -> 
     for _ in range(5):
         world.tell("job1")
     job = world.job("job1")
-    assert (job.state, job.attempt, job.retries) == ("pending", 1, 1)
+    assert (job.state, job.attempt, job.comebacks.retries) == ("pending", 1, 1)
     assert code_of(world, "job1") == "backoff"
     world.check("job1")
 
@@ -199,7 +199,7 @@ def test_out_of_gpu_memory_comes_back_with_half_the_batch(new_world: NewWorld) -
         ('"1"', "8", "0.1"),
     ]
     assert world.states("job1") == ["failed"]
-    assert world.job("job1").halvings == 3
+    assert world.job("job1").comebacks.halvings == 3
 
 
 # ---- spot
@@ -214,7 +214,7 @@ def test_interrupted_too_often_a_spot_job_comes_back_on_demand(new_world: NewWor
     assert world.sagemaker.jobs["job1"].status == "Stopping"
     ends(world, "job1", "Stopped")
     job = world.job("job1")
-    assert (job.state, job.on_demand, job.attempt, job.preemptions) == ("running", True, 1, 0)
+    assert (job.state, job.spot.left, job.attempt, job.preemptions) == ("running", True, 1, 0)
     assert job.live is not None
     request = world.sagemaker.jobs[job.live.training_job_name].request
     assert request["EnableManagedSpotTraining"] is False
@@ -244,7 +244,7 @@ def test_a_spot_job_that_waited_too_long_is_pending_on_demand_at_once(new_world:
     world.schedule()
     ends(world, "job1", "Stopped", secondary="MaxWaitTimeExceeded")
     assert world.states("job1") == ["running"], "it started within the same pass"
-    assert world.job("job1").on_demand
+    assert world.job("job1").spot.left
 
 
 @pytest.mark.parametrize(

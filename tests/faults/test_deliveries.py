@@ -158,7 +158,7 @@ def test_B11_a_failure_while_it_is_preempted_is_judged_as_if_nobody_had_asked_it
     ends(preempting, "job1", "Failed", reason=reason)
     assert preempting.states("job1", "job4") == [state, "running"]
     job = preempting.job("job1")
-    assert (job.retries, job.preemptions) == (int(state == "pending"), 0)
+    assert (job.comebacks.retries, job.preemptions) == (int(state == "pending"), 0)
     preempting.check("job1", "job2", "job4")
 
 

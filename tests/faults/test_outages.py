@@ -78,7 +78,7 @@ def test_D1_a_throttled_operation_loses_nothing_and_takes_a_bounded_time(
     at_work.wire.heal()
     names += ["job5"] if at_work.wiring.reader.job("job5") else []
     at_work.check(*names)
-    assert not any(at_work.job(name).refused_starts > 1 for name in names)
+    assert not any(at_work.job(name).starts.refused > 1 for name in names)
     everything(at_work)
     names += ["job5"] if "job5" not in names else []
     for _ in range(4):

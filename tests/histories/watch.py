@@ -49,7 +49,7 @@ class Watch:
             self._judge_preemption(before, condition)
         if after.attempt != before.attempt:
             self._judge_new_attempt(before, after)
-        self.fallbacks += int(after.on_demand and not before.on_demand)
+        self.fallbacks += int(after.spot.left and not before.spot.left)
 
     def _judge_start(self, job: Job, condition: WriteCondition | None) -> None:
         """I1: no start lifts what is used and warm above capacity; I5: a user's stop is final."""
@@ -82,8 +82,10 @@ class Watch:
         """
         assert after.attempt == before.attempt + 1
         recovery = parse_policy(self.tables.policy.document).governing.recovery
-        assert before.retries <= after.retries <= recovery.max_retries, f"{after.retries} retries"
-        self.retries += after.retries - before.retries
+        assert before.comebacks.retries <= after.comebacks.retries <= recovery.max_retries, (
+            f"{after.comebacks.retries} retries"
+        )
+        self.retries += after.comebacks.retries - before.comebacks.retries
         assert before.live is not None
         ended = self.sagemaker.jobs.get(before.live.training_job_name)
         still = ended is not None and ended.is_live

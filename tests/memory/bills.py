@@ -68,7 +68,7 @@ def _month(tables: Tables, change: Change, month: str) -> Month:
 
 def _taking(change: Change, ended: Attempt, preemptor: Preemptor, *, at: datetime) -> PreemptionEntry:
     spec = change.after.spec
-    lost = change.after.wasted.get("preemption", 0) - change.before.wasted.get("preemption", 0)
+    lost = change.after.spent.wasted.get("preemption", 0) - change.before.spent.wasted.get("preemption", 0)
     return PreemptionEntry(
         at=at,
         preemptor=preemptor.name,

@@ -161,7 +161,7 @@ class Explorer:
         acts = [("pass", "", 0), *(("look", job.name, 0) for job in live)]
         if not any(one.act == "pass" for one in state.processes):
             # A lease outlives the function that took it.
-            acts += [("look", job.name, 1 + job.refused_starts) for job in live if _is_unrecorded(job)]
+            acts += [("look", job.name, 1 + job.starts.refused) for job in live if _is_unrecorded(job)]
         if self._left(state, "cancels"):
             acts += [("cancel", job.name, 0) for job in self._jobs(state) if not job.is_final]
         for act, subject, late in acts:

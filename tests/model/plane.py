@@ -52,7 +52,7 @@ class ModelStore(MemoryJobStore):
         for change in changes:
             self._plane.saw(change)
             jobs, name = self._tables.jobs, change.after.name
-            jobs[name] = self._plane.stored(replace(jobs[name], refused_starts=_claims(change)))
+            jobs[name] = self._plane.stored(changed(jobs[name], refused_starts=_claims(change)))
         return tuple(self._tables.jobs[change.after.name] for change in changes)
 
 
@@ -94,10 +94,10 @@ class Plane:
 
     def stored(self, job: Job) -> Job:
         """Without what differs between two states that behave alike: instants, counts of back-offs, money."""
-        plain = replace(
+        plain = changed(
             job,
             ver=0,
-            live=None if job.live is None else _plain_attempt(job.live, job.refused_starts),
+            live=None if job.live is None else _plain_attempt(job.live, job.starts.refused),
             not_before=None if job.not_before is None else NOON,
             waiting=None,
             started_at=None,
@@ -249,7 +249,7 @@ class Plane:
 def _claims(change: Change) -> int:
     """Tells two claims of one attempt apart, as versions do: who saw the first must not undo the second."""
     undone = change.before.state is JobState.STARTING and change.after.state is JobState.PENDING
-    return (change.before.refused_starts + undone) % 3
+    return (change.before.starts.refused + undone) % 3
 
 
 _A = Capacity(A)

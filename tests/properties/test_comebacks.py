@@ -256,9 +256,9 @@ def assert_explained(change: Change) -> None:
         assert after.state in (S.PENDING, S.PREEMPTED)
         assert after.attempt == before.attempt + 1
         assert (after.not_before is None) == (after.waiting is None)
-    if after.retries > before.retries:
+    if after.comebacks.retries > before.comebacks.retries:
         assert after.waiting is not None
-        assert f"retry {after.retries} of " in after.waiting.message
-        assert after.productive == timedelta()
+        assert f"retry {after.comebacks.retries} of " in after.waiting.message
+        assert after.comebacks.productive == timedelta()
     if before.state is S.STOPPING:
         assert after.is_final, "who does not come back does not come back"

@@ -1,14 +1,13 @@
 """GET /usage."""
 
 import copy
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from tests.builders import claimed, seen
+from tests.builders import changed, claimed, seen
 from tests.ends import observed
 from tests.integration.api.conftest import ADA, ADMIN, BOB, BOTH, DOCUMENT, Api
 
@@ -126,6 +125,6 @@ def test_a_live_job_costs_what_its_instances_cost_since_the_claim(api: Api) -> N
 
 def test_a_bill_of_attempts_in_the_past_is_part_of_the_cost(api: Api) -> None:
     api.submit("a")
-    job = replace(api.job("a"), cents=250)
+    job = changed(api.job("a"), cents=250)
     api.change("a", job)
     assert api.get("/jobs/a").json["cost_usd"] == 2.5

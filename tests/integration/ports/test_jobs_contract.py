@@ -18,7 +18,7 @@ from trainmaster.core.policy import parse_policy
 from trainmaster.core.policy.governance import Idle, Utilization, Watch
 from trainmaster.core.records import TeamState
 
-from tests.builders import NOON, A, B, attempt, claimed, job, minutes, of
+from tests.builders import NOON, A, B, attempt, changed, claimed, job, minutes, of
 from tests.integration.ports.plane import DOCUMENT, WHY, Plane, ended
 
 S = JobState
@@ -33,7 +33,7 @@ def test_a_job_its_request_and_its_alias_are_read_back_as_written(plane: Plane) 
     alias = plane.reader.alias("a")
     assert alias is not None
     assert (alias.job, alias.entry_id, alias.attempt) == ("a", "01a", 0)
-    live = replace(one, checkpointed=minutes(3), wasted={"preemption": 7}, cents=12)
+    live = changed(one, checkpointed=minutes(3), wasted={"preemption": 7}, cents=12)
     money: dict[str, Any] = {"usd_per_hour": Decimal("1.10"), "reserved_cents": 5, "month": "2026-11"}
     after = replace(live, state=S.STARTING, live=attempt("a", **money, last_checkpoint=NOON))
     assert plane.change(one, after) == replace(after, ver=1)

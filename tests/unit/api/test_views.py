@@ -26,7 +26,7 @@ from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
 from trainmaster.core.policy import Aging, Order, PoolPolicy, Quota
 from trainmaster.core.records import HistoryLine, PoolState, StoredPolicy, TeamState
 
-from tests.builders import NOON, A, B, attempt, job, minutes, of
+from tests.builders import NOON, A, B, attempt, changed, job, minutes, of
 
 JOB_VIEW_KEYS = {
     "name", "team", "submitted_by", "pool", "state", "reason", "priority", "effective_priority", "instances",
@@ -98,7 +98,7 @@ def test_a_job_that_backs_off_says_until_when_and_how_often_it_was_refused(
     left: timedelta, then: str
 ) -> None:
     refused = Reason(code=ReasonCode.BACKOFF, message="SageMaker is busy")
-    one = replace(job("a"), waiting=refused, not_before=NOON + left, refused_starts=2)
+    one = changed(job("a"), waiting=refused, not_before=NOON + left, refused_starts=2)
     assert seen(one)["waiting"] == {
         "code": "backoff",
         "message": f"SageMaker is busy; {then}, after 2 so far",
@@ -389,7 +389,7 @@ def test_a_pool_says_that_its_queue_is_being_put_into_another_order() -> None:
     ],
 )
 def test_what_a_job_cost(state: JobState, fields: dict[str, Any], cost: float | None) -> None:
-    view = seen(replace(job("a"), state=state, **fields))
+    view = seen(changed(job("a"), state=state, **fields))
     assert (view["cost_usd"], view["cost_is_estimate"]) == (cost, state is not JobState.COMPLETED)
 
 

@@ -76,8 +76,8 @@ def job_view(job: Job, around: JobContext) -> View:
         "training_job_name": attempt.training_job_name if attempt else None,
         "training_job_arn": attempt.training_job_arn if attempt else None,
         "preemptions": job.preemptions,
-        "retries": job.retries,
-        "wasted_seconds": dict(job.wasted),
+        "retries": job.comebacks.retries,
+        "wasted_seconds": dict(job.spent.wasted),
         "cost_usd": _cost_usd(job, now=around.now),
         "cost_is_estimate": not job.is_final,
     }
@@ -110,7 +110,7 @@ def _cost_usd(job: Job, *, now: datetime) -> float | None:
     """Bills of ended attempts, and of the live one all time since its claim; None: a price is unknown."""
     live = job.live
     so_far = cost_cents(live.claim.usd_per_hour, max(now - live.claim.at, timedelta())) if live else 0
-    return None if so_far is None or job.unpriced else (job.cents + so_far) / 100
+    return None if so_far is None or job.spent.unpriced else (job.spent.cents + so_far) / 100
 
 
 def pool_view(pool: PoolPolicy, state: PoolState, oldest_waiting_since: datetime | None) -> View:
@@ -218,7 +218,7 @@ def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
 def _backs_off(job: Job, *, until: datetime, now: datetime) -> Reason:
     why = f"{job.waiting.message}; " if job.waiting else ""
     then = "is due: the next pass takes the job back" if until <= now else f"is at {instant_text(until)}"
-    tried = f", after {job.refused_starts} so far" if job.refused_starts else ""
+    tried = f", after {job.starts.refused} so far" if job.starts.refused else ""
     return Reason(code=ReasonCode.BACKOFF, message=f"{why}the next try {then}{tried}")
 
 

@@ -77,7 +77,7 @@ class EndPolicy:
         """Of the live attempt, where its batch may be halved."""
         if not retries.may_halve(job, diagnosis):
             return {}
-        return {**self.reader.request(job.name).get("HyperParameters", {}), **job.rewritten}
+        return {**self.reader.request(job.name).get("HyperParameters", {}), **job.comebacks.rewritten}
 
     def _has_later_attempt(self, job: Job) -> bool:
         """A stop nobody asked for, though there is a next attempt: the table was restored to before both."""

@@ -120,7 +120,7 @@ def test_the_end_says_what_its_row_asks_for(facts: EndFacts) -> None:
     failed = TrainingJobEnd.of(facts.seen) is E.FAILED and facts.job.state is not S.STOPPING
     assert (end.diagnosis is not None) == failed
     assert (end.retry is not None) == (failed and end.comes_back)
-    assert not end.moves or (end.comes_back and not facts.job.on_demand and end.reason.code is not C.RESTORED)
+    assert not end.moves or (end.comes_back and not facts.job.spot.left and end.reason.code is not C.RESTORED)
     assert end.reason.message
 
 

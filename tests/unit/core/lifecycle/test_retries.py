@@ -10,7 +10,7 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.retries import Failure, RetryAnswer, answer, may_requeue, most_retries
 from trainmaster.core.policy.governance import Backoff, OnOom, Recovery
 
-from tests.builders import live_job, minutes
+from tests.builders import changed, live_job, minutes
 
 C = FailureClass
 ON_OOM = Recovery(on_oom=OnOom(batch=("bs",), accumulation=("steps",)))
@@ -76,7 +76,7 @@ def failure(of: Job, found: FailureClass, trained: float = 0, **fields: Any) -> 
             failure(HALVES, C.GPU_OOM, hyperparameters={"bs": "1"}), ON_OOM, False, id="nothing to halve"
         ),
         pytest.param(
-            failure(replace(HALVES, retries=3), C.GPU_OOM), ON_OOM, False, id="half the batch is charged too"
+            failure(changed(HALVES, retries=3), C.GPU_OOM), ON_OOM, False, id="half the batch is charged too"
         ),
     ],
 )

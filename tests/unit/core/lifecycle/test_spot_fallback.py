@@ -270,22 +270,26 @@ def test_who_leaves_spot_comes_back_with_the_next_attempt_at_once_and_the_preemp
     said = news(4, status="Stopped", secondary="Stopped", ended_at=TWO_HOURS)
     after = settlement.settled(asked, after_end(asked, said, policy()), said, now=TWO_HOURS).after
     assert (after.state, after.attempt, after.preemptions, after.not_before) == (S.PREEMPTED, 1, 0, None)
-    assert (after.on_demand, after.shapes, after.max_wait) == (True, (Shape(vector=of()),), None)
+    assert (after.spot.left, after.shapes, after.max_wait) == (True, (Shape(vector=of()),), None)
     entry = waiting_entry(after)
     assert (entry.shapes, entry.max_wait, entry.left_spot) == ((Shape(vector=of()),), None, True)
-    assert (after.interruptions, after.spot_trained, after.spot_elapsed) == (4, minutes(100), minutes(120))
+    assert (after.spot.interruptions, after.spot.trained, after.spot.elapsed) == (
+        4,
+        minutes(100),
+        minutes(120),
+    )
 
 
 def test_who_waited_too_long_is_pending_at_once() -> None:
     said = seen(**WAITED, ended_at=TWO_HOURS)
     one = spot_job(has_checkpoint=False)
     after = settlement.settled(one, after_end(one, said, policy()), said, now=TWO_HOURS).after
-    assert (after.state, after.attempt, after.not_before, after.on_demand) == (S.PENDING, 1, None, True)
-    assert after.wasted == {"spot-fallback": 110 * 60}
+    assert (after.state, after.attempt, after.not_before, after.spot.left) == (S.PENDING, 1, None, True)
+    assert after.spent.wasted == {"spot-fallback": 110 * 60}
 
 
 def test_attempts_on_demand_say_nothing_about_spot() -> None:
     one = live_job(state=S.PREEMPTING, live=attempt(training_since=NOON))
     said = seen(status="Stopped", secondary="Stopped", training_since=NOON, ended_at=TWO_HOURS)
     after = settlement.settled(one, after_end(one, said, policy()), said, now=TWO_HOURS).after
-    assert (after.interruptions, after.spot_trained, after.spot_elapsed) == (0, timedelta(), timedelta())
+    assert (after.spot.interruptions, after.spot.trained, after.spot.elapsed) == (0, timedelta(), timedelta())

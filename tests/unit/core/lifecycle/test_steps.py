@@ -51,7 +51,7 @@ def test_training_without_checkpoints_is_counted_as_wasted_by_the_preemption() -
     victim = live_job(state=S.PREEMPTING, live=live, has_checkpoint=False)
     change = observed(victim, replace(STOPPED, training_since=NOON), now=NOON + minutes(41))
     assert change is not None
-    assert change.after.wasted == {"preemption": 40 * 60}
+    assert change.after.spent.wasted == {"preemption": 40 * 60}
 
 
 def test_no_instances_means_a_new_attempt_after_a_back_off_that_is_not_charged() -> None:
@@ -219,7 +219,7 @@ BARE: dict[str, Any] = {"has_checkpoint": False}
 )
 def test_what_survives_an_end_and_what_is_wasted(change: Change, safe: float, wasted: float) -> None:
     assert change.after.checkpointed == minutes(safe)
-    assert sum(change.after.wasted.values()) == wasted * 60
+    assert sum(change.after.spent.wasted.values()) == wasted * 60
 
 
 def test_waste_and_survival_add_up_over_attempts() -> None:
@@ -230,8 +230,8 @@ def test_waste_and_survival_add_up_over_attempts() -> None:
         **AT_HALF_PAST,
     )
     after = over(before).after
-    assert after.wasted == {"preemption": 1900, "capacity": 7}
-    assert (after.checkpointed, after.cents) == (minutes(25), 650)
+    assert after.spent.wasted == {"preemption": 1900, "capacity": 7}
+    assert (after.checkpointed, after.spent.cents) == (minutes(25), 650)
 
 
 @pytest.mark.parametrize(
@@ -267,8 +267,8 @@ def test_the_bill_of_an_attempt_by_cause(change: Change, bill: dict[str, int] | 
     assert change.ended is not None
     assert change.ended.bill.by == (bill or {})
     assert change.ended.bill.cents == (None if bill is None else sum(bill.values()))
-    assert change.after.cents == sum((bill or {}).values())
-    assert change.after.unpriced is (bill is None)
+    assert change.after.spent.cents == sum((bill or {}).values())
+    assert change.after.spent.unpriced is (bill is None)
 
 
 def test_instance_seconds_count_every_instance() -> None:
@@ -448,10 +448,10 @@ def retried(before: Job, *, rewritten: dict[str, str] | None = None) -> Change:
 def test_a_retry_is_the_next_attempt_after_its_back_off_and_is_charged(state: JobState) -> None:
     change = retried(training(state, spec={"productive": minutes(80), "retries": 1}))
     after = change.after
-    assert (after.state, after.attempt, after.retries, after.preemptions) == (S.PENDING, 1, 2, 0)
+    assert (after.state, after.attempt, after.comebacks.retries, after.preemptions) == (S.PENDING, 1, 2, 0)
     assert (after.not_before, after.waiting, after.is_parked) == (NOON + minutes(64), WHY, True)
-    assert after.productive == timedelta(), "the next failure has to earn its own"
-    assert (after.reason, after.live, after.refused_starts) == (None, None, 0)
+    assert after.comebacks.productive == timedelta(), "the next failure has to earn its own"
+    assert (after.reason, after.live, after.starts.refused) == (None, None, 0)
 
 
 def test_the_attempt_that_failed_keeps_what_was_found_and_the_loss_has_its_class() -> None:
@@ -459,17 +459,17 @@ def test_the_attempt_that_failed_keeps_what_was_found_and_the_loss_has_its_class
     assert change.ended is not None
     assert change.ended.diagnosis == Diagnosis(failure_class=FailureClass.NETWORK, advice="wait")
     assert change.ended.reason == Reason(code=ReasonCode.NETWORK, message="NCCL")
-    assert change.after.wasted == {"network": 50 * 60}
+    assert change.after.spent.wasted == {"network": 50 * 60}
     assert change.ended.bill.by == {"startup": 100, "failures": 500}
 
 
 def test_a_halved_batch_stays_halved_in_later_attempts() -> None:
     once = retried(training(), rewritten={"bs": "4", "steps": "2"}).after
-    assert (once.halvings, once.rewritten) == (1, {"bs": "4", "steps": "2"})
-    again = training(spec={"halvings": 1, "rewritten": once.rewritten})
+    assert (once.comebacks.halvings, once.comebacks.rewritten) == (1, {"bs": "4", "steps": "2"})
+    again = training(spec={"halvings": 1, "rewritten": once.comebacks.rewritten})
     twice = retried(again, rewritten={"bs": "2"}).after
-    assert (twice.halvings, twice.rewritten) == (2, {"bs": "2", "steps": "2"})
-    assert retried(training()).after.halvings == 0
+    assert (twice.comebacks.halvings, twice.comebacks.rewritten) == (2, {"bs": "2", "steps": "2"})
+    assert retried(training()).after.comebacks.halvings == 0
 
 
 @pytest.mark.parametrize(
@@ -490,7 +490,7 @@ def test_a_halved_batch_stays_halved_in_later_attempts() -> None:
     ],
 )
 def test_productive_time_adds_up_until_a_failure_is_charged(change: Change, productive: float) -> None:
-    assert change.after.productive == minutes(productive)
+    assert change.after.comebacks.productive == minutes(productive)
 
 
 # ---- idle
@@ -516,8 +516,8 @@ def test_an_idle_job_may_come_back_and_that_is_no_preemption_and_not_charged() -
     assert asked.state is S.PREEMPTING
     change = over(asked)
     after = change.after
-    assert (after.state, after.attempt, after.preemptions, after.retries) == (S.PREEMPTED, 1, 0, 0)
-    assert (after.idle_requeues, after.wasted) == (1, {"idle-requeue": 30 * 60})
+    assert (after.state, after.attempt, after.preemptions, after.comebacks.retries) == (S.PREEMPTED, 1, 0, 0)
+    assert (after.comebacks.idle_requeues, after.spent.wasted) == (1, {"idle-requeue": 30 * 60})
     assert change.ended is not None
     assert change.ended.reason is not None
     assert change.ended.reason.code == "idle-requeue"
@@ -583,7 +583,7 @@ def test_interruptions_are_neither_trained_nor_safe_in_a_checkpoint() -> None:
     )
     assert change.ended is not None
     assert (change.ended.trained, change.ended.spot.interruptions) == (minutes(30), 1)
-    assert (change.after.checkpointed, change.after.wasted) == (minutes(15), {"preemption": 15 * 60})
+    assert (change.after.checkpointed, change.after.spent.wasted) == (minutes(15), {"preemption": 15 * 60})
 
 
 def test_what_spot_saved_is_what_it_was_billed_less_for_the_time_its_instances_were_there() -> None:

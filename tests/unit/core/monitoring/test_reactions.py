@@ -1,6 +1,5 @@
 """What the reading of an alarm makes of a job."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,7 +10,7 @@ from trainmaster.core.monitoring import reactions
 from trainmaster.core.monitoring.alarms import AlarmKind, AlarmReading, AlarmState, Wanted
 from trainmaster.core.policy.governance import Governing, Idle, IdleThen, Utilization, Watch
 
-from tests.builders import NOON, attempt, live_job, minutes
+from tests.builders import NOON, attempt, changed, live_job, minutes
 
 WATCH = Watch(idle=Idle(), utilization=Utilization())
 EARLIER = NOON - minutes(12)
@@ -140,8 +139,8 @@ def test_an_idle_job_whose_time_is_over_is_stopped_as_the_policy_says() -> None:
 
 def test_a_job_that_idles_in_each_of_its_attempts_is_stopped_in_the_end() -> None:
     again = acting(IdleThen.REQUEUE)
-    assert stopped(replace(idle(), idle_requeues=2), alarm(), again) == ("preempting", "idle-requeue")
-    assert stopped(replace(idle(), idle_requeues=3), alarm(), again) == ("stopping", "idle")
+    assert stopped(changed(idle(), idle_requeues=2), alarm(), again) == ("preempting", "idle-requeue")
+    assert stopped(changed(idle(), idle_requeues=3), alarm(), again) == ("stopping", "idle")
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def _end(
         values |= {"reason": reason, "ended_at": _HALF_PAST}
     else:
         values |= {"attempt": 1}
-    return Change(before=before, after=replace(before, **values | after), ended=over)
+    return Change(before=before, after=changed(before, **values | after), ended=over)
 
 
 def _preempted() -> Change:

@@ -34,7 +34,7 @@ def over(before: Job, state: JobState, reason: Reason, *, ended: Mapping[str, An
     attempt_ended = changed(before.live, **values | dict(ended))
     final: dict[str, Any] = {"reason": reason, "ended_at": at}
     fields = final | after if state in (JobState.FAILED, JobState.STOPPED) else after
-    done = replace(before, state=state, live=None, **fields)
+    done = changed(before, state=state, live=None, **fields)
     return Change(before=before, after=done, ended=attempt_ended)
 
 
@@ -201,7 +201,7 @@ def test_a_charged_retry_says_which_of_how_many_and_when() -> None:
         not_before=NOON + minutes(31),
         waiting=Reason(code=ReasonCode.BACKOFF, message="gpu-oom: retry 1 of 3"),
     )
-    change = replace(change, before=replace(change.before, retries=0))
+    change = replace(change, before=changed(change.before, retries=0))
     notice = told(change)
     assert notice.kind is NoticeKind.JOB_RETRIED
     assert notice.what == (

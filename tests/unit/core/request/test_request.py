@@ -22,6 +22,7 @@ from trainmaster.core.request.validation import check_request
 
 from tests.bodies import body, resources, spot, tag_list, tags
 from tests.builders import attempt as an_attempt
+from tests.builders import changed
 
 ENTRY = "01JABCDEFGHJKMNPQRSTVWXYZ0"
 NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")  # as the service model has it
@@ -417,7 +418,7 @@ def test_a_job_that_left_spot_asks_for_the_same_instances_on_demand(
         "EnableManagedSpotTraining": True,
         "StoppingCondition": {"MaxRuntimeInSeconds": 3600, "MaxWaitTimeInSeconds": 7200},
     }
-    moved = replace(a_job(whole, attempt=1), on_demand=True)
+    moved = changed(a_job(whole, attempt=1), on_demand=True)
     (shape,) = moved.shapes
     asked = started(whole, shape=shape, max_wait=moved.max_wait)
     assert asked["EnableManagedSpotTraining"] is False
@@ -427,7 +428,7 @@ def test_a_job_that_left_spot_asks_for_the_same_instances_on_demand(
 
 def test_shapes_that_are_the_same_on_demand_are_one() -> None:
     both = tag_list({"trainmaster:alternatives": "ml.g5.xlarge=4:spot ml.g5.xlarge=4 ml.g5.xlarge=2:spot"})
-    moved = replace(a_job(body(Tags=both)), on_demand=True)
+    moved = changed(a_job(body(Tags=both)), on_demand=True)
     assert [shape.vector for shape in moved.shapes] == [
         {on_demand("ml.g5.xlarge"): 4},
         {on_demand("ml.g5.xlarge"): 2},
@@ -437,7 +438,7 @@ def test_shapes_that_are_the_same_on_demand_are_one() -> None:
 
 def test_a_halved_batch_is_in_the_request_beside_what_was_submitted() -> None:
     whole = body(HyperParameters={"batch_size": "8", "lr": "0.1", **SDK})
-    moved = replace(a_job(whole, attempt=1), rewritten={"batch_size": "4"})
+    moved = changed(a_job(whole, attempt=1), rewritten={"batch_size": "4"})
     (shape,) = moved.spec.shapes
     live = an_attempt("job1-r1-abcdef", number=1, shape=shape)
     asked = attempt_request(whole, attempt=live, job=moved, stack="tm", capacity_wait=timedelta(minutes=30))

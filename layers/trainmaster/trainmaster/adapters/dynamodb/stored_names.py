@@ -16,12 +16,25 @@ from trainmaster.core.jobs.attempts import (
     Progress,
     SpotState,
 )
-from trainmaster.core.jobs.model import Job
+from trainmaster.core.jobs.model import Comebacks, Job, Spent, SpotRecord, StartTrouble
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import RunningJob
 
 PARTS: frozenset[type] = frozenset(
-    {AttemptEnd, Bill, CheckpointState, Claim, GpuWatch, Preemptor, Progress, SpotState}
+    {
+        AttemptEnd,
+        Bill,
+        CheckpointState,
+        Claim,
+        GpuWatch,
+        Preemptor,
+        Progress,
+        Comebacks,
+        Spent,
+        SpotRecord,
+        SpotState,
+        StartTrouble,
+    }
 )
 """Dataclasses that are kept among the attributes of their owner, not in an attribute of their own."""
 STORED_NAMES: Mapping[type, Mapping[str, str]] = {
@@ -35,7 +48,9 @@ STORED_NAMES: Mapping[type, Mapping[str, str]] = {
     Claim: {"at": "claimed_at"},
     GpuWatch: {"monitored": "guarded", "monitor_again_at": "guard_again_at"},
     Preemptor: {"name": "taken_by", "team": "taken_by_team"},
+    SpotRecord: {"trained": "spot_trained", "elapsed": "spot_elapsed", "left": "on_demand"},
     SpotState: {"stays": "stays_on_spot"},
+    StartTrouble: {"refused": "refused_starts"},
 }
 """By class and field: attributes that are not called as the field is."""
 

@@ -170,7 +170,8 @@ class Writes:
         attempt, spec = change.ended, change.after.spec
         if attempt is None or attempt.preempted_for is None or change.after.state is not JobState.PREEMPTED:
             return
-        lost = change.after.wasted.get("preemption", 0) - change.before.wasted.get("preemption", 0)
+        before, after = change.before.spent.wasted, change.after.spent.wasted
+        lost = after.get("preemption", 0) - before.get("preemption", 0)
         entry = PreemptionEntry(
             at=at,
             preemptor=attempt.preempted_for.name,

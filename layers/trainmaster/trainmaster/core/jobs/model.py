@@ -18,12 +18,16 @@ __all__ = [
     "TRANSITIONS",
     "WAITING",
     "Attempt",
+    "Comebacks",
     "IllegalTransitionError",
     "Job",
     "JobSpec",
     "JobState",
     "NotLiveError",
     "Reason",
+    "Spent",
+    "SpotRecord",
+    "StartTrouble",
     "epoch_ms",
 ]
 
@@ -129,6 +133,56 @@ class JobSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StartTrouble:
+    """Starts that came to nothing."""
+
+    refused: int = 0
+    """In a row that AWS put off; the exponent of the back-off."""
+    unknown_errors: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comebacks:
+    """What it came back from, and as what."""
+
+    retries: int = 0
+    """Attempts made because one before failed; what AWS is to blame for at the start is not counted."""
+    productive: timedelta = timedelta()
+    """In status Training since the last failure that was charged as a retry, over ended attempts."""
+    halvings: int = 0
+    """How often the batch was halved because the GPUs ran out of memory."""
+    rewritten: Mapping[str, str] = field(default_factory=dict)
+    """Hyperparameters of its next attempts that are not as submitted, since the batch was halved."""
+    idle_requeues: int = 0
+    """How often it was stopped while its GPUs did nothing, and came back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpotRecord:
+    """Of ended spot attempts."""
+
+    interruptions: int = 0
+    trained: timedelta = timedelta()
+    """In status Training."""
+    elapsed: timedelta = timedelta()
+    """From claim to end."""
+    left: bool = False
+    """The spot rules moved the job: it asks for on-demand instances from now on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """On ended attempts."""
+
+    wasted: Mapping[str, int] = field(default_factory=dict)
+    """Seconds of training lost, by cause."""
+    cents: int = 0
+    """What they cost, as far as prices are known."""
+    unpriced: bool = False
+    """One of them had no known price."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """The unit of work, as the table keeps it."""
 
@@ -152,37 +206,14 @@ class Job:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     preemptions: int = 0
-    retries: int = 0
-    """Attempts made because one before failed; what AWS is to blame for at the start is not counted."""
-    productive: timedelta = timedelta()
-    """In status Training since the last failure that was charged as a retry, over ended attempts."""
-    halvings: int = 0
-    """How often the batch was halved because the GPUs ran out of memory."""
-    rewritten: Mapping[str, str] = field(default_factory=dict)
-    """Hyperparameters of its next attempts that are not as submitted, since the batch was halved."""
-    idle_requeues: int = 0
-    """How often it was stopped while its GPUs did nothing, and came back."""
-    interruptions: int = 0
-    """Of ended spot attempts."""
-    spot_trained: timedelta = timedelta()
-    """In status Training, over ended spot attempts."""
-    spot_elapsed: timedelta = timedelta()
-    """From claim to end, over the same."""
-    on_demand: bool = False
-    """The spot rules moved it: it asks for on-demand instances from now on."""
     checkpointed: timedelta = timedelta()
     """Training time of earlier attempts that is safe in checkpoints."""
     extensions: int = 0
     """Attempts that got more run time than was left of the job's, so that they get anywhere at all."""
-    refused_starts: int = 0
-    """Starts in a row that AWS put off; the exponent of the back-off."""
-    unknown_errors: int = 0
-    wasted: Mapping[str, int] = field(default_factory=dict)
-    """Seconds of training lost, by cause."""
-    cents: int = 0
-    """What its ended attempts cost, as far as prices are known."""
-    unpriced: bool = False
-    """One of them had no known price."""
+    starts: StartTrouble = StartTrouble()
+    comebacks: Comebacks = Comebacks()
+    spot: SpotRecord = SpotRecord()
+    spent: Spent = Spent()
 
     @property
     def name(self) -> str:
@@ -191,12 +222,12 @@ class Job:
     @property
     def shapes(self) -> tuple[Shape, ...]:
         """The forms it can run in from now on, the best first."""
-        return on_demand(self.spec.shapes) if self.on_demand else self.spec.shapes
+        return on_demand(self.spec.shapes) if self.spot.left else self.spec.shapes
 
     @property
     def max_wait(self) -> timedelta | None:
         """As submitted; None once it asks for on-demand instances."""
-        return None if self.on_demand else self.spec.max_wait
+        return None if self.spot.left else self.spec.max_wait
 
     @property
     def vector(self) -> Vector:

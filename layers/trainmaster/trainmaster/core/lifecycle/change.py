@@ -54,7 +54,7 @@ def end_kind(change: Change) -> EndKind | None:
         return None if before.is_final else _FINAL[after.state]
     if change.ended is None or after.is_live:
         return None
-    if after.on_demand and not before.on_demand:
+    if after.spot.left and not before.spot.left:
         return EndKind.MOVED_TO_ON_DEMAND
     if after.state is not JobState.PREEMPTED:
         return EndKind.RETRIED

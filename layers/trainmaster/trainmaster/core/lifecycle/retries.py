@@ -129,9 +129,9 @@ def _halving(failure: Failure, recovery: Recovery) -> Halving | None:
 
 def _used_up(failure: Failure, recovery: Recovery) -> str | None:
     most = most_retries(failure.job, recovery)
-    if failure.job.retries < most:
+    if failure.job.comebacks.retries < most:
         return None
-    return f"its retries are used up, {failure.job.retries} of {most}" if most else NO_RETRIES
+    return f"its retries are used up, {failure.job.comebacks.retries} of {most}" if most else NO_RETRIES
 
 
 def _refusal(failure: Failure, recovery: Recovery) -> str | None:
@@ -139,7 +139,7 @@ def _refusal(failure: Failure, recovery: Recovery) -> str | None:
     found = failure.diagnosis.failure_class
     if found not in recovery.retry_classes:
         return f"failures of class {found} are not retried{_not_halved(failure, recovery)}"
-    productive = failure.job.productive + failure.trained
+    productive = failure.job.comebacks.productive + failure.trained
     if found in AT_ONCE or productive >= recovery.min_runtime:
         return None
     return (
@@ -166,11 +166,13 @@ def _final(failure: Failure, refusal: str) -> RetryAnswer:
 def _again(failure: Failure, recovery: Recovery, halving: Halving | None) -> RetryAnswer:
     job, found = failure.job, failure.diagnosis
     halved = "" if halving is None else f"; with half the batch: {halving.says}"
-    count = f"retry {job.retries + 1} of {most_retries(job, recovery)}"
+    count = f"retry {job.comebacks.retries + 1} of {most_retries(job, recovery)}"
     message = f"{found.failure_class}: {found.advice} This is {count}{halved}"
     comes_back = f"It comes back, {count}{halved}. SageMaker says: {failure.text}"
     retry = Retry(
-        wait=backoff(job.spec.entry_id, job.retries, first=recovery.backoff.first, most=recovery.backoff.max),
+        wait=backoff(
+            job.spec.entry_id, job.comebacks.retries, first=recovery.backoff.first, most=recovery.backoff.max
+        ),
         waiting=Reason(code=ReasonCode.BACKOFF, message=message[:MAX_MESSAGE]),
         rewritten={} if halving is None else halving.rewritten,
     )
@@ -196,4 +198,4 @@ def may_requeue(job: Job, recovery: Recovery) -> bool:
 
     It is not charged as a retry, but what hangs each time must come to an end: as often as it may be retried.
     """
-    return job.idle_requeues < most_retries(job, recovery)
+    return job.comebacks.idle_requeues < most_retries(job, recovery)

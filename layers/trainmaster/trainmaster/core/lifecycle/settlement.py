@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from trainmaster.core.costs.ledger import EndedAttempt, line_of, lost_to
 from trainmaster.core.jobs.attempts import AttemptEnd, Bill, Progress
 from trainmaster.core.jobs.instances import CapacityType, Shape
-from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason, Spent
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import runtime_left, trained_by
@@ -29,11 +29,13 @@ def settled(job: Job, end: End, seen: Observation | None, *, now: datetime) -> C
         _on_spot(job, attempt, times).moved_to(end.becomes),
         live=None,
         extensions=job.extensions + extended,
-        wasted=_wasted(job, end, times),
         checkpointed=job.checkpointed + times.checkpointed,
-        productive=job.productive + times.trained - times.idle,
-        cents=job.cents + (attempt.bill.cents or 0),
-        unpriced=job.unpriced or attempt.bill.cents is None,
+        comebacks=replace(job.comebacks, productive=job.comebacks.productive + times.trained - times.idle),
+        spent=Spent(
+            wasted=_wasted(job, end, times),
+            cents=job.spent.cents + (attempt.bill.cents or 0),
+            unpriced=job.spent.unpriced or attempt.bill.cents is None,
+        ),
     )
     if end.comes_back:
         after = _waits_again(after, end, now=now)
@@ -166,53 +168,54 @@ def _on_spot(job: Job, attempt: Attempt, times: Times) -> Job:
     """With what the attempt says about its job on spot instances."""
     if attempt.capacity_type is not CapacityType.SPOT:
         return job
-    return replace(
-        job,
-        interruptions=job.interruptions + attempt.spot.interruptions,
-        spot_trained=job.spot_trained + times.trained,
-        spot_elapsed=job.spot_elapsed + max(times.ended_at - attempt.claim.at, timedelta()),
+    record = replace(
+        job.spot,
+        interruptions=job.spot.interruptions + attempt.spot.interruptions,
+        trained=job.spot.trained + times.trained,
+        elapsed=job.spot.elapsed + max(times.ended_at - attempt.claim.at, timedelta()),
     )
+    return replace(job, spot=record)
 
 
 def _waits_again(job: Job, end: End, *, now: datetime) -> Job:
+    idle_requeues = job.comebacks.idle_requeues + (end.reason.code is ReasonCode.IDLE_REQUEUE)
     again = replace(
         job,
         attempt=job.attempt + 1,
         reason=None,
         waiting=None,
-        on_demand=job.on_demand or end.moves,
+        spot=replace(job.spot, left=job.spot.left or end.moves),
         preemptions=job.preemptions + (end.reason.code is ReasonCode.PREEMPTION),
-        idle_requeues=job.idle_requeues + (end.reason.code is ReasonCode.IDLE_REQUEUE),
+        comebacks=replace(job.comebacks, idle_requeues=idle_requeues),
     )
     if end.retry is not None:
         return _retried(again, end.retry, now=now)
     if end.becomes is JobState.PREEMPTED or end.reason.code is ReasonCode.SPOT_FALLBACK:
         return again
-    wait = backoff(job.spec.entry_id, job.refused_starts)
+    wait = backoff(job.spec.entry_id, job.starts.refused)
     return replace(
         again,
         not_before=now + wait,
-        refused_starts=job.refused_starts + 1,
+        starts=replace(job.starts, refused=job.starts.refused + 1),
         waiting=Reason(code=ReasonCode.BACKOFF, message=end.reason.message),
     )
 
 
 def _retried(job: Job, retry: Retry, *, now: datetime) -> Job:
     """Charged: the next failure needs its productive time anew."""
-    return replace(
-        job,
-        not_before=now + retry.wait,
-        waiting=retry.waiting,
-        retries=job.retries + 1,
+    comebacks = replace(
+        job.comebacks,
+        retries=job.comebacks.retries + 1,
         productive=timedelta(),
-        halvings=job.halvings + bool(retry.rewritten),
-        rewritten={**job.rewritten, **retry.rewritten},
+        halvings=job.comebacks.halvings + bool(retry.rewritten),
+        rewritten={**job.comebacks.rewritten, **retry.rewritten},
     )
+    return replace(job, not_before=now + retry.wait, waiting=retry.waiting, comebacks=comebacks)
 
 
 def _wasted(job: Job, end: End, times: Times) -> dict[str, int]:
     """With what a job that comes back has to train again."""
-    wasted = dict(job.wasted)
+    wasted = dict(job.spent.wasted)
     seconds = int(times.lost.total_seconds())
     if seconds > 0 and end.becomes is not JobState.FAILED:
         wasted[end.reason.code] = wasted.get(end.reason.code, 0) + seconds

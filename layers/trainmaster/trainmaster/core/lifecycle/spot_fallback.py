@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from trainmaster.core.jobs.instances import CapacityType, fits
+from trainmaster.core.jobs.instances import CapacityType, fits, on_demand
 from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
@@ -42,7 +42,7 @@ def concern(job: Job) -> bool:
     live = job.live
     if live is None or job.state is not JobState.RUNNING or not _may_move(job, live):
         return False
-    return job.interruptions + live.spot.interruptions > 0
+    return job.spot.interruptions + live.spot.interruptions > 0
 
 
 def verdict(job: Job, seen: Observation, policy: Policy, *, now: datetime) -> Verdict | None:
@@ -82,7 +82,7 @@ def at_end(
 
 
 def _may_move(job: Job, live: Attempt) -> bool:
-    return live.capacity_type is CapacityType.SPOT and not job.on_demand
+    return live.capacity_type is CapacityType.SPOT and not job.spot.left
 
 
 def _moved(reason: Reason, why: str) -> Reason:
@@ -93,9 +93,9 @@ def _moved(reason: Reason, why: str) -> Reason:
 def _progress(job: Job, live: Attempt, seen: Observation | None, *, until: datetime) -> _Progress:
     interrupted = seen.interruptions if seen else live.spot.interruptions
     return _Progress(
-        interruptions=job.interruptions + interrupted,
-        trained=job.spot_trained + trained_by(until, live, seen),
-        elapsed=job.spot_elapsed + max(until - live.claim.at, timedelta()),
+        interruptions=job.spot.interruptions + interrupted,
+        trained=job.spot.trained + trained_by(until, live, seen),
+        elapsed=job.spot.elapsed + max(until - live.claim.at, timedelta()),
     )
 
 
@@ -126,4 +126,4 @@ def _stays(job: Job, policy: Policy) -> Reason | None:
 
 def _has_room(pool: PoolPolicy | None, job: Job) -> bool:
     capacity = pool_vector(pool) if pool else {}
-    return any(fits(shape.vector, capacity) for shape in replace(job, on_demand=True).shapes)
+    return any(fits(shape.vector, capacity) for shape in on_demand(job.spec.shapes))

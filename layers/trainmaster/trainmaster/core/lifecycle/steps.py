@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from trainmaster.core.jobs.attempts import AttemptEnd, Bill, Preemptor, Progress
-from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason, StartTrouble
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import runtime_left
@@ -39,8 +39,7 @@ def recorded(job: Job, *, training_job_arn: str, now: datetime) -> Job:
         running,
         live=replace(live, progress=progress),
         started_at=job.started_at or now,
-        refused_starts=0,
-        unknown_errors=0,
+        starts=StartTrouble(),
     )
 
 
@@ -54,9 +53,9 @@ def put_back(job: Job, *, reason: Reason, now: datetime) -> Job:
     return replace(
         job.moved_to(JobState.PENDING),
         live=None,
-        not_before=now + backoff(job.spec.entry_id, job.refused_starts),
+        not_before=now + backoff(job.spec.entry_id, job.starts.refused),
         waiting=Reason(code=ReasonCode.BACKOFF, message=reason.message),
-        refused_starts=job.refused_starts + 1,
+        starts=replace(job.starts, refused=job.starts.refused + 1),
     )
 
 
@@ -67,10 +66,11 @@ def unclaimed(job: Job) -> Job:
 
 def puzzled(job: Job, *, message: str, now: datetime) -> Job:
     """An error nobody classified: counted, and after a few the job is given up."""
-    if job.unknown_errors + 1 >= MAX_UNKNOWN_ERRORS:
+    if job.starts.unknown_errors + 1 >= MAX_UNKNOWN_ERRORS:
         return failed(job, reason=Reason(code=ReasonCode.FAILED_TO_START, message=message), now=now)
     waiting = put_back(job, reason=Reason(code=ReasonCode.UNKNOWN, message=message), now=now)
-    return replace(waiting, unknown_errors=job.unknown_errors + 1)
+    starts = replace(waiting.starts, unknown_errors=job.starts.unknown_errors + 1)
+    return replace(waiting, starts=starts)
 
 
 def failed(job: Job, *, reason: Reason, now: datetime) -> Job:

@@ -22,7 +22,7 @@ def waiting_entry(job: Job) -> WaitingJob:
         runs_at_most=runtime_left(job)[0],
         max_wait=job.max_wait,
         has_checkpoint=job.spec.has_checkpoint,
-        left_spot=job.on_demand,
+        left_spot=job.spot.left,
         predicted=_still(job),
         trained=_trained(job),
         not_before=job.not_before,
@@ -72,4 +72,4 @@ def _trained(job: Job) -> timedelta | None:
     """How long it is known to train at least: what is safe, and what one attempt lost on average."""
     if not job.attempt:
         return None
-    return job.checkpointed + timedelta(seconds=sum(job.wasted.values()) // job.attempt)
+    return job.checkpointed + timedelta(seconds=sum(job.spent.wasted.values()) // job.attempt)

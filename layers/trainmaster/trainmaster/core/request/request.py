@@ -203,7 +203,7 @@ def _in_shape(body: Mapping[str, Any], job: Job, attempt: Attempt) -> dict[str, 
 
 
 def _hyperparameters(submitted: Mapping[str, str], job: Job, attempt: Attempt) -> dict[str, str]:
-    hyperparameters = {**submitted, **job.rewritten}
+    hyperparameters = {**submitted, **job.comebacks.rewritten}
     pinned = job.spec.choice is Choice.FIRST_FIT and len(attempt.vector) == 1
     if pinned and _SDK_INSTANCE_TYPE in submitted:
         (capacity,) = attempt.vector

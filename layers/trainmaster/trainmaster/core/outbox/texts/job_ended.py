@@ -42,7 +42,7 @@ _TODO_WHEN_STOPPED: Mapping[Code, str] = MappingProxyType(
 
 def _completed(change: Change) -> Notice:
     job = change.after
-    cost = "" if job.unpriced else f" It cost about {usd_text(job.cents)}."
+    cost = "" if job.spent.unpriced else f" It cost about {usd_text(job.spent.cents)}."
     return _notice(
         NoticeKind.JOB_COMPLETED,
         change,
@@ -50,7 +50,7 @@ def _completed(change: Change) -> Notice:
             what=f"Job {job.name} completed.{cost}",
             todo=f"`trainmaster show {job.name}` shows its attempts.",
         ),
-        {} if job.unpriced else {"cost_cents": job.cents},
+        {} if job.spent.unpriced else {"cost_cents": job.spent.cents},
     )
 
 
@@ -65,7 +65,7 @@ def _failed(change: Change) -> Notice:
             todo=_advice(change.ended) or f"`trainmaster show {job.name}` has the whole reason.",
             undo=_again(job),
         ),
-        {"failure_class": why, "retries": job.retries, **_diagnosed(change.ended)},
+        {"failure_class": why, "retries": job.comebacks.retries, **_diagnosed(change.ended)},
     )
 
 
@@ -88,12 +88,12 @@ def _retried(change: Change) -> Notice:
     """Also of what is not charged as a retry: no capacity, a restored table."""
     job, ended, why = change.after, change.ended, failure_class(change)
     assert ended is not None, change
-    charged = job.retries > change.before.retries
+    charged = job.comebacks.retries > change.before.comebacks.retries
     most = "" if job.spec.retries is None else f" of at most {job.spec.retries}"
-    count = f"retry {job.retries}{most}" if charged else "not counted as a retry"
+    count = f"retry {job.comebacks.retries}{most}" if charged else "not counted as a retry"
     ended_how = "failed" if charged else "got nowhere"
     later = "" if job.not_before is None else f" It starts at {instant(job.not_before)} or later."
-    halved = " With half the batch." if job.halvings > change.before.halvings else ""
+    halved = " With half the batch." if job.comebacks.halvings > change.before.comebacks.halvings else ""
     said = job.waiting.message if job.waiting else ""
     return _notice(
         NoticeKind.JOB_RETRIED,
@@ -110,8 +110,8 @@ def _retried(change: Change) -> Notice:
         {
             "failure_class": why,
             "charged": charged,
-            "retries": job.retries,
-            "halvings": job.halvings,
+            "retries": job.comebacks.retries,
+            "halvings": job.comebacks.halvings,
             **({} if job.not_before is None else {"not_before": iso(job.not_before)}),
             **_diagnosed(ended),
         },
@@ -168,7 +168,7 @@ def _moved(change: Change) -> Notice:
             + _unsaved(job),
             undo=f"Queue it again to have it on spot again. {_or_not(job)}",
         ),
-        {"interruptions": job.interruptions},
+        {"interruptions": job.spot.interruptions},
     )
 
 

@@ -140,7 +140,7 @@ def _became(change: Change, holds: Callable[[Attempt], bool]) -> Attempt | None:
 
 
 def _interruptions(job: Job, live: Attempt) -> int:
-    return job.interruptions + live.spot.interruptions
+    return job.spot.interruptions + live.spot.interruptions
 
 
 def _place(job: Job) -> str:
