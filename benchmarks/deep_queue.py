@@ -12,9 +12,9 @@ from typing import Any
 
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore
 from trainmaster.core.jobs import run_time
-from trainmaster.core.jobs.attempts import Claim
+from trainmaster.core.jobs.attempts import Attempt, Claim
 from trainmaster.core.jobs.instances import Capacity, Shape
-from trainmaster.core.jobs.model import Attempt, Job, JobSpec, JobState
+from trainmaster.core.jobs.model import Job, JobSpec, JobState
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.policy import PoolPolicy, parse_policy

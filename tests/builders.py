@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 from trainmaster.adapters.dynamodb.stored_names import PARTS, stored_name
 from trainmaster.core.jobs import run_time
+from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Shape, Vector
-from trainmaster.core.jobs.model import Attempt, Job, JobSpec, JobState
+from trainmaster.core.jobs.model import Job, JobSpec, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob

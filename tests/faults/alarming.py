@@ -4,7 +4,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from trainmaster.core.jobs.model import Attempt
+from trainmaster.core.jobs.attempts import Attempt
 
 from local.cloudwatch.metrics import Metric
 from tests.faults.scenes import trains

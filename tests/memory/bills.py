@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 from trainmaster.core.costs.ledger import PreemptionEntry, month_of
 from trainmaster.core.costs.spot_record import SpotDay
-from trainmaster.core.jobs.attempts import Preemptor
+from trainmaster.core.jobs.attempts import Attempt, Preemptor
 from trainmaster.core.jobs.instances import CapacityType
-from trainmaster.core.jobs.model import Attempt, JobState
+from trainmaster.core.jobs.model import JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.snapshot import WarmPool
 

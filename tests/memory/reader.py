@@ -17,8 +17,9 @@ from trainmaster.core.costs.ledger import (
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.forecast.run_times import RunTimes
+from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity
-from trainmaster.core.jobs.model import Attempt, Job, JobState, epoch_ms
+from trainmaster.core.jobs.model import Job, JobState, epoch_ms
 from trainmaster.core.planning.candidates import HEADS
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob, total

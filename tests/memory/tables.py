@@ -8,8 +8,9 @@ from trainmaster.adapters.dynamodb.layout import lane
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.forecast.run_times import RunTimes
+from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity
-from trainmaster.core.jobs.model import Attempt, Job
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
 from trainmaster.core.records import Alias, HistoryLine, StoredPolicy, SubmissionFreeze

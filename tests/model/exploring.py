@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from trainmaster.core.jobs.model import TRANSITIONS, Job, JobState, Reason
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.model import TRANSITIONS, Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.core.errors import AccountLimitError, OutcomeUnknownError, TrainmasterError, UnavailableError
+from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity
-from trainmaster.core.jobs.model import Attempt, Job, JobState
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.snapshot import AccountLimit
 from trainmaster.core.policy import parse_policy

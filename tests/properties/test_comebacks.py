@@ -9,8 +9,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainmaster.core.jobs import run_time
+from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.failures import FailureClass
-from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation, TrainingInterval
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import settlement, steps

@@ -13,8 +13,9 @@ from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, Dyn
 from trainmaster.adapters.dynamodb.calls import Transactions
 from trainmaster.adapters.dynamodb.codec import from_attributes
 from trainmaster.core.errors import LostRaceError, UnavailableError
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, lane_text
-from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change

@@ -14,7 +14,8 @@ from trainmaster import __version__
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
 from trainmaster.api import Outside, build_api
 from trainmaster.core.errors import LostRaceError, UnavailableError
-from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import settlement, steps
 from trainmaster.core.lifecycle.change import Change

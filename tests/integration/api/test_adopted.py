@@ -1,6 +1,6 @@
 """Adopted jobs over the API: listed like others, also those without a pool and without a team."""
 
-from trainmaster.core.jobs.model import Reason
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.records import Adoption

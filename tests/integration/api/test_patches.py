@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from trainmaster.api import build_api
-from trainmaster.core.jobs.model import JobState, Reason, epoch_ms
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.model import JobState, epoch_ms
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 

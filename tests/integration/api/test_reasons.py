@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from trainmaster.core.jobs.model import Reason
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 

@@ -6,7 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoReader
-from trainmaster.core.jobs.model import Job, Reason
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change

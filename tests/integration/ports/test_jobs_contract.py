@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from trainmaster.core.costs.ledger import MonthAccount
 from trainmaster.core.errors import LostRaceError
-from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch
+from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch, Reason
 from trainmaster.core.jobs.instances import Choice, Shape
-from trainmaster.core.jobs.model import JobState, Reason
+from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from trainmaster.core.costs.ledger import MonthAccount
 from trainmaster.core.errors import LostRaceError
-from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage

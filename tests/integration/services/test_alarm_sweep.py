@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from trainmaster.core.errors import TrainmasterError, UnavailableError
+from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Shape
-from trainmaster.core.jobs.model import Attempt, Job
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring import reactions
 from trainmaster.core.monitoring.alarms import Alarm, AlarmState, alarms_of, names_of, wanted_of

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from trainmaster.core.errors import TrainmasterError, UnavailableError
-from trainmaster.core.jobs.model import Attempt
+from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.observations import Newest
 from trainmaster.core.outbox.messages import NoticeKind
 from trainmaster.services.reconciler import CheckpointLooks

@@ -7,9 +7,10 @@ from decimal import Decimal
 from typing import Any
 
 from trainmaster.core.costs.ledger import PreemptionEntry
+from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
-from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import parse_code
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool

@@ -18,9 +18,10 @@ from trainmaster.api.views import (
     pool_view,
 )
 from trainmaster.core.errors import FieldError
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Capacity, Shape
-from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ForeignCode, ReasonCode
 from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
 from trainmaster.core.policy import Aging, Order, PoolPolicy, Quota

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.core.forecast.differences import Kind
-from trainmaster.core.jobs.model import FINAL, LIVE, TRANSITIONS, JobState, Reason
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.model import FINAL, LIVE, TRANSITIONS, JobState
 from trainmaster.core.jobs.observations import TrainingJobEnd
 from trainmaster.core.jobs.reason_codes import ForeignCode, ReasonCode
 from trainmaster.core.lifecycle import decision

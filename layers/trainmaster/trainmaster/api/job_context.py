@@ -15,8 +15,9 @@ from trainmaster.api.views import (
     ahead,
     instant_text,
 )
+from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.instances import lane_text
-from trainmaster.core.jobs.model import Attempt, Job, Reason
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.actions import Plan, Start
 from trainmaster.core.planning.planner import plan

@@ -11,8 +11,9 @@ from trainmaster.api.job_context import estimated_start, job_context_of, standin
 from trainmaster.api.request_context import Answer, RequestContext, flags, wake
 from trainmaster.api.views import JobContext, View, instant_text, job_view, reason_view
 from trainmaster.core.errors import FieldError, JobConflictError, NotFoundError, PolicyViolationError, invalid
+from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.failures import Diagnosis
-from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change

@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 
 from trainmaster.core.costs.prices import cost_cents
 from trainmaster.core.errors import FieldError
+from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
-from trainmaster.core.jobs.model import Attempt, Job, Reason
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.snapshot import WarmPool, total

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Vector
-from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WaitingJob, WarmPool
 from trainmaster.core.policy import Limits

@@ -7,8 +7,9 @@ from typing import Any, Protocol
 from trainmaster.core.costs.ledger import MonthAccount, PreemptionEntry, UsageLine
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.forecast.run_times import RunTimes
+from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity
-from trainmaster.core.jobs.model import Attempt, Job, JobState
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import (

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from trainmaster.core.errors import NameTakenError
-from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import settlement, steps

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, CapacityType, parse_vector, vector_text
 from trainmaster.core.jobs.model import (
     FINAL,
@@ -12,7 +13,6 @@ from trainmaster.core.jobs.model import (
     IllegalTransitionError,
     JobState,
     NotLiveError,
-    Reason,
 )
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode

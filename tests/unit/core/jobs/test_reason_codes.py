@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from trainmaster.adapters.dynamodb.codec import decode, encode
 from trainmaster.api.views import reason_view
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.failures import FailureClass
-from trainmaster.core.jobs.model import Reason
 from trainmaster.core.jobs.reason_codes import ForeignCode, ReasonCode
 
 from tests.markdown import ROOT

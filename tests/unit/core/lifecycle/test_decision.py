@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Shape
-from trainmaster.core.jobs.model import LIVE, TRANSITIONS, Job, JobState, Reason
+from trainmaster.core.jobs.model import LIVE, TRANSITIONS, Job, JobState
 from trainmaster.core.jobs.observations import Observation, TrainingJobEnd
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.decision import ENDS, End, EndFacts, Question, Row, decide, questions

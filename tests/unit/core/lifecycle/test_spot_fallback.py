@@ -4,8 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Shape
-from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation, TrainingInterval
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import settlement, spot_fallback

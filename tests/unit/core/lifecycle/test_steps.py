@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.core.jobs import run_time
-from trainmaster.core.jobs.attempts import Preemptor
+from trainmaster.core.jobs.attempts import Preemptor, Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Shape, Vector
-from trainmaster.core.jobs.model import IllegalTransitionError, Job, JobState, Reason
+from trainmaster.core.jobs.model import IllegalTransitionError, Job, JobState
 from trainmaster.core.jobs.observations import Observation, TrainingInterval
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import settlement, steps

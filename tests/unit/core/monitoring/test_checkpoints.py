@@ -4,7 +4,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from trainmaster.core.jobs.model import Attempt, Job, JobState
+from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Newest
 from trainmaster.core.monitoring.checkpoints import looked_at, looks_at, needs_look
 from trainmaster.core.planning.snapshot import RunningJob

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Shape, Vector
-from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change

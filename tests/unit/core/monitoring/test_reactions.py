@@ -4,7 +4,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.attempts import Attempt, Reason
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.monitoring import reactions
 from trainmaster.core.monitoring.alarms import AlarmKind, AlarmReading, AlarmState, Wanted

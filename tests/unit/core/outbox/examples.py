@@ -5,9 +5,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Shape
-from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode, parse_code
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change

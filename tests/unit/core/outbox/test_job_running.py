@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from trainmaster.core.jobs.model import JobState, Reason
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox import messages_of

@@ -6,9 +6,9 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch
+from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch, Reason
 from trainmaster.core.jobs.instances import Choice, Shape
-from trainmaster.core.jobs.model import JobState, Reason
+from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob

@@ -1,8 +1,8 @@
 """Every reason to wait has a number or a name, and no name leaves its team."""
 
 import pytest
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity
-from trainmaster.core.jobs.model import Reason
 from trainmaster.core.jobs.reason_codes import parse_code
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.backfill import BackfillReservation

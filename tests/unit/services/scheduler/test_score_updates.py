@@ -3,7 +3,8 @@
 from datetime import datetime
 
 import pytest
-from trainmaster.core.jobs.model import Job, Reason
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change

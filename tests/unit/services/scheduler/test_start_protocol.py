@@ -6,8 +6,9 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Shape
-from trainmaster.core.jobs.model import Attempt, Job
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.planning.actions import Charge, Start
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.policy import WarmPool as WarmRules

@@ -13,8 +13,9 @@ from trainmaster.core.costs import spot_record
 from trainmaster.core.costs.ledger import Cause, UsageLine, month_of
 from trainmaster.core.costs.spot_record import day_of
 from trainmaster.core.forecast.run_times import Run, bucket, month_before, start_of_month
+from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import CapacityType
-from trainmaster.core.jobs.model import Attempt, Job, JobState
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.snapshot import WarmPool
 from trainmaster.core.records import WriteCondition

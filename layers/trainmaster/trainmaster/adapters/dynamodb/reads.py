@@ -28,7 +28,8 @@ from trainmaster.core.costs.ledger import MonthAccount, PreemptionEntry, UsageLi
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.forecast.run_times import RunTimes
-from trainmaster.core.jobs.model import Attempt, Job, JobState, epoch_ms
+from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.model import Job, JobState, epoch_ms
 from trainmaster.core.planning.candidates import HEADS, Lane, chosen_lanes
 from trainmaster.core.planning.capacity import minus, pool_vector
 from trainmaster.core.planning.snapshot import (

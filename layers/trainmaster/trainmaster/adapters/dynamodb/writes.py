@@ -11,7 +11,8 @@ from trainmaster.adapters.dynamodb.codec import encode, iso, to_attributes, valu
 from trainmaster.adapters.dynamodb.counting import Update, Updates, bill_warm, counted, warm_changed
 from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.core.costs.ledger import PreemptionEntry, month_of
-from trainmaster.core.jobs.model import Attempt, Job, JobState
+from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import OutboxMessage

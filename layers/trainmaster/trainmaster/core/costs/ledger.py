@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from trainmaster.core.costs.prices import cost_cents, usd_text
-from trainmaster.core.jobs.model import Reason
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
 
 _SECOND = timedelta(seconds=1)

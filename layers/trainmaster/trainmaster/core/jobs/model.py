@@ -12,25 +12,6 @@ from types import MappingProxyType
 from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, asked_for, on_demand
 
-__all__ = [
-    "FINAL",
-    "LIVE",
-    "TRANSITIONS",
-    "WAITING",
-    "Attempt",
-    "Comebacks",
-    "IllegalTransitionError",
-    "Job",
-    "JobSpec",
-    "JobState",
-    "NotLiveError",
-    "Reason",
-    "Spent",
-    "SpotRecord",
-    "StartTrouble",
-    "epoch_ms",
-]
-
 
 class JobState(StrEnum):
     PENDING = "pending"

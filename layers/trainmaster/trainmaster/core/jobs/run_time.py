@@ -2,7 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from trainmaster.core.jobs.model import Attempt, Job
+from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.observations import Observation
 
 END_SLACK = timedelta(minutes=10)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
 
-from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.attempts import Attempt, Reason
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.snapshot import WarmPool
 

@@ -6,8 +6,9 @@ from datetime import datetime
 from enum import Enum
 from itertools import takewhile
 
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.failures import Diagnosis
-from trainmaster.core.jobs.model import WAITING, Job, JobState, Reason
+from trainmaster.core.jobs.model import WAITING, Job, JobState
 from trainmaster.core.jobs.observations import Observation, TrainingJobEnd
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import trained_by

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from trainmaster.core.costs.ledger import EndedAttempt, line_of, lost_to
-from trainmaster.core.jobs.attempts import AttemptEnd, Bill, Progress
+from trainmaster.core.jobs.attempts import Attempt, AttemptEnd, Bill, Progress, Reason
 from trainmaster.core.jobs.instances import CapacityType, Shape
-from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason, Spent
+from trainmaster.core.jobs.model import Job, JobState, Spent
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import runtime_left, trained_by

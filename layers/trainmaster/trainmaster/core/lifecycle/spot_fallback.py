@@ -3,8 +3,9 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.instances import CapacityType, fits, on_demand
-from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import trained_by

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from trainmaster.core.jobs.attempts import AttemptEnd, Bill, Preemptor, Progress
-from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason, StartTrouble
+from trainmaster.core.jobs.attempts import Attempt, AttemptEnd, Bill, Preemptor, Progress, Reason
+from trainmaster.core.jobs.model import Job, JobState, StartTrouble
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import runtime_left

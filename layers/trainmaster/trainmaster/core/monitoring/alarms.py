@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import islice
 
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Vector
-from trainmaster.core.jobs.model import JobState, Reason
+from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.memory.accelerators import gpus
 from trainmaster.core.planning.actions import WatchGpus

@@ -12,7 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from trainmaster.core.costs.ledger import Cause, lost_to
-from trainmaster.core.jobs.model import Attempt
+from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.lifecycle.change import (
     Change,
     EndKind,

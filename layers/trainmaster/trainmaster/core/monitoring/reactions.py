@@ -4,7 +4,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from trainmaster.core.jobs.model import Job, JobState, Reason
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.retries import may_requeue
 from trainmaster.core.monitoring.alarms import AlarmKind, AlarmReading, AlarmState, Wanted

@@ -6,8 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TypeAlias
 
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Shape, Vector
-from trainmaster.core.jobs.model import Reason
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, WaitingJob, WarmPool
 from trainmaster.core.policy.governance import Watch
 

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 from trainmaster.core.costs.ledger import MonthAccount, admits, budget_reason, month_of, warns
 from trainmaster.core.costs.prices import cost_cents
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, fits
-from trainmaster.core.jobs.model import Reason
 from trainmaster.core.planning.actions import Charge, WarnOfBudget
 from trainmaster.core.planning.snapshot import BudgetState, Snapshot, WaitingJob
 from trainmaster.core.policy import AtLimit

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, fits
-from trainmaster.core.jobs.model import Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.actions import Action

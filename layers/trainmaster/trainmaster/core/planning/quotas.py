@@ -6,8 +6,8 @@ Quotas count on-demand instances; spot runs outside of them.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector, vector_text
-from trainmaster.core.jobs.model import Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 from trainmaster.core.policy import PoolPolicy, Quota

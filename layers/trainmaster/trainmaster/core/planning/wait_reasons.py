@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Vector, vector_text
-from trainmaster.core.jobs.model import Reason
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.backfill import BackfillReservation
 from trainmaster.core.planning.snapshot import AccountLimit, RunningJob, WaitingJob, WarmPool, known_as

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, asked_for
-from trainmaster.core.jobs.model import Attempt, Job
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.request.options import Alternative, UserOptions, read_options
 
 TAG_STACK = "trainmaster:stack"

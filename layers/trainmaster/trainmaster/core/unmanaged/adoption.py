@@ -7,9 +7,9 @@ from datetime import datetime
 
 from trainmaster.core.costs.ledger import month_of
 from trainmaster.core.costs.prices import PriceTable, cost_cents
-from trainmaster.core.jobs.attempts import Claim, Progress
+from trainmaster.core.jobs.attempts import Attempt, Claim, Progress, Reason
 from trainmaster.core.jobs.instances import Shape, Vector, asked_for
-from trainmaster.core.jobs.model import Attempt, Job, JobSpec, JobState, Reason
+from trainmaster.core.jobs.model import Job, JobSpec, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle.settlement import shape_taken
 from trainmaster.core.planning.order import score_of

@@ -15,7 +15,8 @@ from trainmaster.core.errors import (
     TrainmasterError,
     UnreachableError,
 )
-from trainmaster.core.jobs.model import Attempt, Job, Reason
+from trainmaster.core.jobs.attempts import Attempt, Reason
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change

@@ -25,9 +25,9 @@ from trainmaster.core.errors import (
     UnreachableError,
 )
 from trainmaster.core.jobs import run_time
-from trainmaster.core.jobs.attempts import Claim
+from trainmaster.core.jobs.attempts import Attempt, Claim, Reason
 from trainmaster.core.jobs.instances import CapacityType
-from trainmaster.core.jobs.model import Attempt, Job, JobState, Reason
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps

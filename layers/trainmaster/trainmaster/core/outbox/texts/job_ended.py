@@ -6,7 +6,8 @@ from typing import Any
 
 from trainmaster.core.costs.ledger import lost_to
 from trainmaster.core.costs.prices import usd_text
-from trainmaster.core.jobs.model import Attempt, Job
+from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import Code, ReasonCode
 from trainmaster.core.lifecycle.change import Change, EndKind, end_kind, failure_class, reason_of_end
 from trainmaster.core.outbox.messages import Notice, NoticeKind

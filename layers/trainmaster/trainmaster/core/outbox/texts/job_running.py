@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trainmaster.core.jobs.model import Attempt, Job, JobState
+from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import Code, ReasonCode
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import Notice, NoticeKind
