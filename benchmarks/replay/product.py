@@ -150,7 +150,7 @@ class Product:
 
     def _do_warm(self, action: KeepWarm | ReleaseWarm | SettleWarm) -> bool:
         """SageMaker does at once what it is asked, and gives a warm pool up when its time is over."""
-        pool = action.pool
+        pool = action.warm_pool
         match action:
             case KeepWarm(until=until):
                 self.table.warm_pools[pool.training_job_name] = replace(pool, expires_at=until)

@@ -67,9 +67,9 @@ def _kept_up(
         case LimitReservation(hold=hold, until=until):
             others = tuple(one for one in pool.holds if one != hold)
             return replace(pool, holds=(*others, replace(hold, until=until)))
-        case KeepWarm(pool=kept, until=until):
+        case KeepWarm(warm_pool=kept, until=until):
             return _with_warm(pool, kept, replace(kept, expires_at=until))
-        case ReleaseWarm(pool=kept) | SettleWarm(pool=kept):
+        case ReleaseWarm(warm_pool=kept) | SettleWarm(warm_pool=kept):
             return _with_warm(pool, kept, None)
 
 

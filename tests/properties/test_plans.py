@@ -342,7 +342,7 @@ def test_what_a_team_may_cost_stays_within_its_month(case: Case) -> None:
 @given(cases(surely="warm"))
 def test_each_warm_pool_is_decided_on_at_most_once_and_taken_by_one_job(case: Case) -> None:
     decided = planned(case)
-    kept = [one.pool for one in decided.actions if isinstance(one, KeepWarm | ReleaseWarm | SettleWarm)]
+    kept = [one.warm_pool for one in decided.actions if isinstance(one, KeepWarm | ReleaseWarm | SettleWarm)]
     taken = [one.reuses for one in starts(decided) if one.reuses is not None]
     names = [one.training_job_name for one in (*kept, *taken)]
     assert len(names) == len(set(names))
@@ -367,8 +367,8 @@ def test_a_warm_pool_is_never_lengthened_beyond_what_the_policy_allows(case: Cas
         if isinstance(action, KeepWarm):
             rules = case.pool.warm_pool
             assert NOON < action.until <= NOON + rules.keep_alive
-            assert action.until <= action.pool.since + max(rules.max_idle, rules.retain)
-            assert action.until > action.pool.expires_at
+            assert action.until <= action.warm_pool.since + max(rules.max_idle, rules.retain)
+            assert action.until > action.warm_pool.expires_at
 
 
 @always

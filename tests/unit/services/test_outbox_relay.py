@@ -57,7 +57,7 @@ class Desk:
             mailer=self.mailer,
             clock=self.clock,
             stack="prod",
-            rules=pool(),
+            pool_policy=pool(),
             policy=parse_policy(document or {}),
         )
         return relay_messages(context, until=self.now + minutes(minutes_left))

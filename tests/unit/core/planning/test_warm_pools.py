@@ -105,7 +105,7 @@ RETAINING = replace(RULES, retain=minutes(15))
 def test_a_warm_pool_that_is_kept(
     one: WarmPool, rules: WarmRules, *, wanted: bool, until: float | None
 ) -> None:
-    expected = None if until is None else KeepWarm(pool=one, until=NOON + minutes(until))
+    expected = None if until is None else KeepWarm(warm_pool=one, until=NOON + minutes(until))
     assert upkeep(one, rules=rules, wanted=wanted) == expected
 
 
@@ -122,7 +122,7 @@ def test_a_warm_pool_that_is_kept(
     ],
 )
 def test_a_warm_pool_that_is_given_up(one: WarmPool, rules: WarmRules, *, wanted: bool, because: str) -> None:
-    assert upkeep(one, rules=rules, wanted=wanted) == ReleaseWarm(pool=one, because=because)
+    assert upkeep(one, rules=rules, wanted=wanted) == ReleaseWarm(warm_pool=one, because=because)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_warm_pool_that_is_given_up(one: WarmPool, rules: WarmRules, *, wanted
     ],
 )
 def test_what_became_of_a_warm_pool_is_asked_of_sagemaker(one: WarmPool) -> None:
-    assert upkeep(one, wanted=True) == SettleWarm(pool=one)
+    assert upkeep(one, wanted=True) == SettleWarm(warm_pool=one)
 
 
 def test_a_warm_pool_that_is_taken_needs_no_upkeep_and_one_whose_room_is_needed_goes() -> None:
@@ -145,7 +145,7 @@ def test_a_warm_pool_that_is_taken_needs_no_upkeep_and_one_whose_room_is_needed_
         now=NOON,
     )
     assert keeper.actions([warm("taken", left=0), warm("needed")]) == [
-        ReleaseWarm(pool=warm("needed"), because="its room is needed")
+        ReleaseWarm(warm_pool=warm("needed"), because="its room is needed")
     ]
 
 
@@ -179,7 +179,7 @@ def test_whom_a_warm_pool_is_kept_for(waits: dict[str, Any], *, kept: bool) -> N
     near = warm("w", left=1)
     world = replace(snapshot(warm=of(1), warm_pools=(near,)), **waits)
     actions = plan(world, replace(pool(2), warm_pool=RULES), now=NOON).actions
-    assert (KeepWarm(pool=near, until=NOON + minutes(10)) in actions) is kept
+    assert (KeepWarm(warm_pool=near, until=NOON + minutes(10)) in actions) is kept
 
 
 def test_a_job_that_can_use_a_warm_pool_does_not_wait_for_the_one_ahead_of_it() -> None:

@@ -52,7 +52,7 @@ def claimed(one: Job, shape: Shape, *, keep_alive: timedelta = TEN_MINUTES, **st
         mailer=MemoryMailer(),
         clock=clock,
         stack="tm",
-        rules=replace(pool(), warm_pool=WarmRules(keep_alive=keep_alive)),
+        pool_policy=replace(pool(), warm_pool=WarmRules(keep_alive=keep_alive)),
         policy=parse_policy({}),
     )
     action = Start(job=waiting_entry(one), shape=shape, most_used=of(9), warm={}, **start)

@@ -93,7 +93,7 @@ class LimitReservation:
 class KeepWarm:
     """Have SageMaker keep the warm pool for longer: a job that can use it is due."""
 
-    pool: WarmPool
+    warm_pool: WarmPool
     until: datetime
 
 
@@ -101,7 +101,7 @@ class KeepWarm:
 class ReleaseWarm:
     """Give the instances of a warm pool back."""
 
-    pool: WarmPool
+    warm_pool: WarmPool
     because: str
 
 
@@ -109,7 +109,7 @@ class ReleaseWarm:
 class SettleWarm:
     """It is past its time or was given up: ask SageMaker whether it is gone, and stop counting it if so."""
 
-    pool: WarmPool
+    warm_pool: WarmPool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +150,7 @@ def subject(action: Action) -> str:
     match action:
         case EndReservation(hold=hold) | LimitReservation(hold=hold):
             return hold.preemptor
-        case KeepWarm(pool=pool) | ReleaseWarm(pool=pool) | SettleWarm(pool=pool):
+        case KeepWarm(warm_pool=pool) | ReleaseWarm(warm_pool=pool) | SettleWarm(warm_pool=pool):
             return pool.training_job_name
         case WarnOfBudget(team=team):
             return team

@@ -72,22 +72,22 @@ class Upkeep:
     def _action(self, pool: WarmPool) -> Action | None:
         idle = self.now - pool.since
         if is_leaving(pool, now=self.now):
-            return SettleWarm(pool=pool)
+            return SettleWarm(warm_pool=pool)
         if pool.training_job_name in self.released:
-            return ReleaseWarm(pool=pool, because="its room is needed")
+            return ReleaseWarm(warm_pool=pool, because="its room is needed")
         if idle >= self.rules.max_idle:
-            return ReleaseWarm(pool=pool, because="it has been idle for too long")
+            return ReleaseWarm(warm_pool=pool, because="it has been idle for too long")
         if pool.warm_key in self.wanted:
             return self._extended(pool, upto=pool.since + self.rules.max_idle)
         if idle < self.rules.retain:
             return self._extended(pool, upto=pool.since + self.rules.retain)
-        return ReleaseWarm(pool=pool, because="no waiting job can use it")
+        return ReleaseWarm(warm_pool=pool, because="no waiting job can use it")
 
     def _extended(self, pool: WarmPool, *, upto: datetime) -> Action | None:
         """Longer, when its end is near and it may still be kept."""
         until = min(self.now + self.rules.keep_alive, upto)
         near = pool.expires_at - self.now <= EXTEND_BEFORE
-        return KeepWarm(pool=pool, until=until) if near and until > pool.expires_at else None
+        return KeepWarm(warm_pool=pool, until=until) if near and until > pool.expires_at else None
 
 
 def keys_wanted(waiting: Iterable[WaitingJob]) -> frozenset[str]:

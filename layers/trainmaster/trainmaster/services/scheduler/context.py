@@ -31,5 +31,5 @@ class PassContext:
     clock: Clock
     stack: str
     policy: Policy
-    rules: PoolPolicy
+    pool_policy: PoolPolicy
     """The pool's section of the policy."""

@@ -48,35 +48,37 @@ OVERDUE = timedelta(minutes=2)
 """A pool that is still there so long after its time was kept for longer than the row knows."""
 
 
-def keep(pool: WarmPool, until: datetime, context: PassContext) -> None:
+def keep(warm_pool: WarmPool, until: datetime, context: PassContext) -> None:
     """Have it kept until then; one that is gone is settled instead."""
-    if context.training.keep_alive(pool.training_job_name, until - pool.since):
-        context.store.change_warm(context.pool, pool, replace(pool, expires_at=until), at=context.clock())
+    if context.training.keep_alive(warm_pool.training_job_name, until - warm_pool.since):
+        context.store.change_warm(
+            context.pool, warm_pool, replace(warm_pool, expires_at=until), at=context.clock()
+        )
     else:
-        settle(pool, context)
+        settle(warm_pool, context)
 
 
-def release(pool: WarmPool, context: PassContext) -> None:
+def release(warm_pool: WarmPool, context: PassContext) -> None:
     """Give it up; its instances count until SageMaker says that it is gone."""
-    releasing = pool if pool.releasing else replace(pool, releasing=True)
-    if releasing != pool:
-        context.store.change_warm(context.pool, pool, releasing, at=context.clock())
-    context.training.keep_alive(pool.training_job_name, timedelta())
+    releasing = warm_pool if warm_pool.releasing else replace(warm_pool, releasing=True)
+    if releasing != warm_pool:
+        context.store.change_warm(context.pool, warm_pool, releasing, at=context.clock())
+    context.training.keep_alive(warm_pool.training_job_name, timedelta())
     settle(releasing, context)
 
 
-def settle(pool: WarmPool, context: PassContext) -> None:
+def settle(warm_pool: WarmPool, context: PassContext) -> None:
     """Stop counting a pool that SageMaker does not keep any more.
 
     Raises:
         StillWarmError: It does; a later pass asks again.
     """
-    seen = context.training.describe(pool.training_job_name)
+    seen = context.training.describe(warm_pool.training_job_name)
     if seen is not None and seen.warm_status == WARM_AVAILABLE:
-        if pool.releasing or context.clock() - pool.expires_at > OVERDUE:
-            context.training.keep_alive(pool.training_job_name, timedelta())
-        raise StillWarmError(f"SageMaker still keeps the warm pool of {pool.training_job_name}")
-    context.store.change_warm(context.pool, pool, None, at=context.clock())
+        if warm_pool.releasing or context.clock() - warm_pool.expires_at > OVERDUE:
+            context.training.keep_alive(warm_pool.training_job_name, timedelta())
+        raise StillWarmError(f"SageMaker still keeps the warm pool of {warm_pool.training_job_name}")
+    context.store.change_warm(context.pool, warm_pool, None, at=context.clock())
 
 
 def watch_gpus(job: Job, watch: Watch, context: PassContext) -> None:
@@ -195,12 +197,12 @@ def _keep_up(
             context.store.drop_hold(context.pool, hold)
         case LimitReservation(hold=hold, until=until):
             context.store.limit_hold(context.pool, hold, until)
-        case KeepWarm(pool=pool, until=until):
-            keep(pool, until, context)
-        case ReleaseWarm(pool=pool):
-            release(pool, context)
-        case SettleWarm(pool=pool):
-            settle(pool, context)
+        case KeepWarm(warm_pool=warm_pool, until=until):
+            keep(warm_pool, until, context)
+        case ReleaseWarm(warm_pool=warm_pool):
+            release(warm_pool, context)
+        case SettleWarm(warm_pool=warm_pool):
+            settle(warm_pool, context)
         case WarnOfBudget():
             _warn(action, context)
         case _:

@@ -68,9 +68,9 @@ class Scheduler:
                 self._pass(PoolPolicy(name=name, capacity={}), policy, stored), summary, until=until
             )
         snapshot = self.snapshots.snapshot(written, policy=policy, paused=stored.paused, now=self.clock())
-        rules = rules_for(written, snapshot)
-        decided = plan(snapshot, rules, now=self.clock())
-        context = self._pass(rules, policy, stored)
+        pool_policy = rules_for(written, snapshot)
+        decided = plan(snapshot, pool_policy, now=self.clock())
+        context = self._pass(pool_policy, policy, stored)
         alarms = missing_alarms(snapshot, now=self.clock())
         outcome = execute((*decided.actions, *alarms), context)
         summary.note(outcome, snapshot)
@@ -80,9 +80,9 @@ class Scheduler:
         if outcome.done or more:
             return True
         explain(decided.reasons, snapshot.waiting, context)
-        if not needs_reranking(snapshot, rules):
+        if not needs_reranking(snapshot, pool_policy):
             return False
-        summary.reranked += self.reranker.run(rules, until=until)
+        summary.reranked += self.reranker.run(pool_policy, until=until)
         return True
 
     @staticmethod
@@ -94,9 +94,9 @@ class Scheduler:
         summary.failures += messages.failures
         return messages.more
 
-    def _pass(self, rules: PoolPolicy, policy: Policy, stored: StoredPolicy) -> PassContext:
+    def _pass(self, pool_policy: PoolPolicy, policy: Policy, stored: StoredPolicy) -> PassContext:
         return PassContext(
-            pool=rules.name,
+            pool=pool_policy.name,
             policy_version=stored.version,
             store=self.store,
             messages=self.messages,
@@ -109,7 +109,7 @@ class Scheduler:
             clock=self.clock,
             stack=self.stack,
             policy=policy,
-            rules=rules,
+            pool_policy=pool_policy,
         )
 
 

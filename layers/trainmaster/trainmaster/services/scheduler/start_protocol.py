@@ -83,7 +83,7 @@ def _attempt(job: Job, action: Start, context: PassContext, *, at: datetime) -> 
     shape, charge = action.shape, action.charge
     spot = shape.capacity_type is CapacityType.SPOT
     max_wait = (job.max_wait or max_runtime + context.policy.spot_max_wait) if spot else None
-    keep_alive = min(context.rules.warm_pool.keep_alive, job.spec.keep_alive or LONGEST_KEEP_ALIVE)
+    keep_alive = min(context.pool_policy.warm_pool.keep_alive, job.spec.keep_alive or LONGEST_KEEP_ALIVE)
     return Attempt(
         number=job.attempt,
         training_job_name=attempt_name(job.name, job.spec.entry_id, job.attempt),
@@ -145,7 +145,7 @@ def _request(job: Job, body: Mapping[str, Any], context: PassContext) -> dict[st
         attempt=job.live_attempt,
         job=job,
         stack=context.stack,
-        capacity_wait=context.rules.capacity_wait,
+        capacity_wait=context.pool_policy.capacity_wait,
     )
 
 
