@@ -8,7 +8,7 @@ export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-client demo-governance demo-training test test-long test-v3 check fmt reference lock docs build wheel test-wheel deploy deploy-check hooks clean
+.PHONY: help setup demo demo-client demo-governance demo-training test test-long test-thorough test-v3 check fmt reference lock docs build wheel test-wheel deploy deploy-check hooks clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -39,11 +39,14 @@ WORLDS ?= 2,2,1,4
 demo-training: setup ## a training that is killed three times, held bit by bit to one that is not; 1 to 4 minutes
 	$(BIN)/python -m training.proof --steps 30 --seed $(SEED) --kill-at $(KILL_AT) --worlds $(WORLDS) --json build/training.json
 
-test: setup ## the tests, in a few minutes; ends with pytest's summary
-	$(PYTEST) -n 3 --dist loadscope  # two cores: tests wait for processes a third of their time
+test: setup ## the tests, in five to ten minutes; ends with pytest's summary
+	$(PYTEST) -n 2 --dist loadscope
+
+test-thorough: setup ## every crash, race and stop, twins of their own: what .ci/run plays besides
+	$(PYTEST) -n 3 --dist loadscope -m "thorough and not long"  # tests wait for processes a third of their time
 
 test-long: setup ## what takes longer: builds, whole demos, many schedules
-	$(PYTEST) -m long
+	$(PYTEST) -m "long or thorough"
 
 test-v3: setup .venv-v3/.ready ## the SDK v3, which needs an environment of its own (1 GB), on the twin; minutes
 	.venv-v3/bin/python -m pip check

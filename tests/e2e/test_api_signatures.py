@@ -10,6 +10,8 @@ import pytest
 from tests.e2e.plane import Document, Plane, pool, running_plane, tags
 from tests.e2e.signing import Answer, Call, Keys, send, signed
 
+pytestmark = pytest.mark.thorough
+
 ACCOUNT = "123456789012"
 TEAMS = [
     {"name": "vision", "principals": [f"arn:aws:iam::{ACCOUNT}:role/vision-*"]},

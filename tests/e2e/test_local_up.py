@@ -13,6 +13,8 @@ import pytest
 from tests.e2e.plane import GONE_SECONDS, PATIENCE_SECONDS, Plane, eventually, python, running_plane
 from tests.e2e.process_tree import children_of, still_alive, tree_of
 
+pytestmark = pytest.mark.thorough
+
 STUBBORN = (
     "import os,signal,subprocess,time\n"
     "signal.signal(signal.SIGTERM,signal.SIG_IGN)\n"

@@ -9,6 +9,8 @@ import pytest
 from tests.e2e.plane import Document, Plane, eventually, pool, python, running_plane
 from tests.e2e.signing import send, signed
 
+pytestmark = pytest.mark.thorough
+
 JOBS = 20
 CAPACITY = 3
 NAMES = [f"many-{number:02d}" for number in range(JOBS)]

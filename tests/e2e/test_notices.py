@@ -8,6 +8,8 @@ import pytest
 
 from tests.e2e.plane import Document, Plane, eventually, pool, running_plane, until_exists
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:

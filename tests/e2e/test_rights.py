@@ -10,6 +10,8 @@ from botocore.exceptions import ClientError
 from tests.e2e.plane import Plane, eventually, keys_of, pool, running_plane, tags, until_exists
 from tests.e2e.signing import Keys
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 TAKEN_OUT = {
     "Action: [sagemaker:StopTrainingJob, sagemaker:UpdateTrainingJob]": "Action: sagemaker:UpdateTrainingJob",

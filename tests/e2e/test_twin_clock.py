@@ -11,6 +11,8 @@ import pytest
 from tests.e2e.plane import Plane, pool, running_plane, tags, until_exists
 from tests.e2e.signing import Call, send
 
+pytestmark = pytest.mark.thorough
+
 LONG_SECONDS = 60.0
 """More than all the twin's own waits together at the default speed, and less than a reconciler's period."""
 PERIOD_SECONDS = 60.0

@@ -9,6 +9,8 @@ from botocore.exceptions import ClientError
 
 from tests.e2e.plane import LOG_GROUP, Plane, keys_of, python, running_plane
 
+pytestmark = pytest.mark.thorough
+
 GPU_TYPE = "ml.g5.12xlarge"
 POLICY = {
     "version": 1,

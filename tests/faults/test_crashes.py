@@ -21,12 +21,14 @@ from tests.integration.cloud import AnswerLost
 from tests.integration.world import Crash, World
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_crash_around_any_call_that_writes_is_made_good(name: str, new_world: NewWorld) -> None:
     """A process that dies leaves behind what it wrote: deaths between the same two writes are the same."""
     _die_everywhere(SCENARIOS[name], new_world, reads=False)
 
 
+@pytest.mark.thorough
 @pytest.mark.long
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_crash_at_any_call_is_made_good(name: str, new_world: NewWorld) -> None:

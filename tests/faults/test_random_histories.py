@@ -5,6 +5,8 @@ import pytest
 from tests.faults.conftest import NewWorld
 from tests.faults.history import POLICY, History
 
+pytestmark = pytest.mark.thorough
+
 
 def _play(new_world: NewWorld, seed: int) -> None:
     print(f"seed {seed}")  # noqa: T201  shown where a test fails, to play it again

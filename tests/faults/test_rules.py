@@ -288,6 +288,7 @@ def test_C15_a_rule_that_is_taken_back_meanwhile_fails_nobody(world: World) -> N
     assert world.states("job1") == ["running"]
 
 
+@pytest.mark.thorough
 def test_C15_a_death_at_any_call_changes_nothing_about_the_end(world: World) -> None:
     world.submit("job1", Tags=tags(priority="5"))
     world.submit("job2", Tags=tags("ada"))

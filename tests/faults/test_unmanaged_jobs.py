@@ -515,6 +515,7 @@ def test_D10_an_adopted_job_deleted_outside_has_failed_and_gives_its_instances_b
     adopting.check("stray")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("then", ["audit", "stop", "adopt"])
 def test_a_crash_around_any_call_that_writes_is_made_good(new_world: NewWorld, then: str) -> None:
     world = new_world(policy(then))

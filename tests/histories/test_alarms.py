@@ -17,6 +17,8 @@ from tests.histories.history import History
 from tests.histories.playing import STAGE, played
 from tests.histories.world import POOL, World
 
+pytestmark = pytest.mark.thorough
+
 GPU = "ml.g5.xlarge"
 IDLE_CODES = ("idle", "idle-requeue")
 ROUNDS = 4

@@ -17,6 +17,8 @@ from tests.histories.history import History
 from tests.histories.playing import STAGE, played
 from tests.histories.world import World
 
+pytestmark = pytest.mark.thorough
+
 NO_POOL = "ml.c.xlarge"
 BLOCK, MANY, STEPS, MOST_UNMANAGED = 40, 400, 220, 5
 THEN = ("allow", "audit", "adopt", "adopt", "stop")

@@ -158,6 +158,7 @@ def test_a_claim_and_an_end_touch_each_row_once_and_leave_what_they_should(table
         assert len({key_of(one) for one in operations}) == len(operations)
 
 
+@pytest.mark.thorough
 def test_a_preemption_of_as_many_victims_as_a_plan_names_is_one_transaction(table: Table) -> None:
     teams = ("vision", "speech")
     victims = [table.running(f"v{number:02d}", team=teams[number % 2]) for number in range(MAX_VICTIMS)]

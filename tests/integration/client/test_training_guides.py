@@ -30,6 +30,8 @@ from training import launch
 from training.config import TrainConfig
 from training.errors import LostRanksError, MissingRanksError
 
+pytestmark = pytest.mark.thorough
+
 GUIDES = ("docs/training/finetune.md", "docs/training/pretrain.md")
 INTERRUPTIONS = text_of("docs/training/interruptions.md")
 SIZES = ("model", "instances", "hyperparameters", "GiB on each GPU", "usable", "USD an hour")

@@ -8,6 +8,8 @@ import pytest
 
 from tests.integration.local.running_twin import POLICY, RunningTwin, running_twin
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTwin]:

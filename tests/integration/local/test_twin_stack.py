@@ -160,6 +160,7 @@ def test_every_queue_topic_key_and_alarm_of_the_template_is_there(twin: RunningT
     assert table["SSEDescription"]["SSEType"] == "KMS"
 
 
+@pytest.mark.thorough
 def test_an_accepted_policy_is_remembered_for_the_next_twin(twin: RunningTwin) -> None:
     changed = {"version": 1, "pools": [{"name": "cpu", "capacity": {"ml.m5.large": 2, "ml.c5.large": 1}}]}
     assert twin.api("PUT", "/policy", {"version": 9}).status == 422

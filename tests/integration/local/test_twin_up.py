@@ -16,6 +16,8 @@ import pytest
 from local.config import ReadyInfo
 from tests.integration.local.running_twin import POLICY, RunningTwin, eventually
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[3]
 START_SECONDS = 60.0
 READY_FIELDS = {

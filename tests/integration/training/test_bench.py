@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 _SMALL = ("--modes", "eager", "--batch-size", "2", "--warm-up", "1", "--lap", "1", "--laps", "3")
 
 

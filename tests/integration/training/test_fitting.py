@@ -13,6 +13,8 @@ from training.models.llama import Transformer
 from training.parallel import shard
 from training.world import World
 
+pytestmark = pytest.mark.thorough
+
 
 def on_meta(config: TrainConfig, world: World) -> Transformer:
     with torch.device("meta"):

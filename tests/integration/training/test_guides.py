@@ -16,6 +16,8 @@ from training.config import TrainConfig
 from training.models.llama import Transformer
 from training.world import World
 
+pytestmark = pytest.mark.thorough
+
 _STRATEGIES = text_of("docs/training/strategies.md")
 _PRECISION = text_of("docs/training/precision.md")
 

@@ -16,6 +16,8 @@ from training.errors import MeetingError, MissingRanksError
 from training.roll_call import RollCall, Seat
 from training.world import joined_world
 
+pytestmark = pytest.mark.thorough
+
 _HOSTS = json.dumps(["algo-1", "algo-2"])
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.integration.training.launches import Ended, Host, ended, free_port, lines_until
 
+pytestmark = pytest.mark.thorough
+
 # As the SDK v2 writes them: all values are texts, and what was one before is quoted.
 TINY = {
     "preset": '"tiny"',

@@ -29,6 +29,8 @@ from training.plan import run_of
 from training.presets import PRESETS
 from training.world import World
 
+pytestmark = pytest.mark.thorough
+
 RANKS_PER_HOST = 8
 
 

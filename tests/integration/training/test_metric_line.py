@@ -4,8 +4,12 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.integration.training.attempts import Job
 from training.metrics import METRIC_DEFINITIONS, metrics_in
+
+pytestmark = pytest.mark.thorough
 
 
 def test_T17_each_definition_finds_its_number_once_a_step_in_a_real_log(tmp_path: Path) -> None:

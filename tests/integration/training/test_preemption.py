@@ -129,6 +129,7 @@ def _stop_right_after_a_save(world: World, place: Path) -> int:
     return run_in(world, _config(place), {}, stop)
 
 
+@pytest.mark.thorough
 def test_T09_a_stop_before_torch_is_loaded_or_while_blocks_are_compiled_leaves_in_order(
     tmp_path: Path,
 ) -> None:

@@ -8,8 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import training
 from tests.markdown import blocks, text_of
+
+pytestmark = pytest.mark.thorough
 
 _PROGRAM = Path(training.__file__).parent
 
