@@ -42,7 +42,7 @@ class Known:
     spec: JobSpec
     key: LaneKey
     score: int
-    survived: timedelta = timedelta()
+    checkpointed: timedelta = timedelta()
     """Training of earlier attempts in checkpoints that somebody saw."""
     lost: timedelta = timedelta()
     """Training of earlier attempts that no checkpoint saved."""
@@ -52,12 +52,12 @@ class Known:
     @property
     def trained(self) -> timedelta | None:
         """How long it is known to train at least, as the product's rows say it."""
-        return self.survived + self.lost / self.attempts if self.attempts else None
+        return self.checkpointed + self.lost / self.attempts if self.attempts else None
 
     @property
     def still(self) -> timedelta | None:
         predicted = self.spec.predicted
-        return None if predicted is None else max(predicted - self.survived, timedelta())
+        return None if predicted is None else max(predicted - self.checkpointed, timedelta())
 
 
 class PoolTable:
@@ -170,7 +170,7 @@ class PoolTable:
     def completed(self, name: str, *, now: datetime) -> None:
         job, known = self._release(name), self._known.pop(name)
         assert job.training_since is not None
-        trained = known.survived + (now - job.training_since)
+        trained = known.checkpointed + (now - job.training_since)
         run = Run(trained=trained, limit=known.spec.max_runtime, priority=job.priority, ended_at=now)
         times = self.run_times.get(known.key)
         self.run_times[known.key] = times.after(run) if times else RunTimes.of(run)
@@ -179,14 +179,14 @@ class PoolTable:
     def preempted(self, name: str, *, now: datetime) -> None:
         """It has stopped, and waits again in its old turn."""
         job, known = self._release(name), self._known[name]
-        survived = lost = timedelta()
+        checkpointed = lost = timedelta()
         if job.training_since is not None:
-            survived = (job.checkpoint.last or job.training_since) - job.training_since
-            lost = now - job.training_since - survived
+            checkpointed = (job.checkpoint.last or job.training_since) - job.training_since
+            lost = now - job.training_since - checkpointed
             self._leave_warm(job, now=now)
         known = replace(
             known,
-            survived=known.survived + survived,
+            checkpointed=known.checkpointed + checkpointed,
             lost=known.lost + lost,
             preemptions=known.preemptions + 1,
             attempts=known.attempts + 1,
@@ -217,7 +217,7 @@ class PoolTable:
         )
 
     def _runs_at_most(self, known: Known) -> timedelta:
-        return max(known.spec.max_runtime - known.survived, LEAST_RUNTIME)
+        return max(known.spec.max_runtime - known.checkpointed, LEAST_RUNTIME)
 
     def _release(self, name: str) -> RunningJob:
         self._running_read = None

@@ -26,7 +26,7 @@ RETIRED: Mapping[str, str] = MappingProxyType(
         "taken_until": r"\btaken_until\b",
         "survived": r"\bsurvived\b",
         "unguarded": r"\b(un)?guarded\b",
-        "judging": r"\b[Jj]udg(e|es|ed|ing)\b",
+        "judging": r"\bJudge\b|\b[Jj]udging\b",
         "round-the-queue": r"\b(went|goes|go|going|gone) round the queue\b",
         "goes-on-from": r"\b(goes|go|went) on from\b",
         "the-own": r"\bthe own (team|job|account)",

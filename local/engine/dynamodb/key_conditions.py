@@ -1,4 +1,4 @@
-"""Key conditions of a query: which partition, and which stretch of its entries."""
+"""Key conditions of a query: which partition, and which range of its entries."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence

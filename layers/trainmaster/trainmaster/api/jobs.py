@@ -198,7 +198,7 @@ def _wrong(field: str, message: str, example: str) -> FieldError:
 
 
 def _change(context: RequestContext, job: Job, patch: JobPatch) -> Change | None:
-    """What the wish makes of the job, with a line for its history; None when it is so already."""
+    """What the patch makes of the job, with a line for its history; None when it is so already."""
     refuse_final(job)
     after, notes = job, list[Reason]()
     by = f"by {context.caller.arn}"

@@ -68,7 +68,7 @@ class Reconciler:
         readings = self._alarms(repairs)
         live = {pool: self.queue.running(pool) for pool in pools}
         everybody = [entry for entries in live.values() for entry in entries]
-        repairs.unguarded = sum(entry.unmonitored is not None for entry in everybody)
+        repairs.unmonitored = sum(entry.unmonitored is not None for entry in everybody)
         for entry in due(everybody, now=self.clock()):
             self._repair(entry, repairs)
         if readings is not None:
@@ -106,13 +106,13 @@ class Repairs:
     failures: list[TrainmasterError] = field(default_factory=list)
     depths: dict[str, int] = field(default_factory=dict)
     """Jobs that wait in their turn, by pool."""
-    unguarded: int = 0
+    unmonitored: int = 0
     """Running jobs whose GPUs go unwatched although the policy wants it."""
 
     def samples(self) -> Iterator[Sample]:
         for pool, depth in self.depths.items():
             yield Sample(metric=QUEUE_DEPTH, value=depth, of=pool)
-        yield Sample(metric=UNGUARDED, value=self.unguarded)
+        yield Sample(metric=UNGUARDED, value=self.unmonitored)
 
 
 def due(live: Sequence[RunningJob], *, now: datetime) -> list[RunningJob]:

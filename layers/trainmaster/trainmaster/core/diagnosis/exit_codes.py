@@ -51,7 +51,7 @@ EXITS: Mapping[int, Exit] = {
     ),
     143: Exit(failure_class=FailureClass.UNKNOWN, certainty=Certainty.HINT, advice=STOPPED),
 }
-"""137 and 139: the main process was killed or crashed, so exceptions in the log were others, or survived."""
+"""137 and 139: the main process was killed or crashed, so exceptions in the log were others."""
 
 
 def exit_of(code: int) -> Exit:

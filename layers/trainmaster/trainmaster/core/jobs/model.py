@@ -93,7 +93,7 @@ class JobSpec:
     checkpoint_uri: str | None = None
     """CheckpointConfig.S3Uri; None: a stop loses everything."""
     keep_alive: timedelta | None = None
-    """KeepAlivePeriodInSeconds as asked for: a wish, cut to the pool's."""
+    """KeepAlivePeriodInSeconds as asked for, cut to the pool's."""
     predicted: timedelta | None = None
     """Mean of the team's last two run times in this shape, when it was submitted."""
     retries: int | None = None

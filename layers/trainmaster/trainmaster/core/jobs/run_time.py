@@ -18,7 +18,7 @@ SHORTEST_RUNTIME = timedelta(minutes=1)
 def runtime_left(job: Job) -> tuple[timedelta, bool]:
     """MaxRuntime of the next attempt, and whether that is more than what is left of the job's.
 
-    Run time is the job's: what survived in checkpoints is used up.
+    Run time is the job's: what stands in checkpoints is used up.
     """
     left = job.spec.max_runtime - job.checkpointed
     if left >= min(LEAST_RUNTIME, job.spec.max_runtime):

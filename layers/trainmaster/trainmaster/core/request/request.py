@@ -46,7 +46,7 @@ class Ask:
     """Managed spot: from creation to end, waiting included."""
     checkpoint_uri: str | None
     keep_alive: timedelta | None
-    """KeepAlivePeriodInSeconds, a wish; None or zero: the pool's."""
+    """KeepAlivePeriodInSeconds as asked for; None or zero: the pool's."""
 
     @property
     def vector(self) -> Vector:
