@@ -15,6 +15,7 @@ from trainmaster.core.lifecycle.steps import LEASE
 from trainmaster.core.planning.actions import Charge
 from trainmaster.core.planning.order import score_of
 from trainmaster.core.planning.snapshot import (
+    ExpectedRun,
     PreemptionReservation,
     RunningJob,
     Snapshot,
@@ -142,14 +143,13 @@ class PoolTable:
                 training_job_name=f"{job.name}-r{known.attempts}",
                 known_to_sagemaker=True,
                 training_since=None,
-                ends_by=None,
                 stop_sent=False,
                 preemptible=True,
                 has_checkpoint=job.has_checkpoint,
                 preemptions=known.preemptions,
-                runs_at_most=job.runs_at_most,
-                predicted=job.predicted,
-                trained=known.trained,
+                expected=ExpectedRun(
+                    at_most=job.runs_at_most, predicted=job.predicted, trained=known.trained
+                ),
                 cents_per_hour=None if charge is None else int(charge.usd_per_hour * 100),
                 warm_key=job.shapes[0].warm_key if self.rules.warm_pool.keep_alive else None,
             )
@@ -157,7 +157,9 @@ class PoolTable:
 
     def trains(self, name: str, *, now: datetime) -> None:
         most = self._runs_at_most(self._known[name])
-        self._put(replace(self._running[name], training_since=now, ends_by=now + most + END_SLACK))
+        job = self._running[name]
+        expected = replace(job.expected, ends_by=now + most + END_SLACK)
+        self._put(replace(job, training_since=now, expected=expected))
 
     def saved(self, name: str, at: datetime) -> None:
         """Somebody has seen a checkpoint of this instant."""

@@ -119,7 +119,6 @@ def started_job(action: Start, *, now: datetime) -> RunningJob:
         training_job_name=job.name,
         known_to_sagemaker=True,
         training_since=None,
-        ends_by=None,
         stop_sent=False,
         preemptible=True,
         has_checkpoint=job.has_checkpoint,

@@ -252,7 +252,9 @@ def test_a_preemption_leaves_enough_victims_alone_that_what_frees_itself_is_wait
             soon = [
                 one.vector
                 for one in before.running
-                if one.state is JobState.RUNNING and one.ends_by is not None and one.ends_by <= NOON + delay
+                if one.state is JobState.RUNNING
+                and one.expected.ends_by is not None
+                and one.expected.ends_by <= NOON + delay
             ]
             free = _free(case, before, besides=action.job.name)
             assert not fits(action.shape.vector, total((free, *soon, *_leaving(case, before))))

@@ -16,7 +16,7 @@ from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob, total
 from trainmaster.core.policy import Order, PoolPolicy, Preemption
 
-from tests.builders import NOON, A, B, minutes, of, running, waiting
+from tests.builders import NOON, A, B, changed, minutes, of, running, waiting
 from tests.properties.carrying_out import frees_by, started_job
 from tests.properties.pools import always, shape
 
@@ -102,10 +102,10 @@ def certain_start(first: WaitingJob, scene: Scene) -> datetime | None:
             break
         if fits(job.vector, free):
             free = {one: count - job.vector.get(one, 0) for one, count in free.items()}
-    for over in sorted(scene.running, key=lambda one: one.ends_by or NOON):
+    for over in sorted(scene.running, key=lambda one: one.expected.ends_by or NOON):
         free = total((free, over.vector))
         if fits(first.vector, free):
-            return over.ends_by
+            return over.expected.ends_by
     return None
 
 
@@ -121,7 +121,7 @@ def start_of(first: WaitingJob, scene: Scene) -> datetime:
             running.append(started_job(action, now=now))
             over[action.job.name] = frees_by(action.job, action.shape.vector, scene.pool, Snapshot(), now=now)
             trains[action.job.name] = now + CAPACITY_WAIT
-        ends = {one.name: over.get(one.name) or one.ends_by or now for one in running}
+        ends = {one.name: over.get(one.name) or one.expected.ends_by or now for one in running}
         coming = [at for at in trains.values() if at > now] + [at for at, _ in later]
         now = min([*(max(at, now) for at in ends.values()), *coming])
         queue += [job for at, job in later if at <= now]
@@ -142,7 +142,7 @@ def _trained(
     """Its end is certain once it trains: as late as it can be. Spot counts from its creation."""
     if job.name not in trains or (trains[job.name] > now and not _is_spot(job.vector)):
         return job
-    return replace(job, training_since=trains[job.name], ends_by=over[job.name])
+    return changed(job, training_since=trains[job.name], ends_by=over[job.name])
 
 
 def _is_spot(vector: Vector) -> bool:

@@ -158,7 +158,7 @@ def test_shortest_first_lets_the_shorter_job_of_a_class_go_first() -> None:
 
 def test_the_end_of_an_attempt_is_certain_once_it_trains(looks: Looks) -> None:
     replayed(job("a", duration_s=500), job("b", submit_s=300), policy=rules(1))
-    ends = {second: snapshot.running[0].ends_by for second, snapshot in looks if snapshot.running}
+    ends = {second: snapshot.running[0].expected.ends_by for second, snapshot in looks if snapshot.running}
     assert ends[0] is None
     assert ends[300] == instant(240 + 86_400 + 600)
 

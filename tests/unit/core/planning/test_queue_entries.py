@@ -11,7 +11,7 @@ from trainmaster.core.jobs.instances import Choice, Shape
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
-from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
+from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, WaitingJob
 
 from tests.builders import NOON, B, attempt, job, live_job, minutes, of
 
@@ -81,15 +81,13 @@ def test_a_running_entry_knows_what_a_stop_would_cost_and_when_its_end_is_certai
         training_job_name="a",
         known_to_sagemaker=True,
         training_since=NOON + minutes(4),
-        ends_by=NOON + minutes(74),
         stop_sent=True,
         preemptible=True,
         has_checkpoint=True,
         preemptions=2,
-        runs_at_most=minutes(60),
+        expected=ExpectedRun(at_most=minutes(60), ends_by=NOON + minutes(74), predicted=minutes(50)),
         checkpoint=CheckpointState(last=NOON + minutes(9)),
         watch=GpuWatch(),
-        predicted=minutes(50),
         cents_per_hour=250,
         warm_key="k",
         ranked_by="age-1",
@@ -112,7 +110,12 @@ def test_the_warm_key_a_running_job_would_leave(fields: dict[str, Any], expected
 def test_where_nothing_is_known_nothing_is_said() -> None:
     unknown = replace(attempt(training_job_arn=None))
     entry = running_entry(live_job(live=unknown, state=JobState.STARTING))
-    assert (entry.known_to_sagemaker, entry.ends_by, entry.cents_per_hour, entry.predicted) == (
+    assert (
+        entry.known_to_sagemaker,
+        entry.expected.ends_by,
+        entry.cents_per_hour,
+        entry.expected.predicted,
+    ) == (
         False,
         None,
         None,

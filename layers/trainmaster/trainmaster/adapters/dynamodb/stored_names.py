@@ -18,11 +18,12 @@ from trainmaster.core.jobs.attempts import (
 )
 from trainmaster.core.jobs.model import Comebacks, Job, Spent, SpotRecord, StartTrouble
 from trainmaster.core.outbox.messages import OutboxMessage
-from trainmaster.core.planning.snapshot import RunningJob
+from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob
 
 PARTS: frozenset[type] = frozenset(
     {
         AttemptEnd,
+        ExpectedRun,
         Bill,
         CheckpointState,
         Claim,
@@ -46,6 +47,7 @@ STORED_NAMES: Mapping[type, Mapping[str, str]] = {
     Bill: {"by": "cents_by"},
     CheckpointState: {"last": "last_checkpoint", "overdue": "checkpoint_overdue"},
     Claim: {"at": "claimed_at"},
+    ExpectedRun: {"at_most": "runs_at_most"},
     GpuWatch: {"monitored": "guarded", "monitor_again_at": "guard_again_at"},
     Preemptor: {"name": "taken_by", "team": "taken_by_team"},
     SpotRecord: {"trained": "spot_trained", "elapsed": "spot_elapsed", "left": "on_demand"},

@@ -11,7 +11,7 @@ from trainmaster.core.forecast.run_times import BUCKETS_PER_DOUBLING, RunTimes, 
 from trainmaster.core.jobs.instances import Shape, lane_text, vector_text
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.run_time import END_SLACK
-from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
+from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, WaitingJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,22 +200,23 @@ def lane_of(job: WaitingJob | RunningJob) -> LaneKey:
 
 def _saved(job: WaitingJob | RunningJob) -> timedelta:
     """What earlier attempts have left behind in checkpoints: about all that they trained."""
-    return job.trained if job.trained and job.has_checkpoint else timedelta()
+    earlier = job.trained if isinstance(job, WaitingJob) else job.expected.trained
+    return earlier if earlier and job.has_checkpoint else timedelta()
 
 
 def trained(job: RunningJob, *, now: datetime) -> timedelta:
     """What is known by now of how long it trains."""
     gone = max(now - job.training_since, timedelta()) if job.training_since else timedelta()
-    return max(job.trained or timedelta(), _saved(job) + gone)
+    return max(job.expected.trained or timedelta(), _saved(job) + gone)
 
 
 def runs_at_most(job: RunningJob) -> timedelta:
     """MaxRuntimeInSeconds of an attempt; the usual one where nobody noted it."""
-    if job.runs_at_most is not None:
-        return job.runs_at_most
-    if job.ends_by is None or job.training_since is None:
+    if job.expected.at_most is not None:
+        return job.expected.at_most
+    if job.expected.ends_by is None or job.training_since is None:
         return USUAL_LIMIT
-    return job.ends_by - END_SLACK - job.training_since
+    return job.expected.ends_by - END_SLACK - job.training_since
 
 
 def saved_by(job: RunningJob, *, stopped: datetime) -> timedelta:
@@ -242,7 +243,7 @@ def waits_again(job: RunningJob, asked_as: WaitingJob | None) -> WaitingJob:
         submitted_at=job.claimed_at,
         runs_at_most=runs_at_most(job),
         has_checkpoint=job.has_checkpoint,
-        predicted=job.predicted,
+        predicted=job.expected.predicted,
     )
 
 
@@ -262,10 +263,9 @@ def runs(job: WaitingJob, shape: Shape, *, at: datetime, stops: int) -> RunningJ
         training_job_name=job.name,
         known_to_sagemaker=True,
         training_since=trains,
-        ends_by=trains + job.runs_at_most + END_SLACK,
         stop_sent=False,
         preemptible=True,
         has_checkpoint=job.has_checkpoint,
         preemptions=stops,
-        runs_at_most=job.runs_at_most,
+        expected=ExpectedRun(at_most=job.runs_at_most, ends_by=trains + job.runs_at_most + END_SLACK),
     )

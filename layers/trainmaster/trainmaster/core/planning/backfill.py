@@ -51,7 +51,7 @@ class BackfillReservation:
     def _extra(self, instead_of: Iterable[RunningJob], at: datetime) -> dict[Capacity, int]:
         extra = dict(self.extra)
         for victim in instead_of:
-            if victim.ends_by is None or victim.ends_by > at:
+            if victim.expected.ends_by is None or victim.expected.ends_by > at:
                 take(extra, victim.vector, times=-1)
         return extra
 
@@ -79,9 +79,9 @@ def certain_ends(running: Iterable[RunningJob], *, now: datetime) -> list[End]:
     ends: list[End] = []
     for job in running:
         if job.state in ASKED_TO_STOP:
-            ends.append((min(job.ends_by or soon, soon), job.vector))
-        elif job.ends_by is not None:
-            ends.append((job.ends_by, job.vector))
+            ends.append((min(job.expected.ends_by or soon, soon), job.vector))
+        elif job.expected.ends_by is not None:
+            ends.append((job.expected.ends_by, job.vector))
     ends.sort(key=lambda end: end[0])
     return ends
 

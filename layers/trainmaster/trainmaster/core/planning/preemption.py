@@ -163,6 +163,6 @@ def _frees_itself(vector: Vector, field: Field, *, free: Vector) -> bool:
     soon = total(
         one.vector
         for one in field.running
-        if one.state is JobState.RUNNING and one.ends_by is not None and one.ends_by <= by
+        if one.state is JobState.RUNNING and one.expected.ends_by is not None and one.expected.ends_by <= by
     )
     return fits(vector, total((free, soon)))

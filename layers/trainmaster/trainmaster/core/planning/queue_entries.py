@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.run_time import ends_by, runtime_left
-from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
+from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, WaitingJob
 
 
 def waiting_entry(job: Job) -> WaitingJob:
@@ -45,15 +45,14 @@ def running_entry(job: Job) -> RunningJob:
         training_job_name=live.training_job_name,
         known_to_sagemaker=live.training_job_arn is not None,
         training_since=live.training_since,
-        ends_by=ends_by(job),
         stop_sent=live.stop_sent,
         preemptible=job.spec.preemptible,
         has_checkpoint=job.spec.has_checkpoint,
         preemptions=job.preemptions,
-        runs_at_most=live.max_runtime,
+        expected=ExpectedRun(
+            at_most=live.max_runtime, ends_by=ends_by(job), predicted=_still(job), trained=_trained(job)
+        ),
         checkpoint=live.checkpoint,
-        predicted=_still(job),
-        trained=_trained(job),
         cents_per_hour=None if live.claim.usd_per_hour is None else int(live.claim.usd_per_hour * 100),
         warm_key=live.shape.warm_key if live.keep_alive else None,
         ranked_by=job.ranked_by,

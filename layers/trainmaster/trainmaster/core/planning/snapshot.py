@@ -65,6 +65,20 @@ class WaitingJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedRun:
+    """How long a job that holds its instances will hold them, as far as anybody knows."""
+
+    at_most: timedelta | None = None
+    """MaxRuntimeInSeconds of the attempt; None: nobody noted it."""
+    ends_by: datetime | None = None
+    """When its instances are certain to be free at the latest; None before that is known."""
+    predicted: timedelta | None = None
+    """How long this attempt is likely to train in all; a guess."""
+    trained: timedelta | None = None
+    """How long the job is known to train at least, from earlier attempts; None in its first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunningJob:
     """A job that holds its instances."""
 
@@ -81,19 +95,12 @@ class RunningJob:
     known_to_sagemaker: bool
     """False until the answer of CreateTrainingJob is recorded."""
     training_since: datetime | None
-    ends_by: datetime | None
-    """When its instances are certain to be free at the latest; None before that is known."""
     stop_sent: bool
     preemptible: bool
     has_checkpoint: bool
     preemptions: int
-    runs_at_most: timedelta | None = None
-    """MaxRuntimeInSeconds of the attempt; None: nobody noted it."""
+    expected: ExpectedRun = field(default_factory=ExpectedRun)
     checkpoint: CheckpointState = field(default_factory=CheckpointState)
-    predicted: timedelta | None = None
-    """How long this attempt is likely to train in all; a guess."""
-    trained: timedelta | None = None
-    """How long the job is known to train at least, from earlier attempts; None in its first."""
     cents_per_hour: int | None = None
     """Of all its instances; None where the price is unknown."""
     warm_key: str | None = None
