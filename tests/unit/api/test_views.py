@@ -9,7 +9,6 @@ import pytest
 from trainmaster.api.jobs import story_view
 from trainmaster.api.views import (
     JobContext,
-    QueuePosition,
     effective_priority,
     instant_text,
     job_view,
@@ -24,6 +23,7 @@ from trainmaster.core.jobs.instances import Capacity, Shape
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ForeignCode, ReasonCode
 from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
+from trainmaster.core.planning.wait_reasons import QueuePosition
 from trainmaster.core.policy import Aging, Order, PoolPolicy, Quota
 from trainmaster.core.records import HistoryLine, PoolState, StoredPolicy, TeamState
 
@@ -54,7 +54,7 @@ def test_a_waiting_job() -> None:
     assert view["name"] == "a"
     assert view["instances"] == {A: 1, B: 2}
     assert view["position"] == 3
-    assert view["waiting"] == {"code": "ahead", "message": "jobs of the pool that are ahead: 2"}
+    assert view["waiting"] == {"code": "ahead", "message": "2 jobs are ahead in this pool"}
     assert (view["training_job_name"], view["training_job_arn"]) == (None, None)
 
 
@@ -80,7 +80,7 @@ def test_a_reason_that_a_pass_wrote_wins_over_the_derived_one() -> None:
             id="not counted",
         ),
         pytest.param(
-            QueuePosition.behind(1000), "jobs of the pool that are ahead: at least 1000", id="far behind"
+            QueuePosition.behind(1000), "at least 1000 jobs are ahead in this pool", id="far behind"
         ),
     ],
 )

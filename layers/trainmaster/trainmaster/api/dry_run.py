@@ -14,7 +14,7 @@ from trainmaster.api.job_context import (
     snapshot_of,
 )
 from trainmaster.api.request_context import RequestContext
-from trainmaster.api.views import NO_POSITION, QueuePosition, View
+from trainmaster.api.views import View
 from trainmaster.core.costs.ledger import budget_cents, month_of
 from trainmaster.core.costs.prices import PriceTable, cost_cents
 from trainmaster.core.costs.spot_record import record_of
@@ -24,6 +24,7 @@ from trainmaster.core.planning.actions import Plan, Preempt, Start
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import BudgetState, Snapshot
+from trainmaster.core.planning.wait_reasons import NO_POSITION, QueuePosition
 from trainmaster.core.policy import PoolPolicy
 
 

@@ -6,24 +6,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from trainmaster.api.request_context import RequestContext
-from trainmaster.api.views import (
-    MAX_POSITION,
-    NO_POSITION,
-    JobContext,
-    QueuePosition,
-    View,
-    ahead,
-    instant_text,
-)
+from trainmaster.api.views import JobContext, View, instant_text
 from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Job
-from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.actions import Plan, Start
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
-from trainmaster.core.planning.wait_reasons import PAUSED
+from trainmaster.core.planning.wait_reasons import MAX_POSITION, NO_POSITION, PAUSED, QueuePosition
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.core.unmanaged.decisions import rules_for
 from trainmaster.ports import QueueReader
@@ -62,10 +54,10 @@ def reason_now(job: Job, position: QueuePosition, look: Look | None, *, paused: 
     if paused:
         return PAUSED
     if look is None:
-        return ahead(position)
+        return wait_reasons.in_line(position)
     if any(isinstance(action, Start) and action.job.name == job.name for action in look.decided.actions):
-        return Reason(code=ReasonCode.AHEAD, message="no job of the pool is ahead; the next pass starts it")
-    return look.decided.reasons.get(job.name) or ahead(position)
+        return wait_reasons.NEXT
+    return look.decided.reasons.get(job.name) or wait_reasons.in_line(position)
 
 
 SHORT_QUEUE = 50

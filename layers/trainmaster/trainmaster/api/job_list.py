@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 from trainmaster.api.job_context import Look, look_at, reason_now
 from trainmaster.api.paging import Mark, Seal
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext
-from trainmaster.api.views import NO_POSITION, JobContext, QueuePosition, job_view, masked_view
+from trainmaster.api.views import JobContext, job_view, masked_view
 from trainmaster.core.errors import FieldError, InvalidRequestError, invalid, quoted
 from trainmaster.core.jobs.model import FINAL, LIVE, WAITING, Job, JobState, epoch_ms
+from trainmaster.core.planning.wait_reasons import NO_POSITION, QueuePosition
 from trainmaster.core.policy import DEFAULT_TEAM, UNMANAGED, UNMANAGED_TEAM
 
 Order: TypeAlias = tuple[int | str, ...]

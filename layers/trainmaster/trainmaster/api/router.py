@@ -23,9 +23,10 @@ from trainmaster.api.request_context import (
     enter_as_admin,
 )
 from trainmaster.api.usage import show_usage
-from trainmaster.api.views import MAX_POSITION, field_error_view, pool_view
+from trainmaster.api.views import field_error_view, pool_view
 from trainmaster.api.violations import show_violations
 from trainmaster.core.errors import TooManyRequestsError, TrainmasterError, UnavailableError
+from trainmaster.core.planning.wait_reasons import MAX_POSITION
 
 
 def list_pools(context: RequestContext) -> Answer:

@@ -11,34 +11,14 @@ from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.snapshot import WarmPool, total
+from trainmaster.core.planning.wait_reasons import NO_POSITION, QueuePosition
 from trainmaster.core.policy import PoolPolicy, Quota
 from trainmaster.core.records import PoolState, StoredPolicy, TeamState
 
 View: TypeAlias = dict[str, Any]
-
-MAX_POSITION = 1000
-"""Positions are counted up to here; behind it only this much is known."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueuePosition:
-    """Where a job stands in its pool's queue."""
-
-    number: int | None = None
-    """1 is next; None when the job does not wait its turn, or too far behind to count."""
-    ahead_at_least: int | None = None
-    """Only for those too far behind."""
-    waiting: int = 0
-    """How many jobs the pool has waiting at least, where nobody counted further."""
-
-    @classmethod
-    def behind(cls, ahead: int) -> "QueuePosition":
-        return cls(number=ahead + 1) if ahead < MAX_POSITION else cls(ahead_at_least=MAX_POSITION)
-
-
-NO_POSITION = QueuePosition()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +193,7 @@ def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
         return job.waiting
     if job.is_waiting and job.not_before is not None:
         return _backs_off(job, until=job.not_before, now=around.now)
-    return around.why or job.waiting or ahead(around.position)
+    return around.why or job.waiting or wait_reasons.in_line(around.position)
 
 
 def _backs_off(job: Job, *, until: datetime, now: datetime) -> Reason:
@@ -221,19 +201,6 @@ def _backs_off(job: Job, *, until: datetime, now: datetime) -> Reason:
     then = "is due: the next pass takes the job back" if until <= now else f"is at {instant_text(until)}"
     tried = f", after {job.starts.refused} so far" if job.starts.refused else ""
     return Reason(code=ReasonCode.BACKOFF, message=f"{why}the next try {then}{tried}")
-
-
-def ahead(position: QueuePosition) -> Reason:
-    """For a job that the planner has not looked at: those before it speak for it."""
-    if position.ahead_at_least is not None:
-        message = f"jobs of the pool that are ahead: at least {position.ahead_at_least}"
-    elif position.number is None:
-        message = f"the scheduler is about to look at it; more than {position.waiting} jobs wait in the pool"
-    elif position.number == 1:
-        message = "no job of the pool is ahead; the scheduler is about to look at it"
-    else:
-        message = f"jobs of the pool that are ahead: {position.number - 1}"
-    return Reason(code=ReasonCode.AHEAD, message=message)
 
 
 def _by_type(vector: Vector) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """Why a job waits, in words: each with numbers or names that its owner can act on."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from trainmaster.core.jobs.attempts import Reason
@@ -76,3 +77,46 @@ def _by(reservation: BackfillReservation) -> str:
 
 def _minute(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d %H:%M} UTC"
+
+
+MAX_POSITION = 1000
+"""Positions are counted up to here; behind it only this much is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuePosition:
+    """Where a job stands in its pool's queue."""
+
+    number: int | None = None
+    """1 is next; None when the job does not wait its turn, or too far behind to count."""
+    ahead_at_least: int | None = None
+    """Only for those too far behind."""
+    waiting: int = 0
+    """How many jobs the pool has waiting at least, where nobody counted further."""
+
+    @classmethod
+    def behind(cls, ahead: int) -> "QueuePosition":
+        return cls(number=ahead + 1) if ahead < MAX_POSITION else cls(ahead_at_least=MAX_POSITION)
+
+
+NO_POSITION = QueuePosition()
+NEXT_BUT_ONE = 2
+
+
+def in_line(position: QueuePosition) -> Reason:
+    """For a job that the planner has not looked at: those before it speak for it."""
+    if position.ahead_at_least is not None:
+        message = f"at least {position.ahead_at_least} jobs are ahead in this pool"
+    elif position.number is None:
+        message = f"the scheduler is about to look at it; more than {position.waiting} jobs wait in the pool"
+    elif position.number == 1:
+        message = "no job of the pool is ahead; the scheduler is about to look at it"
+    elif position.number == NEXT_BUT_ONE:
+        message = "1 job is ahead in this pool"
+    else:
+        message = f"{position.number - 1} jobs are ahead in this pool"
+    return Reason(code=ReasonCode.AHEAD, message=message)
+
+
+NEXT = Reason(code=ReasonCode.AHEAD, message="no job of the pool is ahead; the next pass starts it")
+"""What the planner would start now."""
