@@ -15,6 +15,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from trainmaster.bootstrap import wiring
 from trainmaster.core.monitoring.metrics import SERVER_ERRORS, Sample
 
+gc.freeze()  # what was imported is never looked through again
 gc.enable()
 logger = Logger()
 

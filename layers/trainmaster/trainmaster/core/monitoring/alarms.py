@@ -276,15 +276,14 @@ def _over(test: _Test, name: str, hosts: tuple[str, ...], each: int, *, acts: bo
 
 
 def _description(test: _Test) -> str:
-    which = "busiest" if test.kind is AlarmKind.IDLE else "least busy"
-    minutes = test.lasts // timedelta(minutes=1)
-    return f"GPUs of its {which} host below {test.below} % for {minutes} minutes. Made by trainmaster."
+    host = "busiest host" if test.kind is AlarmKind.IDLE else "least busy host"
+    for_long = f"for {test.lasts // timedelta(minutes=1)} minutes"
+    return f"GPUs of its {host} below {test.below} % {for_long}. Made by trainmaster."
 
 
 def missing_alarms(snapshot: Snapshot, *, now: datetime) -> list[WatchGpus]:
     """Also of a paused pool: watching starts nothing."""
-    watch = snapshot.watch
-    if watch is None:
+    if (watch := snapshot.watch) is None:
         return []
     lacking = (job for job in snapshot.running if _lacks(job, watch, now=now))
     return [WatchGpus(job=job, watch=watch) for job in islice(lacking, AT_ONCE)]
