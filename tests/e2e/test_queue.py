@@ -11,6 +11,8 @@ import pytest
 from tests.e2e.plane import Document, Plane, eventually, pool, running_plane, tags, until_exists
 from tests.e2e.process_tree import environment_of, tree_of
 
+pytestmark = pytest.mark.thorough
+
 TRIES = 5
 """Of catching a job between claim and start: the SDK waits a random time below a second there."""
 

@@ -15,6 +15,8 @@ from tests.integration.cloud import ANY, OUTAGE, THROTTLED, AnswerLost, Refused,
 from tests.integration.messages import request
 from tests.integration.world import World
 
+pytestmark = pytest.mark.thorough
+
 TRIES = 3
 """Of each call, the first included."""
 LONGEST_WAITS_SECONDS = 1 + 2
