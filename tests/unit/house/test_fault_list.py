@@ -37,6 +37,7 @@ def test_a_row_passes_when_it_has_tests_and_all_of_them_pass(
 
 def test_every_group_is_complete() -> None:
     sizes = {"A": 13, "B": 13, "C": 15, "D": 15, "E": 12, "F": 19, "G": 12, "H": 12}
+    sizes |= {"N": 22, "J": 19, "K": 15, "L": 14, "M": 10}
     expected = {f"{group}{number}" for group, size in sizes.items() for number in range(1, size + 1)} | {
         "G2b"
     }
@@ -45,8 +46,8 @@ def test_every_group_is_complete() -> None:
     assert all(row.fault and row.outcome for row in ROWS)
 
 
-def test_every_row_is_due() -> None:
-    assert [row.id for row in ROWS if row.not_due] == []
+def test_only_the_rows_of_groups_that_are_not_built_yet_need_no_tests() -> None:
+    assert {row.id[0] for row in ROWS if row.not_due} == set("KLM")
 
 
 @pytest.mark.parametrize("row", [row.id for row in ROWS if row.id[0] in "ABCDEF" and not row.not_due])
