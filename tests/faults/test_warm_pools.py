@@ -1,5 +1,6 @@
 """Warm pools and choices of instance types while things go wrong: each is counted once, and not for long."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -203,3 +204,31 @@ def test_B2_the_end_of_a_choice_that_nobody_saw_made_gives_every_type_back(new_w
     ends(world, "job1")
     assert world.states("job1") == ["completed"]
     world.check("job1")
+
+
+def test_N18_a_warm_pool_is_billed_for_what_sagemaker_says_not_until_somebody_looks(
+    new_world: NewWorld,
+) -> None:
+    """They are given up at once; SageMaker lets each go at another second before the next look."""
+    eight = {"name": "main", "capacity": {A: 8}, "warm_pool": {"keep_alive": "10m"}}
+    world = new_world({"pools": [eight], "prices": {A: 3600}})
+    names = [f"job{number}" for number in range(8)]
+    for name in names:
+        world.submit(name)
+    world.schedule()
+    trains(world, *names)
+    world.sagemaker.keeps_released = True
+    for name in names:
+        ends(world, name)
+    assert warm_rows(world) == names, "SageMaker keeps them still"
+    kept = {name: 5 + 7 * number for number, name in enumerate(names)}
+    for name, seconds in kept.items():
+        world.sagemaker.jobs[name].warm_until = world.now + timedelta(seconds=seconds)
+    world.now += timedelta(seconds=60)
+    world.reconcile()
+    world.schedule()
+    assert warm_rows(world) == []
+    month = world.now.strftime("%Y-%m")
+    usage = world.api("GET", "/usage", query={"month": month, "team": "default"})
+    billed = {job["name"]: job["by"]["warm_pool"] for job in usage["jobs"]}
+    assert billed == pytest.approx(kept), "a dollar a second"

@@ -105,7 +105,7 @@ class SageMakerStub:
             if wanted and self.taken_up().get(instance_type, 0) + wanted > limit:
                 return refusal("ResourceLimitExceeded", f"The account-level service limit is {limit}")
         if taken:
-            taken.warm_status = "InUse"
+            taken.warm_status, taken.warm_until = "InUse", self.clock()
         self.jobs[name] = job
         self.creates.append(name)
         return json_response({"TrainingJobArn": ARN + name})
@@ -138,7 +138,7 @@ class SageMakerStub:
         if job.reason:
             described["FailureReason"] = job.reason
         if status := self._warm_status(job):
-            described["WarmPoolStatus"] = {"Status": status}
+            described["WarmPoolStatus"] = {"Status": status, **self._retained(job)}
         return json_response(described)
 
     def _ListTrainingJobs(self, body: dict[str, Any]) -> Response:
@@ -178,7 +178,7 @@ class SageMakerStub:
             return refusal("ValidationException", "The training job has no warm pool that is Available.")
         until = job.ended + timedelta(seconds=body["ResourceConfig"]["KeepAlivePeriodInSeconds"])
         if until > self.clock() or not self.keeps_released:
-            job.warm_until = until
+            job.warm_until = max(until, self.clock())
         return json_response({"TrainingJobArn": ARN + body["TrainingJobName"]})
 
     # ---- warm pools
@@ -187,6 +187,12 @@ class SageMakerStub:
         if job.warm_until is None or job.warm_status:
             return job.warm_status
         return "Available" if self.clock() < job.warm_until else "Terminated"
+
+    def _retained(self, job: TrainingJob) -> dict[str, int]:
+        if job.ended is None or job.warm_until is None:
+            return {}
+        kept = min(self.clock(), job.warm_until) - job.ended
+        return {"ResourceRetainedBillableTimeInSeconds": int(kept.total_seconds())}
 
     def _matching(self, body: dict[str, Any]) -> TrainingJob | None:
         if body.get("EnableManagedSpotTraining") or not body["ResourceConfig"].get(

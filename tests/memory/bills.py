@@ -1,7 +1,7 @@
 """What attempts and warm pools cost a team, and how spot instances fared; written with a change."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from trainmaster.core.costs.ledger import PreemptionEntry, month_of
 from trainmaster.core.costs.spot_record import SpotDay
@@ -36,8 +36,8 @@ def charge(tables: Tables, change: Change, *, at: datetime) -> None:
         )
 
 
-def bill_warm(tables: Tables, warm: WarmPool, *, at: datetime) -> None:
-    line = warm.bill(at)
+def bill_warm(tables: Tables, warm: WarmPool, *, at: datetime, retained: timedelta | None = None) -> None:
+    line = warm.bill(at, retained=retained)
     if line is None or warm.month is None:
         return
     month = tables.months[warm.team, warm.month]

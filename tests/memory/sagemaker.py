@@ -78,6 +78,12 @@ class TrainingJob:
             return "Terminated"
         return self.warm
 
+    def retained_by(self, now: datetime) -> timedelta | None:
+        """What its warm pool is billed for."""
+        if self.ended is None or self.kept_until is None:
+            return None
+        return min(now, self.kept_until) - self.ended
+
 
 @dataclass(slots=True)
 class MemorySageMaker:
@@ -123,6 +129,7 @@ class MemorySageMaker:
             ended_at=job.ended,
             selected_type=job.selected,
             warm_status=job.warm_at(self.clock()),
+            retained=job.retained_by(self.clock()),
             billable=None if job.ended is None else job.ended - (job.training_since or job.ended),
             interruptions=job.interruptions,
             training_intervals=tuple(job.training_intervals),
@@ -160,7 +167,7 @@ class MemorySageMaker:
         job = self.jobs.get(training_job_name)
         if job is None or job.ended is None or job.warm_at(self.clock()) != "Available":
             return False
-        job.kept_until = job.ended + period
+        job.kept_until = max(job.ended + period, self.clock())
         return True
 
     # ---- what the outside does
@@ -215,5 +222,5 @@ class MemorySageMaker:
             return
         for pool in self.kept_warm().values():
             if pool.warm_key == job.warm_key:
-                pool.warm, job.warm = "Reused", "InUse"
+                pool.warm, pool.kept_until, job.warm = "Reused", self.clock(), "InUse"
                 return

@@ -127,7 +127,13 @@ class MemoryJobStore:
             del holds[hold.preemptor]
 
     def change_warm(
-        self, pool: str, before: WarmPool | None, after: WarmPool | None, *, at: datetime
+        self,
+        pool: str,
+        before: WarmPool | None,
+        after: WarmPool | None,
+        *,
+        at: datetime,
+        retained: timedelta | None = None,
     ) -> None:
         rows = self._tables.pools[pool]
         known = before or after
@@ -141,7 +147,7 @@ class MemoryJobStore:
             _add(rows.warm, after.vector, +1)
             rows.warm_pools[name] = after
         elif before is not None:
-            bill_warm(self._tables, before, at=at)
+            bill_warm(self._tables, before, at=at, retained=retained)
 
     def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
         limits = self._tables.pools[pool].limits

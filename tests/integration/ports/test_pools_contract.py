@@ -13,7 +13,7 @@ from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.planning.snapshot import AccountLimit
+from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
 from trainmaster.core.records import WriteCondition
 
 from tests.builders import NOON, A, B, claimed, minutes, of, waiting
@@ -108,6 +108,28 @@ def test_a_warm_pool_that_is_gone_is_billed_to_the_job_that_left_it(
     line = UsageLine(job="old", instance_seconds=60 * dollars, cents=cents, by={Cause.WARM_POOL: cents})
     assert plane.reader.usage("default", "2026-11") == ((line,), ())
     assert plane.reader.month("default", "2026-11") == MonthAccount(spent=cents)
+
+
+@pytest.mark.parametrize(
+    ("kept", "seconds"),
+    [
+        pytest.param(KEPT, 62, id="not for the time until somebody looked"),
+        pytest.param(
+            replace(KEPT, billed_from=NOON + timedelta(seconds=40)),
+            22,
+            id="what a claim that did not land in it was billed for is not billed again",
+        ),
+        pytest.param(
+            replace(KEPT, billed_from=NOON + timedelta(seconds=90)), 0, id="nor is anything given back"
+        ),
+    ],
+)
+def test_a_warm_pool_is_billed_for_what_sagemaker_says(plane: Plane, kept: WarmPool, seconds: int) -> None:
+    plane.store.change_warm("main", None, kept, at=NOON)
+    at = NOON + timedelta(seconds=342)
+    plane.store.change_warm("main", kept, None, at=at, retained=timedelta(seconds=62))
+    lines, _ = plane.reader.usage("default", "2026-11")
+    assert sum(line.instance_seconds for line in lines) == seconds
 
 
 def test_a_warm_pool_that_is_claimed_is_billed_up_to_the_claim(plane: Plane) -> None:

@@ -242,6 +242,7 @@ def _observation(answer: Mapping[str, Any]) -> Observation:
         ended_at=_utc(ended) if status in TERMINAL_STATUSES else None,
         selected_type=answer.get("ResourceConfig", {}).get("SelectedInstanceType"),
         warm_status=answer.get("WarmPoolStatus", {}).get("Status"),
+        retained=_seconds(answer.get("WarmPoolStatus", {}), "ResourceRetainedBillableTimeInSeconds"),
         billable=_seconds(answer, "BillableTimeInSeconds"),
         up=_seconds(answer, "TrainingTimeInSeconds"),
         interruptions=sum(one["Status"] == "Interrupted" for one in _transitions(answer)),

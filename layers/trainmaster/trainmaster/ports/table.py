@@ -76,10 +76,17 @@ class JobStore(Protocol):
     def drop_hold(self, pool: str, hold: PreemptionReservation) -> None: ...
 
     def change_warm(
-        self, pool: str, before: WarmPool | None, after: WarmPool | None, *, at: datetime
+        self,
+        pool: str,
+        before: WarmPool | None,
+        after: WarmPool | None,
+        *,
+        at: datetime,
+        retained: timedelta | None = None,
     ) -> None:
         """Write, replace or drop a warm pool, count it, and bill one that is dropped.
 
+        It is billed for ``retained``, the time that SageMaker says; where it says none until ``at``.
         Raises LostRaceError unless it is ``before``.
         """
 

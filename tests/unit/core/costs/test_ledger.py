@@ -120,8 +120,25 @@ def spent(line: UsageLine) -> dict[str, int]:
         pytest.param(
             ended(billable=timedelta(seconds=1)),
             2,
-            {"productive": 1, "startup": 1},
-            id="cents are not divided",
+            {"productive": 2},
+            id="cents are not divided: 1.67 and 0.33",
+        ),
+        pytest.param(
+            ended(
+                up=timedelta(seconds=20.4),
+                trained=timedelta(seconds=18.6),
+                billable=None,
+                usd_per_hour=Decimal(1),
+            ),
+            1,
+            {"productive": 1},
+            id="the only cent goes to what took most of the time",
+        ),
+        pytest.param(
+            ended(trained=minutes(50), lost=minutes(20), idle=minutes(15), billable=timedelta(seconds=3)),
+            5,
+            {"productive": 3, "idle": 1, "startup": 1},
+            id="odd cents go to the largest remainders",
         ),
         pytest.param(
             ended(trained=timedelta()),

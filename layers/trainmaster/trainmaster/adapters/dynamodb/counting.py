@@ -76,9 +76,9 @@ def warm_changed(updates: Updates, pool: str, warm: WarmPool, sign: int) -> None
         updates[layout.counters_key(pool)].add[layout.warm(capacity)] += sign * count
 
 
-def bill_warm(updates: Updates, warm: WarmPool, *, at: datetime) -> None:
+def bill_warm(updates: Updates, warm: WarmPool, *, at: datetime, retained: timedelta | None = None) -> None:
     """Instances that waited for their next job are paid for by the one that left them."""
-    line = warm.bill(at)
+    line = warm.bill(at, retained=retained)
     if line is not None and warm.month is not None:
         _bill(updates, warm.team, warm.month, line)
 

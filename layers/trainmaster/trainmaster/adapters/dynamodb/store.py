@@ -3,7 +3,7 @@
 import gzip
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -142,9 +142,15 @@ class DynamoJobStore:
         self._change_hold(pool, hold, "REMOVE #hold", {})
 
     def change_warm(
-        self, pool: str, before: WarmPool | None, after: WarmPool | None, *, at: datetime
+        self,
+        pool: str,
+        before: WarmPool | None,
+        after: WarmPool | None,
+        *,
+        at: datetime,
+        retained: timedelta | None = None,
     ) -> None:
-        self._transactions.write(self._writes.of_warm(pool, before, after, at=at))
+        self._transactions.write(self._writes.of_warm(pool, before, after, at=at, retained=retained))
 
     def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
         """The last one to report counts: two passes that learn at once learn the same."""

@@ -72,7 +72,13 @@ class Writes:
         return self.put(layout.message_key(pool, message.id), item, only_if=only_if)
 
     def of_warm(
-        self, pool: str, before: WarmPool | None, after: WarmPool | None, *, at: datetime
+        self,
+        pool: str,
+        before: WarmPool | None,
+        after: WarmPool | None,
+        *,
+        at: datetime,
+        retained: timedelta | None = None,
     ) -> list[Operation]:
         """A warm pool from one form to the next, the counters with it, and its bill when it is gone."""
         updates: Updates = defaultdict(Update)
@@ -80,7 +86,7 @@ class Writes:
             if warm is not None:
                 warm_changed(updates, pool, warm, sign)
         if before is not None and after is None:
-            bill_warm(updates, before, at=at)
+            bill_warm(updates, before, at=at, retained=retained)
         return [self._warm_row(pool, before, after), *self.updates(updates)]
 
     def _warm_row(self, pool: str, before: WarmPool | None, after: WarmPool | None) -> Operation:

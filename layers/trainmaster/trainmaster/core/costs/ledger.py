@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
 from enum import StrEnum
-from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -170,13 +169,14 @@ def _up(attempt: EndedAttempt) -> timedelta:
 
 
 def _shares(cents: int, spent: Mapping[Cause, timedelta]) -> dict[Cause, int]:
-    """Cents in proportion to times: whole, never negative, and together exactly ``cents``."""
-    whole = sum(spent.values(), timedelta())
+    """Cents in proportion to times: whole, together exactly ``cents``; odd ones to the largest remainders."""
+    whole = sum(spent.values(), timedelta()) // timedelta.resolution
     if not whole:
         return {Cause.STARTUP: cents}
-    ends = accumulate(spent.values(), initial=timedelta())
-    marks = [cents * (end // timedelta.resolution) // (whole // timedelta.resolution) for end in ends]
-    return {cause: after - before for cause, (before, after) in zip(spent, pairwise(marks), strict=True)}
+    exact = {cause: divmod(cents * (time // timedelta.resolution), whole) for cause, time in spent.items()}
+    odd = cents - sum(share for share, _ in exact.values())
+    rounded_up = sorted(exact, key=lambda cause: exact[cause][1], reverse=True)[:odd]
+    return {cause: share + (cause in rounded_up) for cause, (share, _) in exact.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

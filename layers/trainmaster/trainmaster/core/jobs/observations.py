@@ -36,6 +36,8 @@ class Observation:
     """The type SageMaker took of InstancePreferences; None before it has, and where there was no choice."""
     warm_status: str | None = None
     """WarmPoolStatus.Status: Available, InUse, Reused, Terminated; None without a warm pool."""
+    retained: timedelta | None = None
+    """WarmPoolStatus.ResourceRetainedBillableTimeInSeconds: what its warm pool is billed for so far."""
     billable: timedelta | None = None
     """BillableTimeInSeconds: of each instance, for spot with the discount in it; None before the end."""
     up: timedelta | None = None

@@ -150,11 +150,17 @@ class WarmPool:
     billed_from: datetime | None = None
     """Where that is not ``since``: an attempt was claimed with it and did not land in it."""
 
-    def bill(self, at: datetime) -> UsageLine | None:
-        """What it has cost by then; None where nobody is known to pay."""
+    def bill(self, at: datetime, *, retained: timedelta | None = None) -> UsageLine | None:
+        """What it has cost by then; None where nobody is known to pay.
+
+        Args:
+            at: When it was claimed, or seen to be gone; nobody is billed for longer than SageMaker keeps it.
+            retained: What SageMaker says that it is billed for, all in all; None: it does not say.
+        """
         if self.job is None or self.month is None:
             return None
-        kept = min(at, self.expires_at) - (self.billed_from or self.since)
+        until = min(at, self.expires_at) if retained is None else self.since + retained
+        kept = until - (self.billed_from or self.since)
         return warm_pool_line(
             self.job,
             instances=sum(self.vector.values()),

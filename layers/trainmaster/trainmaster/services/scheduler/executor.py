@@ -68,7 +68,7 @@ def release(warm_pool: WarmPool, context: PassContext) -> None:
 
 
 def settle(warm_pool: WarmPool, context: PassContext) -> None:
-    """Stop counting a pool that SageMaker does not keep any more.
+    """Stop counting a pool that SageMaker does not keep any more; it is billed for what SageMaker says.
 
     Raises:
         StillWarmError: It does; a later pass asks again.
@@ -78,7 +78,8 @@ def settle(warm_pool: WarmPool, context: PassContext) -> None:
         if warm_pool.releasing or context.clock() - warm_pool.expires_at > OVERDUE:
             context.training.keep_alive(warm_pool.training_job_name, timedelta())
         raise StillWarmError(f"SageMaker still keeps the warm pool of {warm_pool.training_job_name}")
-    context.store.change_warm(context.pool, warm_pool, None, at=context.clock())
+    retained = seen.retained if seen is not None else None
+    context.store.change_warm(context.pool, warm_pool, None, at=context.clock(), retained=retained)
 
 
 def watch_gpus(job: Job, watch: Watch, context: PassContext) -> None:
