@@ -6,12 +6,6 @@ from collections.abc import Sequence
 
 from local.sagemaker.spec import InstanceGroup
 
-NO_CAPACITY = (
-    "CapacityError: Unable to provision requested ML compute capacity. "
-    "Please retry using a different ML instance type."
-)
-"""Source: failure reasons that users report."""
-
 
 class Capacity:
     def __init__(self) -> None:

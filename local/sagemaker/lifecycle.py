@@ -9,7 +9,6 @@ from datetime import timedelta
 from pathlib import Path
 
 from local.clock import Timer
-from local.sagemaker.capacity import NO_CAPACITY
 from local.sagemaker.cluster import Cluster
 from local.sagemaker.container import Outside
 from local.sagemaker.inputs import PrepareError
@@ -29,6 +28,7 @@ from local.sagemaker.metric_definitions import Definitions
 from local.sagemaker.scraped_log import ScrapedLog
 from local.sagemaker.statuses import FINAL, STOP_GRACE, Secondary, drawn_wait
 from local.sagemaker.table import JobTable
+from local.worlds.endings import NO_CAPACITY
 
 logger = logging.getLogger(__name__)
 
