@@ -82,6 +82,14 @@ class MemoryJobStore:
         for message in messages:
             self._tables.messages.setdefault((pool, message.id), message)
 
+    def leave_once(self, pool: str, message: OutboxMessage, *, subject: str) -> bool:
+        told = self._tables.pools[pool].told
+        if subject in told:
+            return False
+        told.add(subject)
+        self._tables.messages[pool, message.id] = message
+        return True
+
     def messages(self, pool: str, *, limit: int) -> tuple[OutboxMessage, ...]:
         found = sorted(key for key in self._tables.messages if key[0] == pool)
         return tuple(self._tables.messages[key] for key in found[:limit])

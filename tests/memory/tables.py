@@ -37,6 +37,8 @@ class PoolRows:
     """By (team, lane)."""
     submissions: Counter[tuple[str, datetime]] = field(default_factory=Counter)
     """By team and minute."""
+    told: set[str] = field(default_factory=set)
+    """Subjects that operators were notified of."""
     freeze: SubmissionFreeze | None = None
     """The last one, whether it is over or not."""
 

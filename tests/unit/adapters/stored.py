@@ -10,7 +10,7 @@ from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
-from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.model import AccountRefusals, Job, JobState
 from trainmaster.core.jobs.reason_codes import parse_code
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
@@ -46,6 +46,7 @@ def full_attempt() -> Attempt:
         shape=SPOT_PAIR,
         max_wait=timedelta(hours=7),
         keep_alive=minutes(9),
+        max_pending=minutes(30),
         reuses="train-0",
         usd_per_hour=Decimal("2.84"),
         reserved_cents=568,
@@ -57,6 +58,7 @@ def full_attempt() -> Attempt:
         taken_by="urgent",
         taken_by_team="research",
         stop_sent=True,
+        missing_since=NOON + minutes(50),
         interruptions=3,
         trained=minutes(44),
         lost=minutes(4),
@@ -111,6 +113,7 @@ def full_job() -> Job:
         extensions=10,
         refused_starts=11,
         unknown_errors=12,
+        refused_by_account=AccountRefusals(count=3, held=of(4)),
         wasted={"preemption": 13},
         cents=14,
         unpriced=True,
@@ -135,6 +138,7 @@ def _jobs() -> Iterator[tuple[str, Example]]:
         ranked_by="order-1",
         not_before=NOON + minutes(1),
         waiting_code="backoff",
+        refused=AccountRefusals(count=3, held=of(4)),
     )
     yield "WaitingJob", Example(full=full_waiting, sparse=waiting("train-1"))
 
@@ -161,6 +165,7 @@ def _running() -> Iterator[tuple[str, Example]]:
         stop_due=NOON + minutes(50),
         underused_since=NOON + minutes(21),
         checkpoint_overdue=True,
+        reuses="train-0",
     )
     sparse_running = running("train-1", known_to_sagemaker=False, training_since=None)
     yield "RunningJob", Example(full=full_running, sparse=sparse_running)

@@ -66,6 +66,9 @@ class JobStore(Protocol):
     def leave(self, pool: str, messages: Sequence[OutboxMessage]) -> None:
         """Leave messages to ``schedule`` beside those that ``commit`` leaves; one that is there stays."""
 
+    def leave_once(self, pool: str, message: OutboxMessage, *, subject: str) -> bool:
+        """Leave a message of a pool; False, and nothing left, where one of this subject ever was."""
+
     def commit(
         self, changes: Sequence[Change], *, at: datetime, condition: WriteCondition | None = None
     ) -> tuple[Job, ...]:

@@ -8,11 +8,12 @@ from typing import Any
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Shape
-from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.model import AccountRefusals, Job, JobState, StartTrouble
 from trainmaster.core.jobs.reason_codes import ReasonCode, parse_code
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox import (
+    additions_refused_notice,
     budget_notice,
     messages_of,
     rule_violated_notice,
@@ -23,7 +24,7 @@ from trainmaster.core.outbox.messages import NoticeKind, OutboxMessage
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 
-from tests.builders import NOON, attempt, changed, live_job, minutes, of, waiting
+from tests.builders import NOON, attempt, changed, job, live_job, minutes, of, waiting
 
 _OOM = Diagnosis(
     failure_class=FailureClass.GPU_OOM,
@@ -136,6 +137,20 @@ CHANGES: Mapping[NoticeKind, Change] = {
         ),
         interruptions=4,
     ),
+    NoticeKind.START_REFUSED: Change(
+        before=job("llama-7", team="vision", ver=4, starts=StartTrouble(by_account=AccountRefusals(count=4))),
+        after=job(
+            "llama-7",
+            team="vision",
+            ver=4,
+            starts=StartTrouble(by_account=AccountRefusals(count=5)),
+            waiting=Reason(
+                code=ReasonCode.ACCOUNT_LIMIT,
+                message="AWS refused it 5 times in a row: The account-level service limit"
+                " 'ml.p4d.24xlarge for training job usage' is 1 Instances",
+            ),
+        ),
+    ),
 }
 RECORD = ViolationRecord(
     at=NOON - timedelta(minutes=1),
@@ -166,6 +181,13 @@ _BESIDE: Mapping[NoticeKind, OutboxMessage] = {
     NoticeKind.BUDGET_WARNING: to_tell(
         budget_notice("vision", month="2026-11", spent_cents=4_100_000, limit_cents=5_000_000),
         cause="vision#2026-11",
+        at=NOON,
+    ),
+    NoticeKind.PLATFORM_WARNING: to_tell(
+        additions_refused_notice(
+            "p5", "KeepAlivePeriodInSeconds", "ResourceLimitExceeded: the longest keep-alive period is 3600"
+        ),
+        cause="p5#addition-refused",
         at=NOON,
     ),
 }

@@ -182,6 +182,11 @@ def account_limit(capacity: Capacity) -> str:
     return f"limit#{capacity}"
 
 
+def told(subject: str) -> str:
+    """Attribute of counters: when operators were notified of something for the first time."""
+    return f"told#{subject}"
+
+
 def runs_of(limit: int, length: int) -> str:
     """Attribute of run times: jobs of this limit and length (``run_times.bucket``)."""
     return f"b#{limit}#{length}"

@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 from trainmaster.adapters.dynamodb import layout, submissions
 from trainmaster.adapters.dynamodb.calls import ConditionsFailedError, Transactions, unavailable
 from trainmaster.adapters.dynamodb.codec import decode, encode, from_attributes, iso, value
+from trainmaster.adapters.dynamodb.counting import Update
 from trainmaster.adapters.dynamodb.stored_names import stored_name
 from trainmaster.adapters.dynamodb.writes import Operation, Retention, Writes, with_new_versions
 from trainmaster.core.errors import TeamLimit, TeamLimitError
@@ -79,6 +80,16 @@ class DynamoJobStore:
     def leave(self, pool: str, messages: Sequence[OutboxMessage]) -> None:
         for message in messages:
             self._put_new(self._writes.message(pool, message, only_if="attribute_not_exists(pk)"))
+
+    def leave_once(self, pool: str, message: OutboxMessage, *, subject: str) -> bool:
+        told = Update(put={layout.told(subject): iso(message.at)})
+        told.conditions.append(("attribute_not_exists(#n)", layout.told(subject), None))
+        note = self._writes.update(layout.counters_key(pool), told)
+        try:
+            self._transactions.write([self._writes.message(pool, message), note])
+        except ConditionsFailedError:
+            return False
+        return True
 
     def messages(self, pool: str, *, limit: int) -> tuple[OutboxMessage, ...]:
         try:

@@ -52,7 +52,7 @@ STORED_NAMES: Mapping[type, Mapping[str, str]] = {
     Preemptor: {"name": "taken_by", "team": "taken_by_team"},
     SpotRecord: {"trained": "spot_trained", "elapsed": "spot_elapsed", "left": "on_demand"},
     SpotState: {"stays": "stays_on_spot"},
-    StartTrouble: {"refused": "refused_starts"},
+    StartTrouble: {"refused": "refused_starts", "by_account": "refused_by_account"},
 }
 """By class and field: attributes that are not called as the field is."""
 

@@ -138,6 +138,8 @@ class Attempt:
     """MaxWaitTimeInSeconds, of spot attempts."""
     keep_alive: timedelta | None = None
     """KeepAlivePeriodInSeconds; None: it leaves no warm pool."""
+    max_pending: timedelta | None = None
+    """MaxPendingTimeInSeconds as sent; None: none was, or nobody noted it."""
     claim: Claim
     progress: Progress | None = None
     """None: nobody has recorded yet that SageMaker has it."""
@@ -146,6 +148,8 @@ class Attempt:
     preempted_for: Preemptor | None = None
     stop_sent: bool = False
     """SageMaker took our StopTrainingJob."""
+    missing_since: datetime | None = None
+    """DescribeTrainingJob does not find it since then; None: it was found when last asked for."""
     spot: SpotState = SpotState()
     watch: GpuWatch = GpuWatch()
     unmonitored: Reason | None = None

@@ -114,12 +114,23 @@ class JobSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AccountRefusals:
+    """Starts that a limit of the account forbade, in a row. Until one is taken the job delays nobody."""
+
+    count: int
+    held: Vector | None = None
+    """Fewest instances of its types that the pool held at one of them; None: that says nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StartTrouble:
     """Starts that came to nothing."""
 
     refused: int = 0
     """In a row that AWS put off; the exponent of the back-off."""
     unknown_errors: int = 0
+    by_account: AccountRefusals | None = None
+    """None: none since AWS took one last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

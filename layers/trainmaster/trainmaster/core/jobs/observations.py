@@ -8,6 +8,8 @@ from typing import Any, Self
 
 TERMINAL_STATUSES = frozenset({"Completed", "Failed", "Stopped"})
 """TrainingJobStatus values that are final. Source: SageMaker API, DescribeTrainingJob."""
+KNOWN_STATUSES = TERMINAL_STATUSES | {"InProgress", "Stopping", "Deleting"}
+"""Every TrainingJobStatus of the model; one that is not among them counts as running."""
 _CAPACITY_ERROR = "CapacityError"
 """The code before the colon in FailureReason when the instances could not be provisioned."""
 
@@ -31,6 +33,10 @@ class Observation:
     secondary_status: str
     failure_reason: str | None = None
     training_since: datetime | None = None
+    launched_at: datetime | None = None
+    """TrainingStartTime: when it had its instances; None before."""
+    max_pending: timedelta | None = None
+    """MaxPendingTimeInSeconds of its request; None: it has none."""
     ended_at: datetime | None = None
     selected_type: str | None = None
     """The type SageMaker took of InstancePreferences; None before it has, and where there was no choice."""

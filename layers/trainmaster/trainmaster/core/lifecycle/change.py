@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.observations import KNOWN_STATUSES
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.snapshot import WarmPool
 
@@ -23,6 +24,15 @@ class Change:
     """What SageMaker kept of it: from now on counted as warm, no longer as used."""
     note: Reason | None = None
     """Who wanted it, for the history; with it there is a line even where the state stays."""
+
+
+def status_is_news(change: Change) -> bool:
+    """The live attempt is in a status that no version of SageMaker's model has had, since this change."""
+    before, after = change.before.live, change.after.live
+    if after is None or after.progress is None or after.progress.status in {None, *KNOWN_STATUSES}:
+        return False
+    known = before.progress.status if before is not None and before.progress is not None else None
+    return known != after.progress.status
 
 
 class EndKind(Enum):

@@ -19,6 +19,7 @@ from trainmaster.core.lifecycle.change import (
     end_kind,
     failure_class,
     reason_of_end,
+    status_is_news,
     stop_denied,
 )
 from trainmaster.core.memory.accelerators import gpus
@@ -112,6 +113,11 @@ VIOLATIONS = Metric(
 UNGUARDED = Metric(
     name="UnguardedJobs", unit=Unit.COUNT, meaning="running jobs whose GPUs should be watched and are not"
 )
+UNKNOWN_STATUSES = Metric(
+    name="UnknownStatuses",
+    unit=Unit.COUNT,
+    meaning="training jobs that came into a status which SageMaker's model does not have",
+)
 SPOT_FALLBACKS = Metric(
     name="SpotFallbacks", unit=Unit.COUNT, meaning="spot jobs that moved to on-demand instances"
 )
@@ -140,6 +146,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             FAILURES,
             VIOLATIONS,
             UNGUARDED,
+            UNKNOWN_STATUSES,
             SPOT_FALLBACKS,
             MESSAGES_PENDING,
             SERVER_ERRORS,
@@ -162,6 +169,8 @@ def samples(change: Change) -> Iterator[Sample]:
         yield from _samples_of_waste(change)
     if stop_denied(change) is not None:
         yield Sample(metric=VIOLATIONS, value=1, of=Outcome.NOT_STOPPED.value)
+    if status_is_news(change):
+        yield Sample(metric=UNKNOWN_STATUSES, value=1)
 
 
 def samples_of_record(record: ViolationRecord, replaces: ViolationRecord | None) -> Iterator[Sample]:

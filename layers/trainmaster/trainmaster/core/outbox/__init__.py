@@ -1,6 +1,11 @@
 """Who is notified of what: the one place that knows, and the words."""
 
 from trainmaster.core.outbox.derive import messages_of
+from trainmaster.core.outbox.texts.refusals import (
+    additions_refused_notice,
+    platform_notice,
+    warm_pools_not_matched_notice,
+)
 from trainmaster.core.outbox.texts.rules_and_budgets import (
     budget_notice,
     not_stopped_notice,
@@ -10,10 +15,13 @@ from trainmaster.core.outbox.texts.rules_and_budgets import (
 from trainmaster.core.outbox.texts.wording import to_tell
 
 __all__ = [
+    "additions_refused_notice",
     "budget_notice",
     "messages_of",
     "not_stopped_notice",
+    "platform_notice",
     "rule_violated_notice",
     "to_tell",
     "unmanaged_notice",
+    "warm_pools_not_matched_notice",
 ]

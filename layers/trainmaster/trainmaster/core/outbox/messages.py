@@ -38,6 +38,10 @@ class NoticeKind(StrEnum):
     RULE_VIOLATED = "Rule Violated"
     """By a queued job, in audit mode."""
     BUDGET_WARNING = "Budget Warning"
+    START_REFUSED = "Job Start Refused"
+    """AWS has refused to start it a few times in a row, for a limit of the account."""
+    PLATFORM_WARNING = "Platform Warning"
+    """For operators: AWS does not do what the policy or the stack counts on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,8 @@ MAILED = frozenset(
         NoticeKind.UNMANAGED_JOB,
         NoticeKind.RULE_VIOLATED,
         NoticeKind.BUDGET_WARNING,
+        NoticeKind.START_REFUSED,
+        NoticeKind.PLATFORM_WARNING,
     },
 )
 """Somebody may want to do something. The others are events only: a queue at work makes many of them."""

@@ -27,6 +27,7 @@ def waiting_entry(job: Job) -> WaitingJob:
         trained=_trained(job),
         not_before=job.not_before,
         waiting_code=job.waiting.code if job.waiting else None,
+        refused=job.starts.by_account,
     )
 
 
@@ -58,6 +59,7 @@ def running_entry(job: Job) -> RunningJob:
         ranked_by=job.ranked_by,
         watch=live.watch,
         unmonitored=live.unmonitored.code if live.unmonitored else None,
+        reuses=live.claim.reuses,
     )
 
 

@@ -9,7 +9,7 @@ from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_lin
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
-from trainmaster.core.jobs.model import JobState, epoch_ms
+from trainmaster.core.jobs.model import AccountRefusals, JobState, epoch_ms
 from trainmaster.core.jobs.reason_codes import Code
 from trainmaster.core.policy import AtLimit
 from trainmaster.core.policy.governance import Watch
@@ -47,6 +47,8 @@ class WaitingJob:
     not_before: datetime | None = None
     waiting_code: Code | None = None
     """Code of the reason last written to the job."""
+    refused: AccountRefusals | None = None
+    """While AWS has taken no start of it since, it neither preempts nor reserves."""
 
     @property
     def vector(self) -> Vector:
@@ -110,6 +112,8 @@ class RunningJob:
     watch: GpuWatch = field(default_factory=GpuWatch)
     unmonitored: Code | None = None
     """Code of the reason why its GPUs have no alarms."""
+    reuses: str | None = None
+    """The training job whose warm pool it was claimed with, until SageMaker has said what became of it."""
 
     @property
     def rank(self) -> tuple[int, str]:
@@ -174,11 +178,11 @@ class AccountLimit:
     """What ResourceLimitExceeded taught about one type."""
 
     limit: int
-    """Instances in use and warm when the account refused one more."""
+    """One less than what was refused in all: instances in use and warm, and those asked for."""
     until: datetime
-    """Nothing above the limit is tried before; then one start probes it."""
+    """No job that was never refused is tried above the limit before; then one start probes it."""
     refusals: int
-    """In a row; the exponent of the wait."""
+    """Different jobs in a row that were refused; the exponent of the wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

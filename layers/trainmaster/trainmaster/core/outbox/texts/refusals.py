@@ -1,0 +1,109 @@
+"""Notices about what AWS does otherwise than hoped: to a job's owner, and to those who operate the stack."""
+
+from enum import StrEnum
+
+from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.jobs.observations import KNOWN_STATUSES
+from trainmaster.core.lifecycle.change import Change, status_is_news
+from trainmaster.core.outbox.messages import Notice, NoticeKind
+from trainmaster.core.outbox.texts.wording import Words, quoted
+
+OPERATORS = "operators"
+"""In the place of a team, in notices for those who operate the stack."""
+REFUSALS_UNTIL_TOLD = 5
+
+
+class PlatformSubject(StrEnum):
+    """What a Platform Warning is about; programs match it."""
+
+    ADDITION_REFUSED = "addition-refused"
+    UNKNOWN_STATUS = "unknown-status"
+    WARM_POOLS_NOT_MATCHED = "warm-pools-not-matched"
+
+
+def platform_notice(subject: str, words: Words, *, job: str | None = None) -> Notice:
+    """For operators; ``leave_once`` leaves it once for each pool and subject."""
+    return Notice(
+        kind=NoticeKind.PLATFORM_WARNING,
+        team=OPERATORS,
+        job=job,
+        what=words.what,
+        why=words.why,
+        todo=words.todo,
+        undo=words.undo,
+        detail={"subject": subject},
+    )
+
+
+def start_refused_notice(change: Change) -> Notice | None:
+    """Once, when AWS has refused a job for the fifth time in a row."""
+    before, after, why = _refusals(change.before), _refusals(change.after), change.after.waiting
+    if not before < REFUSALS_UNTIL_TOLD <= after or why is None:
+        return None
+    job = change.after
+    return Notice(
+        kind=NoticeKind.START_REFUSED,
+        team=job.spec.team,
+        job=job.name,
+        what=f"AWS has refused to start job {job.name} {after} times in a row. It waits and is tried again.",
+        why=quoted(why.message),
+        todo=(
+            f"`trainmaster why {job.name}` shows AWS's words. Ask Service Quotas for more, or change what"
+            " the request asks for and submit it under another name."
+        ),
+        undo=f"`trainmaster cancel {job.name}` ends it.",
+        detail={"refusals": after, "reason": why.code},
+    )
+
+
+def unknown_status_notice(change: Change) -> Notice | None:
+    """Of a training job that is in a status which no version of SageMaker's model has had so far."""
+    live = _live_with_news(change)
+    if live is None or live.progress is None:
+        return None
+    status = quoted(live.progress.status or "")
+    known = ", ".join(sorted(KNOWN_STATUSES))
+    return platform_notice(
+        PlatformSubject.UNKNOWN_STATUS,
+        Words(
+            what=f"Training job {live.training_job_name} is in the unknown status {status}."
+            " It counts as running and keeps its instances.",
+            why=f"The known ones are {known}: what it means for the job cannot be told.",
+            todo=f"Look at it in SageMaker. `trainmaster cancel {change.after.name}` stops it.",
+        ),
+        job=change.after.name,
+    )
+
+
+def additions_refused_notice(pool: str, additions: str, why: str) -> Notice:
+    """AWS takes the jobs of a pool only without what the pool's policy adds to them."""
+    return platform_notice(
+        PlatformSubject.ADDITION_REFUSED,
+        Words(
+            what=f"AWS refuses {additions}, which pool {pool} adds to its training jobs."
+            " They are started without.",
+            why=quoted(why),
+            todo="Lower `warm_pool.keep_alive` or `capacity_wait` of the pool, or raise the account's quota.",
+        ),
+    )
+
+
+def warm_pools_not_matched_notice(pool: str, missed: int) -> Notice:
+    """Starts that counted on a warm pool landed elsewhere, time after time."""
+    return platform_notice(
+        PlatformSubject.WARM_POOLS_NOT_MATCHED,
+        Words(
+            what=f"The last {missed} starts of pool {pool} that counted on warm instances did not get them.",
+            why="SageMaker started them on others and still keeps the warm ones, which are paid for.",
+            todo="Compare the requests of such jobs, or set `warm_pool.keep_alive` of the pool to 0s.",
+        ),
+    )
+
+
+def _refusals(job: Job) -> int:
+    return job.starts.by_account.count if job.starts.by_account else 0
+
+
+def _live_with_news(change: Change) -> Attempt | None:
+    return change.after.live if status_is_news(change) else None
