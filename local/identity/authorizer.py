@@ -67,7 +67,10 @@ class Authorizer:
             limits = self._identities.statements_of(principal.role_arn)
             if limits is not None:
                 return limits
-        documents = self._policies_of(principal.role_arn or principal.arn)
+        return self._parsed(principal.role_arn or principal.arn)
+
+    def _parsed(self, arn: str) -> tuple[Statement, ...] | None:
+        documents = self._policies_of(arn)
         if documents is None:
             return None
         try:
@@ -80,13 +83,21 @@ class Authorizer:
     ) -> None:
         context = normalized(self._context(principal, operation, question))
         decision = decide(statements, question.action, question.resource, context)
-        if decision is not Decision.ALLOWED:
+        if decision is not Decision.ALLOWED and not self._does_as_well(question):
             because = _BECAUSE[decision].format(action=question.action)
             raise refusal(
                 operation.service,
                 f"User: {principal.arn} is not authorized to perform: {question.action} "
                 f"on resource: {question.resource} {because}",
             )
+
+    def _does_as_well(self, question: Check) -> bool:
+        """A role that nobody made through IAM has no right that anybody gave it."""
+        if question.or_of_role is None:
+            return False
+        statements = self._parsed(question.or_of_role) or ()
+        context = normalized({**question.context, "aws:PrincipalArn": question.or_of_role})
+        return decide(statements, question.action, question.resource, context) is Decision.ALLOWED
 
     def _context(self, principal: Principal, operation: Operation, question: Check) -> dict[str, Any]:
         context: dict[str, Any] = {

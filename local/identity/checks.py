@@ -12,6 +12,8 @@ class Check:
     action: str
     resource: str
     context: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    or_of_role: str | None = None
+    """ARN of a role whose right does as well as the caller's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

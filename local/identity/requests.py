@@ -59,6 +59,24 @@ def _create_training_job(operation: Operation) -> Iterator[Check]:
     if role := operation.params.get("RoleArn"):
         passed_to = {"iam:PassedToService": "sagemaker.amazonaws.com"}
         yield Check(action="iam:PassRole", resource=role, context=passed_to)
+    if key := (operation.params.get("ResourceConfig") or {}).get("VolumeKmsKeyId"):
+        yield _volume_grant(operation, key)
+
+
+def _volume_grant(operation: Operation, key: str) -> Check:
+    """SageMaker makes a grant on the key of the volumes, in the name of the job's role or of the caller.
+
+    Source: SageMaker developer guide, API permissions reference: CreateTrainingJob needs kms:CreateGrant only
+    where there is a VolumeKmsKeyId and the role has no policy that permits it. OutputDataConfig.KmsKeyId asks
+    nothing of the caller.
+    """
+    via = f"sagemaker.{operation.region}.amazonaws.com"
+    return Check(
+        action="kms:CreateGrant",
+        resource=_key_arn(operation, key),
+        context={"kms:GrantIsForAWSResource": "true", "kms:ViaService": via},
+        or_of_role=operation.params.get("RoleArn"),
+    )
 
 
 def _on_training_job(
@@ -148,10 +166,18 @@ def _ssm(operation: Operation) -> Checks:
 def _kms(operation: Operation) -> Checks:
     if operation.name not in {"Decrypt", "Encrypt", "GenerateDataKey", "DescribeKey"}:
         return None
-    key = operation.params.get("KeyId", "")
-    if not key.startswith("arn:"):
-        key = operation.arn("kms", key if key.startswith("alias/") else f"key/{key}")
-    return [Check(action=f"kms:{operation.name}", resource=key)]
+    return [
+        Check(
+            action=f"kms:{operation.name}",
+            resource=_key_arn(operation, operation.params.get("KeyId", "")),
+        )
+    ]
+
+
+def _key_arn(operation: Operation, key: str) -> str:
+    if key.startswith("arn:"):
+        return key
+    return operation.arn("kms", key if key.startswith("alias/") else f"key/{key}")
 
 
 def _service_quotas(operation: Operation) -> Checks:

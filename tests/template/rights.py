@@ -70,6 +70,11 @@ RIGHTS: dict[str, frozenset[Grant]] = {
     | READ_ALARMS
     | _may("s3:ListBucket", "arn:aws:s3:::one", "arn:aws:s3:::two")
     | _may("s3:GetObject", "arn:aws:s3:::one/*", "arn:aws:s3:::two/*")
+    | _may(
+        "kms:Decrypt",
+        *PARAMETERS["CheckpointKmsKeyArns"],
+        when={"StringEquals": {"kms:ViaService": "s3.eu-west-1.amazonaws.com"}},
+    )
     | _may("sqs:SendMessage", "${ReconcileDeadLetterQueue.Arn}")
     | KEY
     | _log("ReconcileFunction"),
@@ -92,6 +97,14 @@ RIGHTS: dict[str, frozenset[Grant]] = {
         "iam:PassRole",
         *PARAMETERS["TrainingRoleArns"],
         when={"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}},
+    )
+    | _may(
+        "kms:CreateGrant",
+        *PARAMETERS["TrainingKmsKeyArns"],
+        when={
+            "Bool": {"kms:GrantIsForAWSResource": "true"},
+            "StringEquals": {"kms:ViaService": "sagemaker.eu-west-1.amazonaws.com"},
+        },
     )
     | _may(
         "cloudwatch:PutMetricAlarm cloudwatch:DeleteAlarms",

@@ -35,6 +35,11 @@ PARAMETERS: dict[str, Any] = {
     "AdminPrincipalArns": ["arn:aws:iam::111122223333:role/admin", "arn:aws:iam::111122223333:role/ops-*"],
     "TrainingRoleArns": ["arn:aws:iam::111122223333:role/train", "arn:aws:iam::111122223333:role/ml/*-train"],
     "CheckpointBuckets": ["arn:aws:s3:::one", "arn:aws:s3:::two"],
+    "CheckpointKmsKeyArns": ["arn:aws:kms:eu-west-1:111122223333:key/checkpoints"],
+    "TrainingKmsKeyArns": [
+        "arn:aws:kms:eu-west-1:111122223333:key/volumes",
+        "arn:aws:kms:eu-west-1:444455556666:key/others",
+    ],
     "StopUnmanagedJobs": "true",
     "CreateApiGatewayLogRole": "true",
     "OldestWaitAlarmSeconds": 86400,

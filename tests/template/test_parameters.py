@@ -8,6 +8,7 @@ from tests.template import stack
 from tests.template.rights import grants
 
 ROLE = "arn:aws:iam::111122223333:role"
+KEY = "arn:aws:kms:eu-west-1:111122223333:key"
 
 
 def _accepts(parameter: str, value: str) -> bool:
@@ -33,6 +34,10 @@ def _accepts(parameter: str, value: str) -> bool:
         ("TrainingRoleArns", f"{ROLE}/ml/*-train,{ROLE}/train"),
         ("CheckpointBuckets", ""),
         ("CheckpointBuckets", "arn:aws:s3:::one,arn:aws-cn:s3:::two.three"),
+        ("CheckpointKmsKeyArns", ""),
+        ("CheckpointKmsKeyArns", f"{KEY}/1234abcd-12ab-34cd-56ef-1234567890ab"),
+        ("TrainingKmsKeyArns", ""),
+        ("TrainingKmsKeyArns", f"{KEY}/mrk-1234abcd12ab34cd56ef1234567890ab,{KEY}/1234abcd"),
         ("ApiUrlParameterName", "/trainmaster/api-url"),
     ],
 )
@@ -66,6 +71,11 @@ def test_accepted(parameter, value):
         ("CheckpointBuckets", "one"),
         ("CheckpointBuckets", "arn:aws:s3:::*"),
         ("CheckpointBuckets", "arn:aws:s3:::one/prefix"),
+        ("CheckpointKmsKeyArns", f"{KEY}/*"),
+        ("TrainingKmsKeyArns", "*"),
+        ("TrainingKmsKeyArns", f"{KEY}/*"),
+        ("TrainingKmsKeyArns", "1234abcd-12ab-34cd-56ef-1234567890ab"),
+        ("TrainingKmsKeyArns", "arn:aws:kms:eu-west-1:111122223333:alias/volumes"),
         ("ApiUrlParameterName", "api-url"),
     ],
 )
@@ -88,6 +98,19 @@ def test_only_what_nobody_can_guess_has_no_default():
 def test_without_checkpoint_buckets_reconcile_reads_no_bucket():
     role = stack.resources(CheckpointBuckets="")["ReconcileFunctionRole"]["Properties"]
     assert not [grant for grant in grants(role) if grant[0].startswith("s3:")]
+
+
+@pytest.mark.parametrize("parameter", ["CheckpointKmsKeyArns", "TrainingKmsKeyArns"])
+def test_a_customer_s_keys_are_nobody_s_unless_the_stack_names_them(parameter):
+    assert stack.source()["Parameters"][parameter]["Default"] == ""
+
+    def rights(**changed):
+        roles = stack.of_type(stack.resources(**changed), "AWS::IAM::Role").values()
+        return {grant for role in roles for grant in grants(role)}
+
+    gone = rights() - rights(**{parameter: ""})
+    assert {grant[1] for grant in gone} == set(stack.PARAMETERS[parameter])
+    assert not [grant for grant in rights(TrainingKmsKeyArns="") if grant[0] == "kms:CreateGrant"]
 
 
 def test_unmanaged_jobs_can_be_stopped_only_where_the_stack_says_so():

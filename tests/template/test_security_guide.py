@@ -23,10 +23,15 @@ def test_every_function_has_a_row() -> None:
     assert ROWS.keys() == ROLES.keys()
 
 
+def told(action: str, resource: str) -> bool:
+    """All but what is technical, on the stack's own key and logs."""
+    return action not in TECHNICAL or not resource.startswith("${")
+
+
 @pytest.mark.parametrize("function", ROLES)
 def test_a_row_names_the_actions_that_the_role_has_and_no_other(function: str) -> None:
     said = {code for code in codes(ROWS[function]) if ":" in code}
     if "the same" in ROWS[function]:
         said |= {action for action, _, _ in TABLE}
         said |= set() if "the same on the table" in ROWS[function] else {"sqs:SendMessage"}
-    assert said == {action for action, _, _ in RIGHTS[ROLES[function]]} - TECHNICAL
+    assert said == {action for action, resource, _ in RIGHTS[ROLES[function]] if told(action, resource)}

@@ -92,6 +92,59 @@ def test_the_caller_is_told_truly(twin: BareTwin) -> None:
     assert twin.calls()[-1]["principal"] == "arn:aws:sts::123456789012:assumed-role/engineer/anna"
 
 
+KEY = "arn:aws:kms:us-east-1:123456789012:key/volumes"
+ENCRYPTED = JOB | {"ResourceConfig": {"VolumeSizeInGB": 1, "VolumeKmsKeyId": KEY}}
+STARTS = allow(["sagemaker:*", "iam:PassRole"])
+FOR_SAGEMAKER = {
+    "Bool": {"kms:GrantIsForAWSResource": "true"},
+    "StringEquals": {"kms:ViaService": "sagemaker.us-east-1.amazonaws.com"},
+}
+
+
+@pytest.mark.parametrize(
+    ("resources", "grant"),
+    [
+        pytest.param({"VolumeKmsKeyId": KEY}, allow("kms:CreateGrant", KEY, **FOR_SAGEMAKER), id="an ARN"),
+        pytest.param({"VolumeKmsKeyId": "volumes"}, allow("kms:CreateGrant", KEY), id="an id"),
+        pytest.param({}, STARTS, id="no key"),
+    ],
+)
+def test_whoever_may_create_a_grant_on_the_key_may_start_the_job(
+    twin: BareTwin, resources: dict[str, Any], grant: dict[str, Any]
+) -> None:
+    job = JOB | {"ResourceConfig": {"VolumeSizeInGB": 1, **resources}}
+    twin.client("sagemaker", twin.function_role(STARTS, grant)).create_training_job(**job)
+
+
+@pytest.mark.parametrize(
+    "grant",
+    [
+        pytest.param(allow("kms:Decrypt", KEY), id="another right"),
+        pytest.param(allow("kms:CreateGrant", f"{KEY}-of-others"), id="on another key"),
+        pytest.param(
+            allow("kms:CreateGrant", KEY, StringEquals={"kms:ViaService": "ec2.us-east-1.amazonaws.com"}),
+            id="for another service",
+        ),
+    ],
+)
+def test_without_a_grant_on_its_key_a_job_is_refused(twin: BareTwin, grant: dict[str, Any]) -> None:
+    limited = twin.client("sagemaker", twin.function_role(STARTS, grant))
+    code, status, message = refused(limited.create_training_job, **ENCRYPTED)
+    assert (code, status) == ("AccessDeniedException", 400)
+    assert f"is not authorized to perform: kms:CreateGrant on resource: {KEY}" in message
+
+
+def test_the_right_of_the_job_s_role_does_as_well(twin: BareTwin) -> None:
+    iam = twin.client("iam")
+    trust = {"Version": "2012-10-17", "Statement": []}
+    iam.create_role(RoleName="training", AssumeRolePolicyDocument=json.dumps(trust))
+    limited = twin.client("sagemaker", twin.function_role(STARTS))
+    assert refused(limited.create_training_job, **ENCRYPTED)[0] == "AccessDeniedException"
+    document = {"Version": "2012-10-17", "Statement": [allow("kms:CreateGrant", KEY)]}
+    iam.put_role_policy(RoleName="training", PolicyName="key", PolicyDocument=json.dumps(document))
+    limited.create_training_job(**ENCRYPTED)
+
+
 @pytest.mark.parametrize(
     ("role", "session", "code"),
     [

@@ -121,7 +121,7 @@ class SageMakerTraining:
         except ParamValidationError as error:
             raise TrainingRefusedError(str(error)) from error
         except ClientError as error:
-            raise _create_error(error) from error
+            raise _create_error(error, request) from error
         except (ConnectTimeoutError, EndpointConnectionError) as error:
             raise UnreachableError("SageMaker could not be reached") from error
         except BotoCoreError as error:
@@ -204,7 +204,7 @@ class SageMakerTraining:
         return True
 
 
-def _create_error(error: ClientError) -> TrainmasterError:
+def _create_error(error: ClientError, request: Mapping[str, Any]) -> TrainmasterError:
     code, text = _code(error), printable(error.response["Error"].get("Message", ""))
     if code == _NAME_IN_USE:
         return NameTakenError(text)
@@ -213,10 +213,21 @@ def _create_error(error: ClientError) -> TrainmasterError:
     if code in _FOR_NOW:
         return UnavailableError(f"{code}: {text}")
     if code in _FOR_GOOD:
-        return TrainingRefusedError(f"{code}: {text}")
+        return TrainingRefusedError(f"{code}: {text}{_about_its_key(code, request)}")
     if error.response["ResponseMetadata"]["HTTPStatusCode"] >= SERVER_FAULT:
         return ServerFaultError(f"{code}: {text}")
     return UnclassifiedTrainingError(f"{code}: {text}")
+
+
+def _about_its_key(code: str, request: Mapping[str, Any]) -> str:
+    """Who may not use the key of a job's volumes is denied, as for other rights: said as a possibility."""
+    key = request.get("ResourceConfig", {}).get("VolumeKmsKeyId")
+    if code not in _DENIED or not key:
+        return ""
+    return (
+        f". If the key of its volumes is meant (VolumeKmsKeyId {key}): allow its role kms:CreateGrant on it,"
+        " or have the key listed in the stack's parameter TrainingKmsKeyArns"
+    )
 
 
 def _unavailable(error: ClientError, operation: str) -> UnavailableError:
