@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from local.worlds import KIND, World
+
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 
 
@@ -25,6 +27,7 @@ class TwinConfig:
     """Divides the twin's own waits; the schedules are AWS's and keep their minutes."""
     seed: int = 0
     journal: Path | None = None
+    world: World = KIND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,8 @@ from local.clock import TwinClock
 from local.deployment.events.faults import DeliveryFaults
 from local.faults import Faults
 from local.wire import AwsError, Request, Response
+from local.world_in_force import WorldInForce
+from local.worlds import CAPACITY_TYPES, World, WorldError, shown
 
 T = TypeVar("T")
 
@@ -29,8 +31,6 @@ class TrainingJobs(Protocol):
     def spot(self, training_job: str, action: str) -> None: ...
 
     def withhold_capacity(self, instance_type: str, times: int) -> None: ...
-
-    def set_quota(self, instance_type: str, capacity_type: str, instances: int) -> None: ...
 
     def training_jobs(self) -> list[dict[str, Any]]: ...
 
@@ -87,6 +87,12 @@ class Body:
             return None
         return read(name)
 
+    def mapping(self, name: str) -> dict[str, Any]:
+        value = self._take(name, None)
+        if not isinstance(value, dict):
+            raise BadFieldError(name, "must be a JSON object")
+        return value
+
     def end(self) -> None:
         for name in self._fields:
             raise BadFieldError(name, "is not known here")
@@ -104,6 +110,9 @@ class Control:
     errors: Faults
     deliveries: DeliveryFaults
     training: TrainingJobs
+    world: WorldInForce
+    told: Callable[[], Mapping[str, Any]]
+    """What happened that no call of AWS's API shows; goes with the answer about the world."""
 
     def handle(self, request: Request) -> Response:
         path = request.raw_path.removeprefix(PREFIX)
@@ -114,7 +123,7 @@ class Control:
             return _answer(404, {"message": f"no {request.method} {path}; there are {known}"})
         try:
             return route(request)
-        except BadFieldError as error:
+        except (BadFieldError, WorldError) as error:
             return _answer(400, {"field": error.name, "message": str(error)})
         except AwsError as error:
             return _answer(400, {"code": error.code, "message": error.message})
@@ -130,6 +139,8 @@ class Control:
             ("POST", "/quota"): self._set_quota,
             ("POST", "/spot"): self._spot,
             ("GET", "/training-jobs"): self._list,
+            ("GET", "/world"): lambda _: self._told(self.world.now),
+            ("POST", "/world"): self._set_world,
         }
 
     def _advance(self, request: Request) -> Response:
@@ -154,7 +165,9 @@ class Control:
         instance_type, instances = body.text("instance_type"), body.whole("instances")
         capacity_type = body.optional("capacity_type", body.text) or "on-demand"
         body.end()
-        self.training.set_quota(instance_type, capacity_type, instances)
+        if capacity_type not in CAPACITY_TYPES:
+            raise AwsError("ValidationException", f"capacity_type must be one of {', '.join(CAPACITY_TYPES)}")
+        self.world.set_quota(instance_type, capacity_type, instances)
         answer = {"instance_type": instance_type, "capacity_type": capacity_type, "instances": instances}
         return _answer(200, answer)
 
@@ -162,9 +175,11 @@ class Control:
         body = Body(request.body)
         operation, code = body.text("operation"), body.text("error_code")
         times = body.whole("times", default=1, least=1)
+        principal = body.optional("principal", body.text)
         body.end()
-        self.errors.add(operation, code, times)
-        return _answer(200, {"operation": operation, "error_code": code, "times": times})
+        self.errors.add(operation, code, times, principal=principal)
+        answer = {"operation": operation, "error_code": code, "times": times, "principal": principal}
+        return _answer(200, answer)
 
     def _disturb_events(self, request: Request) -> Response:
         body = Body(request.body)
@@ -199,6 +214,15 @@ class Control:
         body.end()
         self.training.spot(training_job, action)
         return _answer(200, {"training_job": training_job, "action": action})
+
+    def _set_world(self, request: Request) -> Response:
+        body = Body(request.body)
+        values = body.mapping("set")
+        body.end()
+        return self._told(self.world.set(values))
+
+    def _told(self, world: World) -> Response:
+        return _answer(200, {"world": shown(world), **self.told()})
 
     def _list(self, _: Request) -> Response:
         return _answer(200, {"training_jobs": self.training.training_jobs()})

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import yaml
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from local.deployment.errors import DeploymentError
+from local.documents import read_map
 from local.wire import Request, Response
 
 _TIMEOUT_SECONDS = 60
@@ -26,17 +26,7 @@ class PolicyError(DeploymentError):
 
 def read_policy(path: Path) -> Mapping[str, Any]:
     """Read a policy document from a YAML or JSON file; raises PolicyError."""
-    try:
-        document = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise PolicyError(f"policy {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise PolicyError(f"policy {path}: {' '.join(str(error).split())}") from error
-    if document is None:
-        return {}
-    if not isinstance(document, dict):
-        raise PolicyError(f"policy {path}: must be a map of keys, not {type(document).__name__}")
-    return document
+    return read_map(path, what="policy", error_kind=PolicyError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

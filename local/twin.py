@@ -24,6 +24,7 @@ from local.foundation import Foundation
 from local.sagemaker import Outside, SageMakerTwin
 from local.sagemaker.adapters import CloudWatchLogSink, CloudWatchMetrics, S3Store
 from local.wire import AwsError
+from local.world_in_force import WorldInForce
 
 STACK = "trainmaster"
 _TRAINING_ROLE = "trainmaster-local-training"
@@ -133,6 +134,7 @@ class Twin:
     def _mount_training(self, base: Foundation, assembly: Assembly, deliveries: DeliveryFaults) -> None:
         work = base.state / "training"
         work.mkdir(exist_ok=True)
+        world = WorldInForce(self._config.world)
         outside = Outside(
             clock=base.clock,
             journal=base.journal,
@@ -142,6 +144,7 @@ class Twin:
             region=self._config.region,
             work_dir=work,
             environment=partial(_reach, base),
+            world=world,
         )
         training = SageMakerTwin(
             outside, events=assembly.router, account_id=base.account_id, seed=self._config.seed
@@ -151,7 +154,17 @@ class Twin:
         base.door.mount_service("sagemaker", training.call, owns=training.owns)
         base.door.mount_service("service-quotas", training.service_quotas)
         base.door.add_resource_tags("sagemaker", training.resource_tags)
-        control = Control(clock=base.clock, errors=base.faults, deliveries=deliveries, training=training)
+        control = Control(
+            clock=base.clock,
+            errors=base.faults,
+            deliveries=deliveries,
+            training=training,
+            world=world,
+            told=lambda: {
+                "throttled": training.throttled(),
+                "killed_invocations": assembly.functions.killed(),
+            },
+        )
         base.door.mount(CONTROL_PREFIX, control.handle)
 
     def _ready(self, base: Foundation, assembly: Assembly) -> ReadyInfo:

@@ -56,6 +56,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--clock", choices=["real", "manual"], default="real")
     parser.add_argument("--speed", type=_speed, default=60.0, help="divides the twin's own waits (60)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--world",
+        default="kind",
+        metavar="NAME|FILE",
+        help="how AWS behaves: kind, harsh, or a file of values (kind)",
+    )
     parser.add_argument("--ready", type=Path, help="file to write when everything is deployed")
     parser.add_argument("--journal", type=Path, help="file for one line a call and process event")
     parser.add_argument("--json", action="store_true", help="print the ready file's JSON instead of the text")
@@ -89,9 +95,10 @@ def _run(arguments: argparse.Namespace, reaper: int) -> int:
     from local.deployment.errors import DeploymentError  # noqa: PLC0415
     from local.policy_file import read_policy  # noqa: PLC0415
     from local.twin import Twin  # noqa: PLC0415
+    from local.world_file import read_world  # noqa: PLC0415
 
     try:
-        config = _config(arguments)
+        config = replace(_config(arguments), world=read_world(arguments.world))
         if arguments.policy is not None:
             config = replace(config, policy=read_policy(arguments.policy))
         began = time.monotonic()

@@ -100,7 +100,7 @@ class AwsDoor:
         call = entry.call = read_call(request, signing_name=claim.service, region=claim.region)
         principal = entry.principal = self._authenticated(request, claim, call)
         self._around.authorizer.check_call(principal, _operation(call, principal))
-        if (fault := self._around.faults.take(call.operation)) is not None:
+        if (fault := self._around.faults.take(call.operation, principal.arn)) is not None:
             raise _on_demand(call, fault)
         service = self.services.get(call.service)
         if service is not None and service.owns(call.operation, call.params):

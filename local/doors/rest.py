@@ -44,7 +44,7 @@ class RestDoor:
         label = f"{request.method} {api.path(request)}"
         try:
             principal = self._authenticated(request)
-            self._fail_on_demand(label)
+            self._fail_on_demand(label, principal)
             response = _handled(api, request, principal)
         except AwsError as error:
             code = error.code
@@ -74,8 +74,8 @@ class RestDoor:
         verify(request, claim, credentials, scope=scope, now=clocks)
         return credentials.principal
 
-    def _fail_on_demand(self, label: str) -> None:
-        if (code := self._around.faults.take(label)) is not None:
+    def _fail_on_demand(self, label: str, principal: Principal) -> None:
+        if (code := self._around.faults.take(label, principal.arn)) is not None:
             raise AwsError(code, f"{code} on demand", status=_SERVER_FAULTS.get(code, 400))
 
 

@@ -20,6 +20,7 @@ from local.sagemaker.layout import Layout
 from local.sagemaker.logs import LogStream
 from local.sagemaker.ports import LogSink, MetricSink, ObjectStore
 from local.sagemaker.spec import DEFAULT_CHECKPOINT_PATH
+from local.world_in_force import WorldInForce
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ class Outside:
     """How a container of a role reaches AWS: endpoint and credentials, by role ARN."""
     ports: Ports = field(default_factory=Ports)
     capacity: Capacity = field(default_factory=Capacity)
+    world: WorldInForce = field(default_factory=WorldInForce)
 
 
 class Container:

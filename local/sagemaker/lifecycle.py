@@ -25,10 +25,11 @@ from local.sagemaker.mailbox import (
     Stop,
 )
 from local.sagemaker.metric_definitions import Definitions
+from local.sagemaker.pool_keeper import within_quota
 from local.sagemaker.scraped_log import ScrapedLog
 from local.sagemaker.statuses import FINAL, STOP_GRACE, Secondary, drawn_wait
 from local.sagemaker.table import JobTable
-from local.worlds.endings import NO_CAPACITY
+from local.worlds.endings import NO_CAPACITY, pending_end
 
 logger = logging.getLogger(__name__)
 
@@ -171,9 +172,22 @@ class JobRun:
         is_warm, choices = self._job.warm_pool is not None, self._job.spec.clusters
         allotted = choices[0] if is_warm else self._outside.capacity.allot(choices)
         if allotted is None:
-            return self._fail(NO_CAPACITY)
+            return self._starve()
         self._job = self._table.update(self._job.name, lambda job: replace(job, allotted=allotted))
         return _S.DOWNLOADING
+
+    def _starve(self) -> Secondary:
+        """Without instances: a job that said how long it may be pending waits for so long, if it is let."""
+        dialect, patience = self._outside.world.now.pending_end, self._job.spec.max_pending
+        if dialect is None or patience is None:
+            return self._fail(NO_CAPACITY)
+        message = self._mailbox.wait(_HEEDED[_S.PENDING], patience)
+        if message is not None:
+            return self._turn(message)
+        end = pending_end(dialect, self._draw("pending end"))
+        if end.failure_reason is not None:
+            return self._fail(end.failure_reason)
+        return Secondary(end.secondary_status)
 
     def _download(self) -> Secondary:
         self._cluster = Cluster(self._job, self._outside, self._plan.root)
@@ -251,10 +265,13 @@ class JobRun:
         return message
 
     def _wait_in(self, status: Secondary) -> Message | None:
-        """The wait of a status; drawn for job and status, so that no other thread has a say in it."""
-        draw = random.Random(f"{self._plan.seed}/{self._job.name}/{status}")  # noqa: S311  not a secret
-        wait = drawn_wait(status, draw, is_warm=self._job.warm_pool is not None)
+        """The wait of a status."""
+        wait = drawn_wait(status, self._draw(status), is_warm=self._job.warm_pool is not None)
         return self._mailbox.wait(_HEEDED[status], self._outside.clock.scaled(wait))
+
+    def _draw(self, what: str) -> random.Random:
+        """For this job and this purpose alone, so that no other thread has a say in it."""
+        return random.Random(f"{self._plan.seed}/{self._job.name}/{what}")  # noqa: S311  not a secret
 
     def _finish(self, end: Secondary) -> None:
         """The end is visible only when nothing of the job is left to do, and with it the last metrics."""
@@ -267,4 +284,5 @@ class JobRun:
 
     def _ended(self, job: TrainingJob, end: Secondary) -> TrainingJob:
         job, now = replace(job, final_metrics=self._log.last()), self._outside.clock.now()
-        return job.failed(self._failure_reason, now) if end is _S.FAILED else job.moved_to(end, now)
+        ended = job.failed(self._failure_reason, now) if end is _S.FAILED else job.moved_to(end, now)
+        return within_quota(ended, self._table.all(), self._outside.world.now, self._draw("warm pool"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from local.clock import TwinClock
@@ -17,6 +18,7 @@ from local.sagemaker.statuses import Primary, Secondary
 from local.sagemaker.table import NOT_FOUND, JobTable
 from local.sagemaker.views import description
 from local.wire import AwsError, Principal
+from local.world_in_force import WorldInForce
 
 Params = Mapping[str, Any]
 Result = dict[str, Any]
@@ -33,6 +35,7 @@ class Operations:
     pools: PoolKeeper
     admission: Admission
     quotas: AccountQuotas
+    world: WorldInForce
     clock: TwinClock
     arn_prefix: str
     """ARN of a training job without its name."""
@@ -41,21 +44,18 @@ class Operations:
         return {
             "CreateTrainingJob": self.create,
             "DescribeTrainingJob": lambda params, _: description(self._named(params), now=self.clock.now()),
-            "ListTrainingJobs": lambda params, _: listing.page(
-                self.table.all(), params, now=self.clock.now()
-            ),
+            "ListTrainingJobs": lambda params, _: self.list(params),
             "StopTrainingJob": lambda params, _: self.stop(params),
             "UpdateTrainingJob": lambda params, _: self.update(params),
             "DeleteTrainingJob": lambda params, _: self.delete(params),
             "AddTags": lambda params, _: self.add_tags(params),
-            "ListTags": lambda params, _: {"Tags": tags.as_list(self._with_arn(params).tags)},
+            "ListTags": lambda params, _: self.list_tags(params),
             "DeleteTags": lambda params, _: self.delete_tags(params),
         }
 
     def create(self, params: Params, caller: Principal) -> Result:
         self.admission.admit(params)
         spec = TrainingSpec.from_request(params)
-        self.quotas.check(spec, self.table.all())
         now = self.clock.now()
         job = TrainingJob(
             name=params["TrainingJobName"],
@@ -68,8 +68,14 @@ class Operations:
             tags=tags.as_map(params.get("Tags", ())),
             transitions=(Transition(status=Secondary.STARTING, start=now),),
         )
-        self.runs.start(self.pools.add(job))
+        with self.table.changing():
+            self.quotas.check(params, self.table.all())
+            self.runs.start(self.pools.add(job))
         return {"TrainingJobArn": job.arn}
+
+    def list(self, params: Params) -> Result:
+        now = self.clock.now()
+        return listing.page([job for job in self.table.all() if self._is_readable(job)], params, now=now)
 
     def stop(self, params: Params) -> Result:
         """The status is Stopping when this returns; stopping a job twice is no error, a finished one is."""
@@ -92,6 +98,7 @@ class Operations:
         """The retention of a warm pool, after the end; the rest, before it."""
         name = params["TrainingJobName"]
         if "ResourceConfig" in params:
+            self.quotas.check_keep_alive(params["ResourceConfig"])
             return {"TrainingJobArn": self.pools.keep(name, params["ResourceConfig"]).arn}
 
         def updated(job: TrainingJob) -> TrainingJob:
@@ -123,6 +130,12 @@ class Operations:
         self.table.remove(params["TrainingJobName"], check)
         return {}
 
+    def list_tags(self, params: Params) -> Result:
+        job = self._with_arn(params)
+        if not self._is_readable(job):
+            raise AwsError("ValidationException", NOT_FOUND)
+        return {"Tags": tags.as_list(job.tags)}
+
     def add_tags(self, params: Params) -> Result:
         name = self._with_arn(params).name
         job = self.table.update(name, lambda job: tags.added(job, params["Tags"]))
@@ -138,7 +151,14 @@ class Operations:
         return job if job is not None and job.arn == arn else None
 
     def _named(self, params: Params) -> TrainingJob:
-        return self.table.get(params["TrainingJobName"])
+        job = self.table.get(params["TrainingJobName"])
+        if not self._is_readable(job):
+            raise AwsError("ValidationException", NOT_FOUND)
+        return job
+
+    def _is_readable(self, job: TrainingJob) -> bool:
+        """A job that was just created is there, but the reading operations do not know it yet."""
+        return self.clock.now() >= job.created_at + timedelta(seconds=self.world.now.read_delay_seconds)
 
     def _with_arn(self, params: Params) -> TrainingJob:
         job = self.find(params["ResourceArn"])

@@ -1,15 +1,19 @@
 """Hands warm pools on to jobs that match, and keeps them for as long as is asked."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from random import Random
 from typing import Any
 
 from local.clock import TwinClock
 from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.table import JobTable
-from local.sagemaker.warm_pools import PoolStatus, WarmPool
+from local.sagemaker.warm_pools import TERMINATED, PoolStatus, WarmPool
 from local.wire import AwsError
+from local.worlds import World, keeps_warm
+
+_SHOWN_AS_TERMINATED = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +65,27 @@ class PoolKeeper:
             if (pool := _available(other, job.created_at)) is not None and other.warm_key == job.warm_key
         ]
         return min(fitting, key=lambda one: (one[1].due, one[0]), default=None)
+
+
+def within_quota(job: TrainingJob, others: Iterable[TrainingJob], world: World, draw: Random) -> TrainingJob:
+    """A job that has just ended, with the pool it leaves only if the account may keep it.
+
+    Else WarmPoolStatus is Terminated or, if the job took nobody's pool, maybe not there at all; drawn, as
+    AWS documents neither.
+    """
+    if job.ended_at is None or not has_pool(job, job.ended_at):
+        return job
+    group = job.groups[0]
+    kept = sum(
+        other.groups[0].count
+        for other in others
+        if other.name != job.name
+        and has_pool(other, job.ended_at)
+        and other.groups[0].instance_type == group.instance_type
+    )
+    if keeps_warm(world, group.count, kept):
+        return job
+    return replace(job, warm_pool=TERMINATED if draw.random() < _SHOWN_AS_TERMINATED else None)
 
 
 def has_pool(job: TrainingJob, now: datetime) -> bool:

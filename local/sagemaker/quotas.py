@@ -1,22 +1,17 @@
-"""What the account may run at once: without limits, unless somebody sets one; Service Quotas shows those.
+"""What the account may run: without limits, unless its world has some; Service Quotas shows those of types.
 
-Source: Service Quotas API reference; AWS General Reference, "Amazon SageMaker AI quotas"; the text of the
-refusal as users report it.
+Source: Service Quotas API reference; AWS General Reference, "Amazon SageMaker AI quotas".
 """
 
-import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from local.sagemaker.jobs import TrainingJob
-from local.sagemaker.spec import TrainingSpec
 from local.wire import AwsError, Principal
+from local.world_in_force import WorldInForce
+from local.worlds import QUOTA_NAMES, Refusal, asked, capacity_type, keep_alive_refusal, refusal
 
-_NAMES: Mapping[str, str] = {
-    "on-demand": "{type} for training job usage",
-    "spot": "{type} for spot training job usage",
-}
-CAPACITY_TYPES = tuple(_NAMES)
 _SERVICE = "sagemaker"
 _MOST_RESULTS = 100
 
@@ -24,31 +19,22 @@ _MOST_RESULTS = 100
 class AccountQuotas:
     """Counts as SageMaker does: instances of jobs that have not ended, by type, spot apart."""
 
-    def __init__(self, arn_prefix: str) -> None:
+    def __init__(self, world: WorldInForce, arn_prefix: str) -> None:
+        self._world = world
         self._arn_prefix = arn_prefix
-        self._lock = threading.Lock()
-        self._limits: dict[tuple[str, str], int] = {}
 
-    def set(self, instance_type: str, capacity_type: str, instances: int) -> None:
-        if capacity_type not in _NAMES:
-            raise AwsError("ValidationException", f"capacity_type must be one of {', '.join(_NAMES)}")
-        with self._lock:
-            self._limits[capacity_type, instance_type] = instances
-
-    def check(self, spec: TrainingSpec, jobs: Iterable[TrainingJob]) -> None:
+    def check(self, request: Mapping[str, Any], jobs: Iterable[TrainingJob]) -> None:
         """Refuse what only fits above a limit. Raises AwsError."""
-        live = [job for job in jobs if not job.is_final]
-        for instance_type, wanted in _instances(spec).items():
-            kind = _kind(spec)
-            limit = self._limits.get((kind, instance_type))
-            used = sum(_instances(job.spec).get(instance_type, 0) for job in live if _kind(job.spec) == kind)
-            if limit is not None and used + wanted > limit:
-                name = _NAMES[kind].format(type=instance_type)
-                raise AwsError(
-                    "ResourceLimitExceeded",
-                    f"The account-level service limit '{name}' is {limit} Instances, with current utilization"
-                    f" of {used} Instances and a request delta of {wanted} Instances.",
-                )
+        used: Counter[tuple[str, str]] = Counter()
+        for job in jobs:
+            if not job.is_final:
+                kind = capacity_type(job.request)
+                used.update({(kind, name): count for name, count in asked(job.request).items()})
+        _raise(refusal(self._world.now, request, used))
+
+    def check_keep_alive(self, resources: Mapping[str, Any]) -> None:
+        """Of an update. Raises AwsError."""
+        _raise(keep_alive_refusal(self._world.now, resources))
 
     def call(self, operation: str, params: dict[str, Any], _: Principal) -> dict[str, Any]:
         """The answers of Service Quotas about SageMaker. Raises AwsError."""
@@ -62,32 +48,28 @@ class AccountQuotas:
         raise AwsError("NotImplemented", f"the twin has no service-quotas:{operation}", status=501)
 
     def _described(self) -> list[dict[str, Any]]:
-        with self._lock:
-            limits = sorted(self._limits.items())
+        limits = sorted(
+            (kind, instance_type, limit)
+            for instance_type, of_type in self._world.now.quotas.items()
+            for kind, limit in of_type.items()
+        )
         return [
             {
                 "ServiceCode": _SERVICE,
                 "ServiceName": "Amazon SageMaker",
                 "QuotaArn": f"{self._arn_prefix}L-{number:08X}",
                 "QuotaCode": f"L-{number:08X}",
-                "QuotaName": _NAMES[kind].format(type=instance_type),
+                "QuotaName": QUOTA_NAMES[kind].format(type=instance_type),
                 "Value": float(limit),
                 "Unit": "None",
                 "Adjustable": True,
                 "GlobalQuota": False,
                 "QuotaAppliedAtLevel": "ACCOUNT",
             }
-            for number, ((kind, instance_type), limit) in enumerate(limits)
+            for number, (kind, instance_type, limit) in enumerate(limits)
         ]
 
 
-def _kind(spec: TrainingSpec) -> str:
-    return "spot" if spec.is_spot else "on-demand"
-
-
-def _instances(spec: TrainingSpec) -> dict[str, int]:
-    """Of a job that may run on several clusters the first: it is what it asks for."""
-    counts: dict[str, int] = {}
-    for group in spec.clusters[0]:
-        counts[group.instance_type] = counts.get(group.instance_type, 0) + group.count
-    return counts
+def _raise(complaint: Refusal | None) -> None:
+    if complaint is not None:
+        raise AwsError(complaint.code, complaint.message)

@@ -62,6 +62,7 @@ class TrainingSpec:
     """How long its instances are kept when it has ended; zero: not at all."""
     max_runtime: timedelta
     max_wait: timedelta | None
+    max_pending: timedelta | None
 
     @property
     def needs_opt_ml(self) -> bool:
@@ -96,6 +97,7 @@ class TrainingSpec:
             keep_alive=timedelta(seconds=request["ResourceConfig"].get("KeepAlivePeriodInSeconds", 0)),
             max_runtime=_seconds(stopping.get("MaxRuntimeInSeconds")) or _DEFAULT_MAX_RUNTIME,
             max_wait=_seconds(stopping.get("MaxWaitTimeInSeconds")),
+            max_pending=_seconds(stopping.get("MaxPendingTimeInSeconds")),
         )
 
 

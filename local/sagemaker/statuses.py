@@ -32,16 +32,21 @@ class Secondary(StrEnum):
     STOPPED = "Stopped"
     MAX_RUNTIME_EXCEEDED = "MaxRuntimeExceeded"
     MAX_WAIT_TIME_EXCEEDED = "MaxWaitTimeExceeded"
+    MAX_PENDING_TIME_EXCEEDED = "MaxPendingTimeExceeded"
+    """No model of AWS knows it; some worlds end a pending time with it."""
 
 
 _S = Secondary
 
-STOP_ENDS = frozenset({_S.STOPPED, _S.MAX_RUNTIME_EXCEEDED, _S.MAX_WAIT_TIME_EXCEEDED})
+STOP_ENDS = frozenset(
+    {_S.STOPPED, _S.MAX_RUNTIME_EXCEEDED, _S.MAX_WAIT_TIME_EXCEEDED, _S.MAX_PENDING_TIME_EXCEEDED}
+)
 FINAL = STOP_ENDS | {_S.COMPLETED, _S.FAILED}
 
 TRANSITIONS: Mapping[Secondary, frozenset[Secondary]] = {
     _S.STARTING: frozenset({_S.PENDING, _S.STOPPING, _S.FAILED}),
-    _S.PENDING: frozenset({_S.DOWNLOADING, _S.STOPPING, _S.FAILED}),
+    # Straight to an end: its pending time ran out.
+    _S.PENDING: STOP_ENDS | {_S.DOWNLOADING, _S.STOPPING, _S.FAILED},
     _S.DOWNLOADING: frozenset({_S.TRAINING, _S.INTERRUPTED, _S.STOPPING, _S.FAILED}),
     _S.TRAINING: frozenset({_S.UPLOADING, _S.INTERRUPTED, _S.STOPPING, _S.FAILED}),
     _S.INTERRUPTED: frozenset({_S.RESTARTING, _S.STOPPING, _S.FAILED}),
@@ -73,6 +78,7 @@ MESSAGES: Mapping[Secondary, str] = {
     _S.STOPPED: "Training job stopped",
     _S.MAX_RUNTIME_EXCEEDED: "Training job runtime exceeded MaxRuntimeInSeconds provided",
     _S.MAX_WAIT_TIME_EXCEEDED: "Training job wait time exceeded MaxWaitTimeInSeconds provided",
+    _S.MAX_PENDING_TIME_EXCEEDED: "Training job pending time exceeded MaxPendingTimeInSeconds provided",
 }
 
 # How long a job stays in a status beside the real work there, in AWS's time: a speed factor of 60 makes

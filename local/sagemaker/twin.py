@@ -1,6 +1,5 @@
 """Puts the rooms of the training twin together."""
 
-import logging
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import cache
@@ -10,21 +9,19 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel
 
 from local.sagemaker.admission import Admission
+from local.sagemaker.announcer import Announcer
 from local.sagemaker.container import Outside
 from local.sagemaker.control import Control
-from local.sagemaker.jobs import TrainingJob
 from local.sagemaker.loads import Loads
 from local.sagemaker.operations import Operations
+from local.sagemaker.pace import Pace
 from local.sagemaker.pool_keeper import PoolKeeper
 from local.sagemaker.ports import EventSink
 from local.sagemaker.quotas import AccountQuotas
 from local.sagemaker.runs import Runs
 from local.sagemaker.table import JobTable
-from local.sagemaker.views import event_detail
 from local.validation import checked
 from local.wire import AwsError, Principal
-
-logger = logging.getLogger(__name__)
 
 _MINUTE = timedelta(minutes=1)
 
@@ -33,19 +30,21 @@ class SageMakerTwin:
     """``call`` is the API; what else is public, but ``resource_tags``, are the twin's own controls."""
 
     def __init__(self, outside: Outside, *, events: EventSink, account_id: str, seed: int) -> None:
-        clock, region = outside.clock, outside.region
-        self._events = events
+        clock, region, world = outside.clock, outside.region, outside.world
+        announcer = Announcer(events=events, clock=clock, world=world, seed=seed)
+        self._pace = Pace(world, clock, seed=seed)
         self._metrics = outside.metrics
         self._loads = Loads()
-        self._table = JobTable(on_step=self._publish)
+        self._table = JobTable(on_step=announcer.publish)
         self._runs = Runs(table=self._table, outside=outside, seed=seed)
-        quotas = AccountQuotas(f"arn:aws:servicequotas:{region}:{account_id}:sagemaker/")
+        quotas = AccountQuotas(world, f"arn:aws:servicequotas:{region}:{account_id}:sagemaker/")
         self._operations = Operations(
             table=self._table,
             runs=self._runs,
             pools=PoolKeeper(table=self._table, clock=clock),
             admission=Admission(store=outside.store, account_id=account_id, region=region),
             quotas=quotas,
+            world=world,
             clock=clock,
             arn_prefix=f"arn:aws:sagemaker:{region}:{account_id}:training-job/",
         )
@@ -54,7 +53,7 @@ class SageMakerTwin:
         self.gpu = control.gpu
         self.spot = control.spot
         self.withhold_capacity = outside.capacity.withhold
-        self.set_quota = quotas.set
+        self.throttled = self._pace.throttled
         self.service_quotas = quotas.call
         self.training_jobs = control.training_jobs
 
@@ -65,7 +64,7 @@ class SageMakerTwin:
             raise AwsError("UnknownOperationException", f"The twin does not emulate {operation}.")
         shape = _service_model().operation_model(operation).input_shape
         assert shape is not None
-        return answer(checked(shape, params), principal)
+        return self._pace.keep(operation, lambda: answer(checked(shape, params), principal))
 
     def owns(self, operation: str, params: Mapping[str, Any]) -> bool:
         """Whether ``call`` is to answer it: all about training jobs. Tags are for other resources too."""
@@ -86,13 +85,8 @@ class SageMakerTwin:
 
     def close(self) -> None:
         """End every container; no job changes its status by that."""
+        self._pace.close()
         self._runs.close()
-
-    def _publish(self, job: TrainingJob) -> None:
-        try:
-            self._events.publish(event_detail(job), [job.arn])
-        except Exception:  # the bulkhead to the event bus: a job goes on without it
-            logger.exception("no event for %s", job.name)
 
 
 @cache

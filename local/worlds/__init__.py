@@ -3,13 +3,24 @@
 from local.worlds.draws import Delivery, deliveries, latency
 from local.worlds.endings import End, PendingEnd, pending_end
 from local.worlds.rates import Rates
-from local.worlds.refusals import Refusal, asked, capacity_type, keep_alive_refusal, keeps_warm, refusal
+from local.worlds.refusals import (
+    CAPACITY_TYPES,
+    QUOTA_NAMES,
+    Refusal,
+    asked,
+    capacity_type,
+    keep_alive_refusal,
+    keeps_warm,
+    refusal,
+)
 from local.worlds.table import HARSH, KIND, VALUES, WORLDS, changed, shown
 from local.worlds.world import Latency, World, WorldError
 
 __all__ = [
+    "CAPACITY_TYPES",
     "HARSH",
     "KIND",
+    "QUOTA_NAMES",
     "VALUES",
     "WORLDS",
     "Delivery",

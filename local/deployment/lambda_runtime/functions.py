@@ -37,6 +37,7 @@ class Functions:
     invoked: Callable[[str, Outcome], None]
     """Is told of each invocation: ARN of the function, and how it ended."""
     _pools: dict[str, FunctionPool] = field(default_factory=dict)
+    _names: dict[str, str] = field(default_factory=dict)
 
     def add(self, function: Function, keys: Keys, host: Host) -> None:
         """Make the function callable; no process is started yet."""
@@ -46,6 +47,7 @@ class Functions:
             max_processes=min(MAX_PROCESSES, function.concurrency or MAX_PROCESSES),
         )
         self._pools[function.arn] = pool
+        self._names[function.arn] = function.session_name
         self.runtime_api.add(function, pool)
 
     def invoke(self, function_arn: str, payload: bytes) -> Outcome:
@@ -58,6 +60,10 @@ class Functions:
         """Have a process of each ready, one after the other."""
         for arn in function_arns:
             self._pools[arn].warm()
+
+    def killed(self) -> dict[str, int]:
+        """Invocations of each function that its timeout ended; none of those that had none."""
+        return {self._names[arn]: pool.killed for arn, pool in self._pools.items() if pool.killed}
 
     def close(self) -> None:
         for pool in self._pools.values():

@@ -20,7 +20,9 @@ MAX_RESPONSE_BYTES = 6 * 1024 * 1024
 
 
 class Process(Protocol):
-    def kill(self) -> None: ...
+    def kill(self, last_words: str = "") -> None:
+        """``last_words``: the last line of its log."""
+        ...
 
     def join(self) -> None: ...
 
@@ -60,6 +62,8 @@ class FunctionPool:
         self._instances: dict[str, _Instance] = {}
         self._numbers = itertools.count()
         self._closed = False
+        self.killed = 0
+        """Invocations that were ended by their timeout."""
 
     def invoke(self, payload: bytes) -> Outcome:
         """Run the function once; waits for a free process and for the answer."""
@@ -165,11 +169,12 @@ class FunctionPool:
             late = [each for each in self._instances.values() if each.current is invocation]
             for instance in late:
                 del self._instances[instance.instance_id]
+            self.killed += len(late)
             self._grow()
         for instance in late:
             message = f"{invocation.request_id} Task timed out after {self._timeout_s:.2f} seconds"
             invocation.finish(Outcome.of_fault(Fault.TIMED_OUT, message))
-            instance.process.kill()
+            instance.process.kill(message)
         invocation.done.wait()  # if none was late, the answer is just being given
 
     def _end_stuck(self) -> None:

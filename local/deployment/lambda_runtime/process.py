@@ -21,7 +21,7 @@ class Launch:
     environment: Mapping[str, str]
     log: FunctionLog
 
-    def start(self, runtime_api: str, on_exit: Callable[[int], None]) -> Child:
+    def start(self, runtime_api: str, on_exit: Callable[[int], None]) -> "Sandbox":
         """Start it; ``on_exit`` gets the exit code after the last line."""
         command = Command(
             argv=[sys.executable, "-P", str(_BOOTSTRAP), str(self.clock_file), self.function.handler],
@@ -32,8 +32,25 @@ class Launch:
 
         def ended(code: int) -> None:
             self.log.end()
+            if sandbox.last_words:
+                self.log.write(f"{sandbox.last_words}\n".encode())
             on_exit(code)
 
-        child = Child(command, on_output=self.log.write, on_exit=ended)
-        child.watch()
-        return child
+        sandbox = Sandbox(child=Child(command, on_output=self.log.write, on_exit=ended))
+        sandbox.child.watch()
+        return sandbox
+
+
+@dataclass(slots=True, kw_only=True)
+class Sandbox:
+    """A process of a function, and what Lambda itself writes into its log when it ends it."""
+
+    child: Child
+    last_words: str = ""
+
+    def kill(self, last_words: str = "") -> None:
+        self.last_words = last_words
+        self.child.kill()
+
+    def join(self) -> None:
+        self.child.join()

@@ -18,6 +18,7 @@ from local.sagemaker.container import Outside
 from local.sagemaker.loads import Sample
 from local.sagemaker.ports import LogLine
 from local.wire import Principal
+from local.world_in_force import WorldInForce
 
 ACCOUNT = "123456789012"
 REGION = "us-east-1"
@@ -120,6 +121,7 @@ class World:
         self.journal_path = folder / "journal.jsonl"
         self.journal = Journal(self.journal_path, clock)
         self.work_dir = folder / "work"
+        self.in_force = WorldInForce()
         self.twin = SageMakerTwin(self.outside(), events=self.events, account_id=ACCOUNT, seed=0)
 
     def outside(self) -> Outside:
@@ -133,6 +135,7 @@ class World:
             region=REGION,
             work_dir=self.work_dir,
             environment=lambda _: {"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "AKIAJOB"},
+            world=self.in_force,
         )
 
     def call(self, operation: str, **params: Any) -> dict[str, Any]:

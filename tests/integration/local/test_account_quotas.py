@@ -17,20 +17,22 @@ def world(tmp_path) -> Iterator[World]:
 
 
 def test_above_a_quota_the_account_refuses_with_the_numbers_and_below_it_does_not(world: World):
-    world.twin.set_quota(TYPE, "on-demand", 1)
+    world.in_force.set_quota(TYPE, "on-demand", 1)
     world.create("one", ["sleep", "60"])
     with pytest.raises(AwsError) as caught:
         world.create("two", ["sleep", "60"])
     assert caught.value.code == "ResourceLimitExceeded"
     assert caught.value.message == (
         f"The account-level service limit '{TYPE} for training job usage' is 1 Instances, with current "
-        "utilization of 1 Instances and a request delta of 1 Instances."
+        "utilization of 1 Instances and a request delta of 1 Instances. Please use AWS Service Quotas to "
+        "request an increase for this quota. If AWS Service Quotas is not available, contact AWS support to "
+        "request an increase for this quota."
     )
     assert [job["name"] for job in world.twin.training_jobs()] == ["one"]
 
 
 def test_spot_and_on_demand_have_quotas_of_their_own(world: World):
-    world.twin.set_quota(TYPE, "spot", 0)
+    world.in_force.set_quota(TYPE, "spot", 0)
     world.create("one", ["sleep", "60"])
     spot = {
         "EnableManagedSpotTraining": True,

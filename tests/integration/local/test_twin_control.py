@@ -73,6 +73,56 @@ def test_a_capacity_type_that_is_none_is_refused(twin: RunningTwin) -> None:
     assert (answer.status, answer.json["code"]) == (400, "ValidationException")
 
 
+def test_an_error_for_one_principal_meets_no_other(twin: RunningTwin) -> None:
+    role = "visitor"
+    visitor = twin.session_of(role, "visitor")
+    who = twin.client("sts", visitor).get_caller_identity()["Arn"]
+    fault = {"operation": "ListTables", "error_code": "ThrottlingException", "principal": who}
+    assert twin.control("POST", "/errors", fault).json == {**fault, "times": 1}
+    assert twin.client("dynamodb").list_tables()["TableNames"]
+    with pytest.raises(ClientError, match="ThrottlingException"):
+        twin.client("dynamodb", visitor).list_tables()
+    assert twin.client("dynamodb", visitor).list_tables()["TableNames"]
+
+
+def test_values_of_the_world_are_set_whole_and_shown(twin: RunningTwin) -> None:
+    before = twin.control("GET", "/world").json
+    assert before["world"]["max_instances_per_job"] is None
+    assert before["killed_invocations"] == {}
+    changes = {"max_instances_per_job": 3, "rates": {"DescribeTrainingJob": 1}}
+    after = twin.control("POST", "/world", {"set": changes}).json
+    assert after["world"] == {**before["world"], **changes}
+    refused = twin.control("POST", "/world", {"set": {"read_delay_seconds": 1, "rates": {"Create": 1}}})
+    assert refused.status == 400
+    assert refused.json["message"].startswith("rates: Create is no operation; there are CreateTrainingJob, ")
+    assert twin.control("GET", "/world").json["world"] == after["world"], "all values or none"
+
+
+def test_calls_above_the_rate_are_throttled_journalled_and_counted(twin: RunningTwin) -> None:
+    twin.control("POST", "/world", {"set": {"rates": {"ListTrainingJobs": 2}}})
+    sagemaker, before = twin.client("sagemaker"), twin.control("GET", "/world").json["throttled"]
+
+    def listed() -> str:
+        try:
+            sagemaker.list_training_jobs()
+        except ClientError as error:
+            return str(error.response["Error"]["Message"])
+        return "listed"
+
+    assert [listed() for _ in range(3)] == ["listed", "listed", "Rate exceeded"]
+    twin.advance(0.5)
+    assert [listed() for _ in range(2)] == ["listed", "Rate exceeded"]
+    throttled = twin.control("GET", "/world").json["throttled"]["ListTrainingJobs"]
+    assert throttled - before.get("ListTrainingJobs", 0) == 2
+    calls = [one for one in twin.journal() if one.get("operation") == "ListTrainingJobs"]
+    assert [(one["status"], one["error_code"]) for one in calls[-3:]] == [
+        (400, "ThrottlingException"),
+        (200, None),
+        (400, "ThrottlingException"),
+    ]
+    twin.control("POST", "/world", {"set": {"rates": {}}})
+
+
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [
@@ -88,6 +138,14 @@ def test_a_capacity_type_that_is_none_is_refused(twin: RunningTwin) -> None:
         pytest.param("/capacity", {"instance_type": "ml.g5.xlarge", "times": 0}, "times", id="no launch"),
         pytest.param("/quota", {"instance_type": "ml.g5.xlarge"}, "instances", id="no number"),
         pytest.param("/errors", {"operation": "X"}, "error_code", id="no code"),
+        pytest.param(
+            "/errors", {"operation": "X", "error_code": "Y", "principal": 1}, "principal", id="nobody's ARN"
+        ),
+        pytest.param("/world", {"max_instances_per_job": 1}, "set", id="values outside of set"),
+        pytest.param("/world", {"set": []}, "set", id="values without names"),
+        pytest.param("/world", {"set": {}, "unset": {}}, "unset", id="another verb"),
+        pytest.param("/world", {"set": {"rate": {}}}, "rate", id="a value that no world has"),
+        pytest.param("/world", {"set": {"events_doubled": 2}}, "events_doubled", id="more than all events"),
         pytest.param("/errors", {"operation": "X", "error_code": "Y", "times": 0}, "times", id="no times"),
         pytest.param("/events", {"drop": 1.5}, "drop", id="neither share nor count"),
         pytest.param("/events", {"drop": -0.1}, "drop", id="a negative share"),

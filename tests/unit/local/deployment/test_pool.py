@@ -19,10 +19,11 @@ class FakeProcess:
     on_exit: Callable[[int], None]
     changed: threading.Condition
     killed: bool = False
+    last_words: str = ""
 
-    def kill(self) -> None:
+    def kill(self, last_words: str = "") -> None:
         with self.changed:
-            self.killed = True
+            self.killed, self.last_words = True, last_words
             self.changed.notify_all()
 
     def join(self) -> None:
@@ -167,6 +168,8 @@ def test_a_call_past_its_time_is_ended_with_its_process() -> None:
     assert invocation is not None
     assert b"Task timed out after 0.05 seconds" in outcome.result(5).payload
     assert world.started[0].killed
+    assert world.started[0].last_words == f"{invocation.request_id} Task timed out after 0.05 seconds"
+    assert world.pool.killed == 1
     assert not world.pool.answer("0", invocation.request_id, OK)
     world.close()
 

@@ -85,12 +85,25 @@ def test_long_values_are_cut_and_say_what_is_missing() -> None:
     }
 
 
+ANNA, BERT = (f"arn:aws:iam::123456789012:user/{name}" for name in ("anna", "bert"))
+
+
+def test_an_error_on_demand_for_one_caller_leaves_the_others_alone() -> None:
+    faults = Faults()
+    faults.add("CreateTrainingJob", "AccessDenied", times=2, principal=BERT)
+    faults.add("CreateTrainingJob", "ThrottlingException")
+    assert faults.take("CreateTrainingJob", BERT) == "AccessDenied"
+    assert faults.take("CreateTrainingJob", ANNA) == "ThrottlingException"
+    assert faults.take("CreateTrainingJob", ANNA) is None
+    assert faults.take("CreateTrainingJob", BERT) == "AccessDenied"
+
+
 def test_an_error_on_demand_is_used_up() -> None:
     faults = Faults()
     faults.add("CreateTrainingJob", "ThrottlingException", times=2)
     faults.add("CreateTrainingJob", "ResourceLimitExceeded")
-    assert faults.take("StopTrainingJob") is None
-    assert [faults.take("CreateTrainingJob") for _ in range(4)] == [
+    assert faults.take("StopTrainingJob", ANNA) is None
+    assert [faults.take("CreateTrainingJob", ANNA) for _ in range(4)] == [
         "ThrottlingException",
         "ThrottlingException",
         "ResourceLimitExceeded",

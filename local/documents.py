@@ -1,0 +1,28 @@
+"""Documents that a user hands over as files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from local.deployment.errors import DeploymentError
+
+
+def read_map(path: Path, *, what: str, error_kind: type[DeploymentError]) -> Mapping[str, Any]:
+    """Read a map from a YAML or JSON file; an empty file is an empty map.
+
+    Raises:
+        DeploymentError: of ``error_kind``, naming ``what`` it is and the file.
+    """
+    try:
+        document = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise error_kind(f"{what} {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise error_kind(f"{what} {path}: {' '.join(str(error).split())}") from error
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise error_kind(f"{what} {path}: must be a map of keys, not {type(document).__name__}")
+    return document

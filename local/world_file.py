@@ -1,0 +1,28 @@
+"""The world that a user names, or writes down in a file."""
+
+from pathlib import Path
+
+from local.deployment.errors import DeploymentError
+from local.documents import read_map
+from local.worlds import KIND, WORLDS, World, WorldError, changed
+
+
+class WorldFileError(DeploymentError):
+    """There is no such world, or its file does not say one."""
+
+
+def read_world(name_or_file: str) -> World:
+    """A world by its name, else the kind one with the values of a YAML or JSON file.
+
+    Raises:
+        WorldFileError: there is none, or a value is not what it has to be.
+    """
+    if name_or_file in WORLDS:
+        return WORLDS[name_or_file]
+    path = Path(name_or_file)
+    if not path.exists():
+        raise WorldFileError(f"world {name_or_file}: neither a file nor one of {', '.join(WORLDS)}")
+    try:
+        return changed(KIND, read_map(path, what="world", error_kind=WorldFileError))
+    except WorldError as error:
+        raise WorldFileError(f"world {path}: {error}") from error
