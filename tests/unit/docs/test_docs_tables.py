@@ -1,6 +1,7 @@
 """Tables and diagrams of the documents say what the code says."""
 
 import dataclasses
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from trainmaster_client.cli.exit_codes import ExitCode
 from local.config import ReadyInfo
 from local.control import Control
 from local.up import _parser
+from local.worlds import VALUES
 from tests.builders import live_job, seen
 from tests.ends import UNKNOWN, end_of
 from tests.faults.rows import ROWS
@@ -221,6 +223,21 @@ def test_the_fields_of_the_ready_file_are_all_there() -> None:
 def test_the_control_calls_are_all_there() -> None:
     shown = {tuple(codes(row[0])[0].split()) for row in table(TWIN, "call", "fields", "")}
     assert shown == set(Control._routes(object.__new__(Control)))
+
+
+def test_the_values_of_the_worlds_are_those_of_the_code() -> None:
+    rows = table(TWIN, "value", "kind", "harsh", "unit", "known", "source")
+    assert rows == [
+        [
+            f"`{value.name}`",
+            f"`{json.dumps(value.kind)}`",
+            f"`{json.dumps(value.harsh)}`",
+            value.unit,
+            str(value.standing),
+            value.source,
+        ]
+        for value in VALUES
+    ]
 
 
 def test_every_folder_of_tests_is_explained() -> None:
