@@ -47,6 +47,7 @@ CHECKED_BY = {
     "training/preemptible.py": "tests/integration/training/test_preemption_guide.py",
     "training/sharded_loop.py": "tests/integration/training/test_guides.py",
     "training/write_tokens.py": "tests/unit/docs/test_docs.py",
+    "worlds/": "tests/unit/local/test_world_file.py",
 }
 """The test that runs a file, or all files of a folder."""
 

@@ -8,6 +8,7 @@ import pytest
 from local.deployment.errors import DeploymentError
 from local.world_file import read_world
 from local.worlds import HARSH, KIND, changed
+from tests.markdown import ROOT
 
 
 def test_a_world_has_a_name_or_a_file_of_values_over_the_kind_one(tmp_path: Path) -> None:
@@ -18,6 +19,11 @@ def test_a_world_has_a_name_or_a_file_of_values_over_the_kind_one(tmp_path: Path
     assert read_world(str(file)) == changed(
         KIND, {"quotas": {"ml.m5.xlarge": 4}, "latency_seconds": {"p50": 0.1, "p99": 1}}
     )
+
+
+def test_the_example_of_the_documents_is_a_world() -> None:
+    world = read_world(str(ROOT / "docs/examples/worlds/my-account.yaml"))
+    assert world.quotas["ml.p5.48xlarge"] == {"on-demand": 4, "spot": 0}
 
 
 def test_an_empty_file_and_json_are_worlds_too(tmp_path: Path) -> None:
