@@ -9,6 +9,7 @@ import typer
 
 from trainmaster_client.api import find_api_url
 from trainmaster_client.cli import (
+    account_report,
     advise,
     doctor_report,
     history,
@@ -79,6 +80,7 @@ app.command("ssh")(ssh.ssh)
 app.command("usage")(usage.usage)
 app.command("violations")(violations.violations)
 app.command("doctor")(doctor_report.doctor)
+app.command("account-check")(account_report.account_check)
 app.command("training-code")(training_code.training_code)
 app.add_typer(policy.app, name="policy")
 app.add_typer(twin.app, name="local")

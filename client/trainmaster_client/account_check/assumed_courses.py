@@ -1,0 +1,233 @@
+"""What the code assumes of the course of jobs and of a stack (groups 5 to 13 of the guide)."""
+
+from trainmaster_client.account_check.facts import Fact, Look, Need
+
+_ADAPTER = "trainmaster.adapters.sagemaker"
+_START = "trainmaster.services.scheduler.start_protocol"
+_DECISION = "trainmaster.core.lifecycle.decision"
+
+
+def _stopped(phase: str, label: str) -> Fact:
+    return Fact(
+        id=f"stop-{label}",
+        group=5,
+        question=f"How does a job end that is stopped while {phase}?",
+        assumes="TrainingJobStatus Stopped, SecondaryStatus Stopped",
+        where=(_DECISION,),
+        look=Look.TRIALS,
+    )
+
+
+_STOPS = (
+    _stopped("Starting", "starting"),
+    _stopped("Downloading", "downloading"),
+    _stopped("Training", "training"),
+    Fact(
+        id="stop-ended",
+        group=5,
+        question="What does Stop answer about a job that has ended?",
+        assumes="a code for unknown (ValidationException): nothing to stop",
+        where=(_ADAPTER,),
+        look=Look.TRIALS,
+    ),
+    Fact(
+        id="slot-free",
+        group=5,
+        question="How long after Stopped is seen does the quota count the instance?",
+        assumes="not at all, or less than the minute between two passes",
+        where=("trainmaster.services.scheduler.passes",),
+        look=Look.SLOT,
+        needs=(Need.QUOTA_LIST,),
+    ),
+)
+
+_EVENTS = tuple(
+    Fact(
+        id=f"event-{what}",
+        group=6,
+        question=question,
+        assumes=assumes,
+        where=("trainmaster.services.observer", "trainmaster.services.unmanaged_jobs"),
+        look=Look.EVENTS,
+    )
+    for what, question, assumes in (
+        (
+            "number",
+            "How many events does a change send?",
+            "one of nearly each; never counted on",
+        ),
+        ("order", "Do events of one job come in the order of its changes?", "in any order"),
+        ("fields", "What does an event always have?", "TrainingJobName, TrainingJobStatus, SecondaryStatus"),
+        ("tags", "Do events have the job's tags?", "they may; a job of ours is known by its name"),
+        ("delay", "How long is an event on its way?", "up to 5 minutes; reconcile looks each minute"),
+    )
+)
+
+_TRIALS = (
+    Fact(
+        id="statuses",
+        group=7,
+        question="Which statuses does a job go through?",
+        assumes="none but those of the API's model",
+        where=("trainmaster.core.jobs.observations", _DECISION),
+        look=Look.TRIALS,
+    ),
+    Fact(
+        id="billable",
+        group=7,
+        question="What is billed?",
+        assumes="a job that trained: BillableTimeInSeconds above 0; one stopped while Starting: nothing",
+        where=(_DECISION, "trainmaster.core.costs.ledger"),
+        look=Look.TRIALS,
+    ),
+    Fact(
+        id="stop-grace",
+        group=7,
+        question="How long after SIGTERM does SIGKILL come?",
+        assumes="120 s, within 15",
+        where=("trainmaster.core.planning.preemption",),
+        look=Look.TRIALS,
+        needs=(Need.AWS_TIME,),
+    ),
+    Fact(
+        id="exit-code",
+        group=7,
+        question="How does FailureReason say the exit code of the container?",
+        assumes='as "exit code: 3" in any case, which the diagnosis reads',
+        where=("trainmaster.core.diagnosis.exit_codes",),
+        look=Look.TRIALS,
+    ),
+    Fact(
+        id="upload",
+        group=7,
+        question="Are output and checkpoints in S3 when a job has ended, and when it was stopped?",
+        assumes="both, also what was written after SIGTERM",
+        where=("trainmaster.adapters.s3_checkpoints", "trainmaster.core.monitoring.checkpoints"),
+        look=Look.UPLOADS,
+    ),
+)
+
+_WARM = (
+    Fact(
+        id="warm-quota",
+        group=8,
+        question="What becomes of KeepAlivePeriodInSeconds with a warm-pool quota of 0, and above?",
+        assumes="refused (then sent once without it), or taken without a pool or with one",
+        where=(_START, _ADAPTER),
+        look=Look.WARM,
+    ),
+    Fact(
+        id="warm-match",
+        group=8,
+        question="Does a job that asks for the same take the warm pool?",
+        assumes="it does: the pool is Reused or InUse, named with the job",
+        where=("trainmaster.core.planning.warm_pools",),
+        look=Look.WARM,
+    ),
+    Fact(
+        id="warm-release",
+        group=8,
+        question="Does UpdateTrainingJob with 0 s end a warm pool?",
+        assumes="it is Terminated within a minute",
+        where=("trainmaster.services.scheduler.executor",),
+        look=Look.WARM,
+    ),
+    Fact(
+        id="warm-none",
+        group=8,
+        question="What does UpdateTrainingJob answer about a job without a warm pool?",
+        assumes="a code for unknown (ValidationException): nothing to keep",
+        where=(_ADAPTER,),
+        look=Look.WARM,
+    ),
+)
+
+_ACCELERATED = (
+    Fact(
+        id="gpu-metrics",
+        group=9,
+        question="How late do GPU metrics come?",
+        assumes="within 5 minutes of Training",
+        where=("trainmaster.core.monitoring.alarms",),
+        look=Look.GPU,
+        needs=(Need.GPU,),
+    ),
+    Fact(
+        id="gpu-alarm",
+        group=9,
+        question="Does an alarm on them go off?",
+        assumes="within 10 minutes of Training on an idle GPU",
+        where=("trainmaster.adapters.cloudwatch_alarms",),
+        look=Look.GPU,
+        needs=(Need.GPU,),
+    ),
+    Fact(
+        id="pending-end",
+        group=10,
+        question="How does a job end whose pending time ran out?",
+        assumes="Stopped or Failed in whatever words, never trained, nothing billed, after what was sent",
+        where=(_DECISION,),
+        look=Look.STARVE,
+        needs=(Need.GPU, Need.STARVE),
+    ),
+)
+
+
+def _with_stack(fact_id: str, group: int, question: str, assumes: str, *where: str) -> Fact:
+    return Fact(
+        id=fact_id,
+        group=group,
+        question=question,
+        assumes=assumes,
+        where=where,
+        look=Look.STACK,
+        needs=(Need.STACK,),
+    )
+
+
+_STACKED = (
+    _with_stack(
+        "customer-key",
+        11,
+        "Which rights does a job with a customer's KMS key need of who starts it?",
+        "kms:CreateGrant where the training role lacks it; else it is refused for good",
+        _ADAPTER,
+    ),
+    _with_stack(
+        "private-api",
+        12,
+        "How does the private API refuse the unsigned, the unknown and those without the right?",
+        "403 with an x-amzn-ErrorType, before the function runs",
+        "trainmaster_client.http.answers",
+    ),
+    _with_stack(
+        "user-arn",
+        12,
+        "What is userArn of the caller?",
+        "an IAM user's ARN, or assumed-role without the role's path, SSO's too",
+        "trainmaster.core.submission.identity",
+    ),
+    _with_stack(
+        "embedded-metrics",
+        13,
+        "Do log lines of the functions become metrics?",
+        "they do, within 5 minutes",
+        "trainmaster.adapters.emf",
+    ),
+    _with_stack(
+        "operator-alarms",
+        13,
+        "Are the operators' alarms there, and quiet?",
+        "all of template.yaml, none in ALARM after the four jobs",
+        "trainmaster_client.doctor.account",
+    ),
+    _with_stack(
+        "dead-letters",
+        13,
+        "Are the dead-letter queues empty after the four jobs?",
+        "empty",
+        "trainmaster.adapters.wake_ups",
+    ),
+)
+
+COURSES: tuple[Fact, ...] = (*_STOPS, *_EVENTS, *_TRIALS, *_WARM, *_ACCELERATED, *_STACKED)

@@ -1,0 +1,277 @@
+"""Verdicts on the course of jobs (groups 5 to 10), each from what was recorded and nothing else."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+from trainmaster.core.diagnosis.exit_codes import exit_code_in
+
+from trainmaster_client.account_check.answer_verdicts import Records, percentile, quoted
+from trainmaster_client.account_check.facts import Verdict, agrees, differs, held_to, skipped
+from trainmaster_client.account_check.product_reading import (
+    LIMIT,
+    NOTHING_THERE,
+    REFUSED_FOR_GOOD,
+    TAKEN,
+    product_reading,
+)
+from trainmaster_client.account_check.trial_requests import PENDING_SECONDS
+
+Look = Callable[[Records], Verdict | None]
+
+FINAL = frozenset({"Completed", "Failed", "Stopped"})
+GRACE_SECONDS, GRACE_DOUBT_SECONDS = 120, 15
+LONGEST_FREE_SECONDS = 60.0
+LONGEST_EVENT_SECONDS = 300.0
+LONGEST_RELEASE_SECONDS = 60.0
+LONGEST_METRIC_SECONDS, LONGEST_ALARM_SECONDS = 300.0, 600.0
+FAILS_WITH = 3
+"""The exit code of the trial that fails."""
+_EVENT_FIELDS = ("TrainingJobName", "TrainingJobStatus", "SecondaryStatus")
+
+
+def _job(records: Records, label: str) -> Mapping[str, Any] | None:
+    """One that has ended."""
+    job: Mapping[str, Any] | None = records.get("jobs", {}).get(label)
+    return job if job and job.get("final") else None
+
+
+def _stopped_in(phase: str, label: str, records: Records) -> Verdict | None:
+    job = _job(records, label)
+    if job is None:
+        return None
+    stop = job.get("stop")
+    if stop is None or stop["in"] != phase:
+        return skipped(f"the job was not caught in {phase}")
+    final = job["final"]
+    end = (final["TrainingJobStatus"], final["SecondaryStatus"])
+    took = "" if stop.get("seconds") is None else f", {stop['seconds']:.0f} s after the call"
+    if end[0] == "Completed":
+        return skipped(f"it was over before it was stopped{took}")
+    return held_to(f"{'/'.join(end)}{took}", holds=end == ("Stopped", "Stopped"))
+
+
+def _stop_ended(records: Records) -> Verdict | None:
+    answer = records.get("stop_ended")
+    if answer is None:
+        return None
+    reading = product_reading("StopTrainingJob", answer)
+    return held_to(quoted("StopTrainingJob", answer), holds=reading in {NOTHING_THERE, TAKEN})
+
+
+def _slot_free(records: Records) -> Verdict | None:
+    slot = records.get("slot")
+    if not slot or not slot["looks"]:
+        return None
+    before = slot["looks"][0]["used"]
+    said = ", ".join(f"{one['used']} used {one['seconds']:.0f} s after Stopped" for one in slot["looks"])
+    free = [one["seconds"] for one in slot["looks"][1:] if one["used"] < before]
+    return held_to(said, holds=bool(free) and free[0] <= LONGEST_FREE_SECONDS)
+
+
+def _event_number(records: Records) -> Verdict | None:
+    events = records.get("events")
+    if events is None:
+        return None
+    ended = {
+        one["name"]: one["final"]["TrainingJobStatus"] for one in records["jobs"].values() if one.get("final")
+    }
+    if not ended:
+        return skipped("no job has ended")
+    told = {one["job"] for one in events if one["status"] in FINAL}
+    pairs = [(one["job"], one["secondary"], one["modified"]) for one in events]
+    said = (
+        f"{len(events)} events of {len({one['job'] for one in events})} jobs, "
+        f"{len(pairs) - len(set(pairs))} doubled, {len(told & set(ended))} of {len(ended)} ends"
+    )
+    return held_to(said, holds=bool(told & set(ended)))
+
+
+def _event_order(records: Records) -> Verdict | None:
+    events = records.get("events")
+    if not events:
+        return None
+    turned = 0
+    for job in {one["job"] for one in events}:
+        modified = [one["modified"] or 0 for one in events if one["job"] == job]
+        turned += sum(later < earlier for earlier, later in pairwise(modified))
+    return agrees(f"{turned} of {len(events)} events came after a later one of their job")
+
+
+def _event_fields(records: Records) -> Verdict | None:
+    events = records.get("events")
+    if not events:
+        return None
+    missing = sorted({name for one in events for name in _EVENT_FIELDS if name not in one["fields"]})
+    if missing:
+        return differs(f"without {', '.join(missing)}")
+    return agrees(f"always {', '.join(sorted(set.intersection(*(set(one['fields']) for one in events))))}")
+
+
+def _event_tags(records: Records) -> Verdict | None:
+    events = records.get("events")
+    if not events:
+        return None
+    return agrees(f"{sum(one['has_tags'] for one in events)} of {len(events)} events have our tag")
+
+
+def _event_delay(records: Records) -> Verdict | None:
+    delays = [one["seconds"] for one in records.get("events") or () if one["seconds"] is not None]
+    if not delays:
+        return None
+    said = f"p50 {percentile(delays, 0.5):.1f} s, at most {max(delays):.1f} s"
+    return held_to(said, holds=max(delays) <= LONGEST_EVENT_SECONDS)
+
+
+def _statuses(records: Records) -> Verdict | None:
+    known = set(records.get("known_statuses", ()))
+    walks = [one["statuses"] for one in records.get("jobs", {}).values() if one.get("final")]
+    seen = {status for walk in walks for status in walk}
+    if not seen:
+        return None
+    if unknown := sorted(seen - known):
+        return differs(f"unknown: {', '.join(unknown)}")
+    return agrees("; ".join(sorted({" > ".join(walk) for walk in walks})))
+
+
+def _billable(records: Records) -> Verdict | None:
+    ended, early = _job(records, "ends"), _job(records, "early")
+    if ended is None:
+        return None
+    billed = ended["final"].get("BillableTimeInSeconds")
+    holds, said = bool(billed), f"trained: {billed} s"
+    if early is not None and early.get("stop", {}).get("in") == "Starting":
+        began, unbilled = early["final"].get("TrainingStartTime"), early["final"].get("BillableTimeInSeconds")
+        said += f"; stopped while Starting: {unbilled or 0} s"
+        holds = holds and (began is not None or not unbilled)
+    return held_to(said, holds=holds)
+
+
+def _stop_grace(records: Records) -> Verdict | None:
+    job = _job(records, "deaf") or {}
+    signs = job.get("signs")
+    if not signs:
+        return None
+    seconds = signs["last"] - signs["term"]
+    holds = abs(seconds - GRACE_SECONDS) <= GRACE_DOUBT_SECONDS
+    return held_to(f"it was there {seconds} s after SIGTERM", holds=holds)
+
+
+def _exit_code(records: Records) -> Verdict | None:
+    job = _job(records, "fails")
+    if job is None:
+        return None
+    reason = job["final"].get("FailureReason")
+    return held_to(f"FailureReason {reason!r}", holds=exit_code_in(reason) == FAILS_WITH)
+
+
+def _upload(records: Records) -> Verdict | None:
+    uploads = records.get("uploads")
+    if not uploads:
+        return None
+    wanted = {"ends": ("model.tar.gz", "output.tar.gz", "/c"), "hears": ("/after-sigterm",)}
+    missing = [
+        f"{label}: {end}"
+        for label, ends in wanted.items()
+        if label in uploads
+        for end in ends
+        if not any(key.endswith(end) for key in uploads[label])
+    ]
+    found = "; ".join(f"{label}: {len(keys)} objects" for label, keys in uploads.items())
+    return differs(f"missing {', '.join(missing)}") if missing else agrees(found)
+
+
+def _warm_quota(records: Records) -> Verdict | None:
+    warm = records.get("warm", {})
+    if "create" not in warm:
+        return None
+    said = f"quota {warm.get('quota', 'unknown')}: {quoted('CreateTrainingJob', warm['create'])}"
+    reading = product_reading("CreateTrainingJob", warm["create"])
+    if reading == TAKEN:
+        if "status" not in warm:
+            return skipped(f"{said}; the job did not end in time")
+        said += f"; WarmPoolStatus {warm['status']}"
+    return held_to(said, holds=reading in {TAKEN, LIMIT, REFUSED_FOR_GOOD})
+
+
+def _warm_match(records: Records) -> Verdict | None:
+    warm = records.get("warm", {})
+    if warm.get("status") != "Available":
+        return skipped("needs a warm pool: raise the warm-pool quota of the type") if warm else None
+    if "reused" not in warm:
+        return skipped("no second job was started in time")
+    return held_to(f"{warm['reused']}, {warm.get('reused_by')}", holds=warm["reused"] in {"Reused", "InUse"})
+
+
+def _warm_release(records: Records) -> Verdict | None:
+    release = records.get("warm", {}).get("release")
+    if release is None:
+        return skipped("there was no warm pool to release") if records.get("warm") else None
+    seconds = release["seconds"]
+    said = f"{release['status']} after {seconds:.0f} s; {quoted('UpdateTrainingJob', release['answer'])}"
+    return held_to(said, holds=release["status"] == "Terminated" and seconds <= LONGEST_RELEASE_SECONDS)
+
+
+def _warm_none(records: Records) -> Verdict | None:
+    answer = records.get("warm", {}).get("none")
+    if answer is None:
+        return None
+    reading = product_reading("UpdateTrainingJob", answer)
+    return held_to(quoted("UpdateTrainingJob", answer), holds=reading == NOTHING_THERE)
+
+
+def _after_training(key: str, longest: float, records: Records) -> Verdict | None:
+    gpu = records.get("gpu")
+    if not gpu or gpu.get("training_at") is None:
+        return None
+    if gpu.get(key) is None:
+        return differs(f"not within {gpu['waited']:.0f} s of Training")
+    return held_to(f"{gpu[key]:.0f} s after Training", holds=gpu[key] <= longest)
+
+
+def _pending_end(records: Records) -> Verdict | None:
+    job = _job(records, "starved")
+    if job is None:
+        return None
+    final = job["final"]
+    if final.get("TrainingStartTime") is not None:
+        return skipped("there was capacity: the job trained; try another --gpu TYPE")
+    waited = (
+        datetime.fromisoformat(job["ended_at"]) - datetime.fromisoformat(job["created_at"])
+    ).total_seconds()
+    billed = final.get("BillableTimeInSeconds") or 0
+    said = (
+        f"{final['TrainingJobStatus']}/{final['SecondaryStatus']} after {waited:.0f} s, billed {billed} s, "
+        f"FailureReason {final.get('FailureReason')!r}"
+    )
+    known = final["TrainingJobStatus"] in {"Stopped", "Failed"}
+    return held_to(said, holds=known and not billed and waited >= PENDING_SECONDS)
+
+
+COURSE_VERDICTS: Mapping[str, Look] = {
+    "stop-starting": partial(_stopped_in, "Starting", "early"),
+    "stop-downloading": partial(_stopped_in, "Downloading", "loading"),
+    "stop-training": partial(_stopped_in, "Training", "hears"),
+    "stop-ended": _stop_ended,
+    "slot-free": _slot_free,
+    "event-number": _event_number,
+    "event-order": _event_order,
+    "event-fields": _event_fields,
+    "event-tags": _event_tags,
+    "event-delay": _event_delay,
+    "statuses": _statuses,
+    "billable": _billable,
+    "stop-grace": _stop_grace,
+    "exit-code": _exit_code,
+    "upload": _upload,
+    "warm-quota": _warm_quota,
+    "warm-match": _warm_match,
+    "warm-release": _warm_release,
+    "warm-none": _warm_none,
+    "gpu-metrics": partial(_after_training, "metric_seconds", LONGEST_METRIC_SECONDS),
+    "gpu-alarm": partial(_after_training, "alarm_seconds", LONGEST_ALARM_SECONDS),
+    "pending-end": _pending_end,
+}
+"""None: nothing was recorded."""

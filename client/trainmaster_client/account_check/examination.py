@@ -1,0 +1,276 @@
+"""The whole check in its order, and the verdict on each fact from what was recorded."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainmaster_client.account_check.accelerated_looks import GpuLook, starve, wait_for_gpu
+from trainmaster_client.account_check.answer_verdicts import ANSWER_VERDICTS, Records
+from trainmaster_client.account_check.assumed_answers import ANSWERS
+from trainmaster_client.account_check.assumed_courses import COURSES
+from trainmaster_client.account_check.course_verdicts import COURSE_VERDICTS, FINAL
+from trainmaster_client.account_check.event_sink import EventSink
+from trainmaster_client.account_check.facts import UNMET, Fact, Look, Need, Verdict, skipped
+from trainmaster_client.account_check.leftovers import Leftovers
+from trainmaster_client.account_check.looks import Looks
+from trainmaster_client.account_check.service_calls import MissingRightError, RefusedCallError, ServiceCalls
+from trainmaster_client.account_check.trial_jobs import Pace, Trials
+from trainmaster_client.account_check.trial_requests import (
+    INSTANCE_TYPE,
+    TRIALS,
+    Means,
+    pending_probes,
+    refusal_probes,
+)
+
+FACTS: tuple[Fact, ...] = (*ANSWERS, *COURSES)
+VERDICTS: Mapping[str, Callable[[Records], Verdict | None]] = {**ANSWER_VERDICTS, **COURSE_VERDICTS}
+PER_JOB = 20
+"""Instances of one job by default. Source: AWS General Reference, "Amazon SageMaker AI quotas"."""
+_GPU_SECONDS = 480.0
+_STARVE_SECONDS = 2100.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the user asked for besides."""
+
+    gpu: str | None
+    starve: bool
+    is_loopback: bool
+
+
+def judge(fact: Fact, records: Records, unmet: Iterable[Need]) -> Verdict:
+    """Pure: the same records give the same verdict, whenever."""
+    for need in fact.needs:
+        if need in unmet:
+            return skipped(UNMET[need])
+    verdict = VERDICTS[fact.id](records) if fact.id in VERDICTS else None
+    if verdict is not None:
+        return verdict
+    why: str = records.get("ended_looks", {}).get(fact.look) or "not seen before the time was up"
+    return skipped(why)
+
+
+def unmet_needs(asked: Asked, *, has_quota: bool) -> set[Need]:
+    found = {Need.STACK}
+    if asked.gpu is None:
+        found.add(Need.GPU)
+    if not asked.starve:
+        found.add(Need.STARVE)
+    if not has_quota:
+        found.add(Need.QUOTA_LIST)
+    if asked.is_loopback:
+        found.add(Need.AWS_TIME)
+    return found
+
+
+@dataclass(slots=True, kw_only=True)
+class Examination:
+    calls: ServiceCalls
+    means: Means
+    asked: Asked
+    account: str
+    pace: Pace
+    records: dict[str, Any]
+    say: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+    _quotas: dict[str, float] = field(default_factory=dict)
+    _sink: EventSink | None = None
+
+    def run(self) -> None:
+        """Fills the records; what it made is removed, however it ends."""
+        self.records |= {"ended_looks": {}, "jobs": {}}
+        self._remove_leftovers("found of an earlier run")
+        try:
+            self._examine()
+        finally:
+            self.say("removing what the check made ...")
+            self._remove_leftovers("removed")
+
+    @property
+    def has_quota(self) -> bool:
+        return INSTANCE_TYPE in self._quotas
+
+    def _examine(self) -> None:
+        self._read_quotas()
+        quota = self._quotas.get(INSTANCE_TYPE)
+        trials = Trials(
+            calls=self.calls,
+            means=self.means,
+            records=self.records,
+            pace=self.pace,
+            say=self.say,
+            quota=None if quota is None else int(quota),
+            waiting=list(TRIALS),
+        )
+        looks = Looks(trials=trials, account=self.account)
+        with self._looking(Look.EVENTS):
+            self._sink = EventSink(calls=self.calls, run=self.means.run)
+            self._sink.open()
+        until = self.clock() + self.pace.jobs
+        with self._looking(Look.TRIALS):
+            self._start(trials)
+            self._look_beside(looks)
+            self._see_ends(trials, looks, until)
+        if Look.TRIALS in self.records["ended_looks"]:
+            why = self.records["ended_looks"][Look.TRIALS]
+            self.records["ended_looks"] |= {look: why for look in Look if look is not Look.TRIALS}
+            return
+        self._look_back(looks, until)
+
+    def _start(self, trials: Trials) -> None:
+        if self.asked.gpu is not None:
+            wait_for_gpu(trials, self.asked.gpu)
+            if self.asked.starve:
+                starve(trials, self.asked.gpu)
+        self.records["known_statuses"] = self._known_statuses()
+        trials.look()
+
+    def _look_beside(self, looks: Looks) -> None:
+        """While the trials start."""
+        trials = looks.trials
+        first = TRIALS[0]
+        if first.label in trials.jobs:
+            with self._looking(Look.READS):
+                name = self.means.name(first.label)
+                prefix = f"arn:{self._partition}:sagemaker:{self.means.region}:{self.account}:training-job/"
+                looks.read_after_create(name, prefix + name)
+                looks.unknown_and_used_names(first)
+        quota = self._quotas.get(INSTANCE_TYPE, 0)
+        with self._looking(Look.REFUSALS):
+            probes = refusal_probes(
+                self.means,
+                account=self.account,
+                instances=int(max(quota, PER_JOB)) + 1,
+                quota_zero=self._type_without_quota(),
+            )
+            looks.probe(probes, between=trials.look)
+        if self.asked.gpu is not None:
+            with self._looking(Look.PENDING):
+                looks.probe(pending_probes(self.asked.gpu), between=trials.look)
+
+    def _see_ends(self, trials: Trials, looks: Looks, until: float) -> None:
+        """All but the last, whose slot in the quota is looked at, and what starves."""
+        gpu = GpuLook(trials=trials, longest=_GPU_SECONDS) if self.asked.gpu else None
+        longest = until + (_STARVE_SECONDS if self.asked.starve else 0.0)
+
+        def meanwhile() -> None:
+            self._receive()
+            if gpu is not None and Look.GPU not in self.records["ended_looks"]:
+                with self._looking(Look.GPU):
+                    gpu.look()
+
+        while not trials.are_over and self.clock() < longest:
+            last = trials.last_label
+            if last is not None and "slot" not in self.records and self._can_measure(last):
+                with self._looking(Look.SLOT):
+                    looks.slot(label=last)
+            trials.look()
+            meanwhile()
+            self.calls.pause(self.pace.look)
+
+    def _look_back(self, looks: Looks, until: float) -> None:
+        """At what has ended."""
+        ended = next(
+            (one for one in ("ends", "fails", "early") if "final" in looks.trials.jobs.get(one, {})), None
+        )
+        with self._looking(Look.WARM):
+            looks.warm_pool(until=until)
+            if ended is not None:
+                looks.ended(ended)
+            self.records["warm"]["quota"] = self._quotas.get(f"{INSTANCE_TYPE} warm", "unknown")
+        with self._looking(Look.UPLOADS):
+            looks.uploads(self.means.bucket, self.means.run, ("ends", "hears"))
+        with self._looking(Look.LOGS):
+            looks.signs_of_life(self.means.bucket, self.means.run)
+        self._await_events()
+        if ended is not None:
+            self.say("measuring rates ...")
+            with self._looking(Look.RATES):
+                looks.rates(looks.trials.jobs[ended]["name"])
+
+    def _await_events(self) -> None:
+        until = self.clock() + self.pace.events
+        while (
+            self._sink is not None and self.clock() < until and Look.EVENTS not in self.records["ended_looks"]
+        ):
+            self._receive()
+            told = {one["job"] for one in self._sink.events if one["status"] in FINAL}
+            if {one["name"] for one in self.records["jobs"].values() if one.get("final")} <= told:
+                break
+            self.calls.pause(self.pace.look)
+
+    def _receive(self) -> None:
+        if self._sink is None or Look.EVENTS in self.records["ended_looks"]:
+            return
+        with self._looking(Look.EVENTS):
+            self._sink.receive()
+            self.records["events"] = self._sink.events
+
+    @contextmanager
+    def _looking(self, look: Look) -> Iterator[None]:
+        """What AWS refuses ends this look alone."""
+        try:
+            yield
+        except MissingRightError as error:
+            self.records["ended_looks"][look] = f"missing right: {error.action}"
+            self.say(f"{look}: missing right: {error.action}")
+        except RefusedCallError as error:
+            self.records["ended_looks"][look] = str(error)
+            self.say(f"{look}: {error}")
+
+    def _read_quotas(self) -> None:
+        """Without the right nothing but what needs them is lost."""
+        asked: dict[str, Any] = {"ServiceCode": "sagemaker", "MaxResults": 100}
+        try:
+            while True:
+                page = self.calls.get("service-quotas", "ListServiceQuotas", **asked)
+                for one in page["Quotas"]:
+                    name, _, usage = one["QuotaName"].partition(" for training ")
+                    if usage in _USAGES:
+                        self._quotas[f"{name}{_USAGES[usage]}"] = one["Value"]
+                if not (token := page.get("NextToken")):
+                    break
+                asked["NextToken"] = token
+        except (MissingRightError, RefusedCallError) as error:
+            self.say(f"quotas: {error}")
+        self.records["quotas"] = {
+            name: one for name, one in self._quotas.items() if one or INSTANCE_TYPE in name
+        }
+
+    def _type_without_quota(self) -> str | None:
+        return next(
+            (name for name, value in sorted(self._quotas.items()) if not value and " " not in name), None
+        )
+
+    def _can_measure(self, label: str) -> bool:
+        """The refusal counts only below the limit of one job; a warm pool goes on holding its instance."""
+        return (
+            self.has_quota
+            and self._quotas[INSTANCE_TYPE] < PER_JOB
+            and label not in {"warm", "starved", "gpu"}
+        )
+
+    def _known_statuses(self) -> list[str]:
+        model = self.calls.client("sagemaker").meta.service_model
+        return list(model.shape_for("SecondaryStatus").enum)
+
+    @property
+    def _partition(self) -> str:
+        return str(self.means.role.split(":")[1])
+
+    def _remove_leftovers(self, key: str) -> None:
+        found = Leftovers(calls=self.calls, bucket=self.means.bucket)
+        found.remove()
+        self.records[key.replace(" ", "_")] = {"removed": found.removed, "kept": found.kept}
+        for text in found.removed:
+            self.say(f"{key}: {text}")
+        for text in found.kept:
+            self.say(f"still there: {text}")
+
+
+_USAGES = {"job usage": "", "warm pool usage": " warm"}
+"""Names of quotas. Source: Service Quotas, Amazon SageMaker."""

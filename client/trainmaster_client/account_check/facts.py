@@ -1,0 +1,93 @@
+"""What a fact about AWS is: a question, what the code assumes, where, and what is needed to ask it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+
+class Need(StrEnum):
+    """What a fact cannot be had without, besides a role and a bucket."""
+
+    GPU = "gpu"
+    STARVE = "starve"
+    QUOTA_LIST = "quota-list"
+    AWS_TIME = "aws-time"
+    STACK = "stack"
+
+
+UNMET: Mapping[Need, str] = MappingProxyType(
+    {
+        Need.GPU: "needs an accelerated type: --gpu TYPE",
+        Need.STARVE: "takes 30 minutes more: --gpu TYPE --starve",
+        Need.QUOTA_LIST: "needs the account's quotas: servicequotas:ListServiceQuotas, with one of the type",
+        Need.AWS_TIME: "the twin divides its waits by --speed, so its seconds are not AWS's",
+        Need.STACK: "needs a stack: make account-smoke",
+    }
+)
+
+
+class Look(StrEnum):
+    """What is done to learn facts; a missing right ends one look, and the others go on."""
+
+    TRIALS = "trials"
+    REFUSALS = "refusals"
+    READS = "reads"
+    RATES = "rates"
+    SLOT = "slot"
+    EVENTS = "events"
+    LOGS = "logs"
+    UPLOADS = "uploads"
+    WARM = "warm"
+    PENDING = "pending"
+    GPU = "gpu"
+    STARVE = "starve"
+    STACK = "stack"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    id: str
+    group: int
+    """Of the guide's list."""
+    question: str
+    assumes: str
+    where: tuple[str, ...]
+    """Modules that would have to change if AWS does otherwise."""
+    look: Look
+    needs: tuple[Need, ...] = ()
+
+
+class Word(StrEnum):
+    """The verdict on one fact; only ``differs`` makes a report not ok."""
+
+    OK = "ok"
+    DIFFERS = "differs"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    word: Word
+    said: str
+    """What AWS did, or why it is not known."""
+
+    @property
+    def ok(self) -> bool | None:
+        return None if self.word is Word.SKIPPED else self.word is Word.OK
+
+
+def agrees(said: str) -> Verdict:
+    return Verdict(word=Word.OK, said=said)
+
+
+def differs(said: str) -> Verdict:
+    return Verdict(word=Word.DIFFERS, said=said)
+
+
+def skipped(why: str) -> Verdict:
+    return Verdict(word=Word.SKIPPED, said=why)
+
+
+def held_to(said: str, *, holds: bool) -> Verdict:
+    return agrees(said) if holds else differs(said)

@@ -1,0 +1,72 @@
+"""What a check costs at most; and what it measured, in the words of the twin's worlds."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from trainmaster.core.costs.prices import USD_PER_HOUR
+
+from trainmaster_client.account_check.answer_verdicts import Records, call_seconds, percentile
+from trainmaster_client.account_check.trial_requests import INSTANCE_TYPE, TRIALS
+
+_CPU_MINUTES = 8
+"""Billed of each trial at most: start-up, its program, the grace of a stop, a warm pool of five minutes."""
+_GPU_MINUTES = 12
+_STARVE_MINUTES = 5
+"""Where there is capacity all the same."""
+_MINUTES_PER_HOUR = 60
+_CENT = Decimal("0.01")
+
+
+def most_usd(gpu: str | None, *, starve: bool) -> Decimal | None:
+    """At the prices of us-east-1; None for a type whose price is not known here."""
+    cost = (len(TRIALS) + 1) * _CPU_MINUTES * USD_PER_HOUR[INSTANCE_TYPE]
+    if gpu is not None:
+        price = USD_PER_HOUR.get(gpu)
+        if price is None:
+            return None
+        cost += (_GPU_MINUTES + (_STARVE_MINUTES if starve else 0)) * price
+    return max(_CENT, (cost / _MINUTES_PER_HOUR).quantize(_CENT))
+
+
+def measured(records: Records) -> dict[str, Any]:
+    """Values under the names that a world of the twin gives them; what was not seen is not in it."""
+    found: dict[str, Any] = {}
+    if rates := _rates(records):
+        found["rates"] = rates
+    if seconds := call_seconds(records):
+        found["latency_seconds"] = {"p50": percentile(seconds, 0.5), "p99": percentile(seconds, 0.99)}
+    if reads := [one for one in records.get("first_read_seconds", {}).values() if one is not None]:
+        found["read_delay_seconds"] = max(reads)
+    return found | _events(records.get("events") or ()) | _limits(records)
+
+
+def _rates(records: Records) -> dict[str, float]:
+    """Of operations that were throttled; of the others only a lower bound is known."""
+    bursts: Mapping[str, Any] = records.get("bursts", {})
+    return {name: one["admitted_per_second"] for name, one in bursts.items() if one["throttled"]}
+
+
+def _events(events: Any) -> dict[str, Any]:  # noqa: ANN401  JSON
+    delays = [one["seconds"] for one in events if one["seconds"] is not None]
+    if not delays:
+        return {}
+    changes = [(one["job"], one["secondary"], one["modified"]) for one in events]
+    return {
+        "event_delay_seconds": [min(delays), max(delays)],
+        "events_without_tags": round(sum(not one["has_tags"] for one in events) / len(events), 3),
+        "events_doubled": round(1 - len(set(changes)) / len(changes), 3),
+    }
+
+
+def _limits(records: Records) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    quotas: Mapping[str, float] = records.get("quotas") or {}
+    if warm := {name: one for name, one in quotas.items() if name.endswith(" warm")}:
+        found["warm_pool_quota"] = int(max(warm.values()))
+    if plain := {name: int(one) for name, one in quotas.items() if " " not in name}:
+        found["quotas"] = plain
+    starved = records.get("jobs", {}).get("starved", {}).get("final")
+    if starved is not None and starved.get("TrainingStartTime") is None:
+        found["pending_end"] = f"{starved['TrainingJobStatus']}/{starved['SecondaryStatus']}"
+    return found

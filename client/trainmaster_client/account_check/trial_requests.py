@@ -1,0 +1,184 @@
+"""The training jobs that the check runs, as CreateTrainingJob requests: small, short, recognisable."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+Request = dict[str, Any]
+
+PREFIX = "trainmaster-check-"
+"""Begins the name of everything that the check makes in an account."""
+TAG = "trainmaster-check"
+"""Key of the tag on everything that can have one; the value is the run."""
+INSTANCE_TYPE = "ml.m5.large"
+MOST_SECONDS = 600
+"""MaxRuntimeInSeconds of every trial."""
+IDLE_SECONDS = 300
+"""KeepAlivePeriodInSeconds: a warm pool that nobody releases ends by itself."""
+PENDING_SECONDS = 1800
+"""The least that MaxPendingTimeInSeconds may be."""
+STARTING, DOWNLOADING, TRAINING = "Starting", "Downloading", "Training"
+"""Secondary statuses in which a trial is stopped."""
+
+_REPOSITORY = "pytorch-training:2.8.0-cpu-py312"
+_ACCOUNT = "763104351884"
+_REGIONS = frozenset(
+    {
+        *("ap-northeast-1", "ap-northeast-2", "ap-south-1", "ap-southeast-1", "ap-southeast-2"),
+        *("ca-central-1", "eu-central-1", "eu-north-1", "eu-west-1", "eu-west-2", "eu-west-3"),
+        *("sa-east-1", "us-east-1", "us-east-2", "us-west-1", "us-west-2"),
+    }
+)
+"""Where AWS's Deep Learning Containers come from that account. Source: image_uris of the SageMaker SDK."""
+
+# A part of a command has 256 characters at most. Source: SageMaker API, ContainerEntrypoint.
+_FILES = "mkdir -p /opt/ml/checkpoints /opt/ml/model /opt/ml/output/data;cd /opt/ml;"
+_FINISHES = f"{_FILES}echo c>checkpoints/c;echo m>model/m;echo o>output/data/o;sleep 2"
+_FAILS = "echo this trial fails on purpose >&2;exit 3"
+_WAITS = "sleep 540"
+_HEARS = f"{_FILES}trap 'echo s>checkpoints/after-sigterm;exit 143' TERM;while :;do sleep 1;done"
+_DEAF = (
+    "mkdir -p /opt/ml/checkpoints;cd /opt/ml/checkpoints;trap 'date +%s>term;echo SIGTERM' TERM;"
+    "while :;do date +%s>last;echo alive $(date +%s);sleep 1;done"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One job of the check."""
+
+    label: str
+    script: str
+    stop_in: str | None = None
+    """The secondary status in which it is stopped; None: it ends by itself."""
+    keeps_warm: bool = False
+
+
+TRIALS: tuple[Trial, ...] = (
+    Trial(label="ends", script=_FINISHES),
+    Trial(label="early", script=_WAITS, stop_in=STARTING),
+    Trial(label="hears", script=_HEARS, stop_in=TRAINING),
+    Trial(label="deaf", script=_DEAF, stop_in=TRAINING),
+    Trial(label="fails", script=_FAILS),
+    Trial(label="loading", script=_WAITS, stop_in=DOWNLOADING),
+    Trial(label="warm", script=_FINISHES, keeps_warm=True),
+)
+"""In the order in which they are started, where the quota does not hold them all."""
+AGAIN = Trial(label="again", script=_FINISHES, keeps_warm=True)
+"""Asks for the same as ``warm``."""
+ON_GPU = Trial(label="gpu", script=_WAITS)
+STARVED = Trial(label="starved", script=_WAITS, stop_in=TRAINING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What the user lends to the check, and what the run is called."""
+
+    run: str
+    region: str
+    role: str
+    bucket: str
+    image: str
+
+    def name(self, label: str) -> str:
+        return f"{PREFIX}{self.run}-{label}"
+
+    def s3(self, *parts: str) -> str:
+        return "/".join((f"s3://{self.bucket}/{folder_of(self.run)}", *parts))
+
+    def request(self, trial: Trial, *, instance_type: str = INSTANCE_TYPE) -> Request:
+        resources: Request = {"InstanceType": instance_type, "InstanceCount": 1, "VolumeSizeInGB": 10}
+        if trial.keeps_warm:
+            resources["KeepAlivePeriodInSeconds"] = IDLE_SECONDS
+        return {
+            "TrainingJobName": self.name(trial.label),
+            "RoleArn": self.role,
+            "AlgorithmSpecification": {
+                "TrainingImage": self.image,
+                "TrainingInputMode": "File",
+                "ContainerEntrypoint": ["sh", "-c", trial.script],
+            },
+            "OutputDataConfig": {"S3OutputPath": self.s3("output")},
+            "CheckpointConfig": {"S3Uri": self.s3("checkpoints", trial.label)},
+            "ResourceConfig": resources,
+            "StoppingCondition": {"MaxRuntimeInSeconds": MOST_SECONDS},
+            "Tags": [{"Key": TAG, "Value": self.run}],
+        }
+
+
+def folder_of(run: str) -> str:
+    """Of S3 keys."""
+    return f"{TAG}/{run}"
+
+
+def image_in(region: str) -> str | None:
+    """A public image with a shell; None in a region where AWS keeps them in another account."""
+    return f"{_ACCOUNT}.dkr.ecr.{region}.amazonaws.com/{_REPOSITORY}" if region in _REGIONS else None
+
+
+NOBODY = "trainmaster-check-nobody"
+_KEY_OF_NOBODY = "00000000-0000-0000-0000-000000000000"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """What a probe changes of an ordinary request: members, by the path to them."""
+
+    fact: str
+    members: Mapping[str, Any]
+
+
+def refusal_probes(means: Means, *, account: str, instances: int, quota_zero: str | None) -> list[Changed]:
+    """Requests that AWS ought to refuse. ``instances`` is more than the account may have."""
+    prefix = f"arn:aws:iam::{account}"
+    key = f"arn:aws:kms:{means.region}:{account}:key/{_KEY_OF_NOBODY}"
+    network = {"Subnets": [f"subnet-{'0' * 17}"], "SecurityGroupIds": [f"sg-{'0' * 17}"]}
+    source = {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": means.s3("no-such-input")}}
+    image = f"{means.image.partition('/')[0]}/{NOBODY}:none"
+    changes: dict[str, Mapping[str, Any]] = {
+        "refused-role": {"RoleArn": f"{prefix}:role/{NOBODY}"},
+        "refused-image": {"AlgorithmSpecification.TrainingImage": image},
+        "refused-type": {"ResourceConfig.InstanceType": "ml.nobody.large"},
+        "refused-subnet": {"VpcConfig": network},
+        "refused-volume-key": {"ResourceConfig.VolumeKmsKeyId": key},
+        "refused-bucket": {"OutputDataConfig.S3OutputPath": f"s3://{NOBODY}-{means.run}/output"},
+        "refused-input": {"InputDataConfig": [{"ChannelName": "none", "DataSource": source}]},
+        "refused-tag": {"Tags": [{"Key": "aws:nobody", "Value": "x"}, {"Key": TAG, "Value": means.run}]},
+        "refused-instances": {"ResourceConfig.InstanceCount": instances},
+        "refused-run-time": {"StoppingCondition.MaxRuntimeInSeconds": 28 * 86400},
+        "refused-keep-alive": {"ResourceConfig.KeepAlivePeriodInSeconds": 21600},
+        "pending-cpu": {"StoppingCondition.MaxPendingTimeInSeconds": PENDING_SECONDS},
+    }
+    if quota_zero is not None:
+        changes["refused-quota-zero"] = {"ResourceConfig.InstanceType": quota_zero}
+    return [Changed(fact=fact, members=MappingProxyType(dict(members))) for fact, members in changes.items()]
+
+
+def pending_probes(instance_type: str) -> list[Changed]:
+    """MaxPendingTimeInSeconds together with what a job may have besides, on an accelerated type."""
+    waits = {"StoppingCondition.MaxPendingTimeInSeconds": PENDING_SECONDS}
+    typed = {"ResourceConfig.InstanceType": instance_type}
+    spot = {"EnableManagedSpotTraining": True, "StoppingCondition.MaxWaitTimeInSeconds": 2 * PENDING_SECONDS}
+    preferred = {
+        "InstancePreferences": [{"InstanceType": instance_type}],
+        "InstanceCount": 1,
+        "VolumeSizeInGB": 10,
+    }
+    return [
+        Changed(fact="pending-gpu", members=waits | typed),
+        Changed(fact="pending-spot", members=waits | typed | spot),
+        Changed(fact="pending-preferences", members=waits | {"ResourceConfig": preferred}),
+    ]
+
+
+def changed(request: Request, members: Mapping[str, Any]) -> Request:
+    """A copy with other members."""
+    copy = {name: dict(one) if isinstance(one, dict) else one for name, one in request.items()}
+    for path, value in members.items():
+        outer, _, inner = path.partition(".")
+        if inner:
+            copy[outer][inner] = value
+        else:
+            copy[outer] = value
+    return copy

@@ -1,0 +1,249 @@
+"""``trainmaster account-check``: does AWS behave in this account as the code assumes?"""
+
+import ipaddress
+import secrets
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+from botocore.exceptions import BotoCoreError
+
+from trainmaster_client.account_check.examination import FACTS, Asked, Examination, judge, unmet_needs
+from trainmaster_client.account_check.facts import Fact, Need, Verdict, Word
+from trainmaster_client.account_check.measured import measured, most_usd
+from trainmaster_client.account_check.service_calls import MissingRightError, RefusedCallError, ServiceCalls
+from trainmaster_client.account_check.trial_jobs import Pace
+from trainmaster_client.account_check.trial_requests import INSTANCE_TYPE, TRIALS, Means, image_in
+from trainmaster_client.cli.command_options import with_options
+from trainmaster_client.cli.connection import aws_session
+from trainmaster_client.cli.exit_codes import ExitCode
+from trainmaster_client.cli.screen import print_lines, say
+from trainmaster_client.errors import CredentialsError, InvalidArgumentError
+from trainmaster_client.http.answers import printable
+from trainmaster_client.report import Check, Report
+
+_REPORT = Path("build/account-check.json")
+_AT_THE_TWIN = Pace(look=0.2, settle=1.0, jobs=180.0, events=10.0, burst=3.0)
+_MINUTES, _STARVE_MINUTES = 15, 30
+_ID_WIDTH = 19
+_SHOWN = 160
+"""Characters of what AWS said, on the screen; the report has it whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lent:
+    """What the user gives to the check."""
+
+    role: Annotated[
+        str | None,
+        typer.Option(help="ARN of a role that training jobs may run under.", envvar="TRAINMASTER_ROLE"),
+    ] = None
+    bucket: Annotated[
+        str | None,
+        typer.Option(help="Bucket that the role may write to.", envvar="TRAINMASTER_BUCKET"),
+    ] = None
+    image: Annotated[
+        str | None,
+        typer.Option(
+            help="Training image with a shell; without it a public one of AWS, for PyTorch on CPUs."
+        ),
+    ] = None
+    gpu: Annotated[
+        str | None, typer.Option(metavar="TYPE", help="Also ask what needs an accelerated type.")
+    ] = None
+    starve: Annotated[
+        bool, typer.Option("--starve", help="Also let a pending time of 30 minutes run out; needs --gpu.")
+    ] = False
+
+
+@with_options
+def account_check(
+    *,
+    lent: Lent,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before it costs money.")] = False,
+    report_file: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="PATH", help="Where to write the report.", show_default=str(_REPORT)),
+    ] = None,
+) -> None:
+    """Ask a real account, with small training jobs, whether AWS does what the code assumes."""
+    session = aws_session()
+    role, bucket = _needed(lent)
+    calls = ServiceCalls(session=session, notes=[])
+    caller, endpoint = _caller(calls)
+    asked = Asked(gpu=lent.gpu, starve=lent.starve, is_loopback=_is_loopback(endpoint))
+    region = str(session.region_name)
+    image = _image(lent, region)
+    if not asked.is_loopback:
+        _agree(asked, caller["Account"], region, yes=yes)
+    run = f"{datetime.now(UTC):%m%d%H%M%S}{secrets.token_hex(2)}"
+    report = Report("account-check")
+    report.facts = {
+        "account": {"caller": caller["Arn"], "id": caller["Account"], "region": region, "endpoint": endpoint},
+        "asked": asdict(asked) | {"instance_type": INSTANCE_TYPE, "image": image, "run": run},
+        "calls": calls.notes,
+    }
+    examination = Examination(
+        calls=calls,
+        means=Means(run=run, region=region, role=role, bucket=bucket, image=image),
+        asked=asked,
+        account=caller["Account"],
+        pace=_AT_THE_TWIN if asked.is_loopback else Pace(),
+        records=report.facts,
+        say=lambda text: print_lines([f"      {printable(text)}"]),
+    )
+    interrupted = _examine(examination)
+    unmet = unmet_needs(asked, has_quota=examination.has_quota)
+    _conclude(report, unmet, report_file or _REPORT)
+    raise typer.Exit(ExitCode.INTERRUPTED if interrupted else 0 if report.ok else 1)
+
+
+def _needed(lent: Lent) -> tuple[str, str]:
+    """Role and bucket. Raises InvalidArgumentError."""
+    if lent.role is None or ":role/" not in lent.role:
+        what = "--role is missing." if lent.role is None else f"--role {lent.role} is not the ARN of a role."
+        raise InvalidArgumentError(
+            what,
+            hint="Give the ARN of a role that SageMaker may assume and that may write to the bucket "
+            "(or set TRAINMASTER_ROLE); a role of your training jobs will do.",
+        )
+    if lent.bucket is None or "/" in lent.bucket:
+        what = "--bucket is missing." if lent.bucket is None else f"--bucket {lent.bucket} is not a name."
+        raise InvalidArgumentError(
+            what,
+            hint="Give the name of an S3 bucket in this region (or set TRAINMASTER_BUCKET); "
+            "everything is written below trainmaster-check/ and removed.",
+        )
+    if lent.starve and lent.gpu is None:
+        raise InvalidArgumentError(
+            "--starve needs an accelerated type.", hint="Name one that is hard to get: --gpu ml.p4d.24xlarge."
+        )
+    return lent.role, lent.bucket
+
+
+def _image(lent: Lent, region: str) -> str:
+    """Raises InvalidArgumentError."""
+    image = lent.image or image_in(region)
+    if image is None:
+        raise InvalidArgumentError(
+            f"There is no image of AWS for {region} in this command.",
+            hint="Give one with a shell, from ECR in this region: --image.",
+        )
+    return image
+
+
+def _caller(calls: ServiceCalls) -> tuple[dict[str, Any], str]:
+    """Who calls, and where SageMaker is asked. Raises CredentialsError."""
+    try:
+        caller = calls.get("sts", "GetCallerIdentity")
+        endpoint = str(calls.client("sagemaker").meta.endpoint_url)
+    except (BotoCoreError, ValueError, MissingRightError, RefusedCallError) as error:
+        raise CredentialsError(f"{error}.") from error
+    return dict(caller), endpoint
+
+
+def _is_loopback(endpoint: str) -> bool:
+    host = urlsplit(endpoint).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _agree(asked: Asked, account: str, region: str, *, yes: bool) -> None:
+    """Says what it costs and asks. Raises InvalidArgumentError where nobody can be asked."""
+    cost = most_usd(asked.gpu, starve=asked.starve)
+    minutes = _MINUTES + (_STARVE_MINUTES if asked.starve else 0)
+    price = f"at most {cost} USD (prices of us-east-1)" if cost is not None else f"what {asked.gpu} costs"
+    jobs = len(TRIALS) + 1 + (asked.gpu is not None) + asked.starve
+    say(
+        f"account-check starts up to {jobs} training jobs of one instance ({INSTANCE_TYPE}"
+        f"{f', {asked.gpu}' if asked.gpu else ''}) in account {account}, {region}: "
+        f"{price}, {minutes} minutes. It makes a queue and a rule of its own, and removes everything."
+    )
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidArgumentError(
+            "This costs money, and nobody can be asked here.", hint="Agree with --yes."
+        )
+    if not typer.confirm("Go on?", err=True):
+        say("Nothing was started.")
+        raise typer.Exit(ExitCode.REFUSED)
+
+
+def _examine(examination: Examination) -> bool:
+    """True when somebody interrupted it; what it made is removed either way."""
+    try:
+        with _ended_by_sigterm():
+            examination.run()
+    except KeyboardInterrupt:
+        say("interrupted; what was seen until then is in the report")
+        return True
+    return False
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """As by Ctrl-C, so that everything is removed."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _conclude(report: Report, unmet: set[Need], file: Path) -> None:
+    verdicts = {fact.id: judge(fact, report.facts, unmet) for fact in FACTS}
+    report.facts["measured"] = measured(report.facts)
+    report.facts["assumptions"] = {
+        fact.id: {
+            "group": fact.group,
+            "question": fact.question,
+            "assumes": fact.assumes,
+            "where": fact.where,
+        }
+        for fact in FACTS
+    }
+    for fact in FACTS:
+        verdict = verdicts[fact.id]
+        report.checks.append(_check(fact, verdict))
+        print_lines(verdict_lines(fact, verdict))
+    counts = {word: sum(one.word is word for one in verdicts.values()) for word in Word}
+    said = ", ".join(f"{count} {word}" for word, count in counts.items())
+    try:
+        report.write(file)
+    except OSError as error:
+        print_lines([f"account-check: {said}, without a report"])
+        raise InvalidArgumentError(f"{file}: {error.strerror}.", hint="Name another with --json.") from error
+    print_lines([f"account-check: {'ok' if report.ok else 'NOT ok'} ({said}), report in {file}"])
+
+
+def _check(fact: Fact, verdict: Verdict) -> Check:
+    return Check(
+        id=fact.id,
+        ok=verdict.ok,
+        expected=fact.assumes,
+        actual=None if verdict.ok is None else verdict.said,
+        skipped=verdict.said if verdict.ok is None else None,
+    )
+
+
+def verdict_lines(fact: Fact, verdict: Verdict) -> Iterator[str]:
+    said = printable(verdict.said)
+    shown = said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
+    yield f"{verdict.word:<7}  {fact.id:<{_ID_WIDTH}}  {shown}"
+    if verdict.word is Word.DIFFERS:
+        yield f"         assumed: {fact.assumes}"
+        yield f"         used in: {', '.join(fact.where)}"
