@@ -69,7 +69,7 @@ class Operations:
             transitions=(Transition(status=Secondary.STARTING, start=now),),
         )
         with self.table.changing():
-            self.quotas.check(params, self.table.all())
+            self.quotas.check(params, self.table.all(), warm=self.pools.kept_beside(job))
             self.runs.start(self.pools.add(job))
         return {"TrainingJobArn": job.arn}
 

@@ -1,5 +1,6 @@
 """Hands warm pools on to jobs that match, and keeps them for as long as is asked."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -36,6 +37,15 @@ class PoolKeeper:
                 taken = pool.taken(job.name, job.created_at)
                 self.table.update(donor, lambda old: replace(old, warm_pool=taken))
         return added
+
+    def kept_beside(self, job: TrainingJob) -> Counter[str]:
+        """Instances by type that are kept warm while this new job runs: all but those it would take."""
+        taken = self._match(job)
+        kept: Counter[str] = Counter()
+        for other in self.table.all():
+            if has_pool(other, job.created_at) and (taken is None or other.name != taken[0]):
+                kept[other.groups[0].instance_type] += other.groups[0].count
+        return kept
 
     def keep(self, name: str, config: Mapping[str, Any]) -> TrainingJob:
         """UpdateTrainingJob with a ResourceConfig. Raises ``AwsError`` when there is no pool to keep."""

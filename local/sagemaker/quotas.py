@@ -10,22 +10,28 @@ from typing import Any
 from local.sagemaker.jobs import TrainingJob
 from local.wire import AwsError, Principal
 from local.world_in_force import WorldInForce
-from local.worlds import QUOTA_NAMES, Refusal, asked, capacity_type, keep_alive_refusal, refusal
+from local.worlds import ON_DEMAND, QUOTA_NAMES, Refusal, asked, capacity_type, keep_alive_refusal, refusal
 
 _SERVICE = "sagemaker"
 _MOST_RESULTS = 100
 
 
 class AccountQuotas:
-    """Counts as SageMaker does: instances of jobs that have not ended, by type, spot apart."""
+    """Counts as SageMaker does: instances of jobs that have not ended and warm ones, by type, spot apart."""
 
     def __init__(self, world: WorldInForce, arn_prefix: str) -> None:
         self._world = world
         self._arn_prefix = arn_prefix
 
-    def check(self, request: Mapping[str, Any], jobs: Iterable[TrainingJob]) -> None:
-        """Refuse what only fits above a limit. Raises AwsError."""
-        used: Counter[tuple[str, str]] = Counter()
+    def check(
+        self, request: Mapping[str, Any], jobs: Iterable[TrainingJob], *, warm: Mapping[str, int]
+    ) -> None:
+        """Refuse what only fits above a limit; ``warm`` are on-demand instances. Raises AwsError.
+
+        Source: SageMaker Developer Guide, "Request a warm pool quota increase": warm pool instances count
+        toward the training resource limit.
+        """
+        used = Counter({(ON_DEMAND, name): count for name, count in warm.items()})
         for job in jobs:
             if not job.is_final:
                 kind = capacity_type(job.request)

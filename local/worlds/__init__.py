@@ -5,6 +5,7 @@ from local.worlds.endings import End, PendingEnd, pending_end
 from local.worlds.rates import Rates
 from local.worlds.refusals import (
     CAPACITY_TYPES,
+    ON_DEMAND,
     QUOTA_NAMES,
     Refusal,
     asked,
@@ -20,6 +21,7 @@ __all__ = [
     "CAPACITY_TYPES",
     "HARSH",
     "KIND",
+    "ON_DEMAND",
     "QUOTA_NAMES",
     "VALUES",
     "WORLDS",

@@ -194,7 +194,7 @@ def _read(name: str, value: object) -> Any:  # noqa: ANN401  of the value's own 
 
 
 KIND = World(**{value.name: _read(value.name, value.kind) for value in VALUES})
-"""AWS as one would wish it: no limits, answers at once, each event once and in order."""
+"""AWS at its best: no limits, answers at once, each event once and in order."""
 HARSH = changed(KIND, {value.name: value.harsh for value in VALUES})
 """AWS as it is documented, was observed, or may well be."""
 WORLDS: Mapping[str, World] = {"kind": KIND, "harsh": HARSH}

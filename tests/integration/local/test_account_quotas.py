@@ -31,6 +31,16 @@ def test_above_a_quota_the_account_refuses_with_the_numbers_and_below_it_does_no
     assert [job["name"] for job in world.twin.training_jobs()] == ["one"]
 
 
+def test_warm_instances_count_but_for_the_job_that_takes_them(world: World):
+    kept = {"ResourceConfig": request("job")["ResourceConfig"] | {"KeepAlivePeriodInSeconds": 600}}
+    world.train_to_end("first", ["true"], **kept)
+    world.in_force.set_quota(TYPE, "on-demand", 1)
+    with pytest.raises(AwsError, match="with current utilization of 1 Instances and a request delta of 1"):
+        world.create("cold", ["sleep", "60"])
+    world.create("warm", ["sleep", "60"], **kept)
+    assert world.describe("first")["WarmPoolStatus"]["Status"] == "Reused"
+
+
 def test_spot_and_on_demand_have_quotas_of_their_own(world: World):
     world.in_force.set_quota(TYPE, "spot", 0)
     world.create("one", ["sleep", "60"])

@@ -112,6 +112,8 @@ def test_a_call_that_takes_too_long_is_ended_with_its_process(twin: RunningTwin)
     before = do(twin, "twin_address").json["result"]["pid"]
     assert do(twin, "sleep", 60).status == 502
     assert do(twin, "twin_address").json["result"]["pid"] != before
+    assert twin.control("GET", "/world").json["killed_invocations"] == {"probe": 1}
+    assert eventually(lambda: " Task timed out after 2.00 seconds" in twin.log_of("probe"))
 
 
 def test_calls_at_the_same_time_run_in_several_processes(twin: RunningTwin) -> None:
