@@ -81,6 +81,8 @@ class World:
     """Done before each AWS call while several functions work at once."""
     checkpoints: dict[str, datetime] = field(default_factory=dict)
     """When a checkpoint was written, by CheckpointConfig.S3Uri."""
+    listed: dict[str, datetime] = field(default_factory=dict)
+    """When what a listing shows was written, by key; the same in every bucket."""
     messages: Messages = field(default_factory=Messages)
     sagemaker: SageMakerStub = field(init=False)
     wiring: Wiring = field(init=False)
@@ -130,16 +132,23 @@ class World:
                 return None
 
     def _checkpoint(self, request: AWSPreparedRequest) -> Response:
-        """Only ``status.json`` is ever there."""
+        """Only ``status.json`` is ever there, beside what is listed."""
         url = urlsplit(request.url)
         uri = f"s3://{url.netloc.partition('.')[0]}{url.path.removesuffix('/status.json')}"
         if not url.path.endswith("/status.json"):
-            return Response(status=200, body=b"<ListBucketResult/>")
+            return Response(status=200, body=self._listing().encode())
         if uri not in self.checkpoints:
             return Response(status=404, body=b"<Error><Code>NoSuchKey</Code></Error>")
         written = self.checkpoints[uri]
         body = json.dumps({"checkpoint_at": written.isoformat()}).encode()
         return Response(status=200, body=body, headers={"Last-Modified": format_datetime(written)})
+
+    def _listing(self) -> str:
+        objects = (
+            f"<Contents><Key>{key}</Key><LastModified>{at.isoformat()}</LastModified></Contents>"
+            for key, at in self.listed.items()
+        )
+        return f"<ListBucketResult>{''.join(objects)}</ListBucketResult>"
 
     # ---- going back
 

@@ -124,7 +124,8 @@ def _facts(document: Document, job: JobView, now: datetime) -> Iterator[str]:
 def _attempt_lines(attempt: Attempt, now: datetime) -> list[str]:
     saved = attempt.last_checkpoint
     age = f" ({length(now - saved)} ago)" if saved and attempt.ended_at is None else ""
-    checkpoint = [f"newest checkpoint: {_time(saved)}{age}"] if saved else []
+    at_least = "at least " if attempt.last_checkpoint_is_lower_bound else ""
+    checkpoint = [f"newest checkpoint: {at_least}{_time(saved)}{age}"] if saved else []
     found = [attempt.diagnosis] if attempt.diagnosis else []
     return [_attempt_line(attempt), *(f"   {line}" for line in (*checkpoint, *found, *attempt.warnings))]
 

@@ -67,6 +67,8 @@ class Attempt:
     """What it failed of and what its owner can do; None: it did not fail, or nobody looked."""
     last_checkpoint: datetime | None
     """None: nobody looked, or there is none."""
+    last_checkpoint_is_lower_bound: bool
+    """There may be a newer one."""
     idle_since: datetime | None
     stop_due: datetime | None
     underused_since: datetime | None
@@ -109,6 +111,7 @@ class Attempt:
             reason=_optional(document.get("reason"), Reason.parse),
             diagnosis=_optional(document.get("diagnosis"), _diagnosis),
             last_checkpoint=_optional(document.get("last_checkpoint"), datetime.fromisoformat),
+            last_checkpoint_is_lower_bound=bool(document.get("last_checkpoint_is_lower_bound")),
             idle_since=_optional(document.get("idle_since"), datetime.fromisoformat),
             stop_due=_optional(document.get("stop_due"), datetime.fromisoformat),
             underused_since=_optional(document.get("underused_since"), datetime.fromisoformat),

@@ -91,14 +91,30 @@ def test_a_job_that_has_not_saved_yet_has_none(s3: Any) -> None:
     assert S3Checkpoints(s3).newest(f"s3://{BUCKET}/job") == Newest(written_at=None, is_certain=True)
 
 
+UNREADABLE = Newest(is_certain=False, is_readable=False)
+
+
 def test_a_bucket_that_is_not_there_tells_nothing(s3: Any) -> None:
-    assert S3Checkpoints(s3).newest("s3://somebody-elses/job") == Newest(is_certain=False)
+    assert S3Checkpoints(s3).newest("s3://somebody-elses/job") == UNREADABLE
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "KMS.DisabledException", "KMS.NotFoundException"])
+def test_a_status_file_that_cannot_be_decrypted_leaves_the_listing_as_a_lower_bound(
+    s3: Any, code: str
+) -> None:
+    written(s3, "job/step-100/model", 9)
+    page = s3.list_objects_v2(Bucket=BUCKET, Prefix="job/")
+    with Stubber(s3) as stub:
+        stub.add_client_error("get_object", service_error_code=code, http_status_code=403)
+        stub.add_response("list_objects_v2", {"Contents": page["Contents"]})
+        assert S3Checkpoints(s3).newest(f"s3://{BUCKET}/job") == Newest(written_at=at(9), is_certain=False)
 
 
 def test_a_bucket_that_may_not_be_read_tells_nothing(s3: Any) -> None:
     with Stubber(s3) as stub:
         stub.add_client_error("get_object", service_error_code="AccessDenied", http_status_code=403)
-        assert S3Checkpoints(s3).newest(f"s3://{BUCKET}/job") == Newest(is_certain=False)
+        stub.add_client_error("list_objects_v2", service_error_code="AccessDenied", http_status_code=403)
+        assert S3Checkpoints(s3).newest(f"s3://{BUCKET}/job") == UNREADABLE
 
 
 def test_a_listing_that_goes_on_may_hide_a_newer_one(s3: Any) -> None:

@@ -266,6 +266,7 @@ def test_the_story_of_a_job() -> None:
                 "underused_since": None,
                 "unguarded": None,
                 "last_checkpoint": None,
+                "last_checkpoint_is_lower_bound": False,
                 "checkpoint_overdue": False,
             }
         ],

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,8 +18,10 @@ _CHECKPOINT_AT = "checkpoint_at"
 _READ_BYTES = 65_536
 """Of a status file; one that is longer is not one of ours."""
 _NOT_THERE = frozenset({"404", "NoSuchKey", "NotFound"})
-_NOT_OURS = frozenset({"403", "AccessDenied", "NoSuchBucket"})
-_UNKNOWN = Newest(is_certain=False)
+_DENIED = frozenset({"403", "AccessDenied", "NoSuchBucket"})
+_KEY_TROUBLE = "KMS."
+"""How codes begin that S3 hands on from KMS: KMS.DisabledException, KMS.NotFoundException ..."""
+_UNREADABLE = Newest(is_certain=False, is_readable=False)
 
 
 class S3Checkpoints:
@@ -29,20 +32,28 @@ class S3Checkpoints:
         """What ``status.json`` says in ``checkpoint_at``, else its own age; without one the newest object.
 
         A page comes in the order of keys: where a job keeps more than 1,000 objects there may be a newer one.
-        A bucket that the stack may not read (parameter ``CheckpointBuckets``) tells nothing.
+        A status file that the stack may not decrypt (parameter ``CheckpointKmsKeyArns``) leaves the listing,
+        and a bucket that it may not read (parameter ``CheckpointBuckets``) tells nothing.
         """
         parts = urlsplit(uri)
         bucket, prefix = parts.netloc, parts.path.strip("/")
-        folder = f"{prefix}/" if prefix else ""
         try:
-            written_at = self._status(bucket, folder)
-            return Newest(written_at=written_at) if written_at else self._listed(bucket, folder)
+            return self._newest(bucket, f"{prefix}/" if prefix else "")
         except ClientError as error:
-            if error.response["Error"]["Code"] in _NOT_OURS:
-                return _UNKNOWN
+            if _is_denied(error):
+                return _UNREADABLE
             raise UnavailableError(f"S3 refused: {error.response['Error']['Code']}") from error
         except BotoCoreError as error:
             raise UnavailableError("S3 did not answer") from error
+
+    def _newest(self, bucket: str, folder: str) -> Newest:
+        try:
+            written_at = self._status(bucket, folder)
+        except ClientError as error:
+            if not _is_denied(error):
+                raise
+            return replace(self._listed(bucket, folder), is_certain=False)
+        return Newest(written_at=written_at) if written_at else self._listed(bucket, folder)
 
     def _status(self, bucket: str, folder: str) -> datetime | None:
         """None: there is no such file, or it says that there is no checkpoint of its own."""
@@ -59,6 +70,11 @@ class S3Checkpoints:
         objects = [one for one in page.get("Contents", []) if one["Key"] != folder + STATUS]
         newest = max((_utc(one["LastModified"]) for one in objects), default=None)
         return Newest(written_at=newest, is_certain=not page.get("IsTruncated", False))
+
+
+def _is_denied(error: ClientError) -> bool:
+    code = error.response["Error"]["Code"]
+    return code in _DENIED or code.startswith(_KEY_TROUBLE)
 
 
 def _checkpoint_at(body: bytes, *, otherwise: datetime) -> datetime | None:

@@ -53,6 +53,7 @@ def _attempt_view(attempt: Attempt) -> View:
         "underused_since": instant_text(attempt.watch.underused_since),
         "unguarded": reason_view(attempt.unmonitored),
         "last_checkpoint": instant_text(attempt.checkpoint.last),
+        "last_checkpoint_is_lower_bound": attempt.checkpoint.uncertain_since is not None,
         "checkpoint_overdue": attempt.checkpoint.overdue,
     }
 

@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from trainmaster.core.errors import TrainmasterError
+from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.checkpoints import looked_at, needs_look
 from trainmaster.core.monitoring.metrics import QUEUE_DEPTH, UNGUARDED, Sample
+from trainmaster.core.outbox import checkpoints_unreadable_notice, to_tell
+from trainmaster.core.outbox.texts.refusals import PlatformSubject
 from trainmaster.core.planning.snapshot import RunningJob
 from trainmaster.core.policy import UNMANAGED, parse_policy
 from trainmaster.ports import CheckpointReader, Clock, JobReader, JobStore, PolicyStore, QueueReader, WakeUps
@@ -39,9 +42,18 @@ class CheckpointLooks:
         if job is None or job.live is None or job.spec.checkpoint_uri is None:
             return
         newest = self.checkpoints.newest(job.spec.checkpoint_uri)
+        if not newest.is_readable:
+            self._tell_operators(job, job.spec.checkpoint_uri)
         after = looked_at(job, newest, max_age=max_age, now=self.clock())
         if after != job:
             self.store.commit([Change(before=job, after=after)], at=self.clock())
+
+    def _tell_operators(self, job: Job, uri: str) -> None:
+        """Once a pool: the users of one bucket know no others, and those who run the stack know all."""
+        subject = PlatformSubject.CHECKPOINTS_UNREADABLE
+        notice = checkpoints_unreadable_notice(uri, job=job.name)
+        message = to_tell(notice, cause=f"{job.spec.pool}#{subject}", at=self.clock())
+        self.store.leave_once(job.spec.pool, message, subject=subject)
 
 
 LOOKS = 100

@@ -55,6 +55,20 @@ def test_what_cannot_be_read_is_no_claim_either_way() -> None:
     assert after(trains(checkpoint_overdue=True), unknown).checkpoint.overdue
 
 
+def test_an_age_that_is_only_a_lower_bound_is_said_to_be_one() -> None:
+    found = Newest(written_at=NOON - minutes(5), is_certain=False)
+    assert after(trains(), found).checkpoint.uncertain_since == NOON
+    since = trains(checkpoint_uncertain_since=NOON - minutes(9))
+    assert after(since, found).checkpoint.uncertain_since == NOON - minutes(9)
+    assert after(since, at(4)).checkpoint.uncertain_since is None
+
+
+def test_what_says_less_than_is_known_takes_nothing_back() -> None:
+    known = trains(last_checkpoint=NOON - minutes(5))
+    older = Newest(written_at=NOON - minutes(50), is_certain=False)
+    assert after(known, older).checkpoint.uncertain_since is None
+
+
 def test_a_listing_that_goes_on_can_clear_but_not_accuse() -> None:
     old = Newest(written_at=NOON - minutes(200), is_certain=False)
     assert not after(trains(), old).checkpoint.overdue

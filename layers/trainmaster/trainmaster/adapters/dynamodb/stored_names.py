@@ -45,7 +45,11 @@ STORED_NAMES: Mapping[type, Mapping[str, str]] = {
     RunningJob: {"unmonitored": "unguarded"},
     AttemptEnd: {"at": "ended_at"},
     Bill: {"by": "cents_by"},
-    CheckpointState: {"last": "last_checkpoint", "overdue": "checkpoint_overdue"},
+    CheckpointState: {
+        "last": "last_checkpoint",
+        "uncertain_since": "checkpoint_uncertain_since",
+        "overdue": "checkpoint_overdue",
+    },
     Claim: {"at": "claimed_at"},
     ExpectedRun: {"at_most": "runs_at_most"},
     GpuWatch: {"monitored": "guarded", "monitor_again_at": "guard_again_at"},

@@ -97,7 +97,9 @@ class GpuWatch:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointState:
     last: datetime | None = None
-    """The newest seen in S3; a lower bound."""
+    """The newest seen in S3."""
+    uncertain_since: datetime | None = None
+    """Since then not everything could be read: ``last`` is a lower bound. None: it is the newest."""
     overdue: bool = False
     """Its owner was notified that the newest is too old."""
 

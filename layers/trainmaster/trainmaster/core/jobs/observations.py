@@ -133,3 +133,5 @@ class Newest:
     """None: none was found."""
     is_certain: bool = True
     """False: not everything could be read, so there may be a newer one."""
+    is_readable: bool = True
+    """False: S3 lets nobody of the stack look there."""

@@ -33,12 +33,23 @@ def is_overdue(
     return now - max(training_since, last_checkpoint or training_since) > max_age
 
 
+def _seen(job: Job, newest: Newest, now: datetime) -> Job:
+    """What says less than is known takes nothing back."""
+    seen = steps.checkpoint_seen(job, newest.written_at)
+    live = seen.live_attempt
+    if newest.written_at is None or newest.written_at != live.checkpoint.last:
+        return seen
+    since = None if newest.is_certain else live.checkpoint.uncertain_since or now
+    checkpoint = replace(live.checkpoint, uncertain_since=since)
+    return replace(seen, live=replace(live, checkpoint=checkpoint))
+
+
 def looked_at(job: Job, newest: Newest, *, max_age: timedelta, now: datetime) -> Job:
     """The job after somebody looked for its newest checkpoint.
 
     What is not certain (a bucket that may not be read, a listing that goes on) never makes one overdue.
     """
-    seen = steps.checkpoint_seen(job, newest.written_at)
+    seen = _seen(job, newest, now)
     live = seen.live_attempt
     if live.training_since is None or seen.state is not JobState.RUNNING:
         return seen

@@ -1,6 +1,7 @@
 """Who is notified of what: the one place that knows, and the words."""
 
 from trainmaster.core.outbox.derive import messages_of
+from trainmaster.core.outbox.texts.platform import checkpoints_unreadable_notice, warm_pool_not_kept_notice
 from trainmaster.core.outbox.texts.refusals import (
     additions_refused_notice,
     platform_notice,
@@ -17,11 +18,13 @@ from trainmaster.core.outbox.texts.wording import to_tell
 __all__ = [
     "additions_refused_notice",
     "budget_notice",
+    "checkpoints_unreadable_notice",
     "messages_of",
     "not_stopped_notice",
     "platform_notice",
     "rule_violated_notice",
     "to_tell",
     "unmanaged_notice",
+    "warm_pool_not_kept_notice",
     "warm_pools_not_matched_notice",
 ]

@@ -20,6 +20,8 @@ class PlatformSubject(StrEnum):
     ADDITION_REFUSED = "addition-refused"
     UNKNOWN_STATUS = "unknown-status"
     WARM_POOLS_NOT_MATCHED = "warm-pools-not-matched"
+    WARM_POOLS_NOT_KEPT = "warm-pools-not-kept"
+    CHECKPOINTS_UNREADABLE = "checkpoints-unreadable"
 
 
 def platform_notice(subject: str, words: Words, *, job: str | None = None) -> Notice:

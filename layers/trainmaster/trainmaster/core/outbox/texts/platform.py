@@ -1,0 +1,41 @@
+"""Notices about what the account does not give the stack: warm instances, a look into buckets."""
+
+from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.outbox.messages import Notice
+from trainmaster.core.outbox.texts.refusals import PlatformSubject, platform_notice
+from trainmaster.core.outbox.texts.wording import Words, quoted
+
+
+def checkpoints_unreadable_notice(uri: str, *, job: str) -> Notice:
+    """S3 shows neither ``status.json`` nor the listing: how old checkpoints are, nobody knows."""
+    return platform_notice(
+        PlatformSubject.CHECKPOINTS_UNREADABLE,
+        Words(
+            what=f"The checkpoints of job {job} in {quoted(uri)} cannot be read: their age is unknown.",
+            why="Victims of preemptions are chosen by run time there, and stale checkpoints go unnoticed.",
+            todo=(
+                "Deploy the stack with the bucket in the parameter CheckpointBuckets and, if it is encrypted"
+                " with a KMS key of yours, with that key in CheckpointKmsKeyArns; then look at the bucket's"
+                " own policy. `trainmaster doctor` compares them."
+            ),
+        ),
+        job=job,
+    )
+
+
+def warm_pool_not_kept_notice(attempt: Attempt, *, job: str) -> Notice:
+    """Its keep-alive was sent, it ended well enough, and SageMaker has kept nothing."""
+    types = ", ".join(sorted({capacity.instance_type for capacity in attempt.vector}))
+    assert attempt.keep_alive is not None, attempt
+    seconds = int(attempt.keep_alive.total_seconds())
+    return platform_notice(
+        PlatformSubject.WARM_POOLS_NOT_KEPT,
+        Words(
+            what=f"SageMaker kept no warm instances ({types}) of training job {attempt.training_job_name}.",
+            why=f"{seconds} s were asked for (`warm_pool.keep_alive`). The usual cause is the account's quota"
+            ' "for training warm pool usage" of the type, which is 0 until it is raised.',
+            todo="Ask Service Quotas for it, or set `warm_pool.keep_alive` of the pool to 0s.",
+            undo="Nothing is lost: the instances are free for the next job, which starts cold.",
+        ),
+        job=job,
+    )
