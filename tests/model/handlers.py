@@ -10,7 +10,14 @@ from trainmaster.services.scheduler.passes import Scheduler
 from trainmaster.services.scheduler.score_updates import Reranker
 
 from tests.builders import NOON
-from tests.memory.edges import MemoryAlarms, MemoryMailer, MemoryNotifier, MemoryWakeUps
+from tests.memory.edges import (
+    MemoryAlarms,
+    MemoryMailer,
+    MemoryNotifier,
+    MemoryTurns,
+    MemoryWakeUps,
+    one_by_one,
+)
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.tables import Tables
 from tests.model.replay import Replay
@@ -34,6 +41,8 @@ def scheduler(replay: Replay, tables: Tables, store: Any, reader: Any, training:
         notifier=MemoryNotifier(),
         mailer=MemoryMailer(),
         reranker=Reranker(store=store, queue=reader, reader=reader, clock=clock),
+        turns=MemoryTurns(),
+        beside=one_by_one,
         clock=clock,
         stack="trainmaster",
     )

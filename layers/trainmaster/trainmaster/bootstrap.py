@@ -6,9 +6,11 @@ Each part is imported where it is built: what a function never asks for costs it
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import random
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +21,15 @@ from trainmaster.settings import Settings
 
 if TYPE_CHECKING:
     from trainmaster.adapters.cloudwatch_alarms import CloudWatchAlarms
-    from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
+    from trainmaster.adapters.dynamodb import DynamoAccount, DynamoJobStore, DynamoPolicyStore, DynamoReader
     from trainmaster.adapters.sagemaker import SageMakerTraining
     from trainmaster.adapters.wake_ups import SqsWakeUps
     from trainmaster.api import Handler
     from trainmaster.core.monitoring.metrics import Sample
-    from trainmaster.ports import LogReader
+    from trainmaster.ports import Beside, LogReader
+    from trainmaster.services.account_turns import AccountTurns
     from trainmaster.services.alarm_events import IdleWatch
+    from trainmaster.services.deadline import Deadline
     from trainmaster.services.observer import Observer
     from trainmaster.services.reconciler import Reconciler
     from trainmaster.services.scheduler.passes import Scheduler
@@ -37,6 +41,12 @@ QUICK = Config(
     retries={"mode": "standard", "total_max_attempts": 3},
 )
 """Fail in time for the caller to act on it."""
+IN_TURN = Config(
+    connect_timeout=2,
+    read_timeout=10,
+    retries={"mode": "standard", "total_max_attempts": 1},
+)
+"""SageMaker: who is refused for the account's rate tells the others, and is not sent again unasked."""
 BRIEF = Config(connect_timeout=0.5, read_timeout=1, retries={"mode": "standard", "total_max_attempts": 1})
 """For what is nice to know: nobody waits for it."""
 
@@ -46,12 +56,24 @@ class Wiring:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self._deadline: Deadline | None = None
         self.samples: list[Sample] = []
         """What is to be written as metrics: of each write of the table, and what a function adds."""
 
     @staticmethod
     def clock() -> datetime:
         return datetime.now(UTC)
+
+    def deadline(self, remaining_ms: Callable[[], int], *, margin: timedelta) -> Deadline:
+        """Of this invocation; ``margin`` is what the work begun last may take, and what comes after it."""
+        from trainmaster.services.deadline import Deadline
+
+        self._deadline = Deadline.before_timeout(remaining_ms, margin=margin)
+        return self._deadline
+
+    def _left(self) -> timedelta:
+        """Time of this invocation."""
+        return timedelta(minutes=1) if self._deadline is None else self._deadline.left()
 
     @contextmanager
     def measured(self) -> Iterator[None]:
@@ -90,8 +112,32 @@ class Wiring:
     @cached_property
     def training(self) -> SageMakerTraining:
         from trainmaster.adapters.sagemaker import SageMakerTraining
+        from trainmaster.adapters.turn_taking import TurnTaking
 
-        return SageMakerTraining(self._client("sagemaker"))
+        client = self._client("sagemaker", config=IN_TURN)
+        return SageMakerTraining(client, calls=TurnTaking(self.turns, left=self._left))
+
+    @cached_property
+    def account(self) -> DynamoAccount:
+        from trainmaster.adapters.dynamodb import DynamoAccount
+
+        return DynamoAccount(self._dynamodb, table=self.settings.table)
+
+    @cached_property
+    def turns(self) -> AccountTurns:
+        from trainmaster.services.account_turns import AccountTurns
+
+        return AccountTurns(paces=self.account, clock=self.clock, pause=self.pause, draw=random.random)
+
+    @staticmethod
+    def pause(seconds: float) -> None:
+        time.sleep(seconds)
+
+    @cached_property
+    def beside(self) -> Beside:
+        from trainmaster.adapters.threads import beside
+
+        return beside
 
     @cached_property
     def alarms(self) -> CloudWatchAlarms:
@@ -162,6 +208,8 @@ class Wiring:
             notifier=EventBridgeNotifier(self._client("events"), stack=self.settings.stack),
             mailer=SnsMailer(self._client("sns"), topic_arn=self.settings.mail_topic_arn),
             reranker=Reranker(store=self.store, queue=self.reader, reader=self.reader, clock=self.clock),
+            turns=self.turns,
+            beside=self.beside,
             clock=self.clock,
             stack=self.settings.stack,
         )
@@ -201,6 +249,8 @@ class Wiring:
                 clock=self.clock,
             ),
             wake_ups=self.wake_ups,
+            rotation=self.account,
+            beside=self.beside,
             clock=self.clock,
         )
 

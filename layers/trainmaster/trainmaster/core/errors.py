@@ -13,6 +13,7 @@
   + UnavailableError              503  AWS refused for now (retryable)
     + LostRaceError               503  somebody else changed the item first
     + AccountLimitError           503  the account allows no more instances of the type for now
+    + ThrottledError              503  the account calls an operation too often: nothing happened
     + UnreachableError            503  no connection to AWS: nothing was sent
     + AlarmQuotaError             503  the account has as many alarms as it may
     + AlarmRefusedError           503  CloudWatch will not make an alarm as it is
@@ -136,6 +137,10 @@ class LostRaceError(UnavailableError):
 
 class AccountLimitError(UnavailableError):
     """ResourceLimitExceeded: a quota of the account, whatever the policy says."""
+
+
+class ThrottledError(UnavailableError):
+    """The account calls too often, or the turn of a call does not come in time: nothing has happened."""
 
 
 class UnreachableError(UnavailableError):

@@ -3,6 +3,7 @@
 from trainmaster.ports.outside import (
     AlarmKeeper,
     AlarmReader,
+    Beside,
     CheckpointReader,
     Clock,
     LogReader,
@@ -10,6 +11,7 @@ from trainmaster.ports.outside import (
     Notifier,
     TrainingApi,
     TrainingJobReader,
+    Turns,
     WakeUps,
 )
 from trainmaster.ports.table import (
@@ -17,9 +19,11 @@ from trainmaster.ports.table import (
     JobStore,
     LedgerReader,
     OutboxStore,
+    PaceStore,
     PolicyStore,
     PoolReader,
     QueueReader,
+    Rotation,
     SnapshotReader,
     SpotReader,
     ViolationReader,
@@ -28,6 +32,7 @@ from trainmaster.ports.table import (
 __all__ = [
     "AlarmKeeper",
     "AlarmReader",
+    "Beside",
     "CheckpointReader",
     "Clock",
     "JobReader",
@@ -37,13 +42,16 @@ __all__ = [
     "Mailer",
     "Notifier",
     "OutboxStore",
+    "PaceStore",
     "PolicyStore",
     "PoolReader",
     "QueueReader",
+    "Rotation",
     "SnapshotReader",
     "SpotReader",
     "TrainingApi",
     "TrainingJobReader",
+    "Turns",
     "ViolationReader",
     "WakeUps",
 ]

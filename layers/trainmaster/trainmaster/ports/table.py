@@ -12,6 +12,7 @@ from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import OutboxMessage
+from trainmaster.core.pace import Pace
 from trainmaster.core.planning.snapshot import (
     AccountLimit,
     PreemptionReservation,
@@ -168,6 +169,24 @@ class QueueReader(Protocol):
         self, team: str, *, state: JobState, after: tuple[str, str] | None, limit: int
     ) -> tuple[tuple[str, str], ...]:
         """(ended_at, name) of final jobs, newest first, from behind ``after``; from the index."""
+
+
+class PaceStore(Protocol):
+    """What is known of the account's rates; both may raise UnavailableError."""
+
+    def pace(self, operation: str) -> Pace: ...
+
+    def change_pace(self, operation: str, before: Pace, after: Pace) -> bool:
+        """False: it is not ``before`` any more."""
+
+
+class Rotation(Protocol):
+    """Where looks at all live jobs go on that one run had no time for."""
+
+    def looked_upto(self) -> str | None:
+        """Name of the job that the last run looked at last; None: there was none."""
+
+    def note_looked(self, name: str) -> None: ...
 
 
 class SpotReader(Protocol):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from trainmaster.core import rules
-from trainmaster.core.errors import LostRaceError, TrainmasterError
+from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.model import epoch_ms
 from trainmaster.core.jobs.observations import Listed
 from trainmaster.core.outbox import to_tell, unmanaged_notice
@@ -33,6 +33,7 @@ from trainmaster.core.unmanaged.decisions import (
     team_of,
 )
 from trainmaster.ports import Clock, JobReader, JobStore, PolicyStore, TrainingJobReader, ViolationReader
+from trainmaster.services.deadline import Deadline
 from trainmaster.services.observer import Observer
 
 _LATER_ATTEMPT = re.compile(r"(?P<base>.+)-r[0-9]+-[0-9a-f]{6}")
@@ -214,20 +215,22 @@ class UnmanagedJobSweep:
     unmanaged: UnmanagedJobEvents
     clock: Clock
 
-    def run(self) -> Iterator[TrainmasterError]:
+    def run(self, deadline: Deadline) -> Iterator[Exception]:
         """As if an event of each had come; yields what could not be done, for the next sweep."""
         now = self.clock()
-        if _minute(now) % EVERY_MINUTES:
+        if _minute(now) % EVERY_MINUTES or deadline.is_over:
             return
         try:
             unheard = self._unheard_of()
-        except TrainmasterError as error:
+        except Exception as error:  # noqa: BLE001  the rest of the run goes on without
             yield error
             return
         for name in in_turn(unheard, now=now):
+            if deadline.is_over:
+                return
             try:
                 self.unmanaged.hear(name, tagged=True)
-            except TrainmasterError as error:
+            except Exception as error:  # noqa: BLE001  one job must not keep the others waiting
                 yield error
 
     def _unheard_of(self) -> list[str]:

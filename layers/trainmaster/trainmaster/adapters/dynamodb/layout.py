@@ -21,6 +21,7 @@
 | a day of spot instances of a type | ``I#spot`` | ``type#day`` |
 | outbox message | ``E#pool`` | ``id`` |
 | violations of a training job | ``V#month`` | ``time#training-job-name`` |
+| the account: paces of calls, where looks go on | ``ACCOUNT`` | ``tokens`` |
 | policy | ``POLICY`` | ``current``, ``v#revision`` |
 
 Only final jobs have ``ended_at`` beside ``team``, so only they are in the index ``by_team``.
@@ -55,6 +56,8 @@ MAX_LANE_TEXT = 200
 """Longer lanes (many instance groups) are hashed, so that keys stay far below 1,024 bytes."""
 
 Key = tuple[str, str]
+
+ACCOUNT_KEY: Key = ("ACCOUNT", "tokens")
 
 
 def job_key(name: str) -> Key:

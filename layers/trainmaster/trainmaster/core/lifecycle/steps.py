@@ -43,6 +43,11 @@ def recorded(job: Job, *, training_job_arn: str, now: datetime) -> Job:
     )
 
 
+def back_in_turn(job: Job, reason: Reason) -> Job:
+    """Others of the account called too often: the same attempt waits in its turn, not charged."""
+    return replace(job.moved_to(JobState.PENDING), live=None, not_before=None, waiting=reason)
+
+
 def refused_by_account(job: Job, reason: Reason) -> Job:
     """The account allows no more of the type: the same attempt waits in its turn, not charged."""
     return replace(job.moved_to(JobState.PENDING), live=None, not_before=None, waiting=reason)

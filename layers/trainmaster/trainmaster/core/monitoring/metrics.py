@@ -131,6 +131,25 @@ MESSAGES_PENDING = Metric(
 SERVER_ERRORS = Metric(
     name="ServerErrors", unit=Unit.COUNT, meaning="calls of the API that were answered with 5xx"
 )
+REPAIRS_FAILED = Metric(
+    name="RepairsFailed",
+    unit=Unit.COUNT,
+    meaning="looks and sweeps of a run of reconcile that failed for a reason no later run will do better at",
+)
+PASSES_REPEATED = Metric(
+    name="PassesRepeated",
+    unit=Unit.COUNT,
+    dimension="pool",
+    also_whole=True,
+    meaning="passes that were ended because they did again what they had done, and nothing else",
+)
+CHAINS_ENDED = Metric(
+    name="ChainsEnded",
+    unit=Unit.COUNT,
+    dimension="pool",
+    also_whole=True,
+    meaning="passes that were not finished, as the last of 50 in a row, and go on with the minute's wake-up",
+)
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
         one.name: one
@@ -150,6 +169,9 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             SPOT_FALLBACKS,
             MESSAGES_PENDING,
             SERVER_ERRORS,
+            REPAIRS_FAILED,
+            PASSES_REPEATED,
+            CHAINS_ENDED,
         )
     },
 )

@@ -1,7 +1,7 @@
 """One pass over one pool: look, decide, act, and look again until nothing is left to do."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from trainmaster.core.errors import TrainmasterError
@@ -15,6 +15,7 @@ from trainmaster.core.records import StoredPolicy
 from trainmaster.core.unmanaged.decisions import rules_for
 from trainmaster.ports import (
     AlarmKeeper,
+    Beside,
     Clock,
     JobReader,
     JobStore,
@@ -25,14 +26,16 @@ from trainmaster.ports import (
     PoolReader,
     SnapshotReader,
     TrainingApi,
+    Turns,
 )
+from trainmaster.services.deadline import Deadline
 from trainmaster.services.outbox_relay import relay_messages
 from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.executor import Outcome, execute, explain
 from trainmaster.services.scheduler.score_updates import Reranker, needs_reranking
 
-LONGEST = timedelta(seconds=90)
-"""A pass ends in time for the function's timeout (120 s)."""
+LONGEST_LOOK = timedelta(seconds=20)
+"""What a look decided is carried out for so long; then another one decides anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,53 +51,64 @@ class Scheduler:
     notifier: Notifier
     mailer: Mailer
     reranker: Reranker
+    turns: Turns
+    beside: Beside
     clock: Clock
     stack: str
 
-    def run(self, pool: str, *, until: datetime) -> "Summary":
+    def run(self, pool: str, *, deadline: Deadline) -> "Summary":
         """Run one pass. Two at once are harmless: each write is conditional, the loser looks again."""
         summary = Summary()
-        while self._once(pool, summary, until=until) and self.clock() < until:
-            continue
+        goes_on = True
+        while goes_on and not deadline.is_over:
+            goes_on = self.look(pool, summary, deadline=deadline)
+        summary.unfinished |= goes_on
         return summary
 
-    def _once(self, name: str, summary: "Summary", *, until: datetime) -> bool:
+    def look(self, name: str, summary: "Summary", *, deadline: Deadline) -> bool:
         """One look; True when something was done, so that another look is worth it."""
         stored = self.policies.current()
         policy = parse_policy(stored.document)
         written = policy.pool(name)
         if written is None:
-            return self._tell(
-                self._pass(PoolPolicy(name=name, capacity={}), policy, stored), summary, until=until
-            )
+            nothing = PoolPolicy(name=name, capacity={})
+            return self._tell(self._pass(nothing, policy, stored, deadline), summary)
         snapshot = self.snapshots.snapshot(written, policy=policy, paused=stored.paused, now=self.clock())
         pool_policy = rules_for(written, snapshot)
         decided = plan(snapshot, pool_policy, now=self.clock())
-        context = self._pass(pool_policy, policy, stored)
+        context = self._pass(pool_policy, policy, stored, deadline)
         alarms = missing_alarms(snapshot, now=self.clock())
-        outcome = execute((*decided.actions, *alarms), context)
+        brief = replace(context, deadline=deadline.within(LONGEST_LOOK))
+        outcome = execute((*decided.actions, *alarms), brief)
         summary.note(outcome, snapshot)
-        more = self._tell(context, summary, until=until)
+        more = self._tell(context, summary)
         if outcome.gave_up:
             return False
         if outcome.done or more:
             return True
+        if outcome.left:
+            summary.unfinished = True
+            return False
         explain(decided.reasons, snapshot.waiting, context)
+        if deadline.is_over:
+            return True
         if not needs_reranking(snapshot, pool_policy):
             return False
-        summary.reranked += self.reranker.run(pool_policy, until=until)
+        summary.reranked += self.reranker.run(pool_policy, deadline=deadline)
         return True
 
     @staticmethod
-    def _tell(context: PassContext, summary: "Summary", *, until: datetime) -> bool:
+    def _tell(context: PassContext, summary: "Summary") -> bool:
         """Do messages, also of a pool that the policy has no more; True when there are more."""
-        messages = relay_messages(context, until=until)
+        messages = relay_messages(context)
         summary.messages_overdue = messages.overdue
         summary.postponed += [error for _, error in messages.postponed]
         summary.failures += messages.failures
         return messages.more
 
-    def _pass(self, pool_policy: PoolPolicy, policy: Policy, stored: StoredPolicy) -> PassContext:
+    def _pass(
+        self, pool_policy: PoolPolicy, policy: Policy, stored: StoredPolicy, deadline: Deadline
+    ) -> PassContext:
         return PassContext(
             pool=pool_policy.name,
             policy_version=stored.version,
@@ -106,7 +120,10 @@ class Scheduler:
             alarms=self.alarms,
             notifier=self.notifier,
             mailer=self.mailer,
+            turns=self.turns,
+            beside=self.beside,
             clock=self.clock,
+            deadline=deadline,
             stack=self.stack,
             policy=policy,
             pool_policy=pool_policy,
@@ -128,6 +145,8 @@ class Summary:
     reranked: int = 0
     """Jobs that got a score of the pool's new order."""
     failures: list[Exception] = field(default_factory=list)
+    unfinished: bool = False
+    """The time was over before there was nothing left to do."""
 
     def note(self, outcome: Outcome, snapshot: Snapshot) -> None:
         self.looks += 1

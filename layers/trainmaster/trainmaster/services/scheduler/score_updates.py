@@ -6,7 +6,6 @@ so a crash leaves a part done; the next pass goes on, and what has its new score
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.lifecycle import steps
@@ -15,6 +14,7 @@ from trainmaster.core.planning.order import score_of
 from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.ports import Clock, JobReader, JobStore, QueueReader
+from trainmaster.services.deadline import Deadline
 
 PAGE = 250
 """Queue entries read at a time."""
@@ -33,11 +33,11 @@ class Reranker:
     reader: JobReader
     clock: Clock
 
-    def run(self, pool: PoolPolicy, *, until: datetime) -> int:
+    def run(self, pool: PoolPolicy, *, deadline: Deadline) -> int:
         """Go on until the whole pool is in its order, or the time is up; how many jobs were written."""
         written = 0
         for name in self._names(pool):
-            if self.clock() >= until:
+            if deadline.is_over:
                 return written
             written += self._rerank(name, pool)
         self.store.ranked(pool.name, pool.order_key)

@@ -19,6 +19,7 @@ from trainmaster.core.errors import (
     NameTakenError,
     OutcomeUnknownError,
     ServerFaultError,
+    ThrottledError,
     TrainingRefusedError,
     UnavailableError,
     UnclassifiedTrainingError,
@@ -108,6 +109,7 @@ def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> None:
     Raises:
         OutcomeUnknownError: Nobody knows yet; the lease keeps the slot until the reconciler does.
         AccountLimitError: The account allows no more of the type; the job waits in its turn again.
+        ThrottledError: The account calls too often; the job waits in its turn again.
         UnreachableError: Nothing was sent; the job waits out a back-off, and others would fare no better.
     """
     request = _request(job, body, context)
@@ -124,14 +126,17 @@ def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> None:
         raise
     except UnavailableError as error:
         _put_back(job, error, context)
-        if isinstance(error, AccountLimitError | UnreachableError):
+        if isinstance(error, AccountLimitError | ThrottledError | UnreachableError):
             raise
     else:
         _record(job, arn, context)
 
 
 def _put_back(job: Job, error: UnavailableError, context: PassContext) -> None:
-    if isinstance(error, AccountLimitError):
+    if isinstance(error, ThrottledError):
+        throttled = Reason(code=ReasonCode.UNAVAILABLE, message=str(error))
+        _release(job, lambda one: steps.back_in_turn(one, throttled), context)
+    elif isinstance(error, AccountLimitError):
         limited = Reason(code=ReasonCode.ACCOUNT_LIMIT, message=str(error))
         _release(job, lambda one: steps.refused_by_account(one, limited), context)
     else:
