@@ -309,6 +309,60 @@ def test_what_an_end_leaves_warm(status: str | None, shape: Shape, *, kept: bool
     assert change.leaves_warm == (expected if kept else None)
 
 
+@pytest.mark.parametrize(
+    ("status", "news", "missed"),
+    [
+        pytest.param("Completed", {}, True, id="no word of a warm pool"),
+        pytest.param("Stopped", {}, True, id="nor after a stop"),
+        pytest.param(
+            "Completed",
+            {"warm_status": "Terminated", "retained": timedelta()},
+            True,
+            id="over at once",
+        ),
+        pytest.param("Completed", {"warm_status": "Terminated"}, True, id="over before its time"),
+        pytest.param("Completed", {"warm_status": "Available"}, False, id="kept"),
+        pytest.param("Completed", {"warm_status": "Reused"}, False, id="another job has it by now"),
+        pytest.param(
+            "Completed",
+            {"warm_status": "Terminated", "retained": minutes(3)},
+            False,
+            id="was kept for a while",
+        ),
+        pytest.param(
+            "Completed",
+            {"warm_status": "Terminated", "ended_at": NOON + minutes(45)},
+            False,
+            id="heard of when its time was over",
+        ),
+        pytest.param("Failed", {}, False, id="after a failure SageMaker may keep none"),
+    ],
+)
+def test_an_end_says_when_warm_instances_were_asked_for_and_not_kept(
+    status: str, news: dict[str, Any], *, missed: bool
+) -> None:
+    change = over(training(shape=KEYED, keep_alive=minutes(10)), status, **news)
+    assert change.keeps_nothing is missed
+
+
+@pytest.mark.parametrize(
+    "live",
+    [
+        pytest.param({"shape": KEYED}, id="nobody asked"),
+        pytest.param({"shape": Shape(vector=of(2)), "keep_alive": minutes(10)}, id="of a shape without any"),
+    ],
+)
+def test_where_no_warm_instances_were_to_be_kept_none_are_missed(live: dict[str, Any]) -> None:
+    assert not over(training(**live), "Completed").keeps_nothing
+
+
+def test_a_job_that_never_got_its_instances_misses_none() -> None:
+    never = live_job(live=attempt(shape=KEYED, keep_alive=minutes(10)))
+    change = observed(never, seen(status="Stopped", secondary="Stopped", ended_at=NOON), now=NOON)
+    assert change is not None
+    assert not change.keeps_nothing
+
+
 LEFT = seen(
     "earlier", status="Completed", secondary="Completed", ended_at=NOON - minutes(5), warm_status="Available"
 )
