@@ -24,7 +24,7 @@ from trainmaster.core.planning.candidates import HEADS
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob, total
 from trainmaster.core.policy import Policy, PoolPolicy
-from trainmaster.core.records import Alias, HistoryLine, PoolState, TeamState
+from trainmaster.core.records import Alias, HistoryLine, PoolState, TeamStanding, TeamState
 from trainmaster.core.rules.violation import ViolationRecord
 
 from tests.memory.tables import Month, Tables, Usage, lane_of
@@ -69,9 +69,17 @@ class MemoryReader:
 
     # ---- a pass
 
-    def snapshot(self, pool: PoolPolicy, *, policy: Policy, paused: bool, now: datetime) -> Snapshot:
+    def snapshot(
+        self,
+        pool: PoolPolicy,
+        *,
+        policy: Policy,
+        paused: bool,
+        now: datetime,
+        skip: frozenset[str] = frozenset(),
+    ) -> Snapshot:
         rows = self._tables.pools[pool.name]
-        waiting = self._heads(pool.name)
+        waiting = tuple(entry for entry in self._heads(pool.name) if entry.name not in skip)
         return Snapshot(
             paused=paused,
             used=_some(rows.used),
@@ -206,6 +214,9 @@ class MemoryReader:
             last_end=dict(rows.last_end),
             order_key=rows.order_key,
         )
+
+    def team_standing(self, pool: str, team: str) -> TeamStanding:  # noqa: ARG002  what it counts is computed
+        return TeamStanding.COUNTED
 
     def _of(self, pool: str) -> list[Job]:
         return [job for job in self._tables.jobs.values() if job.spec.pool == pool]

@@ -21,7 +21,13 @@ from trainmaster.settings import Settings
 
 if TYPE_CHECKING:
     from trainmaster.adapters.cloudwatch_alarms import CloudWatchAlarms
-    from trainmaster.adapters.dynamodb import DynamoAccount, DynamoJobStore, DynamoPolicyStore, DynamoReader
+    from trainmaster.adapters.dynamodb import (
+        DynamoAccount,
+        DynamoJobStore,
+        DynamoPolicyStore,
+        DynamoReader,
+        DynamoRegister,
+    )
     from trainmaster.adapters.sagemaker import SageMakerTraining
     from trainmaster.adapters.wake_ups import SqsWakeUps
     from trainmaster.api import Handler
@@ -81,12 +87,31 @@ class Wiring:
         try:
             yield
         finally:
-            taken = self.samples.copy()
+            taken = [*self.samples, *self._samples_of_set_aside()]
             self.samples.clear()
             if taken:
                 from trainmaster.adapters import emf
 
                 emf.write(taken, stack=self.settings.stack)
+
+    def _samples_of_set_aside(self) -> list[Sample]:
+        """Of rows that could not be understood, each once, however often it was read."""
+        rows = self.register.noted_now(at=self.clock()) if "register" in self.__dict__ else ()
+        if not rows:
+            return []
+        from trainmaster.core.monitoring.metrics import SET_ASIDE, Sample
+        from trainmaster.core.policy import UNMANAGED
+
+        return [
+            Sample(metric=SET_ASIDE, value=1, of=row.pool or UNMANAGED, note=f"{row.key}: {row.error}")
+            for row in rows
+        ]
+
+    @cached_property
+    def register(self) -> DynamoRegister:
+        from trainmaster.adapters.dynamodb import DynamoRegister
+
+        return DynamoRegister(self._dynamodb, table=self.settings.table)
 
     @cached_property
     def store(self) -> DynamoJobStore:
@@ -94,14 +119,18 @@ class Wiring:
 
         days = self.settings.retention_days
         return DynamoJobStore(
-            self._dynamodb, table=self.settings.table, retention_days=days, measure=self.samples.extend
+            self._dynamodb,
+            table=self.settings.table,
+            retention_days=days,
+            measure=self.samples.extend,
+            report=self.register.see,
         )
 
     @cached_property
     def reader(self) -> DynamoReader:
         from trainmaster.adapters.dynamodb import DynamoReader
 
-        return DynamoReader(self._dynamodb, table=self.settings.table)
+        return DynamoReader(self._dynamodb, table=self.settings.table, report=self.register.see)
 
     @cached_property
     def policies(self) -> DynamoPolicyStore:
@@ -185,6 +214,7 @@ class Wiring:
                 wake_ups=self.wake_ups,
                 clock=self.clock,
                 random_bytes=os.urandom,
+                register=self.register,
                 account_id=self.settings.account_id,
                 admin_principal_arns=self.settings.admin_principal_arns,
             ),

@@ -18,6 +18,7 @@ from trainmaster.ports import (
     PolicyStore,
     PoolReader,
     QueueReader,
+    SetAsideReader,
     SnapshotReader,
     SpotReader,
     ViolationReader,
@@ -47,6 +48,7 @@ class Outside:
     policies: PolicyStore
     wake_ups: WakeUps
     clock: Clock
+    register: SetAsideReader
     random_bytes: Callable[[int], bytes]
     """For entry ids."""
     account_id: str

@@ -94,7 +94,9 @@ def _cost_usd(job: Job, *, now: datetime) -> float | None:
     return None if so_far is None or job.spent.unpriced else (job.spent.cents + so_far) / 100
 
 
-def pool_view(pool: PoolPolicy, state: PoolState, oldest_waiting_since: datetime | None) -> View:
+def pool_view(
+    pool: PoolPolicy, state: PoolState, oldest_waiting_since: datetime | None, *, set_aside: int = 0
+) -> View:
     """One line of ``GET /pools``. Teams with a quota are there even if they use nothing."""
     taken = total((state.used, state.warm))
     return {
@@ -120,6 +122,8 @@ def pool_view(pool: PoolPolicy, state: PoolState, oldest_waiting_since: datetime
             }
             for capacity, limit in sorted(state.account_limits.items())
         ],
+        "set_aside": set_aside,
+        "recount": reason_view(state.recount),
         "reranking": state.order_key not in {None, pool.order_key},
     }
 

@@ -28,8 +28,10 @@ from trainmaster.core.records import (
     Alias,
     HistoryLine,
     PoolState,
+    SetAside,
     StoredPolicy,
     SubmissionFreeze,
+    TeamStanding,
     WriteCondition,
 )
 from trainmaster.core.rules.violation import ViolationRecord
@@ -74,6 +76,15 @@ class JobStore(Protocol):
         self, changes: Sequence[Change], *, at: datetime, condition: WriteCondition | None = None
     ) -> tuple[Job, ...]:
         """Write all changes or none; the jobs with their new versions. Raises LostRaceError."""
+
+    def remove_entry(self, pool: str, entry: WaitingJob, job: Job | None) -> None:
+        """Drop the queue or parking entry of a job that is gone (None), or stands elsewhere by now.
+
+        Raises LostRaceError when the entry or the job is not as it was seen.
+        """
+
+    def tell_policy(self, pool: str, version: int) -> None:
+        """Have a pool that was told of no policy know this version; one that was keeps what it knows."""
 
     def limit_hold(self, pool: str, hold: PreemptionReservation, until: datetime) -> None: ...
 
@@ -129,19 +140,30 @@ class ViolationReader(Protocol):
 class JobReader(Protocol):
     """Strongly consistent reads of single jobs."""
 
-    def job(self, name: str) -> Job | None: ...
+    def job(self, name: str) -> Job | None:
+        """Raises RowSetAsideError when its row cannot be understood."""
 
-    def alias(self, training_job_name: str) -> Alias | None: ...
+    def alias(self, training_job_name: str) -> Alias | None:
+        """Raises RowSetAsideError when its row cannot be understood."""
 
     def request(self, name: str) -> dict[str, Any]:
-        """The CreateTrainingJob body as submitted."""
+        """The CreateTrainingJob body as submitted. Raises RowSetAsideError when it is gone or broken."""
 
     def story(self, job: Job) -> tuple[tuple[Attempt, ...], tuple[HistoryLine, ...]]:
         """Attempts, oldest first, and the last 200 transitions, oldest first."""
 
 
 class SnapshotReader(Protocol):
-    def snapshot(self, pool: PoolPolicy, *, policy: Policy, paused: bool, now: datetime) -> Snapshot: ...
+    def snapshot(
+        self,
+        pool: PoolPolicy,
+        *,
+        policy: Policy,
+        paused: bool,
+        now: datetime,
+        skip: frozenset[str] = frozenset(),
+    ) -> Snapshot:
+        """``skip``: jobs that wait and whose rows turned out to be out of reach; those behind them come."""
 
 
 class QueueReader(Protocol):
@@ -204,6 +226,14 @@ class PoolReader(Protocol):
     def jobs(self, names: Iterable[str]) -> dict[str, Job]: ...
 
     def pool_state(self, pool: str) -> PoolState: ...
+
+    def team_standing(self, pool: str, team: str) -> TeamStanding:
+        """Whether the pool counts the team, before a submission adds to it."""
+
+
+class SetAsideReader(Protocol):
+    def noted(self, *, now: datetime) -> tuple[SetAside, ...]:
+        """Rows that could not be understood in the last minutes, by their keys."""
 
 
 class PolicyStore(Protocol):

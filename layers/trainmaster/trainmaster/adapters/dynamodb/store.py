@@ -8,9 +8,10 @@ from itertools import islice
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout, submissions
-from trainmaster.adapters.dynamodb.calls import ConditionsFailedError, Rows, Transactions, key_attributes
+from trainmaster.adapters.dynamodb.calls import ConditionsFailedError, Transactions, key_attributes
 from trainmaster.adapters.dynamodb.codec import decode, encode, iso, value
 from trainmaster.adapters.dynamodb.counting import Update
+from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, GuardedReads, Item, Report, require, unreported
 from trainmaster.adapters.dynamodb.stored_names import stored_name
 from trainmaster.adapters.dynamodb.writes import Retention, Writes, with_new_versions
 from trainmaster.core.errors import TeamLimit, TeamLimitError
@@ -18,8 +19,8 @@ from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.metrics import Sample, samples, samples_of_record
-from trainmaster.core.outbox.messages import OutboxMessage
-from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
+from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
+from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WaitingJob, WarmPool
 from trainmaster.core.records import Admission, Adoption, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -28,7 +29,7 @@ def _unmeasured(_: Iterable[Sample]) -> None:
     """For who does not measure."""
 
 
-class DynamoJobStore:
+class DynamoJobStore(GuardedReads):
     """``measure`` takes what a write counts as, once it is done: one that lost a race is not counted."""
 
     def __init__(
@@ -38,9 +39,10 @@ class DynamoJobStore:
         table: str,
         retention_days: int,
         measure: Callable[[Iterable[Sample]], None] = _unmeasured,
+        report: Report = unreported,
     ) -> None:
+        super().__init__(client, table=table, report=report)
         self._measure = measure
-        self._rows = Rows(client, table=table)
         self._writes = Writes(table=table, retention=Retention(days=retention_days))
         self._transactions = Transactions(client)
 
@@ -91,9 +93,24 @@ class DynamoJobStore:
         return True
 
     def messages(self, pool: str, *, limit: int) -> tuple[OutboxMessage, ...]:
-        rows = islice(self._rows.query(layout.message_key(pool, "")[0], page=limit), limit)
-        return tuple(
-            decode(OutboxMessage, row) for row in rows if row.get("schema", 1) <= layout.MESSAGE_SCHEMA
+        """Past those of a later schema and those that cannot be understood."""
+        items = islice(self._rows.query(layout.message_key(pool, "")[0], page=limit), limit + MOST_SKIPPED)
+        rows = (row for row in items if row.get("schema", 1) <= layout.MESSAGE_SCHEMA)
+        return tuple(islice(self._understood(rows, message_row), limit))
+
+    def remove_entry(self, pool: str, entry: WaitingJob, job: Job | None) -> None:
+        """The row of queue or parking.
+
+        What the team counts of it is left to a recount: nobody can tell whether it was ever counted.
+        """
+        self._transactions.write(submissions.of_removal(pool, entry, job, self._writes))
+
+    def tell_policy(self, pool: str, version: int) -> None:
+        self._rows.change(
+            "update_item",
+            Key=key_attributes(layout.counters_key(pool)),
+            UpdateExpression="SET policy_version = if_not_exists(policy_version, :v)",
+            ExpressionAttributeValues={":v": value(version)},
         )
 
     def take(self, pool: str, message: OutboxMessage, *, until: datetime, now: datetime) -> bool:
@@ -184,3 +201,13 @@ class DynamoJobStore:
             ExpressionAttributeNames={"#hold": layout.hold_of(hold.preemptor)},
             ExpressionAttributeValues={":old": value(encode(hold)), **values},
         )
+
+
+def message_row(item: Item) -> OutboxMessage:
+    message = decode(OutboxMessage, item)
+    require(item["sk"] == message.id, f"it is message {message.id}")
+    if message.kind is MessageKind.TELL:
+        require(message.notice is not None, "it has nothing to tell")
+    if message.kind is MessageKind.STOP_UNMANAGED:
+        require(message.training_job_name is not None and message.found is not None, "it names no job")
+    return message

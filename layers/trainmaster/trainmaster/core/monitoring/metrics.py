@@ -53,6 +53,8 @@ class Sample:
     value: float
     of: str = ""
     """Value of the metric's dimension."""
+    note: str = ""
+    """What it is about, beside the figure in the log and no dimension: a row's key, say."""
 
     @property
     def dimensions(self) -> tuple[Mapping[str, str], ...]:
@@ -150,6 +152,13 @@ CHAINS_ENDED = Metric(
     also_whole=True,
     meaning="passes that were not finished, as the last of 50 in a row, and go on with the minute's wake-up",
 )
+SET_ASIDE = Metric(
+    name="RowsSetAside",
+    unit=Unit.COUNT,
+    dimension="pool",
+    also_whole=True,
+    meaning="rows that could not be understood and were left as they are; the log has their keys",
+)
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
         one.name: one
@@ -172,6 +181,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             REPAIRS_FAILED,
             PASSES_REPEATED,
             CHAINS_ENDED,
+            SET_ASIDE,
         )
     },
 )

@@ -15,6 +15,15 @@ PAUSED = Reason(
 )
 
 
+def recount(pool: str) -> Reason:
+    """What is in use is not known, so nobody knows what is free."""
+    message = (
+        f"what is in use in pool {pool} cannot be read; 0 jobs start until an admin counts it anew: "
+        "trainmaster policy pause, then trainmaster repair --apply"
+    )
+    return Reason(code=ReasonCode.RECOUNT, message=message)
+
+
 def ahead(job: WaitingJob, reservation: BackfillReservation) -> Reason:
     """Nothing is free that the job ahead does not wait for too."""
     first = known_as(reservation.job, to=job.team)

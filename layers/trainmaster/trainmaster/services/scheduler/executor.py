@@ -9,7 +9,7 @@ from trainmaster.core.errors import (
     AccountLimitError,
     AlarmQuotaError,
     AlarmRefusedError,
-    LostRaceError,
+    RowSetAsideError,
     StopDeniedError,
     ThrottledError,
     TrainmasterError,
@@ -37,10 +37,11 @@ from trainmaster.core.planning.actions import (
     WarnOfBudget,
     WatchGpus,
 )
-from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, WaitingJob
+from trainmaster.core.planning.snapshot import PreemptionReservation
 from trainmaster.core.policy.governance import Watch
 from trainmaster.core.records import WriteCondition
 from trainmaster.services.scheduler import start_protocol
+from trainmaster.services.scheduler.broken_rows import EntryRemovedError, read_job, request_of
 from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.warm_keeping import keep, release, settle
 
@@ -83,6 +84,10 @@ class Outcome:
     failures: list[Exception] = field(default_factory=list)
     unreachable: int = 0
     """Starts that found no connection to SageMaker."""
+    removed: int = 0
+    """Entries that led to no job."""
+    out_of_reach: set[str] = field(default_factory=set)
+    """Jobs with a row that cannot be understood; the next look plans without them."""
     left: int = 0
     """Actions that were not begun, because the time was over or the account called too often."""
 
@@ -135,6 +140,11 @@ def _do(action: Action, part: Callable[[], Rest | None], outcome: Outcome) -> Re
     """Do a part of an action; what is left of it then, None: nothing."""
     try:
         rest = part()
+    except RowSetAsideError as error:
+        outcome.out_of_reach |= {error.subject} if error.subject else set()
+        outcome.postponed.append((action, error))
+    except EntryRemovedError:
+        outcome.removed += 1
     except TrainmasterError as error:
         _note(outcome, action, error)
     except Exception as error:  # noqa: BLE001  the bulkhead; the handler raises it after the pass
@@ -160,21 +170,6 @@ def _note(outcome: Outcome, action: Action, error: TrainmasterError) -> None:
             outcome.failures.append(error)
 
 
-def explain(reasons: Mapping[str, Reason], candidates: Iterable[WaitingJob], context: PassContext) -> None:
-    """Write the reasons whose code has changed; a job that moved on meanwhile keeps its own."""
-    for candidate in candidates:
-        reason = reasons.get(candidate.name)
-        if reason is None or reason.code == candidate.waiting_code:
-            continue
-        if context.deadline.is_over:
-            return
-        try:
-            job = _read(candidate, context)
-            context.store.commit([Change(before=job, after=steps.explained(job, reason))], at=context.clock())
-        except LostRaceError:
-            continue
-
-
 def _begin(action: Action, context: PassContext) -> Rest | None:
     """Write its intent; what only reads or changes one job by itself is all rest."""
     match action:
@@ -183,9 +178,9 @@ def _begin(action: Action, context: PassContext) -> Rest | None:
         case Preempt():
             return _preempt(action, context)
         case Stop(job=running):
-            return lambda: _stop(_read(running, context), context)
+            return lambda: _stop(read_job(running, context), context)
         case WatchGpus(job=running, watch=watch):
-            return lambda: watch_gpus(_read(running, context), watch, context)
+            return lambda: watch_gpus(read_job(running, context), watch, context)
         case KeepWarm(warm_pool=warm_pool, until=until):
             return partial(keep, warm_pool, until, context)
         case ReleaseWarm(warm_pool=warm_pool):
@@ -204,7 +199,7 @@ def _write(
     """What is over once the table has it."""
     match action:
         case Unpark(job=waiting):
-            job = _read(waiting, context)
+            job = read_job(waiting, context)
             context.store.commit([Change(before=job, after=steps.unparked(job))], at=context.clock())
         case EndReservation(hold=hold):
             context.store.drop_hold(context.pool, hold)
@@ -228,9 +223,9 @@ def _warn(action: WarnOfBudget, context: PassContext) -> None:
 
 def _start(action: Start, context: PassContext) -> Rest | None:
     """The claim, by which the job holds its instances; the rest makes the training job."""
-    job = _read(action.job, context)
-    body = context.reader.request(job.name)
-    if start_protocol.forbidden(job, body, context):
+    job = read_job(action.job, context)
+    body = request_of(job, context)
+    if body is None or start_protocol.forbidden(job, body, context):
         return None
     claimed = start_protocol.claim(job, action, context)
     return partial(_launch, action, claimed, body, context)
@@ -250,10 +245,11 @@ def _preempt(action: Preempt, context: PassContext) -> Rest | None:
 
     Nobody is stopped for a job that the rules would not let start.
     """
-    preemptor = _read(action.job, context)
-    if start_protocol.forbidden(preemptor, context.reader.request(preemptor.name), context):
+    preemptor = read_job(action.job, context)
+    body = request_of(preemptor, context)
+    if body is None or start_protocol.forbidden(preemptor, body, context):
         return None
-    victims = [_read(victim, context) for victim in action.victims]
+    victims = [read_job(victim, context) for victim in action.victims]
     hold = PreemptionReservation(
         preemptor=action.job.name, vector=action.shape.vector, victims=tuple(job.name for job in victims)
     )
@@ -291,11 +287,3 @@ def _say_once(job: Job, error: StopDeniedError, context: PassContext) -> None:
         context.store.commit(
             [Change(before=job, after=steps.not_stopped(job, str(error)))], at=context.clock()
         )
-
-
-def _read(seen: WaitingJob | RunningJob, context: PassContext) -> Job:
-    """The whole job, provided that it is still what the plan was made for."""
-    job = context.reader.job(seen.name)
-    if job is None or job.ver != seen.ver:
-        raise LostRaceError(f"{seen.name} changed after it was planned for")
-    return job

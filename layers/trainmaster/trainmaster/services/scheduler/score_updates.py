@@ -7,7 +7,7 @@ so a crash leaves a part done; the next pass goes on, and what has its new score
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trainmaster.core.errors import LostRaceError
+from trainmaster.core.errors import LostRaceError, RowSetAsideError
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.order import score_of
@@ -63,7 +63,10 @@ class Reranker:
             after = (entries[-1].parked_until_ms, entries[-1].name)
 
     def _rerank(self, name: str, pool: PoolPolicy) -> int:
-        job = self.reader.job(name)
+        try:
+            job = self.reader.job(name)
+        except RowSetAsideError:
+            return 0  # nobody can tell its turn; it keeps the one it has
         if job is None or job.is_final or job.ranked_by == pool.order_key:
             return 0
         score = score_of(job.spec, job.priority, pool)
