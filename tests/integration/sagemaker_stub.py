@@ -155,7 +155,8 @@ class SageMakerStub:
                 "TrainingJobStatus": self.jobs[name].status,
             }
             for name in page
-            if self.jobs[name].status == body["StatusEquals"]
+            if self.jobs[name].status == body.get("StatusEquals", self.jobs[name].status)
+            and body.get("NameContains", "") in name
         ]
         return json_response({"TrainingJobSummaries": shown})
 

@@ -19,7 +19,8 @@ from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity
-from trainmaster.core.jobs.model import Job, JobState, epoch_ms
+from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.planning.account_limits import is_due
 from trainmaster.core.planning.candidates import HEADS
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob, total
@@ -108,7 +109,11 @@ class MemoryReader:
         return tuple(entry for lane in heads for entry in lane)
 
     def _due(self, pool: str, *, now: datetime) -> tuple[WaitingJob, ...]:
-        found = [entry for entry in self._parked(pool) if entry.parked_until_ms <= epoch_ms(now)]
+        rows = self._tables.pools[pool]
+        held = total((rows.used, rows.warm))
+        found = [
+            entry for entry in self._parked(pool) if is_due(entry, held=held, limits=rows.limits, now=now)
+        ]
         return tuple(found[:MOST_DUE])
 
     def _waits(self, name: str) -> bool:

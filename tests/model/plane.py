@@ -9,7 +9,7 @@ from typing import Any
 from trainmaster.core.errors import AccountLimitError, OutcomeUnknownError, TrainmasterError, UnavailableError
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity
-from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.model import AccountRefusals, Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.snapshot import AccountLimit
 from trainmaster.core.policy import parse_policy
@@ -107,6 +107,7 @@ class Plane:
             checkpointed=timedelta(),
             productive=timedelta(),
             unknown_errors=0,
+            refused_by_account=AccountRefusals(count=1, again_at=NOON) if job.starts.by_account else None,
             wasted={},
             cents=0,
             unpriced=False,

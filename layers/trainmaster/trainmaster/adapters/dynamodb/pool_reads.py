@@ -23,9 +23,10 @@ from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.model import Job, epoch_ms
 from trainmaster.core.planning import wait_reasons
+from trainmaster.core.planning.account_limits import LONGEST_WAIT, is_due
 from trainmaster.core.planning.candidates import HEADS, Lane, chosen_lanes
 from trainmaster.core.planning.capacity import minus, pool_vector
-from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob, WarmPool
+from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob, WarmPool, total
 from trainmaster.core.policy import Budget, Policy, PoolPolicy
 from trainmaster.core.records import PoolState, SetAside, TeamStanding, TeamState
 
@@ -62,7 +63,7 @@ class PoolReads(GuardedReads):
             warm_pools=warm_pools,
             holds=counters.holds,
             waiting=waiting,
-            due=self._due(pool.name, skip, now=now),
+            due=self._due(pool.name, skip, counters, now=now),
             running=running,
             gone_preemptors=frozenset(
                 hold.preemptor for hold in counters.holds if not self._waits(hold.preemptor)
@@ -135,10 +136,15 @@ class PoolReads(GuardedReads):
         items = self._rows.query(layout.queue_partition(pool, lane.team, lane.text), page=HEADS)
         return self._first(items, skip, most=HEADS)
 
-    def _due(self, pool: str, skip: frozenset[str], *, now: datetime) -> tuple[WaitingJob, ...]:
-        until = f"{epoch_ms(now):015d}~"  # '~' sorts behind every name
-        items = self._rows.query(layout.parked_partition(pool), SortKeys.up_to(until))
-        return tuple(self._first(items, skip, most=MOST_DUE))
+    def _due(
+        self, pool: str, skip: frozenset[str], counters: Counters, *, now: datetime
+    ) -> tuple[WaitingJob, ...]:
+        """Of those whose turn comes within a back-off of the account, whoever is due already."""
+        until = f"{epoch_ms(now + LONGEST_WAIT):015d}~"  # '~' sorts behind every name
+        items = self._rows.query(layout.parked_partition(pool), SortKeys.up_to(until), page=MOST_DUE)
+        held = total((counters.used, counters.warm))
+        parked = self._first(items, skip, most=MOST_DUE)
+        return tuple(one for one in parked if is_due(one, held=held, limits=counters.limits, now=now))
 
     def _first(self, items: Iterable[Item], skip: frozenset[str], *, most: int) -> Iterator[WaitingJob]:
         """The first entries that can be understood, but for those to skip; it does not look on for ever."""

@@ -16,6 +16,7 @@ from trainmaster.core.errors import (
     UnreachableError,
 )
 from trainmaster.core.jobs.attempts import Attempt, Reason
+from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
@@ -90,10 +91,15 @@ class Outcome:
     """Jobs with a row that cannot be understood; the next look plans without them."""
     left: int = 0
     """Actions that were not begun, because the time was over or the account called too often."""
+    refused: set[Capacity] = field(default_factory=set)
+    """Types of starts that a limit of the account forbade: who else wants them is planned for anew."""
 
     @property
     def gave_up(self) -> bool:
         return self.unreachable >= MAX_UNREACHABLE
+
+    def refuses(self, start: Start) -> bool:
+        return not self.refused.isdisjoint(start.shape.vector)
 
 
 Rest: TypeAlias = Callable[[], None]
@@ -121,7 +127,9 @@ def _rests(
         if context.deadline.is_over:
             outcome.left += len(actions) - number
             return
-        if isinstance(action, Start) and (outcome.gave_up or not _has_turn(outcome, context)):
+        if isinstance(action, Start) and (
+            outcome.gave_up or outcome.refuses(action) or not _has_turn(outcome, context)
+        ):
             continue
         rest = _do(action, partial(_begin, action, context), outcome)
         if rest is not None:
@@ -164,6 +172,8 @@ def _note(outcome: Outcome, action: Action, error: TrainmasterError) -> None:
         outcome.failures.append(error)
     if isinstance(error, ThrottledError) and isinstance(action, Start):
         outcome.left += 1
+    if isinstance(error, AccountLimitError) and isinstance(action, Start):
+        outcome.refused |= action.shape.vector.keys()
     if isinstance(error, UnreachableError):
         outcome.unreachable += 1
         if outcome.gave_up:

@@ -88,7 +88,13 @@ class Scheduler:
         more = self._tell(context, summary)
         if outcome.gave_up:
             return False
-        if outcome.done or outcome.removed or more or summary.leaves_out(outcome.out_of_reach):
+        if (
+            outcome.done
+            or outcome.removed
+            or outcome.refused
+            or more
+            or summary.leaves_out(outcome.out_of_reach)
+        ):
             return True
         if outcome.left:
             summary.unfinished = True
