@@ -94,7 +94,8 @@ class Reconciler:
     def run(self, *, deadline: Deadline) -> "Repairs":
         """Wake every pool, look at the live jobs, their alarms and their checkpoints, and wake every pool.
 
-        First, because whatever becomes of the rest the passes go on; last, because of what was found.
+        First, because whatever becomes of the rest the passes go on; last, because of what was found, if
+        there was anything to look at.
         """
         repairs = Repairs()
         policy = parse_policy(self.policies.current().document)
@@ -109,7 +110,8 @@ class Reconciler:
             repairs.failures += self.alarm_sweep.run(readings, everybody, policy.governing, deadline)
         self._checkpoints(live, policy, repairs, deadline)
         repairs.failures += self.sweep.run(deadline)
-        self._wake(pools, repairs)
+        if everybody:
+            self._wake(pools, repairs)
         return repairs
 
     def _wake(self, pools: Sequence[str], repairs: "Repairs") -> None:
