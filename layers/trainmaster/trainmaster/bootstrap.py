@@ -136,7 +136,7 @@ class Wiring:
     def policies(self) -> DynamoPolicyStore:
         from trainmaster.adapters.dynamodb import DynamoPolicyStore
 
-        return DynamoPolicyStore(self._dynamodb, table=self.settings.table)
+        return DynamoPolicyStore(self._dynamodb, table=self.settings.table, report=self.register.see)
 
     @cached_property
     def training(self) -> SageMakerTraining:

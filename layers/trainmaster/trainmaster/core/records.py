@@ -138,6 +138,8 @@ class StoredPolicy:
     document: Mapping[str, Any]
     text: str | None = None
     """As its author wrote it, comments and all. Revisions alone have it: passes read the current policy."""
+    is_readable: bool = True
+    """False: what is stored is not even JSON, and ``document`` is empty."""
     seal_key: str = ""
     """Secret of this table, in hex, made with the first write: what paging tokens are sealed with."""
 

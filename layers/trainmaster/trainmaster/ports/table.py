@@ -259,3 +259,6 @@ class PolicyStore(Protocol):
         """Take a ``close`` back, where nobody has closed the pool anew."""
 
     def set_paused(self, paused: bool, *, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy: ...  # noqa: FBT001
+
+    def set_aside(self, row: SetAside) -> None:
+        """Report that a document cannot be understood."""

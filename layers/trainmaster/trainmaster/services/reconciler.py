@@ -14,7 +14,7 @@ from trainmaster.core.monitoring.metrics import QUEUE_DEPTH, REPAIRS_FAILED, UNG
 from trainmaster.core.outbox import checkpoints_unreadable_notice, to_tell
 from trainmaster.core.outbox.texts.refusals import PlatformSubject
 from trainmaster.core.planning.snapshot import RunningJob
-from trainmaster.core.policy import UNMANAGED, Policy, parse_policy
+from trainmaster.core.policy import UNMANAGED, Policy
 from trainmaster.ports import (
     Beside,
     CheckpointReader,
@@ -29,6 +29,7 @@ from trainmaster.ports import (
 from trainmaster.services.alarm_sweep import AlarmSweep, Readings
 from trainmaster.services.deadline import Deadline
 from trainmaster.services.observer import Observer
+from trainmaster.services.policy_in_force import policy_in_force
 from trainmaster.services.unmanaged_jobs import UnmanagedJobSweep
 
 
@@ -98,7 +99,7 @@ class Reconciler:
         there was anything to look at.
         """
         repairs = Repairs()
-        policy = parse_policy(self.policies.current().document)
+        policy = policy_in_force(self.policies).policy
         pools = [*(pool.name for pool in policy.pools), UNMANAGED]
         self._wake(pools, repairs)
         readings = self._alarms(repairs)

@@ -13,7 +13,7 @@ from trainmaster.core.monitoring.metrics import MESSAGES_PENDING, OLDEST_WAIT, S
 from trainmaster.core.planning.actions import Action
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
-from trainmaster.core.policy import Policy, PoolPolicy, parse_policy
+from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.records import StoredPolicy
 from trainmaster.core.unmanaged.decisions import rules_for
 from trainmaster.ports import (
@@ -33,6 +33,7 @@ from trainmaster.ports import (
 )
 from trainmaster.services.deadline import Deadline
 from trainmaster.services.outbox_relay import relay_messages
+from trainmaster.services.policy_in_force import policy_in_force
 from trainmaster.services.scheduler.broken_rows import read_job, without
 from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.executor import Outcome, execute
@@ -71,8 +72,8 @@ class Scheduler:
 
     def look(self, name: str, summary: "Summary", *, deadline: Deadline) -> bool:
         """One look; True when something was done, so that another look is worth it."""
-        stored = self.policies.current()
-        policy = parse_policy(stored.document)
+        found = policy_in_force(self.policies)
+        stored, policy = found.stored, found.policy
         written = policy.pool(name)
         if written is None:
             nothing = PoolPolicy(name=name, capacity={})
