@@ -1,4 +1,4 @@
-"""Play random histories: ``python -m tests.histories [--seed N] [--count N] [--trace]``."""
+"""Play histories: ``python -m tests.histories [--seed N] [--count N] [--world kind|harsh] [--trace]``."""
 
 import argparse
 import sys
@@ -7,7 +7,7 @@ from collections import Counter
 
 from trainmaster.core.jobs.model import TRANSITIONS, JobState
 
-from tests.histories.playing import play
+from tests.histories.playing import KINDS, play
 
 
 def main() -> int:
@@ -15,10 +15,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first history")
     parser.add_argument("--count", type=int, default=1, help="how many")
     parser.add_argument("--trace", action="store_true", help="print each step")
+    parser.add_argument("--world", choices=KINDS, default="kind", help="how AWS behaves (docs/twin.md)")
     wish = parser.parse_args()
     began, edges, counts = time.monotonic(), Counter[tuple[JobState, JobState]](), Counter[str]()
     for seed in range(wish.seed, wish.seed + wish.count):
-        watch = play(seed, tell=_print if wish.trace else lambda _: None).world.watch
+        watch = play(seed, tell=_print if wish.trace else lambda _: None, world=wish.world).world.watch
         edges += watch.edges
         counts += Counter(
             starts=sum(watch.starts.values()),

@@ -19,7 +19,7 @@ from trainmaster.services.alarm_sweep import AlarmSweep
 from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.observer import Observer
 from trainmaster.services.reconciler import CheckpointLooks, Reconciler
-from trainmaster.services.scheduler.passes import Scheduler
+from trainmaster.services.scheduler.passes import LONGEST, Scheduler
 from trainmaster.services.scheduler.score_updates import Reranker
 from trainmaster.services.unmanaged_jobs import UnmanagedJobEvents, UnmanagedJobSweep
 
@@ -27,17 +27,12 @@ from tests.builders import NOON
 from tests.histories.stage import Stage
 from tests.histories.watch import JudgedStore, Watch
 from tests.memory.edges import (
-    FOREVER,
     MemoryAlarms,
     MemoryCheckpoints,
     MemoryLogs,
     MemoryMailer,
     MemoryNotifier,
-    MemoryRegister,
-    MemoryRotation,
-    MemoryTurns,
     MemoryWakeUps,
-    one_by_one,
 )
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
@@ -86,11 +81,14 @@ class World:
     entries: int = 0
 
     def __post_init__(self) -> None:
-        self.sagemaker = MemorySageMaker(clock=self.clock)
+        self.sagemaker = self.make_sagemaker()
         self.reader, self.policies = MemoryReader(self.tables), MemoryPolicyStore(self.tables)
         self.policies.put(self.document, pools=[POOL], replaces=self.policies.current())
         self.watch = Watch(tables=self.tables, sagemaker=self.sagemaker)
         self._wire()
+
+    def make_sagemaker(self) -> MemorySageMaker:
+        return MemorySageMaker(clock=self.clock)
 
     def _wire(self) -> None:
         """As the composition root does, over watched ports."""
@@ -124,8 +122,6 @@ class World:
             notifier=self.stage.watched(self.notifier),
             mailer=self.stage.watched(self.mailer),
             reranker=Reranker(store=store, queue=reader, reader=reader, clock=self.clock),
-            turns=MemoryTurns(),
-            beside=one_by_one,
             clock=self.clock,
             stack="trainmaster",
         )
@@ -193,8 +189,6 @@ class World:
                 clock=self.clock,
             ),
             wake_ups=ports.wake_ups,
-            rotation=MemoryRotation(),
-            beside=one_by_one,
             clock=self.clock,
         )
 
@@ -205,7 +199,6 @@ class World:
             policies=ports.policies,
             wake_ups=ports.wake_ups,
             clock=self.clock,
-            register=MemoryRegister(),
             random_bytes=self._random_bytes,
             account_id=ACCOUNT,
             admin_principal_arns=(USER,),
@@ -238,7 +231,7 @@ class World:
     def run_pass(self, pool: str = POOL) -> None:
         """A failed one leaves its ring in the queue."""
         try:
-            summary = self.scheduler.run(pool, deadline=FOREVER)
+            summary = self.scheduler.run(pool, until=self.now + LONGEST)
         except TrainmasterError as error:
             if not error.retryable:
                 raise
@@ -276,12 +269,12 @@ class World:
 
     def reconcile(self) -> None:
         try:
-            repairs = self.reconciler.run(deadline=FOREVER)
+            repairs = self.reconciler.run()
         except TrainmasterError as error:
             if not error.retryable:
                 raise
         else:
-            assert repairs.faults == [], repairs.failures
+            assert all(one.retryable for one in repairs.failures), repairs.failures
 
     def change_policy(self, document: dict[str, Any]) -> None:
         self._administer(lambda now: self.outside.policies.put(document, pools=[POOL], replaces=now))

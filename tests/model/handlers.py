@@ -10,15 +10,7 @@ from trainmaster.services.scheduler.passes import Scheduler
 from trainmaster.services.scheduler.score_updates import Reranker
 
 from tests.builders import NOON
-from tests.memory.edges import (
-    MemoryAlarms,
-    MemoryMailer,
-    MemoryNotifier,
-    MemoryRegister,
-    MemoryTurns,
-    MemoryWakeUps,
-    one_by_one,
-)
+from tests.memory.edges import MemoryAlarms, MemoryMailer, MemoryNotifier, MemoryWakeUps
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.tables import Tables
 from tests.model.replay import Replay
@@ -42,8 +34,6 @@ def scheduler(replay: Replay, tables: Tables, store: Any, reader: Any, training:
         notifier=MemoryNotifier(),
         mailer=MemoryMailer(),
         reranker=Reranker(store=store, queue=reader, reader=reader, clock=clock),
-        turns=MemoryTurns(),
-        beside=one_by_one,
         clock=clock,
         stack="trainmaster",
     )
@@ -56,7 +46,6 @@ def cancel(name: str, replay: Replay, tables: Tables, store: Any, reader: Any) -
         policies=replay.watched(MemoryPolicyStore(tables)),
         wake_ups=MemoryWakeUps(),
         clock=lambda: NOON,
-        register=MemoryRegister(),
         random_bytes=bytes,
         account_id="123456789012",
         admin_principal_arns=(USER,),

@@ -1,17 +1,21 @@
-"""``python -m tests.scenarios [--only NAME,NAME] [--json P]``: each story on a twin of its own."""
+"""Play each story on a twin of its own.
+
+``python -m tests.scenarios [--only NAME,NAME] [--world kind|harsh] [--json P]``
+"""
 
 import argparse
 import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from trainmaster_client.report import Report
 
+from local.worlds import WORLDS
 from tests.scenarios import landing, preempting, sharing
 from tests.scenarios.stage import Stage, on_stage
 
@@ -21,14 +25,29 @@ class Scenario:
     name: str
     story: Callable[[Stage], None]
     policy: Mapping[str, Any]
+    harsh: Mapping[str, Any] = field(default_factory=dict)
+    """In what its account differs from the harsh world."""
 
+
+KEEPS_WARM = {"warm_pool_quota": None}
+"""Somebody asked AWS for a quota."""
 
 SCENARIOS = (
     Scenario(name="reclaim", story=sharing.reclaim, policy=sharing.RECLAIM_POLICY),
     Scenario(name="wide-not-starved", story=sharing.wide_not_starved, policy=sharing.WIDE_POLICY),
     Scenario(name="victim-by-checkpoint", story=preempting.victim_by_checkpoint, policy=preempting.TWO),
-    Scenario(name="land-in-warm-pool", story=landing.land_in_warm_pool, policy=landing.LANDING_POLICY),
-    Scenario(name="warm-extend-release", story=landing.warm_extend_release, policy=landing.KEEPING_POLICY),
+    Scenario(
+        name="land-in-warm-pool",
+        story=landing.land_in_warm_pool,
+        policy=landing.LANDING_POLICY,
+        harsh=KEEPS_WARM,
+    ),
+    Scenario(
+        name="warm-extend-release",
+        story=landing.warm_extend_release,
+        policy=landing.KEEPING_POLICY,
+        harsh=KEEPS_WARM,
+    ),
     Scenario(name="hold-release", story=preempting.hold_release, policy=preempting.ONE),
     Scenario(name="priority-preempts", story=preempting.priority_preempts, policy=preempting.ONE),
     Scenario(name="budget-waits", story=sharing.budget_waits, policy=sharing.BUDGET_POLICY),
@@ -46,20 +65,21 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--json", type=Path, default=Path("build/scenarios.json"), help="where to write the report"
     )
+    parser.add_argument("--world", choices=WORLDS, default="kind", help="how AWS behaves (docs/twin.md)")
     arguments = parser.parse_args(argv)
     report = Report("scenarios", argv=("python", "-m", "tests.scenarios", *argv))
     report.facts["scenarios"] = {}
     for scenario in arguments.only:
-        play(scenario, report)
+        play(scenario, report, world=arguments.world)
     return report.finish(arguments.json)
 
 
-def play(scenario: Scenario, report: Report) -> None:
+def play(scenario: Scenario, report: Report, *, world: str = "kind") -> None:
     """One check for each thing that the story looks at, and one for the story as a whole."""
     began, stage, error = time.monotonic(), None, None
     with TemporaryDirectory(prefix="trainmaster-scenario-") as folder:
         try:
-            with on_stage(Path(folder), scenario.policy) as stage:
+            with on_stage(Path(folder), scenario.policy, world=world, but=scenario.harsh) as stage:
                 try:
                     scenario.story(stage)
                 finally:
@@ -71,6 +91,7 @@ def play(scenario: Scenario, report: Report) -> None:
     report.facts["scenarios"][scenario.name] = {
         "story": scenario.story.__doc__,
         "policy": scenario.policy,
+        "world": world,
         "seconds": seconds,
         "records": stage.records if stage else [],
         "journal": journal if stage else [],

@@ -18,6 +18,7 @@ ADMIN = "admin"
 """The twin's own user."""
 A_MOMENT = 5.0
 """Of the twin's clock: longer than its own waits before Training at the default speed."""
+HARSH_WORLD, LATER = "harsh", 6.0
 _STEP = 1.0
 _PATIENCE_SECONDS = 90.0
 """Of this machine."""
@@ -37,6 +38,8 @@ class Stage:
     checks: list[Document] = field(default_factory=list)
     """Each ``{"what", "expected", "actual", "ok"}``."""
     records: list[Document] = field(default_factory=list)
+    late: float = 1.0
+    """How many times later than in the kind world things may come about."""
     _keys: dict[str, Keys] = field(default_factory=dict)
     _clock: str = ""
 
@@ -95,6 +98,8 @@ class Stage:
         self.advance(A_MOMENT)  # so that all of them train
         for name in names:
             self._file(name).touch()
+            if self.late > 1:
+                self.until(lambda name=name: self._peek(name)["state"] == "running", f"{name} running")  # type: ignore[misc]
             view = self._peek(name)
             if view["state"] != "running":
                 raise StoryError(f"{name} cannot end: it is {view['state']}")
@@ -125,7 +130,8 @@ class Stage:
 
     def until(self, seen: Callable[[], bool], what: str, *, within: float = 120.0) -> None:
         """Move the clock on until it is so; programs end in this machine's time, so wait for those too."""
-        deadline, moved = time.monotonic() + _PATIENCE_SECONDS, 0.0
+        within *= self.late
+        deadline, moved = time.monotonic() + _PATIENCE_SECONDS * self.late, 0.0
         while not seen():
             if moved >= within or time.monotonic() > deadline:
                 raise StoryError(f"{moved:g} s of the clock went by without: {what}")
@@ -228,9 +234,15 @@ def _is_told(record: Mapping[str, Any]) -> bool:
 
 
 @contextmanager
-def on_stage(folder: Path, policy: Mapping[str, Any]) -> Iterator[Stage]:
-    with running_plane(folder, "--clock", "manual", policy=policy) as plane:
-        stage = Stage(plane=plane, folder=folder)
+def on_stage(
+    folder: Path, policy: Mapping[str, Any], *, world: str = "kind", but: Mapping[str, Any] | None = None
+) -> Iterator[Stage]:
+    """``but``: values in which the account differs from the harsh world."""
+    is_harsh = world == HARSH_WORLD
+    with running_plane(folder, "--clock", "manual", "--world", world, policy=policy) as plane:
+        stage = Stage(plane=plane, folder=folder, late=LATER if is_harsh else 1.0)
+        if is_harsh and but:
+            plane.control("/world", {"set": dict(but)})
         stage.advance(0)
         yield stage
 

@@ -61,7 +61,6 @@ def _expected_function(name: str, layer: str) -> dict[str, Any]:
         "Architectures": ["arm64"],
         "Layers": [f"${{{layer}}}"],
         "Timeout": FUNCTIONS[name].timeout_seconds,
-        **({"RecursiveLoop": "Allow"} if name == "ScheduleFunction" else {}),
         "Role": f"${{{name}Role.Arn}}",
         "LoggingConfig": {"LogFormat": "JSON", "LogGroup": f"${{{name}LogGroup}}"},
         "Environment": {"Variables": ENVIRONMENT},
@@ -161,10 +160,10 @@ def wrong_invokers(stack: Mapping[str, Any]) -> Iterator[str]:
 DOORBELL = {
     "EventSourceArn": "${DoorbellQueue.Arn}",
     "FunctionName": "${ScheduleFunction}",
-    "BatchSize": 10,
+    "BatchSize": 1000,
     "MaximumBatchingWindowInSeconds": 1,
     "FunctionResponseTypes": ["ReportBatchItemFailures"],
-    "ScalingConfig": {"MaximumConcurrency": 3},
+    "ScalingConfig": {"MaximumConcurrency": 2},
 }
 STATE_CHANGE = {
     "EventPattern": {"source": ["aws.sagemaker"], "detail-type": ["SageMaker Training Job State Change"]},

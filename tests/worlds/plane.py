@@ -77,6 +77,8 @@ class Plane:
         )
         wiring.clock = self.clock  # type: ignore[method-assign]
         wiring._client = self.account.client  # type: ignore[method-assign]
+        if hasattr(wiring, "turns"):
+            wiring.turns._lock = self.timeline.lock()
         return wiring
 
     # ---- what runs by itself

@@ -20,8 +20,8 @@ LATE = (300.0, 300.0)
 """Seconds: all events five minutes late."""
 MOST_OVERHEAD = 1.15
 """Of the bound that no scheduler can beat."""
-WAITERS, LEAST_BUSY = 40, 0.875
-"""While so many wait, this share of the quota is at work (35 of 40)."""
+LEAST_BUSY = 0.875
+"""While as many wait as there is quota for, this share of it is at work (35 of 40)."""
 LOOK_MINUTES = 10
 
 
@@ -102,11 +102,11 @@ def deepracer(load: Load, *, seed: int) -> Played:
         "everything runs and nothing fails", expected={"completed": everything}, actual=looks[-1]["states"]
     )
     played.at_most(f"minutes until all are over (bound {load.bound_minutes:.0f})", limit, facts["minutes"])
-    full = [look for look in looks if look["waiting"] >= WAITERS]
+    full = [look for look in looks if look["waiting"] >= load.quota]
     least = min((look["busy"] for look in full), default=0)
     enough = int(load.quota * LEAST_BUSY)
     played.check(
-        f"busy slots at each look while {WAITERS} wait",
+        f"busy slots at each look while {load.quota} wait",
         expected=f">= {enough}",
         actual=least,
         ok=least >= enough,
@@ -230,6 +230,8 @@ SLOW = changed(KIND, {"latency_seconds": {"p50": 1, "p99": 1}, "rates": {"Descri
 """A second for each call about training jobs, two descriptions a second."""
 FREE_WITHIN = 180.0
 START_LIMIT_MINUTES = 15
+TRAINED_SECONDS = 607.0
+"""From the start of the last one until many end at once."""
 
 
 def slow_calls(jobs: int, ends: int, *, seed: int) -> Played:
@@ -243,7 +245,7 @@ def slow_calls(jobs: int, ends: int, *, seed: int) -> Played:
             minute += 1
             plane.timeline.run(minute * MINUTE)
         started = plane.states()
-        instant = plane.timeline.now + 7
+        instant = plane.timeline.now + TRAINED_SECONDS
         plane.timeline.run(instant)
         for name in plane.names[:ends]:
             plane.sagemaker.end(name, "Completed")

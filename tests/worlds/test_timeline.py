@@ -79,6 +79,19 @@ def test_the_time_out_of_a_process_ends_its_threads_too() -> None:
     assert timeline.now == 1000.0
 
 
+def test_who_waits_with_a_lock_keeps_the_others_waiting() -> None:
+    timeline, over = Timeline(), []
+    lock = timeline.lock()
+
+    def task(number: int) -> None:
+        with lock:
+            timeline.wait(2.0)
+        over.append((number, timeline.now))
+
+    ended(timeline, lambda: timeline.beside((partial(task, number) for number in range(3)), at_most=3))
+    assert over == [(0, 2.0), (1, 4.0), (2, 6.0)]
+
+
 def test_sleep_is_virtual_in_a_process_alone() -> None:
     timeline = Timeline()
 

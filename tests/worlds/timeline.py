@@ -116,6 +116,10 @@ class Timeline:
         if hands.errors:
             raise hands.errors[0]
 
+    def lock(self) -> "TimelineLock":
+        """As ``threading.Lock``, for who holds it while he waits."""
+        return TimelineLock(self)
+
     def _start(self, actor: _Actor) -> None:
         actor.turn.acquire()
         threading.Thread(target=self._play, args=(actor,), daemon=True).start()
@@ -163,6 +167,26 @@ class Timeline:
 
         with mock.patch.object(time, "sleep", wait), mock.patch.object(time, "monotonic", now):
             yield
+
+
+@dataclass(slots=True, eq=False)
+class TimelineLock:
+    timeline: Timeline
+    _held: bool = False
+    _waiting: list[_Actor] = field(default_factory=list)
+
+    def __enter__(self) -> bool:
+        actor: _Actor | None = getattr(self.timeline._own, "actor", None)
+        while actor is not None and self._held:
+            self._waiting.append(actor)
+            self.timeline._hand_over(actor)
+        self._held = actor is not None
+        return True
+
+    def __exit__(self, *_: object) -> None:
+        self._held = False
+        if self._waiting:
+            self.timeline._wake(self._waiting.pop(0), self.timeline.now)
 
 
 @dataclass(slots=True, eq=False)

@@ -195,7 +195,7 @@ def show_policy(context: RequestContext) -> Answer:
     if wanted is None:
         written = context.outside.policies.revision(context.stored.revision)
         text = {"text": written.text if written else None}
-        return Answer(status=HTTPStatus.OK, body=policy_view(context.stored, context.found.warnings) | text)
+        return Answer(status=HTTPStatus.OK, body=policy_view(context.stored, context.policy.warnings) | text)
     found = context.outside.policies.revision(_revision(wanted))
     if found is None:
         raise NotFoundError(f"there is no revision {wanted}; the newest is {context.stored.revision}")
@@ -233,10 +233,9 @@ def put_paused(context: RequestContext) -> Answer:
     stored = context.stored
     if paused is not stored.paused:
         pools = _pools(context.policy)
-        replaces = context.found.replaceable
-        stored = context.outside.policies.set_paused(paused, pools=pools, replaces=replaces)
+        stored = context.outside.policies.set_paused(paused, pools=pools, replaces=stored)
         wake(context.outside.wake_ups, pools)
-    return Answer(status=HTTPStatus.OK, body=policy_view(stored, context.found.warnings))
+    return Answer(status=HTTPStatus.OK, body=policy_view(stored, context.policy.warnings))
 
 
 def _revision(text: str) -> int:
@@ -251,7 +250,7 @@ def _revision(text: str) -> int:
 def _warnings(stored: StoredPolicy) -> tuple[FieldError, ...]:
     """None of a document that was valid once and is not any more."""
     try:
-        return parse_policy(stored.document, is_stored=True).warnings
+        return parse_policy(stored.document).warnings
     except PolicyViolationError:
         return ()
 

@@ -21,8 +21,6 @@ class ReasonCode(StrEnum):
     BACKOFF = "backoff"
     PAUSED = "paused"
     HELD = "held"
-    RECOUNT = "recount"
-    """The counters of its pool cannot be understood."""
     UNAVAILABLE = "unavailable"
     """SageMaker put a start off."""
     NOT_STOPPED = "not-stopped"

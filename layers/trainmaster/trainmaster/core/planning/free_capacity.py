@@ -152,8 +152,7 @@ class FreeCapacity:
         others = (one.vector for one in self.holds.values())
         room = minus(self.capacity, shape.vector, still_warm, *others)
         probed = self.above_limit(shape.vector, warm)
-        if job.refused is None:
-            self.probes |= dict.fromkeys(probed, job)
+        self.probes |= dict.fromkeys(probed, job)
         self._count(shape, warm, hold)
         return Start(
             job=job,
