@@ -8,6 +8,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
+from trainmaster.core.monitoring.alarms import Alarm
+
 GB_SECONDS_EACH = Decimal(1)
 """Of one run of a function: a second at 1,024 MB. Assumed, not measured; some functions have 512 MB."""
 WRITE_UNIT_BYTES = 1024
@@ -77,6 +79,23 @@ def _add_table_call(found: Counter[Unit], call: Record, row_units: int) -> None:
         found[Unit.WRITE_UNITS] += items * TRANSACTION_FACTOR * row_units
     else:
         found[Unit.WRITE_UNITS] += row_units
+
+
+ALARM_METRIC_USD_PER_MONTH = Decimal("0.10")
+"""Of a standard-resolution alarm, for each metric that it reads: metric math over ten is ten."""
+COMPOSITE_ALARM_USD_PER_MONTH = Decimal("0.50")
+"""Beside its parts."""
+
+
+def alarms_usd(alarms: Iterable[Alarm]) -> Decimal:
+    """What alarms cost that exist for a month; CloudWatch bills them by the hour."""
+    return sum(
+        (
+            ALARM_METRIC_USD_PER_MONTH * len(alarm.hosts) if alarm.hosts else COMPOSITE_ALARM_USD_PER_MONTH
+            for alarm in alarms
+        ),
+        Decimal(0),
+    )
 
 
 def usd(counts: Mapping[Unit, int | Decimal]) -> Decimal:

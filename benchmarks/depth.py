@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -25,6 +26,7 @@ from trainmaster.core.planning.candidates import HEADS, MAX_LANES
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy, Quota
+from trainmaster.services.deadline import Deadline
 from trainmaster.services.scheduler.passes import Scheduler
 from trainmaster_client.report import Report
 
@@ -124,7 +126,9 @@ class Passes:
         meter.items_read = meter.queries = meter.calls = meter.rcu = meter.wcu = 0
         meter.cpu_s = 0.0
         began = time.process_time()
-        summary = self.scheduler.run(POOL, until=datetime.now(UTC) + PASS_LIMIT)
+        summary = self.scheduler.run(
+            POOL, deadline=Deadline.at(datetime.now(UTC) + PASS_LIMIT, partial(datetime.now, UTC))
+        )
         spent = time.process_time() - began
         assert not summary.done, f"the pool was to be full: {summary.done}"
         assert not summary.failures, summary.failures

@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any, cast
 
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
-from trainmaster.ports import AlarmKeeper, Mailer, Notifier, TrainingApi
+from trainmaster.adapters.threads import beside
+from trainmaster.ports import AlarmKeeper, Mailer, Notifier, TrainingApi, Turns
 from trainmaster.services.scheduler.passes import Scheduler
 from trainmaster.services.scheduler.score_updates import Reranker
 
@@ -30,6 +31,8 @@ def scheduler_of(client: Any, table: str) -> Scheduler:  # noqa: ANN401  boto3's
         notifier=cast("Notifier", nobody),
         mailer=cast("Mailer", nobody),
         reranker=Reranker(store=store, queue=reader, reader=reader, clock=clock),
+        turns=cast("Turns", nobody),
+        beside=beside,
         clock=clock,
         stack="depth",
     )

@@ -29,6 +29,8 @@ class TwinProcess:
             "AWS_SECRET_ACCESS_KEY": self.ready["secret_access_key"],
             "AWS_DEFAULT_REGION": self.ready["region"],
             "TRAINMASTER_API_URL": self.ready["api_url"],
+            "TRAINMASTER_ROLE": self.ready["role_arn"],
+            "TRAINMASTER_BUCKET": self.ready["bucket"],
         }
 
     def records(self) -> list[dict[str, Any]]:

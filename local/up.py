@@ -32,9 +32,10 @@ _TEXT = """\
     export AWS_SECRET_ACCESS_KEY={secret_access_key}
     export AWS_DEFAULT_REGION={region}
     export TRAINMASTER_API_URL={api_url}
+    export TRAINMASTER_ROLE={role_arn}
+    export TRAINMASTER_BUCKET={bucket}
 
-  Training jobs can use role {role_arn}
-  and bucket {bucket}. Ctrl-C ends the twin.
+  Training jobs can use that role and that bucket. Ctrl-C ends the twin.
 """
 
 

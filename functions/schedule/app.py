@@ -1,52 +1,103 @@
 """Scheduling passes. Trigger: the wake-up queue; one pass a distinct pool, however many wake-ups."""
 
-from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from trainmaster.adapters.wake_ups import pool_of
+from trainmaster.adapters.wake_ups import wake_up_of
 from trainmaster.bootstrap import wiring
+from trainmaster.core.errors import UnavailableError
+from trainmaster.core.monitoring.metrics import CHAINS_ENDED, Sample
 from trainmaster.core.planning.actions import subject
-from trainmaster.services.scheduler.passes import LONGEST, Scheduler, Summary
+from trainmaster.services.deadline import Deadline
+from trainmaster.services.scheduler.passes import Summary
 
+MARGIN = timedelta(seconds=30)
+"""Of the function's timeout, for what was begun last: a claim is followed by its Create."""
+MOST_HOPS = 50
+"""Passes in a row that each ask for the next one; then the minute's wake-up goes on."""
 logger = Logger()
+
+
+@dataclass(slots=True)
+class _Asked:
+    """Wake-ups of one pool."""
+
+    message_ids: list[str] = field(default_factory=list)
+    hops: int = 0
 
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Answers which messages failed, so that only they come back (ReportBatchItemFailures)."""
-    wake_ups_by_pool, unreadable = _wake_ups(event["Records"])
-    failed = list(unreadable)
-    for pool, message_ids in wake_ups_by_pool.items():
-        with wiring().measured():
-            summary = _run(wiring().scheduler, pool)
-            wiring().samples.extend(summary.samples(pool, now=wiring().clock()))
+    """Answers which messages failed, so that only they come back (ReportBatchItemFailures).
+
+    All pools have one deadline, and each its share of what the ones before it left. What is not finished
+    by then is asked for anew, not left to the queue's visibility timeout.
+    """
+    deadline = wiring().deadline(context.get_remaining_time_in_millis, margin=MARGIN)
+    asked, failed = _asked(event["Records"])
+    for number, (pool, one) in enumerate(asked.items()):
+        share = deadline.share(len(asked) - number)
+        try:
+            summary = _run(pool, share)
+        except Exception:  # one pool must not keep the others waiting
+            logger.exception("the pass failed", pool=pool)
+            failed += one.message_ids
+            continue
         if summary.failures:
-            failed += message_ids
+            failed += one.message_ids
+        elif summary.unfinished:
+            _ask_again(pool, one.hops + 1)
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
-def _wake_ups(records: list[dict[str, Any]]) -> tuple[dict[str, list[str]], list[str]]:
-    """Message ids by pool, and those of messages that name none."""
-    wake_ups_by_pool: dict[str, list[str]] = defaultdict(list)
+def _asked(records: list[dict[str, Any]]) -> tuple[dict[str, _Asked], list[str]]:
+    """Wake-ups by pool, and the ids of messages that name none."""
+    asked: dict[str, _Asked] = {}
     unreadable: list[str] = []
     for record in records:
         try:
-            wake_ups_by_pool[pool_of(record["body"])].append(record["messageId"])
+            wake_up = wake_up_of(record["body"])
         except ValueError:
             logger.exception("unreadable wake-up", message_id=record["messageId"])
             unreadable.append(record["messageId"])
-    return wake_ups_by_pool, unreadable
+        else:
+            one = asked.setdefault(wake_up.pool, _Asked())
+            one.message_ids.append(record["messageId"])
+            one.hops = max(one.hops, wake_up.hops)
+    return asked, unreadable
 
 
-def _run(scheduler: Scheduler, pool: str) -> Summary:
-    summary = scheduler.run(pool, until=scheduler.clock() + LONGEST)
+def _run(pool: str, deadline: Deadline) -> Summary:
+    with wiring().measured():
+        summary = wiring().scheduler.run(pool, deadline=deadline)
+        wiring().samples.extend(summary.samples(pool, now=wiring().clock()))
     for action in summary.done:
         logger.info("done", pool=pool, action=type(action).__name__, job=subject(action))
     for error in summary.postponed:
         logger.info("postponed", pool=pool, reason=str(error), cause=str(error.__cause__ or ""))
     for failure in summary.failures:
         logger.error("failed", pool=pool, exc_info=failure)
-    logger.info("pass over", pool=pool, looks=summary.looks, postponed=len(summary.postponed))
+    logger.info(
+        "pass over",
+        pool=pool,
+        looks=summary.looks,
+        postponed=len(summary.postponed),
+        unfinished=summary.unfinished,
+    )
     return summary
+
+
+def _ask_again(pool: str, hops: int) -> None:
+    """The next pass of a chain; where there is none, the minute's wake-up goes on."""
+    if hops > MOST_HOPS:
+        with wiring().measured():
+            wiring().samples.append(Sample(metric=CHAINS_ENDED, value=1, of=pool))
+        logger.warning("not finished, and not asked again", pool=pool, hops=hops)
+        return
+    try:
+        wiring().wake_ups.send([pool], hops=hops)
+    except UnavailableError as error:
+        logger.warning("could not ask again", pool=pool, exc_info=error)

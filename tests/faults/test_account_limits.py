@@ -33,43 +33,47 @@ def limit(world: World) -> tuple[int, timedelta, int]:
     return learned.limit, learned.until - world.now, learned.refusals
 
 
-def test_D2_a_job_the_account_refuses_goes_back_into_its_turn_and_says_why(limited: World) -> None:
+def test_D2_a_job_the_account_refuses_backs_off_alone_and_says_why(limited: World) -> None:
     job = limited.job("job2")
-    assert (job.state.value, job.attempt, job.is_parked, job.starts.refused) == ("pending", 0, False, 0)
+    assert (job.state.value, job.attempt, job.is_parked, job.starts.refused) == ("pending", 0, True, 0)
+    assert job.starts.by_account is not None
+    assert job.starts.by_account.count == 1
     waiting = limited.api("GET", "/jobs/job2")["waiting"]
     assert waiting["code"] == "account-limit"
-    assert f"the account allows 1 {A} for now, the next try is at 2026-11-02 12:0" in waiting["message"]
+    assert "AWS refused to start it once: The account-level service limit is 1" in waiting["message"]
+    assert "the next try is at 2026-11-02T12:0" in waiting["message"]
     limited.check("job1", "job2")
 
 
-def test_D2_other_types_still_start(limited: World) -> None:
+def test_D2_other_types_still_start_and_of_the_same_type_one_more_finds_out(limited: World) -> None:
     limited.submit("job3", ResourceConfig=ON_B)
     limited.submit("job4")
+    limited.submit("job5")
     limited.schedule()
-    assert limited.states("job2", "job3", "job4") == ["pending", "running", "pending"]
-    assert [code_of(limited, name) for name in ("job2", "job4")] == ["account-limit", "account-limit"]
-    assert limited.wire.sent.count("CreateTrainingJob") == 3, "the limit spares job4 its try"
-    limited.check("job1", "job2", "job3", "job4")
+    assert limited.states("job2", "job3", "job4", "job5") == ["pending", "running", "pending", "pending"]
+    assert {code_of(limited, name) for name in ("job2", "job4", "job5")} == {"account-limit"}
+    assert limited.wire.sent.count("CreateTrainingJob") == 4, "the limit spares job5 its try"
+    limited.check("job1", "job2", "job3", "job4", "job5")
 
 
-def test_D2_the_wait_doubles_up_to_a_quarter_of_an_hour_and_each_time_one_job_tries(limited: World) -> None:
-    limited.submit("job3")
-    waits, refusals = [limit(limited)[1]], [limit(limited)[2]]
-    for _ in range(5):
+def test_D2_the_wait_of_the_refused_job_doubles_up_to_a_quarter_of_an_hour(limited: World) -> None:
+    waits: list[timedelta] = []
+    for _ in range(6):
         tried = limited.wire.sent.count("CreateTrainingJob")
-        limited.now += waits[-1] - timedelta(seconds=1)
+        not_before = limited.job("job2").not_before
+        assert not_before is not None
+        waits.append(not_before - limited.now)
+        limited.now = not_before - timedelta(seconds=1)
         limited.wake()
         assert limited.wire.sent.count("CreateTrainingJob") == tried, "not before its time"
         limited.now += timedelta(seconds=1)
         limited.wake()
-        assert limited.wire.sent.count("CreateTrainingJob") == tried + 1, "job2 tries, job3 waits for it"
-        assert code_of(limited, "job3") == "account-limit"
-        waits.append(limit(limited)[1])
-        refusals.append(limit(limited)[2])
+        assert limited.wire.sent.count("CreateTrainingJob") == tried + 1
+        assert code_of(limited, "job2") == "account-limit"
     most = [minutes(count) for count in (1, 2, 4, 8, 15, 15)]
     assert all(at_most / 2 <= wait <= at_most for wait, at_most in zip(waits, most, strict=True)), waits
-    assert refusals == [1, 2, 3, 4, 5, 6]
-    limited.check("job1", "job2", "job3")
+    assert limit(limited)[2] == 1, "its own refusals say nothing new about the type"
+    limited.check("job1", "job2")
 
 
 def test_D2_a_try_that_works_forgets_the_limit_and_the_others_follow(limited: World) -> None:
@@ -86,7 +90,7 @@ def test_D2_a_try_that_works_forgets_the_limit_and_the_others_follow(limited: Wo
     ("minutes_ago", "refusals"),
     [
         pytest.param(2.9, 0, id="just after an end the quota is not yet given back: half a minute"),
-        pytest.param(3.0, 1, id="later it is a limit: up to a minute"),
+        pytest.param(3.0, 1, id="later another job may find out at once whether it is the type"),
     ],
 )
 def test_D2_a_refusal_soon_after_an_end_only_delays(
@@ -103,10 +107,13 @@ def test_D2_a_refusal_soon_after_an_end_only_delays(
     world.schedule()
     held, wait, counted = limit(world)
     assert (held, counted) == (0, refusals)
+    assert wait == timedelta(seconds=0 if refusals else 30)
+    job = world.job("job2")
+    assert job.not_before is not None
     if not refusals:
-        assert wait == timedelta(seconds=30)
+        assert job.not_before == world.now + timedelta(seconds=30)
     world.sagemaker.limits.clear()
-    world.now += wait
+    world.now = job.not_before
     world.wake()
     assert world.states("job2") == ["running"]
 

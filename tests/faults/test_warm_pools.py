@@ -232,3 +232,28 @@ def test_N18_a_warm_pool_is_billed_for_what_sagemaker_says_not_until_somebody_lo
     usage = world.api("GET", "/usage", query={"month": month, "team": "default"})
     billed = {job["name"]: job["by"]["warm_pool"] for job in usage["jobs"]}
     assert billed == pytest.approx(kept), "a dollar a second"
+
+
+@pytest.mark.parametrize("status", [pytest.param(None, id="no status"), "Terminated"])
+def test_N17_warm_instances_that_are_not_kept_are_free_and_operators_hear_of_it_once(
+    new_world: NewWorld, status: str | None
+) -> None:
+    world = new_world(WARM)
+    world.sagemaker.keeps_warm = False
+    for name in ("job1", "job2", "job3"):
+        world.submit(name)
+    world.schedule()
+    trains(world, "job1", "job2")
+    for name in ("job1", "job2"):
+        world.sagemaker.end(name, "Completed")
+        world.sagemaker.jobs[name].warm_status = status
+        world.tell(name)
+        state = world.wiring.reader.pool_state("main")
+        assert (state.warm, warm_rows(world)) == ({}, [])
+    assert world.wiring.reader.pool_state("main").used == {}, "both slots came free with the ends"
+    world.schedule()
+    assert world.states("job3") == ["running"]
+    warnings = [event.detail for event in world.messages.events if event.kind == "Platform Warning"]
+    assert [(one["subject"], one["team"]) for one in warnings] == [("warm-pools-not-kept", "operators")]
+    assert A in warnings[0]["what"]
+    world.check("job1", "job2", "job3")

@@ -19,7 +19,7 @@ from trainmaster.services.alarm_sweep import AlarmSweep
 from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.observer import Observer
 from trainmaster.services.reconciler import CheckpointLooks, Reconciler
-from trainmaster.services.scheduler.passes import LONGEST, Scheduler
+from trainmaster.services.scheduler.passes import Scheduler
 from trainmaster.services.scheduler.score_updates import Reranker
 from trainmaster.services.unmanaged_jobs import UnmanagedJobEvents, UnmanagedJobSweep
 
@@ -27,12 +27,17 @@ from tests.builders import NOON
 from tests.histories.stage import Stage
 from tests.histories.watch import JudgedStore, Watch
 from tests.memory.edges import (
+    FOREVER,
     MemoryAlarms,
     MemoryCheckpoints,
     MemoryLogs,
     MemoryMailer,
     MemoryNotifier,
+    MemoryRegister,
+    MemoryRotation,
+    MemoryTurns,
     MemoryWakeUps,
+    one_by_one,
 )
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
@@ -122,6 +127,8 @@ class World:
             notifier=self.stage.watched(self.notifier),
             mailer=self.stage.watched(self.mailer),
             reranker=Reranker(store=store, queue=reader, reader=reader, clock=self.clock),
+            turns=MemoryTurns(),
+            beside=one_by_one,
             clock=self.clock,
             stack="trainmaster",
         )
@@ -189,6 +196,8 @@ class World:
                 clock=self.clock,
             ),
             wake_ups=ports.wake_ups,
+            rotation=MemoryRotation(),
+            beside=one_by_one,
             clock=self.clock,
         )
 
@@ -199,6 +208,7 @@ class World:
             policies=ports.policies,
             wake_ups=ports.wake_ups,
             clock=self.clock,
+            register=MemoryRegister(),
             random_bytes=self._random_bytes,
             account_id=ACCOUNT,
             admin_principal_arns=(USER,),
@@ -231,7 +241,7 @@ class World:
     def run_pass(self, pool: str = POOL) -> None:
         """A failed one leaves its ring in the queue."""
         try:
-            summary = self.scheduler.run(pool, until=self.now + LONGEST)
+            summary = self.scheduler.run(pool, deadline=FOREVER)
         except TrainmasterError as error:
             if not error.retryable:
                 raise
@@ -269,12 +279,12 @@ class World:
 
     def reconcile(self) -> None:
         try:
-            repairs = self.reconciler.run()
+            repairs = self.reconciler.run(deadline=FOREVER)
         except TrainmasterError as error:
             if not error.retryable:
                 raise
         else:
-            assert all(one.retryable for one in repairs.failures), repairs.failures
+            assert repairs.faults == [], repairs.failures
 
     def change_policy(self, document: dict[str, Any]) -> None:
         self._administer(lambda now: self.outside.policies.put(document, pools=[POOL], replaces=now))

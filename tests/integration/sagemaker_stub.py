@@ -75,6 +75,8 @@ class SageMakerStub:
     """The account's quota by instance type, warm pools counted; none where it is not named."""
     keeps_released: bool = False
     """A warm pool that is given up stays for a while, as in the real service."""
+    keeps_warm: bool = True
+    """False: as with a quota of 0 for warm pools."""
     refuse: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     """(error code, HTTP status) for the next requests of an operation."""
     intercept: dict[str, Callable[[dict[str, Any]], Response]] = field(default_factory=dict)
@@ -153,7 +155,8 @@ class SageMakerStub:
                 "TrainingJobStatus": self.jobs[name].status,
             }
             for name in page
-            if self.jobs[name].status == body["StatusEquals"]
+            if self.jobs[name].status == body.get("StatusEquals", self.jobs[name].status)
+            and body.get("NameContains", "") in name
         ]
         return json_response({"TrainingJobSummaries": shown})
 
@@ -241,6 +244,7 @@ class SageMakerStub:
         hosts_are_well = reason is None or reason.startswith(KEEPS_HOSTS)
         if (
             keep
+            and self.keeps_warm
             and hosts_are_well
             and job.training_since
             and not job.request.get("EnableManagedSpotTraining")

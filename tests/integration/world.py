@@ -29,6 +29,7 @@ from tests.integration.messages import ACCOUNT, USER, proxy_event, request, stat
 from tests.integration.rows import Item
 from tests.integration.sagemaker_stub import SageMakerStub
 from tests.integration.told import Messages
+from tests.memory.edges import one_by_one
 
 STACK = "trainmaster"
 APPS = tuple(
@@ -114,6 +115,8 @@ class World:
         )
         wiring = Wiring(settings)
         wiring.clock = lambda: self.now  # type: ignore[method-assign]
+        wiring.pause = self.wire.waits.append  # type: ignore[assignment,method-assign]
+        wiring.beside = one_by_one
         wiring._client = self.cloud.client  # type: ignore[method-assign]
         wiring.store._transactions._pause = self.wire.waits.append
         return wiring
@@ -304,3 +307,7 @@ class _Context:
     memory_limit_in_mb = 512
     invoked_function_arn = f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:function"
     aws_request_id = "request"
+
+    @staticmethod
+    def get_remaining_time_in_millis() -> int:
+        return 120_000

@@ -1,22 +1,63 @@
 """The small ports: the wake-up queue, checkpoints in a bucket, alarms, what listeners and people are told."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trainmaster.core.errors import UnavailableError
 from trainmaster.core.jobs.observations import Newest
 from trainmaster.core.monitoring.alarms import Alarm, AlarmReading, AlarmState
+from trainmaster.core.records import SetAside
+from trainmaster.services.deadline import Deadline
 
 
 @dataclass(slots=True)
 class MemoryWakeUps:
     woken: list[str] = field(default_factory=list)
     """Pools, in the order of their wake-ups; whoever answers takes them out."""
+    hops: list[int] = field(default_factory=list)
+    """Of each call."""
 
-    def send(self, pools: Iterable[str]) -> None:
+    def send(self, pools: Iterable[str], *, hops: int = 0) -> None:
         self.woken += pools
+        self.hops.append(hops)
+
+
+def one_by_one(tasks: Iterable[Callable[[], object]]) -> None:
+    """Beside, where one thing happens after the other."""
+    for task in tasks:
+        task()
+
+
+@dataclass(slots=True)
+class MemoryTurns:
+    """It is always our turn, unless a test says otherwise."""
+
+    closed: set[str] = field(default_factory=set)
+    """Operations whose turn does not come."""
+
+    def wait_for(self, operation: str, *, most: timedelta) -> bool:  # noqa: ARG002  as the port
+        return operation not in self.closed
+
+    def throttled(self, operation: str) -> None: ...
+
+    def accepted(self, operation: str) -> None: ...
+
+
+@dataclass(slots=True)
+class MemoryRotation:
+    last: str | None = None
+
+    def looked_upto(self) -> str | None:
+        return self.last
+
+    def note_looked(self, name: str) -> None:
+        self.last = name
+
+
+FOREVER = Deadline(lambda: timedelta(hours=1))
+"""Time that does not pass."""
 
 
 @dataclass(slots=True)
@@ -89,3 +130,10 @@ class MemoryAlarms:
     def readings(self, prefix: str) -> Mapping[str, AlarmReading]:
         found = {name: self.reading(name) for name in self.alarms if name.startswith(prefix)}
         return {name: reading for name, reading in found.items() if reading is not None}
+
+
+class MemoryRegister:
+    """Dictionaries are always understood."""
+
+    def noted(self, *, now: datetime) -> tuple[SetAside, ...]:  # noqa: ARG002
+        return ()

@@ -6,7 +6,7 @@ from typing import Any
 
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.policy import UNMANAGED
-from trainmaster.core.records import StoredPolicy, SubmissionFreeze
+from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 
 from tests.memory.tables import Tables
 
@@ -16,12 +16,16 @@ SEAL_KEY = "00" * 32
 class MemoryPolicyStore:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
+        self.reported: list[SetAside] = []
 
     def current(self) -> StoredPolicy:
         return self._tables.policy
 
     def revision(self, number: int) -> StoredPolicy | None:
         return self._tables.revisions.get(number)
+
+    def set_aside(self, row: SetAside) -> None:
+        self.reported.append(row)
 
     def close(self, freeze: SubmissionFreeze) -> None:
         for pool in freeze.pools:

@@ -6,7 +6,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from trainmaster.core.errors import NameTakenError, OutcomeUnknownError, StopDeniedError, UnavailableError
+from trainmaster.core.errors import (
+    AccountLimitError,
+    NameTakenError,
+    OutcomeUnknownError,
+    StopDeniedError,
+    UnavailableError,
+)
 from trainmaster.core.jobs.instances import Capacity, CapacityType
 from trainmaster.core.jobs.observations import (
     TERMINAL_STATUSES,
@@ -93,6 +99,12 @@ class MemorySageMaker:
     """Names of training jobs that were created, in order."""
     refuse: list[Exception] = field(default_factory=list)
     """Raised by the next creates, instead of creating."""
+    objections: list[Callable[[Mapping[str, Any]], Exception | None]] = field(default_factory=list)
+    """Why a request is refused, for as long as it is here."""
+    limits: dict[Capacity, int] = field(default_factory=dict)
+    """The account's quotas, warm pools counted; none where it is not named."""
+    tried: list[str] = field(default_factory=list)
+    """Names of all creates, in order."""
     denies_stops: bool = False
     """Of training jobs without tags of ours."""
     lose_answers: int = 0
@@ -102,12 +114,18 @@ class MemorySageMaker:
 
     def create(self, request: Mapping[str, Any]) -> str:
         name: str = request["TrainingJobName"]
+        self.tried.append(name)
         if self.refuse:
             raise self.refuse.pop(0)
+        for objection in self.objections:
+            if (error := objection(request)) is not None:
+                raise error
         if name in self.jobs:
             raise NameTakenError("Training job names must be unique")
         job = TrainingJob(name=name, request=request, created=self.clock())
         self._land_in_warm_pool(job)
+        if job.warm is None:
+            self._require_quota(job)
         self.jobs[name] = job
         self.creates.append(name)
         if self.lose_answers:
@@ -215,6 +233,13 @@ class MemorySageMaker:
         for job in (*self.live().values(), *self.kept_warm().values()):
             counted.update(job.vector)
         return counted
+
+    def _require_quota(self, job: TrainingJob) -> None:
+        taken = self.taken()
+        for capacity, count in job.vector.items():
+            limit = self.limits.get(capacity)
+            if limit is not None and taken[capacity] + count > limit:
+                raise AccountLimitError(f"The account-level service limit '{capacity}' is {limit} Instances")
 
     def _land_in_warm_pool(self, job: TrainingJob) -> None:
         """The first that matches; SageMaker asks nobody which."""

@@ -12,7 +12,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.metrics import Sample, samples, samples_of_record
 from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import OutboxMessage
-from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
+from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WaitingJob, WarmPool
 from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import Admission, Adoption, Alias, HistoryLine, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
@@ -122,6 +122,14 @@ class MemoryJobStore:
             if condition.reuses is not None:
                 bill_warm(self._tables, condition.reuses, at=at)
         return tuple(self._tables.jobs[change.after.name] for change in changes)
+
+    def remove_entry(self, pool: str, entry: WaitingJob, job: Job | None) -> None:  # noqa: ARG002
+        """There is none to remove: entries are made of the jobs."""
+        raise LostRaceError(f"{entry.name} is no entry without a job")
+
+    def tell_policy(self, pool: str, version: int) -> None:
+        rows = self._tables.pools[pool]
+        rows.policy_version = version if rows.policy_version is None else rows.policy_version
 
     def limit_hold(self, pool: str, hold: PreemptionReservation, until: datetime) -> None:
         """Only the very hold that was seen."""

@@ -10,7 +10,15 @@ from trainmaster.services.scheduler.passes import Scheduler
 from trainmaster.services.scheduler.score_updates import Reranker
 
 from tests.builders import NOON
-from tests.memory.edges import MemoryAlarms, MemoryMailer, MemoryNotifier, MemoryWakeUps
+from tests.memory.edges import (
+    MemoryAlarms,
+    MemoryMailer,
+    MemoryNotifier,
+    MemoryRegister,
+    MemoryTurns,
+    MemoryWakeUps,
+    one_by_one,
+)
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.tables import Tables
 from tests.model.replay import Replay
@@ -34,6 +42,8 @@ def scheduler(replay: Replay, tables: Tables, store: Any, reader: Any, training:
         notifier=MemoryNotifier(),
         mailer=MemoryMailer(),
         reranker=Reranker(store=store, queue=reader, reader=reader, clock=clock),
+        turns=MemoryTurns(),
+        beside=one_by_one,
         clock=clock,
         stack="trainmaster",
     )
@@ -46,6 +56,7 @@ def cancel(name: str, replay: Replay, tables: Tables, store: Any, reader: Any) -
         policies=replay.watched(MemoryPolicyStore(tables)),
         wake_ups=MemoryWakeUps(),
         clock=lambda: NOON,
+        register=MemoryRegister(),
         random_bytes=bytes,
         account_id="123456789012",
         admin_principal_arns=(USER,),

@@ -9,7 +9,7 @@ from typing import Any
 from trainmaster.core.errors import AccountLimitError, OutcomeUnknownError, TrainmasterError, UnavailableError
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity
-from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.model import AccountRefusals, Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.snapshot import AccountLimit
 from trainmaster.core.policy import parse_policy
@@ -18,10 +18,11 @@ from trainmaster.core.request.request import attempt_name, canonical, read_reque
 from trainmaster.core.submission.admission import Submission, new_job
 from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.observer import Observer
+from trainmaster.services.scheduler.passes import Summary
 
 from tests.bodies import resources, tag_list
 from tests.builders import NOON, A, changed
-from tests.memory.edges import MemoryLogs
+from tests.memory.edges import FOREVER, MemoryLogs
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
 from tests.memory.sagemaker import MemorySageMaker, TrainingJob
@@ -106,6 +107,7 @@ class Plane:
             checkpointed=timedelta(),
             productive=timedelta(),
             unknown_errors=0,
+            refused_by_account=AccountRefusals(count=1, again_at=NOON) if job.starts.by_account else None,
             wasted={},
             cents=0,
             unpriced=False,
@@ -229,7 +231,7 @@ class Plane:
         reader, training = replay.watched(MemoryReader(tables)), replay.watched(sagemaker)
         try:
             if process.act == "pass":
-                scheduler(replay, tables, store, reader, training).run("main", until=NOON)
+                scheduler(replay, tables, store, reader, training).look("main", Summary(), deadline=FOREVER)
             elif process.act == "cancel":
                 return cancel(process.subject, replay, tables, store, reader)
             else:

@@ -38,6 +38,9 @@ def _expected_alarms() -> Iterator[dict[str, Any]]:
     yield _own_alarm("oldest-wait", metrics.OLDEST_WAIT, "Maximum", periods=3, threshold=86400)
     yield _own_alarm("unguarded-jobs", metrics.UNGUARDED, "Minimum", periods=12, threshold=1)
     yield _own_alarm("errands-pending", metrics.MESSAGES_PENDING, "Maximum", periods=3, threshold=1)
+    yield _own_alarm("rows-set-aside", metrics.SET_ASIDE, "Maximum", periods=1, threshold=1)
+    yield _own_alarm("server-errors", metrics.SERVER_ERRORS, "Sum", periods=1, threshold=5)
+    yield _own_alarm("chains-ended", metrics.CHAINS_ENDED, "Sum", periods=1, threshold=1)
     for logical_id, function in FUNCTIONS.items():
         name = function.folder.replace("_", "-")
         for metric in ("Errors", "Throttles"):

@@ -61,6 +61,7 @@ def _expected_function(name: str, layer: str) -> dict[str, Any]:
         "Architectures": ["arm64"],
         "Layers": [f"${{{layer}}}"],
         "Timeout": FUNCTIONS[name].timeout_seconds,
+        **({"RecursiveLoop": "Allow"} if name == "ScheduleFunction" else {}),
         "Role": f"${{{name}Role.Arn}}",
         "LoggingConfig": {"LogFormat": "JSON", "LogGroup": f"${{{name}LogGroup}}"},
         "Environment": {"Variables": ENVIRONMENT},
@@ -160,10 +161,10 @@ def wrong_invokers(stack: Mapping[str, Any]) -> Iterator[str]:
 DOORBELL = {
     "EventSourceArn": "${DoorbellQueue.Arn}",
     "FunctionName": "${ScheduleFunction}",
-    "BatchSize": 1000,
+    "BatchSize": 10,
     "MaximumBatchingWindowInSeconds": 1,
     "FunctionResponseTypes": ["ReportBatchItemFailures"],
-    "ScalingConfig": {"MaximumConcurrency": 2},
+    "ScalingConfig": {"MaximumConcurrency": 3},
 }
 STATE_CHANGE = {
     "EventPattern": {"source": ["aws.sagemaker"], "detail-type": ["SageMaker Training Job State Change"]},

@@ -79,7 +79,10 @@ RIGHTS: dict[str, frozenset[Grant]] = {
     | KEY
     | _log("ReconcileFunction"),
     "ScheduleFunctionRole": TABLE
-    | _may("sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes", "${DoorbellQueue.Arn}")
+    | _may(
+        "sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes sqs:SendMessage",
+        "${DoorbellQueue.Arn}",
+    )
     | READ_JOBS
     | _may(
         "sagemaker:CreateTrainingJob",

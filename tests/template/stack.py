@@ -43,6 +43,7 @@ PARAMETERS: dict[str, Any] = {
     "StopUnmanagedJobs": "true",
     "CreateApiGatewayLogRole": "true",
     "OldestWaitAlarmSeconds": 86400,
+    "PassesAtOnce": 3,
 }
 _NO_VALUE = object()
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {

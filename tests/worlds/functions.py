@@ -213,7 +213,8 @@ class Doorbell:
         self._most_receives = queue["RedrivePolicy"]["maxReceiveCount"]
         self._batch = trigger["BatchSize"]
         self._window = float(trigger.get("MaximumBatchingWindowInSeconds", 0))
-        self._most = trigger["ScalingConfig"]["MaximumConcurrency"]
+        self._most = 2
+        """The default of parameter PassesAtOnce."""
         self._visible: list[_Message] = []
         self._sent = 0
         self._running = 0

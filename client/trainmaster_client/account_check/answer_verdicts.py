@@ -12,6 +12,7 @@ from trainmaster_client.account_check.product_reading import (
     NOTHING_THERE,
     REFUSED_FOR_GOOD,
     TAKEN,
+    THROTTLED,
     Answer,
     is_for_later,
     product_reading,
@@ -81,11 +82,11 @@ def percentile(values: Iterable[float], share: float) -> float:
 
 
 def call_seconds(records: Records) -> list[float]:
-    """Of calls of SageMaker's training jobs that had an answer."""
+    """Of calls about training jobs that were answered; a throttled one is turned away at once."""
     return [
         one["seconds"]
         for one in records.get("calls", ())
-        if "TrainingJob" in one["operation"] and one["code"] != ""
+        if "TrainingJob" in one["operation"] and one["code"] != "" and one["code"] not in THROTTLED
     ]
 
 

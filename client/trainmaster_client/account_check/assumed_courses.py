@@ -59,7 +59,7 @@ _EVENTS = tuple(
         ("order", "Do events of one job come in the order of its changes?", "in any order"),
         ("fields", "What does an event always have?", "TrainingJobName, TrainingJobStatus, SecondaryStatus"),
         ("tags", "Do events have the job's tags?", "they may; a job of ours is known by its name"),
-        ("delay", "How long is an event on its way?", "up to 5 minutes; reconcile looks each minute"),
+        ("delay", "How long is an event on its way?", "up to 6 minutes; reconcile looks each minute anyway"),
     )
 )
 

@@ -104,7 +104,7 @@ class Examination:
             pace=self.pace,
             say=self.say,
             quota=None if quota is None else int(quota),
-            waiting=list(TRIALS),
+            waiting=[TRIALS[0]],
         )
         looks = Looks(trials=trials, account=self.account)
         with self._looking(Look.EVENTS):
@@ -112,7 +112,7 @@ class Examination:
             self._sink.open()
         until = self.clock() + self.pace.jobs
         with self._looking(Look.TRIALS):
-            self._start(trials)
+            self._start(looks)
             self._look_beside(looks)
             self._see_ends(trials, looks, until)
         if Look.TRIALS in self.records["ended_looks"]:
@@ -121,12 +121,21 @@ class Examination:
             return
         self._look_back(looks, until)
 
-    def _start(self, trials: Trials) -> None:
+    def _start(self, looks: Looks) -> None:
+        """The first one alone: how soon it is known is looked at before anything else."""
+        trials, first = looks.trials, TRIALS[0]
+        self.records["known_statuses"] = self._known_statuses()
+        trials.look()
+        if first.label in trials.jobs:
+            with self._looking(Look.READS):
+                name = self.means.name(first.label)
+                prefix = f"arn:{self._partition}:sagemaker:{self.means.region}:{self.account}:training-job/"
+                looks.read_after_create(name, prefix + name)
+        trials.waiting += TRIALS[1:]
         if self.asked.gpu is not None:
             wait_for_gpu(trials, self.asked.gpu)
             if self.asked.starve:
                 starve(trials, self.asked.gpu)
-        self.records["known_statuses"] = self._known_statuses()
         trials.look()
 
     def _look_beside(self, looks: Looks) -> None:
@@ -135,9 +144,6 @@ class Examination:
         first = TRIALS[0]
         if first.label in trials.jobs:
             with self._looking(Look.READS):
-                name = self.means.name(first.label)
-                prefix = f"arn:{self._partition}:sagemaker:{self.means.region}:{self.account}:training-job/"
-                looks.read_after_create(name, prefix + name)
                 looks.unknown_and_used_names(first)
         quota = self._quotas.get(INSTANCE_TYPE, 0)
         with self._looking(Look.REFUSALS):
@@ -221,6 +227,9 @@ class Examination:
         except RefusedCallError as error:
             self.records["ended_looks"][look] = str(error)
             self.say(f"{look}: {error}")
+        except (LookupError, TypeError, ValueError) as error:  # AWS may answer in a shape nobody knows
+            self.records["ended_looks"][look] = f"an answer that is not understood: {error!r}"
+            self.say(f"{look}: an answer that is not understood: {error!r}")
 
     def _read_quotas(self) -> None:
         """Without the right nothing but what needs them is lost."""

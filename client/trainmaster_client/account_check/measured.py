@@ -1,5 +1,6 @@
 """What a check costs at most; and what it measured, in the words of the twin's worlds."""
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
@@ -15,6 +16,12 @@ _GPU_MINUTES = 12
 _STARVE_MINUTES = 5
 """Where there is capacity all the same."""
 _MINUTES_PER_HOUR = 60
+_IN_TEXTS: Mapping[str, tuple[str, str]] = {
+    "refused-instances": ("max_instances_per_job", r"per training job' is (\d+)"),
+    "refused-run-time": ("max_runtime_seconds", r" is (\d+) [Ss]econds"),
+    "refused-keep-alive": ("max_keep_alive_seconds", r" is (\d+) [Ss]econds"),
+}
+"""Limits that the texts of refusals name: for people and for the worlds, the product reads no texts."""
 _CENT = Decimal("0.01")
 
 
@@ -36,8 +43,8 @@ def measured(records: Records) -> dict[str, Any]:
         found["rates"] = rates
     if seconds := call_seconds(records):
         found["latency_seconds"] = {"p50": percentile(seconds, 0.5), "p99": percentile(seconds, 0.99)}
-    if reads := [one for one in records.get("first_read_seconds", {}).values() if one is not None]:
-        found["read_delay_seconds"] = max(reads)
+    if missing := records.get("last_missing_seconds"):
+        found["read_delay_seconds"] = max(missing.values())
     return found | _events(records.get("events") or ()) | _limits(records)
 
 
@@ -66,6 +73,10 @@ def _limits(records: Records) -> dict[str, Any]:
         found["warm_pool_quota"] = int(max(warm.values()))
     if plain := {name: int(one) for name, one in quotas.items() if " " not in name}:
         found["quotas"] = plain
+    for probe, (name, words) in _IN_TEXTS.items():
+        answer = records.get("probes", {}).get(probe) or {}
+        if said := re.search(words, answer.get("text", "")):
+            found[name] = int(said[1])
     starved = records.get("jobs", {}).get("starved", {}).get("final")
     if starved is not None and starved.get("TrainingStartTime") is None:
         found["pending_end"] = f"{starved['TrainingJobStatus']}/{starved['SecondaryStatus']}"

@@ -17,6 +17,18 @@ from trainmaster.core.errors import (
 Answer = Mapping[str, Any]
 """A call as it is noted: code, text, status."""
 
+THROTTLED = frozenset(
+    {
+        "ThrottlingException",
+        "Throttling",
+        "ThrottledException",
+        "TooManyRequestsException",
+        "RequestLimitExceeded",
+        "SlowDown",
+    }
+)
+"""Of the services asked here. Source: their API references, "Common Errors"."""
+
 TAKEN = "taken"
 """The call succeeded."""
 REFUSED_FOR_GOOD = TrainingRefusedError.__name__

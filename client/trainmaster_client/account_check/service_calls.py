@@ -11,23 +11,14 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from trainmaster_client.account_check.product_reading import THROTTLED
+
 _CONFIG = Config(
     connect_timeout=5, read_timeout=30, retries={"total_max_attempts": 1}, max_pool_connections=16
 )
 """Seconds. Nothing is tried again unseen: throttling is one of the facts."""
 _DENIED = frozenset({"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation"})
 _ACTION = re.compile(r"not authorized to perform:? *([\w-]+:\w+)")
-_THROTTLED = frozenset(
-    {
-        "ThrottlingException",
-        "Throttling",
-        "ThrottledException",
-        "TooManyRequestsException",
-        "RequestLimitExceeded",
-        "SlowDown",
-    }
-)
-"""Of the services asked here. Source: their API references, "Common Errors"."""
 _SERVER_FAULT = 500
 MOST_TEXT = 600
 """Characters kept of what AWS said."""
@@ -62,7 +53,7 @@ class Said:
 
     @property
     def is_throttled(self) -> bool:
-        return self.code in _THROTTLED
+        return self.code in THROTTLED
 
     def as_json(self) -> dict[str, Any]:
         return {

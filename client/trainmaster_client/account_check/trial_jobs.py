@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -28,6 +28,7 @@ _KEPT = (
 """Members of Describe's last answer that are kept."""
 _USED = re.compile(r"current utilization of (\d+)")
 """In the text of ResourceLimitExceeded: shown, and measured here alone."""
+_STOPPING = "Stopping"
 _RETRY_SECONDS = 15.0
 """Between tries of what the quota refused."""
 
@@ -129,7 +130,7 @@ class Trials:
             if said.code is None:
                 self.waiting.remove(trial)
                 if trial.stop_in == STARTING:
-                    self._look_at(self._live[-1])
+                    self._stop(self._live[-1], STARTING)
             elif product_reading("CreateTrainingJob", said.as_json()) != LIMIT and not trial.keeps_warm:
                 self.waiting.clear()
                 raise RefusedCallError(f"CreateTrainingJob: {said.code}: {said.text}")
@@ -161,6 +162,9 @@ class Trials:
                 return
         elif secondary != live.trial.stop_in:
             return
+        self._stop(live, secondary)
+
+    def _stop(self, live: _Live, secondary: str) -> None:
         said = self.stop(live.job["name"])
         if said.code is None:
             live.stopped = self.clock()
@@ -174,8 +178,15 @@ class Trials:
         live.job["statuses"] = walked or live.job["statuses"]
         if live.stopped is not None:
             live.job["stop"]["seconds"] = round(self.clock() - live.stopped, 1)
+            live.job["stop"]["in"] = stopped_in(walked) or live.job["stop"]["in"]
         self._live.remove(live)
         self._next_try = 0.0
+
+
+def stopped_in(walked: Sequence[str]) -> str | None:
+    """The status that the stop met; None where the job's history does not say."""
+    at = walked.index(_STOPPING) if _STOPPING in walked else 0
+    return walked[at - 1] if at else None
 
 
 def used_in(text: str) -> int | None:

@@ -39,8 +39,8 @@ _FAILS = "echo this trial fails on purpose >&2;exit 3"
 _WAITS = "sleep 540"
 _HEARS = f"{_FILES}trap 'echo s>checkpoints/after-sigterm;exit 143' TERM;while :;do sleep 1;done"
 _DEAF = (
-    "mkdir -p /opt/ml/checkpoints;cd /opt/ml/checkpoints;trap 'date +%s>term;echo SIGTERM' TERM;"
-    "while :;do date +%s>last;echo alive $(date +%s);sleep 1;done"
+    "mkdir -p /opt/ml/checkpoints;cd /opt/ml/checkpoints;trap 'date +%s>>term' TERM;"
+    "while :;do date +%s>>last;sleep 1;done"
 )
 
 

@@ -84,12 +84,10 @@ def account_check(
     if not asked.is_loopback:
         _agree(asked, caller["Account"], region, yes=yes)
     run = f"{datetime.now(UTC):%m%d%H%M%S}{secrets.token_hex(2)}"
+    account = {"caller": caller["Arn"], "id": caller["Account"], "region": region, "endpoint": endpoint}
+    more = {"instance_type": INSTANCE_TYPE, "image": image, "run": run}
     report = Report("account-check")
-    report.facts = {
-        "account": {"caller": caller["Arn"], "id": caller["Account"], "region": region, "endpoint": endpoint},
-        "asked": asdict(asked) | {"instance_type": INSTANCE_TYPE, "image": image, "run": run},
-        "calls": calls.notes,
-    }
+    report.facts = {"account": account, "asked": asdict(asked) | more, "calls": calls.notes}
     examination = Examination(
         calls=calls,
         means=Means(run=run, region=region, role=role, bucket=bucket, image=image),
@@ -99,7 +97,11 @@ def account_check(
         records=report.facts,
         say=lambda text: print_lines([f"      {printable(text)}"]),
     )
-    interrupted = _examine(examination)
+    try:
+        interrupted = _examine(examination)
+    except Exception:  # what was paid for is kept
+        report.write(report_file or _REPORT)
+        raise
     unmet = unmet_needs(asked, has_quota=examination.has_quota)
     _conclude(report, unmet, report_file or _REPORT)
     raise typer.Exit(ExitCode.INTERRUPTED if interrupted else 0 if report.ok else 1)

@@ -27,6 +27,7 @@ HELP = {
     "reservation": "set a shorter MaxRuntimeInSeconds: a job that is certain to end in time may go first",
     "account-limit": "ask AWS Service Quotas for a higher training quota on this type",
     "paused": "ask an admin to resume: trainmaster policy resume",
+    "recount": "ask an admin to pause and to run trainmaster repair --apply",
 }
 """By the code of the reason."""
 

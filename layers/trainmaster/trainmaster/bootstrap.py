@@ -6,9 +6,11 @@ Each part is imported where it is built: what a function never asks for costs it
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import random
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +21,21 @@ from trainmaster.settings import Settings
 
 if TYPE_CHECKING:
     from trainmaster.adapters.cloudwatch_alarms import CloudWatchAlarms
-    from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
+    from trainmaster.adapters.dynamodb import (
+        DynamoAccount,
+        DynamoJobStore,
+        DynamoPolicyStore,
+        DynamoReader,
+        DynamoRegister,
+    )
     from trainmaster.adapters.sagemaker import SageMakerTraining
     from trainmaster.adapters.wake_ups import SqsWakeUps
     from trainmaster.api import Handler
     from trainmaster.core.monitoring.metrics import Sample
-    from trainmaster.ports import LogReader
+    from trainmaster.ports import Beside, LogReader
+    from trainmaster.services.account_turns import AccountTurns
     from trainmaster.services.alarm_events import IdleWatch
+    from trainmaster.services.deadline import Deadline
     from trainmaster.services.observer import Observer
     from trainmaster.services.reconciler import Reconciler
     from trainmaster.services.scheduler.passes import Scheduler
@@ -37,6 +47,12 @@ QUICK = Config(
     retries={"mode": "standard", "total_max_attempts": 3},
 )
 """Fail in time for the caller to act on it."""
+IN_TURN = Config(
+    connect_timeout=2,
+    read_timeout=10,
+    retries={"mode": "standard", "total_max_attempts": 1},
+)
+"""SageMaker: who is refused for the account's rate tells the others, and is not sent again unasked."""
 BRIEF = Config(connect_timeout=0.5, read_timeout=1, retries={"mode": "standard", "total_max_attempts": 1})
 """For what is nice to know: nobody waits for it."""
 
@@ -46,6 +62,7 @@ class Wiring:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self._deadline: Deadline | None = None
         self.samples: list[Sample] = []
         """What is to be written as metrics: of each write of the table, and what a function adds."""
 
@@ -53,18 +70,48 @@ class Wiring:
     def clock() -> datetime:
         return datetime.now(UTC)
 
+    def deadline(self, remaining_ms: Callable[[], int], *, margin: timedelta) -> Deadline:
+        """Of this invocation; ``margin`` is what the work begun last may take, and what comes after it."""
+        from trainmaster.services.deadline import Deadline
+
+        self._deadline = Deadline.before_timeout(remaining_ms, margin=margin)
+        return self._deadline
+
+    def _left(self) -> timedelta:
+        """Time of this invocation."""
+        return timedelta(minutes=1) if self._deadline is None else self._deadline.left()
+
     @contextmanager
     def measured(self) -> Iterator[None]:
         """Write the samples of what is done within, also where that raises: what was written has happened."""
         try:
             yield
         finally:
-            taken = self.samples.copy()
+            taken = [*self.samples, *self._samples_of_set_aside()]
             self.samples.clear()
             if taken:
                 from trainmaster.adapters import emf
 
                 emf.write(taken, stack=self.settings.stack)
+
+    def _samples_of_set_aside(self) -> list[Sample]:
+        """Of rows that could not be understood, each once, however often it was read."""
+        rows = self.register.noted_now(at=self.clock()) if "register" in self.__dict__ else ()
+        if not rows:
+            return []
+        from trainmaster.core.monitoring.metrics import SET_ASIDE, Sample
+        from trainmaster.core.policy import UNMANAGED
+
+        return [
+            Sample(metric=SET_ASIDE, value=1, of=row.pool or UNMANAGED, note=f"{row.key}: {row.error}")
+            for row in rows
+        ]
+
+    @cached_property
+    def register(self) -> DynamoRegister:
+        from trainmaster.adapters.dynamodb import DynamoRegister
+
+        return DynamoRegister(self._dynamodb, table=self.settings.table)
 
     @cached_property
     def store(self) -> DynamoJobStore:
@@ -72,26 +119,54 @@ class Wiring:
 
         days = self.settings.retention_days
         return DynamoJobStore(
-            self._dynamodb, table=self.settings.table, retention_days=days, measure=self.samples.extend
+            self._dynamodb,
+            table=self.settings.table,
+            retention_days=days,
+            measure=self.samples.extend,
+            report=self.register.see,
         )
 
     @cached_property
     def reader(self) -> DynamoReader:
         from trainmaster.adapters.dynamodb import DynamoReader
 
-        return DynamoReader(self._dynamodb, table=self.settings.table)
+        return DynamoReader(self._dynamodb, table=self.settings.table, report=self.register.see)
 
     @cached_property
     def policies(self) -> DynamoPolicyStore:
         from trainmaster.adapters.dynamodb import DynamoPolicyStore
 
-        return DynamoPolicyStore(self._dynamodb, table=self.settings.table)
+        return DynamoPolicyStore(self._dynamodb, table=self.settings.table, report=self.register.see)
 
     @cached_property
     def training(self) -> SageMakerTraining:
         from trainmaster.adapters.sagemaker import SageMakerTraining
+        from trainmaster.adapters.turn_taking import TurnTaking
 
-        return SageMakerTraining(self._client("sagemaker"))
+        client = self._client("sagemaker", config=IN_TURN)
+        return SageMakerTraining(client, calls=TurnTaking(self.turns, left=self._left))
+
+    @cached_property
+    def account(self) -> DynamoAccount:
+        from trainmaster.adapters.dynamodb import DynamoAccount
+
+        return DynamoAccount(self._dynamodb, table=self.settings.table)
+
+    @cached_property
+    def turns(self) -> AccountTurns:
+        from trainmaster.services.account_turns import AccountTurns
+
+        return AccountTurns(paces=self.account, clock=self.clock, pause=self.pause, draw=random.random)
+
+    @staticmethod
+    def pause(seconds: float) -> None:
+        time.sleep(seconds)
+
+    @cached_property
+    def beside(self) -> Beside:
+        from trainmaster.adapters.threads import beside
+
+        return beside
 
     @cached_property
     def alarms(self) -> CloudWatchAlarms:
@@ -139,6 +214,7 @@ class Wiring:
                 wake_ups=self.wake_ups,
                 clock=self.clock,
                 random_bytes=os.urandom,
+                register=self.register,
                 account_id=self.settings.account_id,
                 admin_principal_arns=self.settings.admin_principal_arns,
             ),
@@ -162,6 +238,8 @@ class Wiring:
             notifier=EventBridgeNotifier(self._client("events"), stack=self.settings.stack),
             mailer=SnsMailer(self._client("sns"), topic_arn=self.settings.mail_topic_arn),
             reranker=Reranker(store=self.store, queue=self.reader, reader=self.reader, clock=self.clock),
+            turns=self.turns,
+            beside=self.beside,
             clock=self.clock,
             stack=self.settings.stack,
         )
@@ -201,6 +279,8 @@ class Wiring:
                 clock=self.clock,
             ),
             wake_ups=self.wake_ups,
+            rotation=self.account,
+            beside=self.beside,
             clock=self.clock,
         )
 

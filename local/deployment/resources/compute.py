@@ -139,7 +139,7 @@ KINDS = {
         required=names("Code Handler Role Runtime"),
         optional=names(
             "FunctionName Description Architectures Environment Layers LoggingConfig MemorySize"
-            " ReservedConcurrentExecutions Tags Timeout"
+            " RecursiveLoop ReservedConcurrentExecutions Tags Timeout"
         ),
     ),
     "AWS::Lambda::Permission": Kind(

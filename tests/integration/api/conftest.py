@@ -11,7 +11,7 @@ import boto3
 import pytest
 from moto import mock_aws
 from trainmaster import __version__
-from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
+from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader, DynamoRegister
 from trainmaster.api import Outside, build_api
 from trainmaster.core.errors import LostRaceError, UnavailableError
 from trainmaster.core.jobs.attempts import Reason
@@ -95,7 +95,8 @@ class Api:
         self.now = NOON
         self.wake_ups = WakeUpLog()
         self.store = DynamoJobStore(client, table=self.table, retention_days=90)
-        self.reader = DynamoReader(client, table=self.table)
+        self.register = DynamoRegister(client, table=self.table)
+        self.reader = DynamoReader(client, table=self.table, report=self.register.see)
         self.policies = DynamoPolicyStore(client, table=self.table)
         pools = [pool["name"] for pool in document.get("pools", [])]
         self.policies.put(document, pools=pools, replaces=self.policies.current())
@@ -109,6 +110,7 @@ class Api:
             "policies": self.policies,
             "wake_ups": self.wake_ups,
             "clock": self.clock,
+            "register": self.register,
             "random_bytes": self.random_bytes,
             "account_id": OWN,
             "admin_principal_arns": (ADMIN,),

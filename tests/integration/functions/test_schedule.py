@@ -17,6 +17,10 @@ class Context:
     invoked_function_arn = "arn:aws:lambda:us-east-1:111122223333:function:schedule"
     aws_request_id = "request"
 
+    @staticmethod
+    def get_remaining_time_in_millis() -> int:
+        return 120_000
+
 
 def test_what_is_postponed_is_one_line_with_reason_and_cause(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

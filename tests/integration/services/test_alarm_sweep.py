@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from trainmaster.core.errors import TrainmasterError, UnavailableError
+from trainmaster.core.errors import UnavailableError
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import Job
@@ -18,7 +18,7 @@ from trainmaster.services.alarm_events import IdleWatch
 from trainmaster.services.alarm_sweep import AlarmSweep
 
 from tests.builders import NOON, attempt, live_job, minutes, of
-from tests.memory.edges import MemoryAlarms
+from tests.memory.edges import FOREVER, MemoryAlarms
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
 from tests.memory.store import MemoryJobStore
@@ -76,8 +76,8 @@ class World:
         self.alarms.put(alarms_of(name, wanted, WATCH, stack=self.stack))
         return one
 
-    def run(self, watch: Watch = WATCH) -> list[TrainmasterError]:
-        return list(self.sweep.run(self.sweep.read(), self.reader.running("main"), governed(watch)))
+    def run(self, watch: Watch = WATCH) -> list[Exception]:
+        return list(self.sweep.run(self.sweep.read(), self.reader.running("main"), governed(watch), FOREVER))
 
     def live(self, name: str = "a") -> Attempt:
         one = self.tables.jobs[name].live
@@ -120,7 +120,7 @@ def test_a_part_that_somebody_deleted_is_missed_too(world: World) -> None:
 
 def test_an_alarm_that_is_newer_than_the_list_is_not_missed(world: World) -> None:
     world.watched()
-    assert list(world.sweep.run({}, world.reader.running("main"), governed(WATCH))) == []
+    assert list(world.sweep.run({}, world.reader.running("main"), governed(WATCH), FOREVER)) == []
     assert world.live().watch.monitored is not None
 
 
@@ -209,7 +209,7 @@ def test_one_alarm_that_cannot_be_read_keeps_nobody_else_waiting(
         return reading(name)
 
     monkeypatch.setattr(MemoryAlarms, "reading", broken)
-    errors = list(world.sweep.run(readings, world.reader.running("main"), governed(WATCH)))
+    errors = list(world.sweep.run(readings, world.reader.running("main"), governed(WATCH), FOREVER))
     assert [str(error) for error in errors] == ["CloudWatch did not answer"]
     assert (world.live("a").watch.idle_since, world.live("b").watch.idle_since) == (None, NOON)
 
@@ -248,4 +248,4 @@ def test_what_is_noted_already_is_not_read_again(world: World, monkeypatch: pyte
     world.alarms.goes("trainmaster-ml-idle-idle", AlarmState.ALARM, NOON)
     readings = world.sweep.read()
     monkeypatch.delattr(MemoryAlarms, "reading")
-    assert list(world.sweep.run(readings, world.reader.running("main"), governed(WATCH))) == []
+    assert list(world.sweep.run(readings, world.reader.running("main"), governed(WATCH), FOREVER)) == []

@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import pytest
-from trainmaster.core.errors import TrainmasterError, UnavailableError
+from trainmaster.core.errors import UnavailableError
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.observations import Newest
 from trainmaster.core.outbox.messages import NoticeKind
 from trainmaster.services.reconciler import CheckpointLooks
 
 from tests.builders import NOON, attempt, live_job, minutes
-from tests.memory.edges import MemoryCheckpoints
+from tests.memory.edges import FOREVER, MemoryCheckpoints
 from tests.memory.reader import MemoryReader
 from tests.memory.store import MemoryJobStore
 from tests.memory.tables import Tables
@@ -31,15 +31,15 @@ class World:
         live = attempt("a", training_since=NOON - minutes(180), secondary_status="Training")
         self.store.submit(live_job("a", checkpoint_uri=URI, live=live), b"{}")
 
-    def five_runs(self, *, others_wait: bool = False) -> list[TrainmasterError]:
+    def five_runs(self, *, others_wait: bool = False) -> list[Exception]:
         looks = CheckpointLooks(
             reader=self.reader, store=self.store, checkpoints=self.checkpoints, clock=lambda: self.now
         )
-        failures: list[TrainmasterError] = []
+        failures: list[Exception] = []
         for _ in range(5):
             self.now += minutes(1)
             live = self.reader.running("main")
-            failures += looks.run(live, others_wait=others_wait, max_age=TWO_HOURS)
+            failures += looks.run(live, others_wait=others_wait, max_age=TWO_HOURS, deadline=FOREVER)
         return failures
 
     def live(self) -> Attempt:

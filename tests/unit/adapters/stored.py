@@ -114,7 +114,7 @@ def full_job() -> Job:
         extensions=10,
         refused_starts=11,
         unknown_errors=12,
-        refused_by_account=AccountRefusals(count=3, held=of(4)),
+        refused_by_account=AccountRefusals(count=3, held=of(4), again_at=NOON + minutes(1)),
         wasted={"preemption": 13},
         cents=14,
         unpriced=True,
@@ -139,7 +139,7 @@ def _jobs() -> Iterator[tuple[str, Example]]:
         ranked_by="order-1",
         not_before=NOON + minutes(1),
         waiting_code="backoff",
-        refused=AccountRefusals(count=3, held=of(4)),
+        refused=AccountRefusals(count=3, held=of(4), again_at=NOON + minutes(1)),
     )
     yield "WaitingJob", Example(full=full_waiting, sparse=waiting("train-1"))
 

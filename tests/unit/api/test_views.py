@@ -317,6 +317,8 @@ def test_a_pool() -> None:
         "waiting": 3,
         "oldest_waiting_since": "2026-11-02T11:55:00.000Z",
         "account_limits": [],
+        "set_aside": 0,
+        "recount": None,
         "reranking": False,
     }
 

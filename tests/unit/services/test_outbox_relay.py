@@ -10,11 +10,12 @@ from trainmaster.core.errors import UnavailableError
 from trainmaster.core.outbox import to_tell
 from trainmaster.core.outbox.messages import MessageKind, Notice, NoticeKind, OutboxMessage
 from trainmaster.core.policy import parse_policy
+from trainmaster.services.deadline import Deadline
 from trainmaster.services.outbox_relay import TAKEN_FOR, Relayed, relay_messages
 from trainmaster.services.scheduler.context import PassContext
 
 from tests.builders import NOON, minutes, pool
-from tests.memory.edges import MemoryAlarms, MemoryMailer, MemoryNotifier
+from tests.memory.edges import MemoryAlarms, MemoryMailer, MemoryNotifier, MemoryTurns, one_by_one
 from tests.memory.reader import MemoryReader
 from tests.memory.sagemaker import MemorySageMaker
 from tests.memory.store import MemoryJobStore
@@ -55,12 +56,15 @@ class Desk:
             alarms=self.alarms,
             notifier=self.notifier,
             mailer=self.mailer,
+            turns=MemoryTurns(),
+            beside=one_by_one,
             clock=self.clock,
+            deadline=Deadline.at(self.now + minutes(minutes_left), self.clock),
             stack="prod",
             pool_policy=pool(),
             policy=parse_policy(document or {}),
         )
-        return relay_messages(context, until=self.now + minutes(minutes_left))
+        return relay_messages(context)
 
     def clock(self) -> datetime:
         return self.now

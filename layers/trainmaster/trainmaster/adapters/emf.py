@@ -9,13 +9,18 @@ from trainmaster.core.monitoring.metrics import Sample
 
 
 def write(samples: Iterable[Sample], *, stack: str) -> None:
-    """One line for all samples with the same dimensions. The namespace is POWERTOOLS_METRICS_NAMESPACE."""
-    by_dimensions: dict[tuple[tuple[str, str], ...], list[Sample]] = defaultdict(list)
+    """One line for all samples with the same dimensions. The namespace is POWERTOOLS_METRICS_NAMESPACE.
+
+    A sample with a note has a line of its own.
+    """
+    by_dimensions: dict[tuple[tuple[tuple[str, str], ...], str], list[Sample]] = defaultdict(list)
     for sample in samples:
         for dimensions in sample.dimensions:
-            by_dimensions[tuple(dimensions.items())].append(sample)
-    for own, same in by_dimensions.items():
+            by_dimensions[tuple(dimensions.items()), sample.note].append(sample)
+    for (own, note), same in by_dimensions.items():
         line = EphemeralMetrics(service=stack)
+        if note:
+            line.add_metadata(key="note", value=note)
         for name, content in own:
             line.add_dimension(name=name, value=content)
         for sample in same:

@@ -14,6 +14,7 @@ from botocore.exceptions import (
     ParamValidationError,
 )
 
+from trainmaster.adapters.turn_taking import THROTTLES, TurnTaking
 from trainmaster.core.diagnosis.evidence import without_secrets
 from trainmaster.core.errors import (
     AccountLimitError,
@@ -21,6 +22,7 @@ from trainmaster.core.errors import (
     OutcomeUnknownError,
     ServerFaultError,
     StopDeniedError,
+    ThrottledError,
     TrainingRefusedError,
     TrainmasterError,
     UnavailableError,
@@ -72,16 +74,7 @@ def _kept(content: Any, shape_name: str) -> Any:
 # Codes of the SageMaker API and of AWS's common errors.
 _NAME_IN_USE = "ResourceInUse"
 _ACCOUNT_LIMIT = "ResourceLimitExceeded"
-_FOR_NOW = frozenset(
-    {
-        "ThrottlingException",
-        "Throttling",
-        "TooManyRequestsException",
-        "RequestLimitExceeded",
-        "ServiceUnavailable",
-        "CapacityError",
-    },
-)
+_FOR_NOW = frozenset({"ServiceUnavailable", "CapacityError"})
 _FOR_GOOD = frozenset(
     {
         "ValidationException",
@@ -103,7 +96,7 @@ _RUNNING = {
     "StatusEquals": "InProgress",
     "SortBy": "CreationTime",
     "SortOrder": "Descending",
-    "PaginationConfig": {"PageSize": 100},
+    "MaxResults": 100,
 }
 MAX_REASON = 1024
 """Characters of FailureReason kept. Source: SageMaker API, FailureReason."""
@@ -112,12 +105,18 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2
 
 
 class SageMakerTraining:
-    def __init__(self, client: Any) -> None:
+    """TrainingApi and TrainingJobReader; without ``calls`` each call is made once, at once."""
+
+    def __init__(self, client: Any, *, calls: TurnTaking | None = None) -> None:
         self._client = client
+        self._calls = calls or TurnTaking()
 
     def create(self, request: Mapping[str, Any]) -> str:
+        """Whoever claimed the instances has waited for its turn before."""
         try:
-            answer = self._client.create_training_job(**request)
+            answer = self._calls.make(
+                "CreateTrainingJob", lambda: self._client.create_training_job(**request), has_turn=True
+            )
         except ParamValidationError as error:
             raise TrainingRefusedError(str(error)) from error
         except ClientError as error:
@@ -146,7 +145,10 @@ class SageMakerTraining:
 
     def _describe(self, training_job_name: str) -> dict[str, Any] | None:
         try:
-            answer: dict[str, Any] = self._client.describe_training_job(TrainingJobName=training_job_name)
+            answer: dict[str, Any] = self._calls.make(
+                "DescribeTrainingJob",
+                lambda: self._client.describe_training_job(TrainingJobName=training_job_name),
+            )
         except ClientError as error:
             if _code(error) in _UNKNOWN_JOB:
                 return None
@@ -158,7 +160,11 @@ class SageMakerTraining:
     def in_progress(self, *, limit: int) -> tuple[Listed, ...]:
         """Pages are cut before they are filtered, so a page of 100 may show none of many that run."""
         try:
-            pages = list(islice(self._client.get_paginator("list_training_jobs").paginate(**_RUNNING), PAGES))
+            pages = list(
+                islice(
+                    self._calls.pages("ListTrainingJobs", self._client.list_training_jobs, **_RUNNING), PAGES
+                )
+            )
         except ClientError as error:
             raise _unavailable(error, "ListTrainingJobs") from error
         except BotoCoreError as error:
@@ -172,7 +178,7 @@ class SageMakerTraining:
     def tags(self, training_job_arn: str) -> dict[str, str]:
         found: dict[str, str] = {}
         try:
-            for page in self._client.get_paginator("list_tags").paginate(ResourceArn=training_job_arn):
+            for page in self._calls.pages("ListTags", self._client.list_tags, ResourceArn=training_job_arn):
                 found |= {tag["Key"]: tag["Value"] for tag in page["Tags"]}
         except ClientError as error:
             raise _unavailable(error, "ListTags") from error
@@ -182,7 +188,9 @@ class SageMakerTraining:
 
     def stop(self, training_job_name: str) -> None:
         try:
-            self._client.stop_training_job(TrainingJobName=training_job_name)
+            self._calls.make(
+                "StopTrainingJob", lambda: self._client.stop_training_job(TrainingJobName=training_job_name)
+            )
         except ClientError as error:
             if _code(error) in _DENIED:
                 raise StopDeniedError("the stack has no right to stop it (StopTrainingJob)") from error
@@ -194,7 +202,12 @@ class SageMakerTraining:
     def keep_alive(self, training_job_name: str, period: timedelta) -> bool:
         resources = {"KeepAlivePeriodInSeconds": int(period.total_seconds())}
         try:
-            self._client.update_training_job(TrainingJobName=training_job_name, ResourceConfig=resources)
+            self._calls.make(
+                "UpdateTrainingJob",
+                lambda: self._client.update_training_job(
+                    TrainingJobName=training_job_name, ResourceConfig=resources
+                ),
+            )
         except ClientError as error:
             if _code(error) not in _UNKNOWN_JOB:
                 raise _unavailable(error, "UpdateTrainingJob") from error
@@ -210,6 +223,8 @@ def _create_error(error: ClientError, request: Mapping[str, Any]) -> Trainmaster
         return NameTakenError(text)
     if code == _ACCOUNT_LIMIT:
         return AccountLimitError(text)
+    if code in THROTTLES:
+        return ThrottledError(f"{code}: {text}")
     if code in _FOR_NOW:
         return UnavailableError(f"{code}: {text}")
     if code in _FOR_GOOD:
@@ -231,7 +246,8 @@ def _about_its_key(code: str, request: Mapping[str, Any]) -> str:
 
 
 def _unavailable(error: ClientError, operation: str) -> UnavailableError:
-    return UnavailableError(f"{operation} was refused: {_code(error)}")
+    kind = ThrottledError if _code(error) in THROTTLES else UnavailableError
+    return kind(f"{operation} was refused: {_code(error)}")
 
 
 def _code(error: ClientError) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -19,15 +20,16 @@ class SqsWakeUps:
         self._client = client
         self._queue_url = queue_url
 
-    def send(self, pools: Iterable[str]) -> None:
+    def send(self, pools: Iterable[str], *, hops: int = 0) -> None:
         """Raises UnavailableError; the reconciler sends one within a minute anyway."""
         names = sorted(set(pools))
         for start in range(0, len(names), BATCH):
-            self._send(names[start : start + BATCH])
+            self._send(names[start : start + BATCH], hops)
 
-    def _send(self, pools: list[str]) -> None:
+    def _send(self, pools: list[str], hops: int) -> None:
+        counted = {"hops": hops} if hops else {}
         entries = [
-            {"Id": str(number), "MessageBody": json.dumps({"version": VERSION, "pool": pool})}
+            {"Id": str(number), "MessageBody": json.dumps({"version": VERSION, "pool": pool} | counted)}
             for number, pool in enumerate(pools)
         ]
         try:
@@ -38,12 +40,19 @@ class SqsWakeUps:
             raise UnavailableError("the wake-up queue refused a message")
 
 
-def pool_of(body: str) -> str:
-    """Which pool a wake-up is for. Raises ValueError for one that nobody here has written."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WakeUp:
+    pool: str
+    hops: int
+    """Passes in a row that could not finish and have each asked for the next one, up to now."""
+
+
+def wake_up_of(body: str) -> WakeUp:
+    """What a message says. Raises ValueError for one that nobody here has written."""
     message = json.loads(body)
     if not isinstance(message, dict) or not isinstance(message.get("pool"), str):
         raise ValueError("the message names no pool")  # noqa: TRY004  one error, whatever is wrong with it
     if message.get("version", 1) != VERSION:
         raise ValueError(f"the message has version {message['version']!r}, this code reads {VERSION}")
-    pool: str = message["pool"]
-    return pool
+    hops = message.get("hops", 0)
+    return WakeUp(pool=message["pool"], hops=hops if isinstance(hops, int) else 0)

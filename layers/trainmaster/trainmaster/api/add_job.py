@@ -7,12 +7,18 @@ from trainmaster.api.dry_run import UNFORESEEN, foresee
 from trainmaster.api.job_context import position_if_short
 from trainmaster.api.request_context import Answer, RequestContext, flag, wake
 from trainmaster.api.views import JobContext, field_error_view, job_view
-from trainmaster.core.errors import FieldError, JobConflictError, LostRaceError, TeamLimitError
+from trainmaster.core.errors import (
+    FieldError,
+    JobConflictError,
+    LostRaceError,
+    TeamLimitError,
+    UnavailableError,
+)
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.outbox import rule_violated_notice, to_tell
 from trainmaster.core.policy import UNMANAGED, PoolPolicy
-from trainmaster.core.records import Admission
+from trainmaster.core.records import Admission, TeamStanding
 from trainmaster.core.request.request import canonical, read_request
 from trainmaster.core.request.strict_json import parse_object
 from trainmaster.core.request.validation import require_valid
@@ -59,7 +65,7 @@ def _submit(context: RequestContext, submission: Submission) -> Answer:
         return _answer(context, submission, repeated, verdict.audited)
     pool = verdict.accepted()
     job = _new(context, submission, pool)
-    admission = Admission(policy_version=context.stored.version, limits=pool.limits)
+    admission = _admission(context, submission, pool)
     try:
         context.outside.store.submit(job, canonical(submission.body), admission)
     except TeamLimitError as error:
@@ -71,6 +77,21 @@ def _submit(context: RequestContext, submission: Submission) -> Answer:
         return _answer(context, submission, existing, verdict.audited)
     answer = _answer(context, submission, job, verdict.audited)
     return replace(answer, status=HTTPStatus.CREATED)
+
+
+def _admission(context: RequestContext, submission: Submission, pool: PoolPolicy) -> Admission:
+    """Raises UnavailableError where the pool does not know what the team has in it."""
+    standing = context.outside.reader.team_standing(pool.name, submission.team)
+    if standing is TeamStanding.LOST:
+        raise UnavailableError(
+            f"what team {submission.team} has in pool {pool.name} cannot be read; "
+            "an admin has it counted anew: trainmaster policy pause, then trainmaster repair --apply",
+        )
+    return Admission(
+        policy_version=context.stored.version,
+        limits=pool.limits,
+        marks_team=standing is TeamStanding.NEW,
+    )
 
 
 def _new(context: RequestContext, submission: Submission, pool: PoolPolicy) -> Job:

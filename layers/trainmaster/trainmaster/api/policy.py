@@ -195,7 +195,7 @@ def show_policy(context: RequestContext) -> Answer:
     if wanted is None:
         written = context.outside.policies.revision(context.stored.revision)
         text = {"text": written.text if written else None}
-        return Answer(status=HTTPStatus.OK, body=policy_view(context.stored, context.policy.warnings) | text)
+        return Answer(status=HTTPStatus.OK, body=policy_view(context.stored, context.found.warnings) | text)
     found = context.outside.policies.revision(_revision(wanted))
     if found is None:
         raise NotFoundError(f"there is no revision {wanted}; the newest is {context.stored.revision}")
@@ -233,9 +233,10 @@ def put_paused(context: RequestContext) -> Answer:
     stored = context.stored
     if paused is not stored.paused:
         pools = _pools(context.policy)
-        stored = context.outside.policies.set_paused(paused, pools=pools, replaces=stored)
+        replaces = context.found.replaceable
+        stored = context.outside.policies.set_paused(paused, pools=pools, replaces=replaces)
         wake(context.outside.wake_ups, pools)
-    return Answer(status=HTTPStatus.OK, body=policy_view(stored, context.policy.warnings))
+    return Answer(status=HTTPStatus.OK, body=policy_view(stored, context.found.warnings))
 
 
 def _revision(text: str) -> int:
@@ -250,7 +251,7 @@ def _revision(text: str) -> int:
 def _warnings(stored: StoredPolicy) -> tuple[FieldError, ...]:
     """None of a document that was valid once and is not any more."""
     try:
-        return parse_policy(stored.document).warnings
+        return parse_policy(stored.document, is_stored=True).warnings
     except PolicyViolationError:
         return ()
 

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any, Protocol
 
 from trainmaster.core.errors import FieldError, ForbiddenError, UnavailableError, invalid, path_text
-from trainmaster.core.policy import Policy, parse_policy
+from trainmaster.core.policy import Policy
 from trainmaster.core.records import StoredPolicy
 from trainmaster.core.submission.identity import Caller, caller_of, is_admin, stranger, teams_of
 from trainmaster.ports import (
@@ -18,11 +18,13 @@ from trainmaster.ports import (
     PolicyStore,
     PoolReader,
     QueueReader,
+    SetAsideReader,
     SnapshotReader,
     SpotReader,
     ViolationReader,
     WakeUps,
 )
+from trainmaster.services.policy_in_force import PolicyInForce, policy_in_force
 
 
 class ApiReader(
@@ -47,6 +49,7 @@ class Outside:
     policies: PolicyStore
     wake_ups: WakeUps
     clock: Clock
+    register: SetAsideReader
     random_bytes: Callable[[int], bytes]
     """For entry ids."""
     account_id: str
@@ -106,8 +109,12 @@ class RequestContext:
     caller: Caller
     teams: tuple[str, ...]
     is_admin: bool
-    stored: StoredPolicy
+    found: PolicyInForce
     policy: Policy
+
+    @property
+    def stored(self) -> StoredPolicy:
+        return self.found.stored
 
     def sees(self, team: str) -> bool:
         """True when the team's jobs are shown whole."""
@@ -122,15 +129,15 @@ def enter(call: Call, outside: Outside) -> RequestContext:
         ForbiddenError: Somebody of no team who is no admin either.
     """
     caller = caller_of(call.user_arn)
-    stored = outside.policies.current()
-    policy = parse_policy(stored.document)
+    found = policy_in_force(outside.policies)
+    policy = found.policy
     context = RequestContext(
         call=call,
         outside=outside,
         caller=caller,
         teams=teams_of(caller, policy, outside.account_id),
         is_admin=is_admin(caller, policy, outside.admin_principal_arns),
-        stored=stored,
+        found=found,
         policy=policy,
     )
     if not context.teams and not context.is_admin:

@@ -1,6 +1,8 @@
 """Routes to functions, answers and problems to HTTP."""
 
 import json
+import logging
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from http import HTTPStatus
@@ -32,11 +34,11 @@ from trainmaster.core.planning.wait_reasons import MAX_POSITION
 def list_pools(context: RequestContext) -> Answer:
     context.call.parameters()
     reader = context.outside.reader
-    pools = [
-        pool_view(pool, reader.pool_state(pool.name), _oldest(pool.name, reader))
-        for pool in context.policy.pools
-    ]
-    return Answer(status=HTTPStatus.OK, body={"pools": pools})
+    read = [(pool, reader.pool_state(pool.name), _oldest(pool.name, reader)) for pool in context.policy.pools]
+    set_aside = context.outside.register.noted(now=context.outside.clock())  # of these reads, too
+    by_pool = Counter(row.pool for row in set_aside)
+    pools = [pool_view(pool, state, oldest, set_aside=by_pool[pool.name]) for pool, state, oldest in read]
+    return Answer(status=HTTPStatus.OK, body={"pools": pools, "set_aside": len(set_aside)})
 
 
 def _oldest(pool: str, reader: ApiReader) -> datetime | None:
@@ -46,6 +48,7 @@ def _oldest(pool: str, reader: ApiReader) -> datetime | None:
     return min((entry.submitted_at for entry in (*waiting, *parked)), default=None)
 
 
+logger = logging.getLogger(__name__)
 PROBLEM_JSON = "application/problem+json"
 """RFC 9457."""
 RETRY_AFTER_UNAVAILABLE_SECONDS = 1
@@ -60,6 +63,12 @@ def problem(error: TrainmasterError) -> Response[str]:
         "errors": [field_error_view(one) for one in error.errors],
     }
     return Response(error.status.value, PROBLEM_JSON, json.dumps(body), headers=_headers(error))
+
+
+def fault(error: Exception) -> Response[str]:
+    """Our own mistake: the caller gets a problem document like any other, the log what happened."""
+    logger.error("the call failed", exc_info=error)
+    return problem(TrainmasterError("something went wrong here; the log of the api function says what"))
 
 
 def no_such_route() -> Response[str]:
@@ -96,6 +105,7 @@ def build_api(outside: Outside) -> Handler:
 def routes(outside: Outside) -> APIGatewayRestResolver:
     app = APIGatewayRestResolver()
     app.exception_handler(TrainmasterError)(problem)
+    app.exception_handler(Exception)(fault)
     app.not_found(lambda _: no_such_route())
 
     def context() -> RequestContext:

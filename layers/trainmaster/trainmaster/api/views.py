@@ -1,7 +1,7 @@
 """What people see of a job, a pool and the policy: plain JSON values, every key always there."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -94,7 +94,9 @@ def _cost_usd(job: Job, *, now: datetime) -> float | None:
     return None if so_far is None or job.spent.unpriced else (job.spent.cents + so_far) / 100
 
 
-def pool_view(pool: PoolPolicy, state: PoolState, oldest_waiting_since: datetime | None) -> View:
+def pool_view(
+    pool: PoolPolicy, state: PoolState, oldest_waiting_since: datetime | None, *, set_aside: int = 0
+) -> View:
     """One line of ``GET /pools``. Teams with a quota are there even if they use nothing."""
     taken = total((state.used, state.warm))
     return {
@@ -120,6 +122,8 @@ def pool_view(pool: PoolPolicy, state: PoolState, oldest_waiting_since: datetime
             }
             for capacity, limit in sorted(state.account_limits.items())
         ],
+        "set_aside": set_aside,
+        "recount": reason_view(state.recount),
         "reranking": state.order_key not in {None, pool.order_key},
     }
 
@@ -193,6 +197,8 @@ def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
         return job.waiting
     if job.is_waiting and job.not_before is not None:
         return _backs_off(job, until=job.not_before, now=around.now)
+    if around.why and job.waiting and around.why.code is job.waiting.code is ReasonCode.ACCOUNT_LIMIT:
+        return replace(around.why, message=f"{job.waiting.message}; {around.why.message}")
     return around.why or job.waiting or wait_reasons.in_line(around.position)
 
 
@@ -200,7 +206,8 @@ def _backs_off(job: Job, *, until: datetime, now: datetime) -> Reason:
     why = f"{job.waiting.message}; " if job.waiting else ""
     then = "is due: the next pass takes the job back" if until <= now else f"is at {instant_text(until)}"
     tried = f", after {job.starts.refused} so far" if job.starts.refused else ""
-    return Reason(code=ReasonCode.BACKOFF, message=f"{why}the next try {then}{tried}")
+    code = ReasonCode.ACCOUNT_LIMIT if job.starts.by_account else ReasonCode.BACKOFF
+    return Reason(code=code, message=f"{why}the next try {then}{tried}")
 
 
 def _by_type(vector: Vector) -> dict[str, int]:

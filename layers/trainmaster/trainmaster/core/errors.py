@@ -10,9 +10,11 @@
   + PolicyViolationError          422  every rule and limit of the policy that is violated
   + TooManyRequestsError          429  over a per-team limit
   + MissingIdentityError          500  the gateway gave no caller: misconfigured, nothing is written
+  + RowSetAsideError              500  a row of the table cannot be understood: it is left as it is
   + UnavailableError              503  AWS refused for now (retryable)
     + LostRaceError               503  somebody else changed the item first
     + AccountLimitError           503  the account allows no more instances of the type for now
+    + ThrottledError              503  the account calls an operation too often: nothing happened
     + UnreachableError            503  no connection to AWS: nothing was sent
     + AlarmQuotaError             503  the account has as many alarms as it may
     + AlarmRefusedError           503  CloudWatch will not make an alarm as it is
@@ -124,6 +126,21 @@ class MissingIdentityError(TrainmasterError):
     title = "No caller identity"
 
 
+class RowSetAsideError(TrainmasterError):
+    """A row that was asked for cannot be understood; nothing is done with it, and nothing to it."""
+
+    title = "Row not understood"
+
+    def __init__(self, key: str, *, subject: str | None = None) -> None:
+        super().__init__(
+            f"the row {key} cannot be understood by this version and is left as it is; "
+            "an admin sees why in `trainmaster doctor`",
+        )
+        self.key = key
+        self.subject = subject
+        """The job that is out of reach because of it; None: no single one."""
+
+
 class UnavailableError(TrainmasterError):
     status = HTTPStatus.SERVICE_UNAVAILABLE
     title = "Try again"
@@ -136,6 +153,10 @@ class LostRaceError(UnavailableError):
 
 class AccountLimitError(UnavailableError):
     """ResourceLimitExceeded: a quota of the account, whatever the policy says."""
+
+
+class ThrottledError(UnavailableError):
+    """The account calls too often, or the turn of a call does not come in time: nothing has happened."""
 
 
 class UnreachableError(UnavailableError):

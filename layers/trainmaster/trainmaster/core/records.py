@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from trainmaster.core.jobs.attempts import Reason
@@ -42,6 +43,8 @@ class Admission:
     policy_version: int
     """The one that the submission was judged by."""
     limits: Limits
+    marks_team: bool = False
+    """Nobody has noted yet that the pool counts the team."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +83,27 @@ class HistoryLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetAside:
+    """A row of the table, or a part of one, that cannot be understood: skipped, reported, left as it is."""
+
+    key: str
+    """``partition/sort key``; of a part also its attribute: ``P#main/counters/hold#urgent``."""
+    error: str
+    pool: str | None = None
+    """Whose row it is; None: no pool's, or nobody can tell."""
+
+
+class TeamStanding(StrEnum):
+    """What a pool knows of a team before a submission."""
+
+    COUNTED = "counted"
+    NEW = "new"
+    """It has no row, or one that an earlier release made: the next submission marks it as counted."""
+    LOST = "lost"
+    """Its row is gone or cannot be understood, so its jobs are not all counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TeamState:
     """What one team uses and how many of its jobs wait in a pool."""
 
@@ -98,6 +122,8 @@ class PoolState:
     """When instances of the type last came free."""
     order_key: str | None = None
     """``PoolPolicy.order_key`` of the order that its jobs have scores of; None before anybody noted it."""
+    recount: Reason | None = None
+    """Why nothing starts until its counters are counted anew; None: they are understood."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +138,8 @@ class StoredPolicy:
     document: Mapping[str, Any]
     text: str | None = None
     """As its author wrote it, comments and all. Revisions alone have it: passes read the current policy."""
+    is_readable: bool = True
+    """False: what is stored is not even JSON, and ``document`` is empty."""
     seal_key: str = ""
     """Secret of this table, in hex, made with the first write: what paging tokens are sealed with."""
 

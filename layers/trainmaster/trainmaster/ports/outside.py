@@ -9,6 +9,8 @@ from trainmaster.core.monitoring.alarms import Alarm, AlarmReading
 
 Clock = Callable[[], datetime]
 """Now, aware, UTC."""
+Beside = Callable[[Iterable[Callable[[], object]]], None]
+"""Does tasks beside each other, a few at once, and draws the next one when it can do it. None raises."""
 
 
 class TrainingApi(Protocol):
@@ -88,5 +90,23 @@ class Mailer(Protocol):
 
 
 class WakeUps(Protocol):
-    def send(self, pools: Iterable[str]) -> None:
-        """Wake the scheduler for these pools."""
+    def send(self, pools: Iterable[str], *, hops: int = 0) -> None:
+        """Wake the scheduler for these pools.
+
+        Args:
+            pools: By name, or ``UNMANAGED``.
+            hops: Passes in a row that could not finish and have each asked for the next one.
+        """
+
+
+class Turns(Protocol):
+    """The account's rate of each SageMaker operation, whoever of us calls it."""
+
+    def wait_for(self, operation: str, *, most: timedelta) -> bool:
+        """Wait until it is our turn to call; False, at once, where that would take longer than ``most``."""
+
+    def throttled(self, operation: str) -> None:
+        """AWS refused a call of it for its rate: all of us call it more rarely."""
+
+    def accepted(self, operation: str) -> None:
+        """AWS took one."""

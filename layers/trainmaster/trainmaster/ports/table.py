@@ -12,6 +12,7 @@ from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import OutboxMessage
+from trainmaster.core.pace import Pace
 from trainmaster.core.planning.snapshot import (
     AccountLimit,
     PreemptionReservation,
@@ -27,8 +28,10 @@ from trainmaster.core.records import (
     Alias,
     HistoryLine,
     PoolState,
+    SetAside,
     StoredPolicy,
     SubmissionFreeze,
+    TeamStanding,
     WriteCondition,
 )
 from trainmaster.core.rules.violation import ViolationRecord
@@ -73,6 +76,15 @@ class JobStore(Protocol):
         self, changes: Sequence[Change], *, at: datetime, condition: WriteCondition | None = None
     ) -> tuple[Job, ...]:
         """Write all changes or none; the jobs with their new versions. Raises LostRaceError."""
+
+    def remove_entry(self, pool: str, entry: WaitingJob, job: Job | None) -> None:
+        """Drop the queue or parking entry of a job that is gone (None), or stands elsewhere by now.
+
+        Raises LostRaceError when the entry or the job is not as it was seen.
+        """
+
+    def tell_policy(self, pool: str, version: int) -> None:
+        """Have a pool that was told of no policy know this version; one that was keeps what it knows."""
 
     def limit_hold(self, pool: str, hold: PreemptionReservation, until: datetime) -> None: ...
 
@@ -128,19 +140,30 @@ class ViolationReader(Protocol):
 class JobReader(Protocol):
     """Strongly consistent reads of single jobs."""
 
-    def job(self, name: str) -> Job | None: ...
+    def job(self, name: str) -> Job | None:
+        """Raises RowSetAsideError when its row cannot be understood."""
 
-    def alias(self, training_job_name: str) -> Alias | None: ...
+    def alias(self, training_job_name: str) -> Alias | None:
+        """Raises RowSetAsideError when its row cannot be understood."""
 
     def request(self, name: str) -> dict[str, Any]:
-        """The CreateTrainingJob body as submitted."""
+        """The CreateTrainingJob body as submitted. Raises RowSetAsideError when it is gone or broken."""
 
     def story(self, job: Job) -> tuple[tuple[Attempt, ...], tuple[HistoryLine, ...]]:
         """Attempts, oldest first, and the last 200 transitions, oldest first."""
 
 
 class SnapshotReader(Protocol):
-    def snapshot(self, pool: PoolPolicy, *, policy: Policy, paused: bool, now: datetime) -> Snapshot: ...
+    def snapshot(
+        self,
+        pool: PoolPolicy,
+        *,
+        policy: Policy,
+        paused: bool,
+        now: datetime,
+        skip: frozenset[str] = frozenset(),
+    ) -> Snapshot:
+        """``skip``: jobs that wait and whose rows turned out to be out of reach; those behind them come."""
 
 
 class QueueReader(Protocol):
@@ -170,6 +193,24 @@ class QueueReader(Protocol):
         """(ended_at, name) of final jobs, newest first, from behind ``after``; from the index."""
 
 
+class PaceStore(Protocol):
+    """What is known of the account's rates; both may raise UnavailableError."""
+
+    def pace(self, operation: str) -> Pace: ...
+
+    def change_pace(self, operation: str, before: Pace, after: Pace) -> bool:
+        """False: it is not ``before`` any more."""
+
+
+class Rotation(Protocol):
+    """Where looks at all live jobs go on that one run had no time for."""
+
+    def looked_upto(self) -> str | None:
+        """Name of the job that the last run looked at last; None: there was none."""
+
+    def note_looked(self, name: str) -> None: ...
+
+
 class SpotReader(Protocol):
     def spot_days(self, instance_type: str) -> tuple[SpotDay, ...]:
         """What spot attempts that ended lately say about a type, the oldest day first."""
@@ -185,6 +226,14 @@ class PoolReader(Protocol):
     def jobs(self, names: Iterable[str]) -> dict[str, Job]: ...
 
     def pool_state(self, pool: str) -> PoolState: ...
+
+    def team_standing(self, pool: str, team: str) -> TeamStanding:
+        """Whether the pool counts the team, before a submission adds to it."""
+
+
+class SetAsideReader(Protocol):
+    def noted(self, *, now: datetime) -> tuple[SetAside, ...]:
+        """Rows that could not be understood in the last minutes, by their keys."""
 
 
 class PolicyStore(Protocol):
@@ -210,3 +259,6 @@ class PolicyStore(Protocol):
         """Take a ``close`` back, where nobody has closed the pool anew."""
 
     def set_paused(self, paused: bool, *, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy: ...  # noqa: FBT001
+
+    def set_aside(self, row: SetAside) -> None:
+        """Report that a document cannot be understood."""

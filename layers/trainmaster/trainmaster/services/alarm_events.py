@@ -9,10 +9,10 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring import reactions
 from trainmaster.core.monitoring.alarms import Watched, alarm_name, watched_by
-from trainmaster.core.policy import parse_policy
 from trainmaster.core.policy.governance import Watch
 from trainmaster.ports import AlarmReader, Clock, JobReader, JobStore, PolicyStore
 from trainmaster.services.job_steps import change_job
+from trainmaster.services.policy_in_force import policy_in_force
 
 MOST_CHARACTERS = 256 * 1024
 """Of a message of SNS."""
@@ -58,7 +58,7 @@ class IdleWatch:
         alias = self.reader.alias(watched.training_job_name)
         if alias is None:
             return None
-        watch = parse_policy(self.policies.current().document).governing.watch
+        watch = policy_in_force(self.policies).policy.governing.watch
         read, step = partial(self.reader.job, alias.job), partial(self._heard, watched, watch)
         change = change_job(read(), step, read=read, store=self.store, clock=self.clock)
         return None if change is None else change.after.spec.pool

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from trainmaster.core.errors import TrainmasterError
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring import reactions
@@ -26,6 +25,7 @@ from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.policy.governance import Governing, IdleThen, Watch
 from trainmaster.ports import AlarmReader, Clock, JobReader, JobStore
 from trainmaster.services.alarm_events import IdleWatch
+from trainmaster.services.deadline import Deadline
 
 Readings = Mapping[str, AlarmReading]
 """By name; empty: nobody could read them."""
@@ -47,17 +47,19 @@ class AlarmSweep:
         return self.alarms.readings(full_name(self.stack, ""))
 
     def run(
-        self, readings: Readings, live: Sequence[RunningJob], governing: Governing
-    ) -> Iterator[TrainmasterError]:
+        self, readings: Readings, live: Sequence[RunningJob], governing: Governing, deadline: Deadline
+    ) -> Iterator[Exception]:
         """Does what is due; yields what could not be done, for the next run."""
         for entry in live:
+            if deadline.is_over:
+                return
             try:
                 self._look(entry, readings, governing)
-            except TrainmasterError as error:
+            except Exception as error:  # noqa: BLE001  one job must not keep the others waiting
                 yield error
         try:
             self._sweep(readings, live, governing.watch)
-        except TrainmasterError as error:
+        except Exception as error:  # noqa: BLE001  nor the rest of the run
             yield error
 
     def _look(self, entry: RunningJob, readings: Readings, governing: Governing) -> None:

@@ -5,15 +5,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from trainmaster.core.diagnosis import FailureEvidence, diagnose
-from trainmaster.core.errors import NameTakenError
+from trainmaster.core.errors import NameTakenError, RowSetAsideError
 from trainmaster.core.jobs.failures import Diagnosis
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.lifecycle import retries, spot_fallback, steps
 from trainmaster.core.lifecycle.decision import EndFacts, Question, questions
-from trainmaster.core.policy import Policy, parse_policy
+from trainmaster.core.policy import Policy
 from trainmaster.core.request.request import attempt_name
 from trainmaster.ports import JobReader, LogReader, PolicyStore, TrainingApi
+from trainmaster.services.policy_in_force import policy_in_force
 from trainmaster.services.scheduler.start_protocol import adoptable
 
 LEFT_TO_THE_EVENT = timedelta(minutes=1)
@@ -77,7 +78,11 @@ class EndPolicy:
         """Of the live attempt, where its batch may be halved."""
         if not retries.may_halve(job, diagnosis):
             return {}
-        return {**self.reader.request(job.name).get("HyperParameters", {}), **job.comebacks.rewritten}
+        try:
+            body = self.reader.request(job.name)
+        except RowSetAsideError:
+            return {}  # its end is an end all the same; nothing is halved
+        return {**body.get("HyperParameters", {}), **job.comebacks.rewritten}
 
     def _has_later_attempt(self, job: Job) -> bool:
         """A stop nobody asked for, though there is a next attempt: the table was restored to before both."""
@@ -90,4 +95,4 @@ class EndPolicy:
             return False
 
     def _policy(self) -> Policy:
-        return parse_policy(self.policies.current().document)
+        return policy_in_force(self.policies).policy

@@ -11,6 +11,8 @@ from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import settlement, steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.decision import decide
+from trainmaster.core.outbox import to_tell, warm_pool_not_kept_notice
+from trainmaster.core.outbox.texts.refusals import PlatformSubject
 from trainmaster.ports import Clock, JobReader, JobStore, TrainingApi
 from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.job_steps import change_job
@@ -47,7 +49,19 @@ class Observer:
         change = self._note(job)
         if change is not None and _settles_reuse(change):
             change = self._note(change.after)
+        if change is not None and change.keeps_nothing:
+            self._tell_operators(change)
         return None if change is None else job.spec.pool
+
+    def _tell_operators(self, change: Change) -> None:
+        """Once a pool and type, for quotas are by type. Lost in a crash, the next such end says it."""
+        assert change.ended is not None, change
+        pool, job = change.after.spec.pool, change.after.name
+        (capacity,) = change.ended.vector
+        subject = f"{PlatformSubject.WARM_POOLS_NOT_KEPT}:{capacity.instance_type}"
+        notice = warm_pool_not_kept_notice(change.ended, job=job)
+        message = to_tell(notice, cause=f"{pool}#{subject}", at=self.clock())
+        self.store.leave_once(pool, message, subject=subject)
 
     def _note(self, job: Job) -> Change | None:
         """News of the attempt that is live now, written down."""

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import assert_never
 
@@ -79,13 +79,13 @@ class Relayed:
         return len(self.done) == AT_ONCE and self.left > 0
 
 
-def relay_messages(context: PassContext, *, until: datetime) -> Relayed:
+def relay_messages(context: PassContext) -> Relayed:
     """One that cannot be done now never keeps the others waiting, and none keeps the queue waiting.
 
     Mails come last: while SNS takes nothing programs hear of a notice again and drop what they know; while
     EventBridge takes nothing people are not mailed again and again.
     """
-    look = _Look(now=context, until=until)
+    look = _Look(now=context)
     found = context.messages.messages(context.pool, limit=LOOKED_AT)
     for message in found:
         if look.wants(message):
@@ -104,7 +104,6 @@ def relay_messages(context: PassContext, *, until: datetime) -> Relayed:
 @dataclass(slots=True, kw_only=True)
 class _Look:
     now: PassContext
-    until: datetime
     result: Relayed = field(default_factory=Relayed)
     taken: int = 0
     refused: Counter[MessageKind] = field(default_factory=Counter)
@@ -114,7 +113,7 @@ class _Look:
     """Announced, and still to be mailed: by team and kind."""
 
     def goes_on(self, kind: MessageKind) -> bool:
-        return self.now.clock() < self.until and self.refused[kind] < MAX_REFUSED
+        return not self.now.deadline.is_over and self.refused[kind] < MAX_REFUSED
 
     def wants(self, message: OutboxMessage) -> bool:
         return self.taken < AT_ONCE and self.goes_on(message.kind)

@@ -1,21 +1,35 @@
 """Closes what a crash, a lost event or a slow call left open. Each repair is valid by itself."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 from trainmaster.core.errors import TrainmasterError
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.checkpoints import looked_at, needs_look
-from trainmaster.core.monitoring.metrics import QUEUE_DEPTH, UNGUARDED, Sample
+from trainmaster.core.monitoring.metrics import QUEUE_DEPTH, REPAIRS_FAILED, UNGUARDED, Sample
 from trainmaster.core.outbox import checkpoints_unreadable_notice, to_tell
 from trainmaster.core.outbox.texts.refusals import PlatformSubject
 from trainmaster.core.planning.snapshot import RunningJob
-from trainmaster.core.policy import UNMANAGED, parse_policy
-from trainmaster.ports import CheckpointReader, Clock, JobReader, JobStore, PolicyStore, QueueReader, WakeUps
+from trainmaster.core.policy import UNMANAGED, Policy
+from trainmaster.ports import (
+    Beside,
+    CheckpointReader,
+    Clock,
+    JobReader,
+    JobStore,
+    PolicyStore,
+    QueueReader,
+    Rotation,
+    WakeUps,
+)
 from trainmaster.services.alarm_sweep import AlarmSweep, Readings
+from trainmaster.services.deadline import Deadline
 from trainmaster.services.observer import Observer
+from trainmaster.services.policy_in_force import policy_in_force
 from trainmaster.services.unmanaged_jobs import UnmanagedJobSweep
 
 
@@ -27,15 +41,17 @@ class CheckpointLooks:
     clock: Clock
 
     def run(
-        self, live: Sequence[RunningJob], *, others_wait: bool, max_age: timedelta
-    ) -> Iterator[TrainmasterError]:
+        self, live: Sequence[RunningJob], *, others_wait: bool, max_age: timedelta, deadline: Deadline
+    ) -> Iterator[Exception]:
         """The jobs of one pool; yields what could not be done, for the next run."""
         for entry in live:
-            if needs_look(entry, others_wait=others_wait, max_age=max_age, now=self.clock()):
-                try:
+            if deadline.is_over:
+                return
+            try:
+                if needs_look(entry, others_wait=others_wait, max_age=max_age, now=self.clock()):
                     self._look(entry.name, max_age)
-                except TrainmasterError as error:
-                    yield error
+            except Exception as error:  # noqa: BLE001  one job must not keep the others waiting
+                yield error
 
     def _look(self, name: str, max_age: timedelta) -> None:
         job = self.reader.job(name)
@@ -57,7 +73,9 @@ class CheckpointLooks:
 
 
 LOOKS = 100
-"""Jobs described in one run: about 2 calls a second, below SageMaker's lowest reported rate limit."""
+"""Jobs described in one run, where the account's rate allows as many."""
+FOR_THE_SWEEPS = timedelta(seconds=10)
+"""Of a run's time, kept free of looks at jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,67 +88,131 @@ class Reconciler:
     checkpoint_looks: CheckpointLooks
     sweep: UnmanagedJobSweep
     wake_ups: WakeUps
+    rotation: Rotation
+    beside: Beside
     clock: Clock
 
-    def run(self) -> "Repairs":
-        """Look at the live jobs of every pool, their alarms and their checkpoints; then wake every pool."""
+    def run(self, *, deadline: Deadline) -> "Repairs":
+        """Wake every pool, look at the live jobs, their alarms and their checkpoints, and wake every pool.
+
+        First, because whatever becomes of the rest the passes go on; last, because of what was found, if
+        there was anything to look at.
+        """
         repairs = Repairs()
-        policy = parse_policy(self.policies.current().document)
+        policy = policy_in_force(self.policies).policy
         pools = [*(pool.name for pool in policy.pools), UNMANAGED]
+        self._wake(pools, repairs)
         readings = self._alarms(repairs)
-        live = {pool: self.queue.running(pool) for pool in pools}
+        live = {pool: self._live(pool, repairs) for pool in pools}
         everybody = [entry for entries in live.values() for entry in entries]
         repairs.unmonitored = sum(entry.unmonitored is not None for entry in everybody)
-        for entry in due(everybody, now=self.clock()):
-            self._repair(entry, repairs)
+        self._look_at(everybody, repairs, deadline.within(deadline.left() - FOR_THE_SWEEPS))
         if readings is not None:
-            repairs.failures += self.alarm_sweep.run(readings, everybody, policy.governing)
-        for pool, entries in live.items():
-            depth = self.queue.queue_length(pool)
-            repairs.depths[pool] = depth
-            max_age = policy.governing.checkpoints.max_age
-            repairs.failures += self.checkpoint_looks.run(entries, others_wait=depth > 0, max_age=max_age)
-        repairs.failures += self.sweep.run()
-        self.wake_ups.send(pools)
+            repairs.failures += self.alarm_sweep.run(readings, everybody, policy.governing, deadline)
+        self._checkpoints(live, policy, repairs, deadline)
+        repairs.failures += self.sweep.run(deadline)
+        if everybody:
+            self._wake(pools, repairs)
         return repairs
+
+    def _wake(self, pools: Sequence[str], repairs: "Repairs") -> None:
+        with repairs.bulkhead():
+            self.wake_ups.send(pools)
 
     def _alarms(self, repairs: "Repairs") -> Readings | None:
         """None: CloudWatch does not tell; the rest of the run goes on without."""
-        try:
+        with repairs.bulkhead():
             return self.alarm_sweep.read()
-        except TrainmasterError as error:
-            repairs.failures.append(error)
-            return None
+        return None
+
+    def _live(self, pool: str, repairs: "Repairs") -> tuple[RunningJob, ...]:
+        with repairs.bulkhead():
+            return self.queue.running(pool)
+        return ()
+
+    def _look_at(self, live: Sequence[RunningJob], repairs: "Repairs", deadline: Deadline) -> None:
+        """As many as the time allows; the next run begins with those whom it did not reach."""
+        last: str | None = None
+        with repairs.bulkhead():
+            last = self.rotation.looked_upto()
+        turns = due(live, behind=last, now=self.clock())
+        looked: list[str] = []
+        self.beside(self._looks(turns[:LOOKS], looked, repairs, deadline))
+        if looked and len(looked) < len(turns):
+            with repairs.bulkhead():
+                self.rotation.note_looked(looked[-1])
+
+    def _looks(
+        self, turns: Sequence[RunningJob], looked: list[str], repairs: "Repairs", deadline: Deadline
+    ) -> Iterator[Callable[[], None]]:
+        for entry in turns:
+            if deadline.is_over:
+                return
+            looked.append(entry.name)
+            yield partial(self._repair, entry, repairs)
 
     def _repair(self, entry: RunningJob, repairs: "Repairs") -> None:
-        """One job SageMaker will not talk about must not keep the others waiting."""
-        try:
+        """One job that cannot be looked at must not keep the others waiting."""
+        with repairs.bulkhead():
             job = self.reader.job(entry.name)
             if job is not None and job.is_live and self.observer.look(job) is not None:
                 repairs.changed.append(entry.name)
-        except TrainmasterError as error:
-            repairs.failures.append(error)
+
+    def _checkpoints(
+        self,
+        live: Mapping[str, Sequence[RunningJob]],
+        policy: Policy,
+        repairs: "Repairs",
+        deadline: Deadline,
+    ) -> None:
+        max_age = policy.governing.checkpoints.max_age
+        for pool, entries in live.items():
+            with repairs.bulkhead():
+                depth = self.queue.queue_length(pool)
+                repairs.depths[pool] = depth
+                repairs.failures += self.checkpoint_looks.run(
+                    entries, others_wait=depth > 0, max_age=max_age, deadline=deadline
+                )
 
 
 @dataclass(slots=True)
 class Repairs:
     changed: list[str] = field(default_factory=list)
-    failures: list[TrainmasterError] = field(default_factory=list)
+    failures: list[Exception] = field(default_factory=list)
+    """What could not be done, for the next run."""
     depths: dict[str, int] = field(default_factory=dict)
     """Jobs that wait in their turn, by pool."""
     unmonitored: int = 0
     """Running jobs whose GPUs go unwatched although the policy wants it."""
 
+    @contextmanager
+    def bulkhead(self) -> Iterator[None]:
+        """What fails within is noted and stops nothing else."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  see above
+            self.failures.append(error)
+
+    @property
+    def faults(self) -> list[Exception]:
+        """What no later run will do better: ours to mend."""
+        return [one for one in self.failures if not (isinstance(one, TrainmasterError) and one.retryable)]
+
     def samples(self) -> Iterator[Sample]:
         for pool, depth in self.depths.items():
             yield Sample(metric=QUEUE_DEPTH, value=depth, of=pool)
         yield Sample(metric=UNGUARDED, value=self.unmonitored)
+        if self.faults:
+            yield Sample(metric=REPAIRS_FAILED, value=len(self.faults))
 
 
-def due(live: Sequence[RunningJob], *, now: datetime) -> list[RunningJob]:
-    """Whom to look at now: nobody whose claim is still under way; the rest in turn, ``LOOKS`` a minute."""
-    open_to_repair = [job for job in live if job.known_to_sagemaker or job.lease_until <= now]
-    if len(open_to_repair) <= LOOKS:
-        return open_to_repair
-    first = int(now.timestamp() // 60) * LOOKS % len(open_to_repair)
-    return [*open_to_repair[first:], *open_to_repair[:first]][:LOOKS]
+def due(live: Sequence[RunningJob], *, behind: str | None, now: datetime) -> list[RunningJob]:
+    """Whom to look at, in turn: by name, first those behind the last one looked at.
+
+    Nobody whose claim is still under way.
+    """
+    looked_at = sorted(
+        (job for job in live if job.known_to_sagemaker or job.lease_until <= now), key=lambda job: job.name
+    )
+    later = [job for job in looked_at if behind is None or job.name > behind]
+    return [*later, *looked_at[: len(looked_at) - len(later)]]

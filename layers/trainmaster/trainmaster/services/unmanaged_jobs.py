@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from trainmaster.core import rules
-from trainmaster.core.errors import LostRaceError, TrainmasterError
+from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.model import epoch_ms
 from trainmaster.core.jobs.observations import Listed
 from trainmaster.core.outbox import to_tell, unmanaged_notice
 from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
-from trainmaster.core.policy import UNMANAGED, Policy, parse_policy
+from trainmaster.core.policy import UNMANAGED, Policy
 from trainmaster.core.policy.governance import UnmanagedThen
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import Adoption, Alias, StoredPolicy
@@ -33,7 +33,9 @@ from trainmaster.core.unmanaged.decisions import (
     team_of,
 )
 from trainmaster.ports import Clock, JobReader, JobStore, PolicyStore, TrainingJobReader, ViolationReader
+from trainmaster.services.deadline import Deadline
 from trainmaster.services.observer import Observer
+from trainmaster.services.policy_in_force import policy_in_force
 
 _LATER_ATTEMPT = re.compile(r"(?P<base>.+)-r[0-9]+-[0-9a-f]{6}")
 """Names as ``attempt_name`` makes them, where they did not have to be cut."""
@@ -60,8 +62,8 @@ class UnmanagedJobEvents:
         alias = self.reader.alias(training_job_name)
         if alias is not None and (tagged or self._is_adopted(alias)):
             return _pools(self.observer.hear(training_job_name))
-        stored = self.policies.current()
-        policy = parse_policy(stored.document)
+        in_force = policy_in_force(self.policies)
+        stored, policy = in_force.stored, in_force.policy
         if not tagged and policy.governing.unmanaged_jobs.then is UnmanagedThen.ALLOW:
             return ()
         return self._look(training_job_name, alias, stored, policy)
@@ -214,20 +216,22 @@ class UnmanagedJobSweep:
     unmanaged: UnmanagedJobEvents
     clock: Clock
 
-    def run(self) -> Iterator[TrainmasterError]:
+    def run(self, deadline: Deadline) -> Iterator[Exception]:
         """As if an event of each had come; yields what could not be done, for the next sweep."""
         now = self.clock()
-        if _minute(now) % EVERY_MINUTES:
+        if _minute(now) % EVERY_MINUTES or deadline.is_over:
             return
         try:
             unheard = self._unheard_of()
-        except TrainmasterError as error:
+        except Exception as error:  # noqa: BLE001  the rest of the run goes on without
             yield error
             return
         for name in in_turn(unheard, now=now):
+            if deadline.is_over:
+                return
             try:
                 self.unmanaged.hear(name, tagged=True)
-            except TrainmasterError as error:
+            except Exception as error:  # noqa: BLE001  one job must not keep the others waiting
                 yield error
 
     def _unheard_of(self) -> list[str]:

@@ -12,7 +12,7 @@ from trainmaster.core.jobs import run_time
 from trainmaster.core.jobs.attempts import Preemptor, Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Shape, Vector
-from trainmaster.core.jobs.model import IllegalTransitionError, Job, JobState
+from trainmaster.core.jobs.model import AccountRefusals, IllegalTransitionError, Job, JobState
 from trainmaster.core.jobs.observations import Observation, TrainingInterval
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import settlement, steps
@@ -152,7 +152,7 @@ def test_only_an_attempt_that_came_to_be_uses_an_extension_up() -> None:
     for undone in (
         again,
         steps.unclaimed(claimed(short)),
-        steps.refused_by_account(claimed(short), WHY),
+        steps.refused_by_account(claimed(short), AccountRefusals(count=1), "no more"),
     ):
         assert undone.extensions == 0
     live = claimed(short, training_job_arn="arn:x")
@@ -309,6 +309,60 @@ def test_what_an_end_leaves_warm(status: str | None, shape: Shape, *, kept: bool
     assert change.leaves_warm == (expected if kept else None)
 
 
+@pytest.mark.parametrize(
+    ("status", "news", "missed"),
+    [
+        pytest.param("Completed", {}, True, id="no word of a warm pool"),
+        pytest.param("Stopped", {}, True, id="nor after a stop"),
+        pytest.param(
+            "Completed",
+            {"warm_status": "Terminated", "retained": timedelta()},
+            True,
+            id="over at once",
+        ),
+        pytest.param("Completed", {"warm_status": "Terminated"}, True, id="over before its time"),
+        pytest.param("Completed", {"warm_status": "Available"}, False, id="kept"),
+        pytest.param("Completed", {"warm_status": "Reused"}, False, id="another job has it by now"),
+        pytest.param(
+            "Completed",
+            {"warm_status": "Terminated", "retained": minutes(3)},
+            False,
+            id="was kept for a while",
+        ),
+        pytest.param(
+            "Completed",
+            {"warm_status": "Terminated", "ended_at": NOON + minutes(45)},
+            False,
+            id="heard of when its time was over",
+        ),
+        pytest.param("Failed", {}, False, id="after a failure SageMaker may keep none"),
+    ],
+)
+def test_an_end_says_when_warm_instances_were_asked_for_and_not_kept(
+    status: str, news: dict[str, Any], *, missed: bool
+) -> None:
+    change = over(training(shape=KEYED, keep_alive=minutes(10)), status, **news)
+    assert change.keeps_nothing is missed
+
+
+@pytest.mark.parametrize(
+    "live",
+    [
+        pytest.param({"shape": KEYED}, id="nobody asked"),
+        pytest.param({"shape": Shape(vector=of(2)), "keep_alive": minutes(10)}, id="of a shape without any"),
+    ],
+)
+def test_where_no_warm_instances_were_to_be_kept_none_are_missed(live: dict[str, Any]) -> None:
+    assert not over(training(**live), "Completed").keeps_nothing
+
+
+def test_a_job_that_never_got_its_instances_misses_none() -> None:
+    never = live_job(live=attempt(shape=KEYED, keep_alive=minutes(10)))
+    change = observed(never, seen(status="Stopped", secondary="Stopped", ended_at=NOON), now=NOON)
+    assert change is not None
+    assert not change.keeps_nothing
+
+
 LEFT = seen(
     "earlier", status="Completed", secondary="Completed", ended_at=NOON - minutes(5), warm_status="Available"
 )
@@ -420,15 +474,26 @@ def test_the_newest_checkpoint_seen_is_kept(
     assert after.live.checkpoint.last == expected
 
 
-def test_a_job_the_account_refused_waits_in_its_turn_with_the_same_attempt() -> None:
-    after = steps.refused_by_account(live_job(state=S.STARTING, attempt=2), WHY)
-    assert (after.state, after.attempt, after.live, after.is_parked, after.waiting) == (
+def test_a_job_the_account_refused_waits_out_its_own_back_off_with_the_same_attempt() -> None:
+    refusals = AccountRefusals(count=2, held=of(4), again_at=NOON + minutes(1.5))
+    after = steps.refused_by_account(live_job(state=S.STARTING, attempt=2), refusals, "no more")
+    assert (after.state, after.attempt, after.live, after.not_before) == (
         S.PENDING,
         2,
         None,
-        False,
-        WHY,
+        NOON + minutes(1.5),
     )
+    assert after.waiting == Reason(
+        code=ReasonCode.ACCOUNT_LIMIT, message="AWS refused to start it 2 times in a row: no more"
+    )
+    back = steps.unparked(after)
+    assert (back.is_parked, back.waiting, back.starts.by_account) == (False, after.waiting, refusals)
+
+
+def test_a_start_that_is_taken_ends_the_row_of_refusals() -> None:
+    refused = live_job(state=S.STARTING, refused_by_account=AccountRefusals(count=4))
+    after = steps.recorded(refused, training_job_arn="arn:x", now=NOON)
+    assert after.starts.by_account is None
 
 
 # ---- failures that a job comes back from

@@ -343,13 +343,13 @@ def test_a_learned_account_limit(world: Snapshot, expected: list[tuple[str, ...]
     assert decided(world, pool(4, b=1)) == expected
 
 
-def test_a_limit_is_told_with_its_number_and_the_next_try() -> None:
+def test_a_limit_is_told_with_its_number_and_who_tries_next() -> None:
     world = snapshot(running("r"), waiting("a"), waiting("b"), **limited(1, until=1))
     assert told(world, pool(4), "a") == (
         "account-limit",
         (
-            "needs ml.a.xlarge=1; the account allows 1 ml.a.xlarge for now, the next try is at 2026-11-02"
-            " 12:01 UTC"
+            "needs ml.a.xlarge=1; AWS refused more than 1 ml.a.xlarge lately, and one job at a time finds out"
+            " whether it still does"
         ),
     )
     due = snapshot(running("r"), waiting("a"), waiting("b"), **limited(1, until=0))

@@ -20,7 +20,7 @@ def reservation(*, certain: bool = True) -> BackfillReservation:
 
 FIRST = "a job of team speech is ahead and waits for ml.a.xlarge=2"
 BY_NOON = "which it has by 2026-11-02 12:00 UTC at the latest"
-NEXT_TRY = "the next try is at 2026-11-02 12:00 UTC"
+NEXT_TRY = "and one job at a time finds out whether it still does"
 PROBE = "a job of team speech tries first whether the account allows more ml.a.xlarge"
 LIMIT = AccountLimit(limit=4, until=NOON, refusals=2)
 
@@ -81,7 +81,7 @@ LIMIT = AccountLimit(limit=4, until=NOON, refusals=2)
         pytest.param(
             wait_reasons.limited(of(2), Capacity(A), LIMIT),
             "account-limit",
-            f"needs ml.a.xlarge=2; the account allows 4 ml.a.xlarge for now, {NEXT_TRY}",
+            f"needs ml.a.xlarge=2; AWS refused more than 4 ml.a.xlarge lately, {NEXT_TRY}",
             id="what the account allows",
         ),
         pytest.param(

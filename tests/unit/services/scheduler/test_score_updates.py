@@ -10,6 +10,7 @@ from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.order import score_of
 from trainmaster.core.policy import Aging, Order, PoolPolicy
+from trainmaster.services.deadline import Deadline
 from trainmaster.services.scheduler.score_updates import Reranker, needs_reranking
 
 from tests.builders import NOON, A, claimed, job, minutes, snapshot, waiting
@@ -45,7 +46,7 @@ class Pool:
 
     def rerank(self, rules: PoolPolicy, *, until: datetime = LATER) -> int:
         reranker = Reranker(store=self.store, queue=self.reader, reader=self.reader, clock=self.clock)
-        return reranker.run(rules, until=until)
+        return reranker.run(rules, deadline=Deadline.at(until, self.clock))
 
     def clock(self) -> datetime:
         self.now += minutes(0.1)

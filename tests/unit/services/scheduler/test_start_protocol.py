@@ -17,7 +17,7 @@ from trainmaster.services.scheduler import start_protocol
 from trainmaster.services.scheduler.context import PassContext
 
 from tests.builders import NOON, attempt, job, minutes, of, pool
-from tests.memory.edges import MemoryAlarms, MemoryMailer, MemoryNotifier
+from tests.memory.edges import FOREVER, MemoryAlarms, MemoryMailer, MemoryNotifier, MemoryTurns, one_by_one
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
 from tests.memory.sagemaker import MemorySageMaker
@@ -50,7 +50,10 @@ def claimed(one: Job, shape: Shape, *, keep_alive: timedelta = TEN_MINUTES, **st
         alarms=MemoryAlarms(),
         notifier=MemoryNotifier(),
         mailer=MemoryMailer(),
+        turns=MemoryTurns(),
+        beside=one_by_one,
         clock=clock,
+        deadline=FOREVER,
         stack="tm",
         pool_policy=replace(pool(), warm_pool=WarmRules(keep_alive=keep_alive)),
         policy=parse_policy({}),

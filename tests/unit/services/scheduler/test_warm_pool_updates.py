@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from trainmaster.core.errors import StillWarmError
 from trainmaster.core.planning.snapshot import WarmPool
-from trainmaster.services.scheduler import executor
+from trainmaster.services.scheduler import warm_keeping
 from trainmaster.services.scheduler.context import PassContext
 
 from tests.builders import NOON, minutes, of
@@ -56,25 +56,25 @@ def scene() -> Scene:
 
 
 def test_a_pool_that_is_kept_for_longer_ends_later_in_both_places(scene: Scene) -> None:
-    executor.keep(POOL, NOON + minutes(20), scene.around)
+    warm_keeping.keep(POOL, NOON + minutes(20), scene.around)
     assert [pool.expires_at for pool in scene.counted] == [NOON + minutes(20)]
     assert scene.sagemaker.jobs["old"].kept_until == NOON + minutes(20)
 
 
 def test_a_pool_that_is_gone_cannot_be_kept_and_is_not_counted_any_more(scene: Scene) -> None:
     scene.now = NOON + minutes(11)
-    executor.keep(POOL, NOON + minutes(20), scene.around)
+    warm_keeping.keep(POOL, NOON + minutes(20), scene.around)
     assert scene.counted == []
 
 
 def test_a_pool_that_is_given_up_counts_until_sagemaker_says_that_it_is_gone(scene: Scene) -> None:
-    executor.release(POOL, scene.around)
+    warm_keeping.release(POOL, scene.around)
     assert scene.counted == []
 
 
 def test_a_pool_that_sagemaker_still_keeps_is_asked_for_again(scene: Scene) -> None:
     with pytest.raises(StillWarmError, match="old"):
-        executor.settle(POOL, scene.around)
+        warm_keeping.settle(POOL, scene.around)
     assert scene.counted == [POOL]
 
 
@@ -82,8 +82,8 @@ def test_a_pool_whose_release_got_lost_on_the_way_is_given_up_again(scene: Scene
     asked = replace(POOL, releasing=True)
     scene.around.store.change_warm("main", POOL, asked, at=NOON)
     with pytest.raises(StillWarmError):
-        executor.settle(asked, scene.around)
-    executor.settle(asked, scene.around)
+        warm_keeping.settle(asked, scene.around)
+    warm_keeping.settle(asked, scene.around)
     assert scene.counted == []
 
 
@@ -91,6 +91,6 @@ def test_a_pool_that_was_kept_for_longer_than_the_table_knows_is_given_up(scene:
     scene.sagemaker.jobs["old"].kept_until = NOON + minutes(60)
     scene.now = NOON + minutes(13)
     with pytest.raises(StillWarmError):
-        executor.settle(POOL, scene.around)
-    executor.settle(POOL, scene.around)
+        warm_keeping.settle(POOL, scene.around)
+    warm_keeping.settle(POOL, scene.around)
     assert scene.counted == []

@@ -122,7 +122,7 @@ class Rows:
         self._table = table
 
     def get(self, key: layout.Key) -> dict[str, Any] | None:
-        answer = self._call("get_item", Key=_key(key), ConsistentRead=True)
+        answer = self._call("get_item", Key=key_attributes(key), ConsistentRead=True)
         return from_attributes(answer["Item"]) if "Item" in answer else None
 
     def query(
@@ -153,12 +153,20 @@ class Rows:
             query["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
     def jobs(self, names: list[str]) -> Iterator[dict[str, Any]]:
-        keys = [_key(layout.job_key(name)) for name in names]
+        keys = [key_attributes(layout.job_key(name)) for name in names]
         while keys:
             request = {self._table: {"Keys": keys, "ConsistentRead": True}}
             answer = self._call("batch_get_item", table=False, RequestItems=request)
             yield from (from_attributes(item) for item in answer["Responses"].get(self._table, []))
             keys = answer.get("UnprocessedKeys", {}).get(self._table, {}).get("Keys", [])
+
+    def change(self, operation: str, **arguments: Any) -> bool:
+        """Write one row; False where its condition did not hold."""
+        try:
+            self._call(operation, **arguments)
+        except ConditionsFailedError:
+            return False
+        return True
 
     def _call(self, operation: str, *, table: bool = True, **arguments: Any) -> dict[str, Any]:
         if table:
@@ -166,11 +174,13 @@ class Rows:
         try:
             answer: dict[str, Any] = getattr(self._client, operation)(**arguments)
         except ClientError as error:
+            if error.response["Error"]["Code"] == "ConditionalCheckFailedException":
+                raise ConditionsFailedError(frozenset({0})) from error
             raise unavailable(error) from error
         except BotoCoreError as error:
             raise UnavailableError("the table did not answer") from error
         return answer
 
 
-def _key(key: layout.Key) -> dict[str, Any]:
+def key_attributes(key: layout.Key) -> dict[str, Any]:
     return {"pk": {"S": key[0]}, "sk": {"S": key[1]}}

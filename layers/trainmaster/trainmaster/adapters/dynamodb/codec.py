@@ -21,9 +21,8 @@ from trainmaster.adapters.dynamodb.stored_names import PARTS, stored_name
 from trainmaster.core.costs.ledger import Cause, MonthAccount, UsageLine
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.forecast.run_times import RunTimes
-from trainmaster.core.jobs.instances import Capacity, Vector, parse_vector, vector_text
+from trainmaster.core.jobs.instances import Vector, parse_vector, vector_text
 from trainmaster.core.jobs.reason_codes import ReasonCode, parse_code
-from trainmaster.core.planning.snapshot import AccountLimit
 
 T = TypeVar("T")
 AttributeMap = dict[str, Any]
@@ -174,24 +173,44 @@ def _encode_scalar(content: Any) -> Any:
 def _decoder(hint: Any) -> Callable[[Any], Any] | None:
     if hint == Vector:
         return parse_vector
-    if hint is datetime:
-        return datetime.fromisoformat
-    if hint is timedelta:
-        return _seconds
+    if hint in _PLAIN:
+        return _PLAIN[hint]
     if typing.get_origin(hint) is tuple:
         part = _decoder(_without_none(typing.get_args(hint)[0]))
         return tuple if part is None else lambda content: tuple(part(one) for one in content)
     if isinstance(hint, type) and is_dataclass(hint):
         return partial(decode, hint)
-    if hint is ReasonCode:
-        return parse_code  # a code that a newer release wrote is kept as it is
     if isinstance(hint, type) and issubclass(hint, Decimal | Enum):
         return hint
     return None
 
 
+def _of_type(wanted: type, content: Any) -> Any:
+    """As it is, if it is one: a text where a number belongs must not come as far as a comparison."""
+    if type(content) is not wanted:
+        raise TypeError(f"{content!r} is not of type {wanted.__name__}")
+    return content
+
+
+def _instant(content: str) -> datetime:
+    instant = datetime.fromisoformat(content)
+    if instant.tzinfo is None:
+        raise ValueError(f"{content!r} has no time zone")
+    return instant
+
+
 def _seconds(content: int) -> timedelta:
     return timedelta(seconds=content)
+
+
+_PLAIN: Mapping[Any, Callable[[Any], Any]] = {
+    str: partial(_of_type, str),
+    int: partial(_of_type, int),
+    bool: partial(_of_type, bool),
+    datetime: _instant,
+    timedelta: _seconds,
+    ReasonCode: parse_code,  # a code that a newer release wrote is kept as it is
+}
 
 
 def _without_none(hint: Any) -> Any:
@@ -213,24 +232,12 @@ def _plain(content: Any) -> Any:
             return content
 
 
-def counts(item: dict[str, Any], prefix: str) -> dict[Capacity, int]:
-    return {Capacity.parse(name): count for name, count in named(item, prefix) if count}
-
-
-def limits(counters: dict[str, Any]) -> dict[Capacity, AccountLimit]:
-    return {Capacity.parse(name): decode(AccountLimit, limit) for name, limit in named(counters, "limit#")}
-
-
-def last_ends(counters: dict[str, Any]) -> dict[Capacity, datetime]:
-    return {Capacity.parse(name): datetime.fromisoformat(at) for name, at in named(counters, "ended#")}
-
-
-def named(item: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+def named(item: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
     """Attributes of one kind, without the kind in their names."""
     return ((name.removeprefix(prefix), part) for name, part in item.items() if name.startswith(prefix))
 
 
-def run_times_of(item: dict[str, Any]) -> RunTimes:
+def run_times_of(item: Mapping[str, Any]) -> RunTimes:
     counts: dict[int, dict[int, int]] = defaultdict(dict)
     for name, count in named(item, "b#"):
         limit, _, length = name.partition("#")
@@ -248,12 +255,12 @@ def run_times_of(item: dict[str, Any]) -> RunTimes:
     )
 
 
-def account_of(item: dict[str, Any]) -> MonthAccount:
+def account_of(item: Mapping[str, Any]) -> MonthAccount:
     spent = item.get("spent", 0)
     return MonthAccount(spent=spent, reserved=item.get("committed", 0) - spent)
 
 
-def usage_line(item: dict[str, Any]) -> UsageLine:
+def usage_line(item: Mapping[str, Any]) -> UsageLine:
     by = {Cause(name): cents for name, cents in named(item, "by#")}
     return UsageLine(
         job=item["sk"].removeprefix("j#"),
@@ -264,7 +271,7 @@ def usage_line(item: dict[str, Any]) -> UsageLine:
     )
 
 
-def spot_day(item: dict[str, Any]) -> SpotDay:
+def spot_day(item: Mapping[str, Any]) -> SpotDay:
     return SpotDay(
         day=date.fromisoformat(item["sk"].rpartition("#")[2]),
         interruptions=item.get("interruptions", 0),

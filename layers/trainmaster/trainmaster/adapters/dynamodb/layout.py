@@ -11,6 +11,7 @@
 | parked: backing off, held | ``B#pool`` | ``until#name`` |
 | running | ``R#pool`` | ``name`` |
 | counters | ``P#pool`` | ``counters`` |
+| rows set aside | ``SET-ASIDE`` | ``key`` |
 | team | ``T#pool`` | ``team`` |
 | its submissions in a minute | ``S#pool#team`` | ``minute`` |
 | warm pool | ``W#pool`` | ``training-job-name`` |
@@ -21,6 +22,7 @@
 | a day of spot instances of a type | ``I#spot`` | ``type#day`` |
 | outbox message | ``E#pool`` | ``id`` |
 | violations of a training job | ``V#month`` | ``time#training-job-name`` |
+| the account: paces of calls, where looks go on | ``ACCOUNT`` | ``tokens`` |
 | policy | ``POLICY`` | ``current``, ``v#revision`` |
 
 Only final jobs have ``ended_at`` beside ``team``, so only they are in the index ``by_team``.
@@ -54,7 +56,12 @@ MESSAGE_SCHEMA = 1
 MAX_LANE_TEXT = 200
 """Longer lanes (many instance groups) are hashed, so that keys stay far below 1,024 bytes."""
 
+MAX_SORT_KEY = 1000
+"""Characters; DynamoDB takes 1,024 bytes."""
+
 Key = tuple[str, str]
+
+ACCOUNT_KEY: Key = ("ACCOUNT", "tokens")
 
 
 def job_key(name: str) -> Key:
@@ -82,7 +89,7 @@ def counters_key(pool: str) -> Key:
 
 
 def team_key(pool: str, team: str) -> Key:
-    return (f"T#{pool}", team)
+    return (team_partition(pool), team)
 
 
 def minute_key(pool: str, team: str, minute: int) -> Key:
@@ -90,16 +97,36 @@ def minute_key(pool: str, team: str, minute: int) -> Key:
     return (f"S#{pool}#{team}", f"{minute:010d}")
 
 
+def team_partition(pool: str) -> str:
+    return f"T#{pool}"
+
+
+def running_partition(pool: str) -> str:
+    return f"R#{pool}"
+
+
+def parked_partition(pool: str) -> str:
+    return f"B#{pool}"
+
+
+def warm_partition(pool: str) -> str:
+    return f"W#{pool}"
+
+
+def run_times_partition(pool: str) -> str:
+    return f"H#{pool}"
+
+
 def running_key(pool: str, name: str) -> Key:
-    return (f"R#{pool}", name)
+    return (running_partition(pool), name)
 
 
 def warm_key(pool: str, training_job_name: str) -> Key:
-    return (f"W#{pool}", training_job_name)
+    return (warm_partition(pool), training_job_name)
 
 
 def run_times_key(pool: str, team: str, lane_text: str) -> Key:
-    return (f"H#{pool}", f"{team}#{lane_text}")
+    return (run_times_partition(pool), f"{team}#{lane_text}")
 
 
 def month_key(team: str, month: str) -> Key:
@@ -127,6 +154,10 @@ def message_key(pool: str, message_id: str) -> Key:
     return (f"E#{pool}", message_id)
 
 
+def set_aside_key(key: str) -> Key:
+    return ("SET-ASIDE", key)
+
+
 def violation_key(month: str, at: str, training_job_name: str) -> Key:
     return (f"V#{month}", f"{at}#{training_job_name}")
 
@@ -143,7 +174,7 @@ def queue_partition(pool: str, team: str, lane_text: str) -> str:
 
 
 def parked_key(pool: str, entry: WaitingJob) -> Key:
-    return (f"B#{pool}", f"{entry.parked_until_ms:015d}#{entry.name}")
+    return (parked_partition(pool), f"{entry.parked_until_ms:015d}#{entry.name}")
 
 
 def rank_text(score: int, name: str) -> str:
@@ -162,24 +193,45 @@ def short_lane(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
+USED, WARM, LAST_END, ACCOUNT_LIMIT, HOLD, LANE, TEAM = (
+    "used#",
+    "warm#",
+    "ended#",
+    "limit#",
+    "hold#",
+    "lane#",
+    "team#",
+)
+"""How attributes of counters and teams begin that there are several of."""
+PARKED = "parked"
+"""Attribute of a team: how many of its jobs are held or back off."""
+COUNTED = "counted"
+"""Attribute of a team: its row was there from the first job on, not made anew by an increment."""
+
+
 def used(capacity: Capacity) -> str:
     """Attribute of counters and teams."""
-    return f"used#{capacity}"
+    return f"{USED}{capacity}"
 
 
 def warm(capacity: Capacity) -> str:
     """Attribute of counters: instances of warm pools."""
-    return f"warm#{capacity}"
+    return f"{WARM}{capacity}"
 
 
 def last_end(capacity: Capacity) -> str:
     """Attribute of counters: when instances of the type last came free."""
-    return f"ended#{capacity}"
+    return f"{LAST_END}{capacity}"
 
 
 def account_limit(capacity: Capacity) -> str:
     """Attribute of counters: what the account refused."""
-    return f"limit#{capacity}"
+    return f"{ACCOUNT_LIMIT}{capacity}"
+
+
+def known_team(team: str) -> str:
+    """Attribute of counters: the pool counts the team, so it must have a row."""
+    return f"{TEAM}{team}"
 
 
 def told(subject: str) -> str:
@@ -204,12 +256,12 @@ def spent_on(cause: str) -> str:
 
 def waiting_in(lane_text: str) -> str:
     """Attribute of a team: how many of its jobs wait in the lane."""
-    return f"lane#{lane_text}"
+    return f"{LANE}{lane_text}"
 
 
 def hold_of(preemptor: str) -> str:
     """Attribute of counters."""
-    return f"hold#{preemptor}"
+    return f"{HOLD}{preemptor}"
 
 
 def row_key(job: Job, entry: WaitingJob | None) -> Key | None:

@@ -15,10 +15,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 from trainmaster.adapters.dynamodb import layout, submissions
 from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, Transactions, unavailable
 from trainmaster.adapters.dynamodb.codec import from_attributes, to_attributes, value
+from trainmaster.adapters.dynamodb.guard import Report, unreported
 from trainmaster.adapters.dynamodb.writes import Retention, Writes
 from trainmaster.core.errors import LostRaceError, UnavailableError
 from trainmaster.core.policy import UNMANAGED
-from trainmaster.core.records import StoredPolicy, SubmissionFreeze
+from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 
 _PK = "POLICY"
 _CURRENT = "current"
@@ -28,7 +29,8 @@ NOTHING = StoredPolicy(revision=0, version=0, paused=False, document={})
 
 
 class DynamoPolicyStore:
-    def __init__(self, client: Any, *, table: str) -> None:
+    def __init__(self, client: Any, *, table: str, report: Report = unreported) -> None:
+        self._report = report
         self._client = client
         self._table = table
         self._transactions = Transactions(client)
@@ -60,6 +62,9 @@ class DynamoPolicyStore:
         new = _next(replace(replaces, paused=paused))
         self._write(new, pools, replaces, extra=[])
         return new
+
+    def set_aside(self, row: SetAside) -> None:
+        self._report(row)
 
     def close(self, freeze: SubmissionFreeze) -> None:
         operations = submissions.of_freeze(freeze, self._writes)
@@ -110,14 +115,26 @@ class DynamoPolicyStore:
 
 
 def _stored(item: Mapping[str, Any]) -> StoredPolicy:
+    """Earlier releases had neither pause nor seal."""
+    document, is_readable = _document(item)
     return StoredPolicy(
         revision=item["revision"],
-        version=item["version"],
-        paused=item["paused"],
-        document=json.loads(item["document"]),
+        version=item.get("version", item["revision"]),
+        paused=item.get("paused", False),
+        document=document,
         text=item.get("text"),
-        seal_key=item["seal_key"],
+        is_readable=is_readable,
+        seal_key=item.get("seal_key", ""),
     )
+
+
+def _document(item: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """And whether it could be read."""
+    try:
+        document = json.loads(item["document"])
+    except (KeyError, TypeError, ValueError):
+        return {}, False
+    return (document, True) if isinstance(document, dict) else ({}, False)
 
 
 def _revision(number: int) -> str:

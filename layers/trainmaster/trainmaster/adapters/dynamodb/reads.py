@@ -3,138 +3,82 @@
 import gzip
 import heapq
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from trainmaster.adapters.dynamodb import layout
-from trainmaster.adapters.dynamodb.calls import PAGE, Rows, SortKeys
+from trainmaster.adapters.dynamodb.calls import PAGE, SortKeys
 from trainmaster.adapters.dynamodb.codec import (
     account_of,
-    counts,
     decode,
     is_behind,
     iso,
-    last_ends,
-    limits,
     run_times_of,
     spot_day,
     ties_by_name,
     to_attributes,
     usage_line,
 )
-from trainmaster.core.costs.ledger import MonthAccount, PreemptionEntry, UsageLine, budget_cents, month_of
-from trainmaster.core.costs.prices import PriceTable
+from trainmaster.adapters.dynamodb.guard import Item
+from trainmaster.adapters.dynamodb.pool_reads import PoolReads, job_row
+from trainmaster.adapters.dynamodb.pool_rows import running_row, waiting_row
+from trainmaster.core.costs.ledger import MonthAccount, PreemptionEntry, UsageLine, month_of
 from trainmaster.core.costs.spot_record import SpotDay
+from trainmaster.core.errors import RowSetAsideError
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.attempts import Attempt
-from trainmaster.core.jobs.model import Job, JobState, epoch_ms
-from trainmaster.core.planning.candidates import HEADS, Lane, chosen_lanes
-from trainmaster.core.planning.capacity import minus, pool_vector
-from trainmaster.core.planning.snapshot import (
-    BudgetState,
-    PreemptionReservation,
-    RunningJob,
-    Snapshot,
-    WaitingJob,
-    WarmPool,
-)
-from trainmaster.core.policy import Budget, Policy, PoolPolicy
-from trainmaster.core.records import Alias, HistoryLine, PoolState, TeamState
+from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.planning.candidates import Lane
+from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
+from trainmaster.core.records import Alias, HistoryLine, SetAside
 from trainmaster.core.rules.violation import ViolationRecord
 
+T = TypeVar("T")
 HISTORY_LINES = 200
 BATCH = 100
 """Keys of one BatchGetItem. Source: DynamoDB limits."""
 
 
-class DynamoReader:
-    """JobReader, SnapshotReader, QueueReader and PoolReader over one table."""
+class DynamoReader(PoolReads):
+    """JobReader, SnapshotReader, QueueReader and PoolReader over one table.
 
-    def __init__(self, client: Any, *, table: str) -> None:
-        self._rows = Rows(client, table=table)
+    Of several rows those that cannot be understood are left out and reported; a single one that was asked
+    for raises RowSetAsideError.
+    """
 
     # ---- single jobs
 
     def job(self, name: str) -> Job | None:
-        item = self._rows.get(layout.job_key(name))
-        return None if item is None else decode(Job, item)
+        return self._single(layout.job_key(name), job_row, subject=name)
 
     def alias(self, training_job_name: str) -> Alias | None:
-        item = self._rows.get(layout.alias_key(training_job_name))
-        return None if item is None else decode(Alias, item)
+        return self._single(layout.alias_key(training_job_name), alias_row, subject=training_job_name)
 
     def request(self, name: str) -> dict[str, Any]:
-        item = self._rows.get(layout.request_key(name))
-        assert item is not None, f"job {name} has no request"
-        body: dict[str, Any] = json.loads(gzip.decompress(bytes(item["body"])))
+        """Raises RowSetAsideError also where there is none: every job has one."""
+        key = layout.request_key(name)
+        body = self._single(key, request_body, subject=name)
+        if body is None:
+            self._report(SetAside(key="/".join(key), error="the job has no request"))
+            raise RowSetAsideError("/".join(key), subject=name)
         return body
+
+    def _single(self, key: layout.Key, make: Callable[[Item], T], *, subject: str) -> T | None:
+        item = self._rows.get(key)
+        if item is None:
+            return None
+        for made in self._understood([item], make):
+            return made
+        raise RowSetAsideError("/".join(key), subject=subject)
 
     def story(self, job: Job) -> tuple[tuple[Attempt, ...], tuple[HistoryLine, ...]]:
         partition = layout.job_key(job.name)[0]
         attempts = self._rows.query(partition, SortKeys.beginning(f"a#{job.spec.entry_id}#"))
         lines = self._rows.query(partition, SortKeys.beginning(f"h#{job.spec.entry_id}#"), backwards=True)
-        history = [decode(HistoryLine, item) for item in islice(lines, HISTORY_LINES)]
-        return tuple(decode(Attempt, item) for item in attempts), tuple(reversed(history))
-
-    # ---- a pass
-
-    def snapshot(self, pool: PoolPolicy, *, policy: Policy, paused: bool, now: datetime) -> Snapshot:
-        """Read the pool; what it costs depends on teams, shapes and running jobs, not on the queue."""
-        counters = self._rows.get(layout.counters_key(pool.name)) or {}
-        holds = tuple(
-            decode(PreemptionReservation, content)
-            for name, content in counters.items()
-            if name.startswith("hold#")
-        )
-        used, warm = counts(counters, "used#"), counts(counters, "warm#")
-        lanes = chosen_lanes(self._lanes(pool.name), free=minus(pool_vector(pool), used), now=now)
-        waiting = tuple(entry for lane in lanes for entry in self._heads(pool.name, lane))
-        return Snapshot(
-            paused=paused,
-            used=used,
-            warm=warm,
-            warm_pools=self._warm_pools(pool.name) if warm else (),
-            holds=holds,
-            waiting=waiting,
-            due=self._due(pool.name, now=now),
-            running=tuple(decode(RunningJob, item) for item in self._rows.query(f"R#{pool.name}")),
-            gone_preemptors=frozenset(hold.preemptor for hold in holds if not self._waits(hold.preemptor)),
-            account_limits=limits(counters),
-            last_end=last_ends(counters),
-            budgets=self._budgets(policy, {entry.team for entry in waiting}, now=now),
-            order_key=counters.get(layout.ORDER_KEY),
-            prices=PriceTable(overrides=policy.prices),
-            spot_max_wait=policy.spot_max_wait,
-            watch=policy.governing.watch,
-        )
-
-    def _heads(self, pool: str, lane: Lane) -> Iterator[WaitingJob]:
-        entries = self._rows.query(layout.queue_partition(pool, lane.team, lane.text), page=HEADS)
-        return (decode(WaitingJob, item) for item in islice(entries, HEADS))
-
-    def _warm_pools(self, pool: str) -> tuple[WarmPool, ...]:
-        return tuple(decode(WarmPool, item) for item in self._rows.query(f"W#{pool}"))
-
-    def _budgets(self, policy: Policy, teams: Iterable[str], *, now: datetime) -> dict[str, BudgetState]:
-        """This month of each team that has a budget and waits."""
-        budgets = {team: found.budget for team in sorted(teams) if (found := policy.team(team))}
-        return {
-            team: self._budget(team, budget, month_of(now))
-            for team, budget in budgets.items()
-            if budget is not None
-        }
-
-    def _budget(self, team: str, budget: Budget, month: str) -> BudgetState:
-        item = self._rows.get(layout.month_key(team, month)) or {}
-        return BudgetState(
-            month=month,
-            account=account_of(item),
-            limit_cents=budget_cents(budget.usd_per_month),
-            at_limit=budget.at_limit,
-            warned=item.get(layout.WARNED, False),
-        )
+        history = list(self._understood(islice(lines, HISTORY_LINES), history_row))
+        return tuple(self._understood(attempts, attempt_row)), tuple(reversed(history))
 
     # ---- money
 
@@ -143,17 +87,15 @@ class DynamoReader:
 
     def usage(self, team: str, month: str) -> tuple[tuple[UsageLine, ...], tuple[PreemptionEntry, ...]]:
         partition = layout.month_key(team, month)[0]
-        lines = tuple(usage_line(item) for item in self._rows.query(partition, SortKeys.beginning("j#")))
-        takings = tuple(
-            decode(PreemptionEntry, item) for item in self._rows.query(partition, SortKeys.beginning("p#"))
-        )
-        return lines, takings
+        lines = self._understood(self._rows.query(partition, SortKeys.beginning("j#")), usage_line)
+        takings = self._understood(self._rows.query(partition, SortKeys.beginning("p#")), taking_row)
+        return tuple(lines), tuple(takings)
 
     # ---- what bypassed the queue
 
     def violation(self, training_job_name: str, *, at: datetime) -> ViolationRecord | None:
-        item = self._rows.get(layout.violation_key(month_of(at), iso(at), training_job_name))
-        return None if item is None else decode(ViolationRecord, item)
+        key = layout.violation_key(month_of(at), iso(at), training_job_name)
+        return self._single(key, violation_row, subject=training_job_name)
 
     def violations(
         self, month: str, *, after: tuple[str, str] | None, limit: int
@@ -161,42 +103,24 @@ class DynamoReader:
         partition = layout.violation_key(month, "", "")[0]
         behind = None if after is None else SortKeys.behind(layout.violation_key(month, *after)[1])
         items = self._rows.query(partition, behind, page=min(limit, PAGE))
-        return tuple(decode(ViolationRecord, item) for item in islice(items, limit))
+        return tuple(islice(self._understood(items, violation_row), limit))
 
     def spot_days(self, instance_type: str) -> tuple[SpotDay, ...]:
         partition, prefix = layout.spot_days_prefix(instance_type)
-        return tuple(spot_day(item) for item in self._rows.query(partition, SortKeys.beginning(prefix)))
+        return tuple(self._understood(self._rows.query(partition, SortKeys.beginning(prefix)), spot_day))
 
     # ---- run times
 
     def run_times(self, pool: str) -> dict[tuple[str, str], RunTimes]:
-        found = ((item["sk"].partition("#"), item) for item in self._rows.query(f"H#{pool}"))
-        return {(team, lane): run_times_of(item) for (team, _, lane), item in found}
+        rows = self._rows.query(layout.run_times_partition(pool))
+        found = self._understood(rows, lambda item: (item["sk"].partition("#"), run_times_of(item)))
+        return {(team, lane): times for (team, _, lane), times in found}
 
     def predicted(self, pool: str, team: str, lane: str) -> timedelta | None:
         """How long the team's next job of this lane is likely to train."""
         item = self._rows.get(layout.run_times_key(pool, team, layout.short_lane(lane)))
-        return None if item is None else run_times_of(item).predicted
-
-    # ---- parked
-
-    def _due(self, pool: str, *, now: datetime) -> tuple[WaitingJob, ...]:
-        until = f"{epoch_ms(now):015d}~"  # '~' sorts behind every name
-        items = self._rows.query(f"B#{pool}", SortKeys.up_to(until))
-        return tuple(decode(WaitingJob, item) for item in islice(items, BATCH))
-
-    def _waits(self, name: str) -> bool:
-        job = self.job(name)
-        return job is not None and job.is_waiting
-
-    def _lanes(self, pool: str) -> list[Lane]:
-        """Those in which jobs wait."""
-        return [
-            Lane(team=team["sk"], text=name.removeprefix("lane#"), waiting=count)
-            for team in self._rows.query(f"T#{pool}")
-            for name, count in team.items()
-            if name.startswith("lane#") and count > 0
-        ]
+        times = self._understood([item] if item else [], run_times_of)
+        return next((one.predicted for one in times), None)
 
     # ---- lists for people
 
@@ -213,15 +137,15 @@ class DynamoReader:
         items = self._rows.query(
             layout.queue_partition(pool, lane.team, lane.text), behind, page=min(limit, PAGE)
         )
-        return (decode(WaitingJob, item) for item in items)
+        return self._understood(items, waiting_row)
 
     def parked(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
         behind = None if after is None else SortKeys.behind(f"{after[0]:015d}#{after[1]}")
-        items = self._rows.query(f"B#{pool}", behind, page=min(limit, PAGE))
-        return tuple(decode(WaitingJob, item) for item in islice(items, limit))
+        items = self._rows.query(layout.parked_partition(pool), behind, page=min(limit, PAGE))
+        return tuple(islice(self._understood(items, waiting_row), limit))
 
     def running(self, pool: str) -> tuple[RunningJob, ...]:
-        entries = (decode(RunningJob, item) for item in self._rows.query(f"R#{pool}"))
+        entries = self._understood(self._rows.query(layout.running_partition(pool)), running_row)
         return tuple(sorted(entries, key=lambda job: (-job.priority, job.claimed_at, job.name)))
 
     def finished(
@@ -247,28 +171,33 @@ class DynamoReader:
         wanted = list(dict.fromkeys(names))
         found: dict[str, Job] = {}
         for start in range(0, len(wanted), BATCH):
-            for item in self._rows.jobs(wanted[start : start + BATCH]):
-                job = decode(Job, item)
+            for job in self._understood(self._rows.jobs(wanted[start : start + BATCH]), job_row):
                 found[job.name] = job
         return found
 
-    def pool_state(self, pool: str) -> PoolState:
-        counters = self._rows.get(layout.counters_key(pool)) or {}
-        teams = {
-            item["sk"]: TeamState(
-                used=counts(item, "used#"),
-                waiting=item.get("parked", 0)
-                + sum(n for name, n in item.items() if name.startswith("lane#")),
-            )
-            for item in self._rows.query(f"T#{pool}")
-        }
-        warm = counts(counters, "warm#")
-        return PoolState(
-            used=counts(counters, "used#"),
-            teams=teams,
-            warm=warm,
-            warm_pools=self._warm_pools(pool) if warm else (),
-            account_limits=limits(counters),
-            last_end=last_ends(counters),
-            order_key=counters.get(layout.ORDER_KEY),
-        )
+
+def alias_row(item: Item) -> Alias:
+    return decode(Alias, item)
+
+
+def attempt_row(item: Item) -> Attempt:
+    return decode(Attempt, item)
+
+
+def history_row(item: Item) -> HistoryLine:
+    return decode(HistoryLine, item)
+
+
+def taking_row(item: Item) -> PreemptionEntry:
+    return decode(PreemptionEntry, item)
+
+
+def violation_row(item: Item) -> ViolationRecord:
+    return decode(ViolationRecord, item)
+
+
+def request_body(item: Item) -> dict[str, Any]:
+    body = json.loads(gzip.decompress(bytes(item["body"])))
+    if not isinstance(body, dict):
+        raise TypeError("a request is a mapping")
+    return body

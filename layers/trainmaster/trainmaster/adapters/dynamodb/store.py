@@ -4,23 +4,23 @@ import gzip
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from trainmaster.adapters.dynamodb import layout, submissions
-from trainmaster.adapters.dynamodb.calls import ConditionsFailedError, Transactions, unavailable
-from trainmaster.adapters.dynamodb.codec import decode, encode, from_attributes, iso, value
+from trainmaster.adapters.dynamodb.calls import ConditionsFailedError, Transactions, key_attributes
+from trainmaster.adapters.dynamodb.codec import decode, encode, iso, value
 from trainmaster.adapters.dynamodb.counting import Update
+from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, GuardedReads, Item, Report, require, unreported
 from trainmaster.adapters.dynamodb.stored_names import stored_name
-from trainmaster.adapters.dynamodb.writes import Operation, Retention, Writes, with_new_versions
+from trainmaster.adapters.dynamodb.writes import Retention, Writes, with_new_versions
 from trainmaster.core.errors import TeamLimit, TeamLimitError
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.metrics import Sample, samples, samples_of_record
-from trainmaster.core.outbox.messages import OutboxMessage
-from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
+from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
+from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WaitingJob, WarmPool
 from trainmaster.core.records import Admission, Adoption, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -29,7 +29,7 @@ def _unmeasured(_: Iterable[Sample]) -> None:
     """For who does not measure."""
 
 
-class DynamoJobStore:
+class DynamoJobStore(GuardedReads):
     """``measure`` takes what a write counts as, once it is done: one that lost a race is not counted."""
 
     def __init__(
@@ -39,10 +39,10 @@ class DynamoJobStore:
         table: str,
         retention_days: int,
         measure: Callable[[Iterable[Sample]], None] = _unmeasured,
+        report: Report = unreported,
     ) -> None:
-        self._client = client
+        super().__init__(client, table=table, report=report)
         self._measure = measure
-        self._table = table
         self._writes = Writes(table=table, retention=Retention(days=retention_days))
         self._transactions = Transactions(client)
 
@@ -79,7 +79,8 @@ class DynamoJobStore:
 
     def leave(self, pool: str, messages: Sequence[OutboxMessage]) -> None:
         for message in messages:
-            self._put_new(self._writes.message(pool, message, only_if="attribute_not_exists(pk)"))
+            put = self._writes.message(pool, message, only_if="attribute_not_exists(pk)")["Put"]
+            self._rows.change("put_item", **put)
 
     def leave_once(self, pool: str, message: OutboxMessage, *, subject: str) -> bool:
         told = Update(put={layout.told(subject): iso(message.at)})
@@ -92,49 +93,38 @@ class DynamoJobStore:
         return True
 
     def messages(self, pool: str, *, limit: int) -> tuple[OutboxMessage, ...]:
-        try:
-            answer = self._client.query(
-                TableName=self._table,
-                KeyConditionExpression="pk = :pk",
-                ExpressionAttributeValues={":pk": {"S": layout.message_key(pool, "")[0]}},
-                ConsistentRead=True,
-                Limit=limit,
-            )
-        except ClientError as error:
-            raise unavailable(error) from error
-        rows = (from_attributes(item) for item in answer["Items"])
-        return tuple(
-            decode(OutboxMessage, row) for row in rows if row.get("schema", 1) <= layout.MESSAGE_SCHEMA
+        """Past those of a later schema and those that cannot be understood."""
+        items = islice(self._rows.query(layout.message_key(pool, "")[0], page=limit), limit + MOST_SKIPPED)
+        rows = (row for row in items if row.get("schema", 1) <= layout.MESSAGE_SCHEMA)
+        return tuple(islice(self._understood(rows, message_row), limit))
+
+    def remove_entry(self, pool: str, entry: WaitingJob, job: Job | None) -> None:
+        """The row of queue or parking.
+
+        What the team counts of it is left to a recount: nobody can tell whether it was ever counted.
+        """
+        self._transactions.write(submissions.of_removal(pool, entry, job, self._writes))
+
+    def tell_policy(self, pool: str, version: int) -> None:
+        self._rows.change(
+            "update_item",
+            Key=key_attributes(layout.counters_key(pool)),
+            UpdateExpression="SET policy_version = if_not_exists(policy_version, :v)",
+            ExpressionAttributeValues={":v": value(version)},
         )
 
     def take(self, pool: str, message: OutboxMessage, *, until: datetime, now: datetime) -> bool:
-        try:
-            self._client.update_item(
-                TableName=self._table,
-                Key=_key(layout.message_key(pool, message.id)),
-                UpdateExpression="SET #lease = :until",
-                ConditionExpression="attribute_exists(pk) AND"
-                " (attribute_not_exists(#lease) OR #lease <= :now)",
-                ExpressionAttributeNames={"#lease": stored_name(OutboxMessage, "lease_until")},
-                ExpressionAttributeValues={":until": value(iso(until)), ":now": value(iso(now))},
-            )
-        except ClientError as error:
-            return _lost(error)
-        return True
+        return self._rows.change(
+            "update_item",
+            Key=key_attributes(layout.message_key(pool, message.id)),
+            UpdateExpression="SET #lease = :until",
+            ConditionExpression="attribute_exists(pk) AND (attribute_not_exists(#lease) OR #lease <= :now)",
+            ExpressionAttributeNames={"#lease": stored_name(OutboxMessage, "lease_until")},
+            ExpressionAttributeValues={":until": value(iso(until)), ":now": value(iso(now))},
+        )
 
     def done(self, pool: str, message: OutboxMessage) -> None:
-        try:
-            self._client.delete_item(TableName=self._table, Key=_key(layout.message_key(pool, message.id)))
-        except ClientError as error:
-            raise unavailable(error) from error
-
-    def _put_new(self, operation: Operation) -> bool:
-        """False: there is one under this key."""
-        try:
-            self._client.put_item(**operation["Put"])
-        except ClientError as error:
-            return _lost(error)
-        return True
+        self._rows.change("delete_item", Key=key_attributes(layout.message_key(pool, message.id)))
 
     def commit(
         self, changes: Sequence[Change], *, at: datetime, condition: WriteCondition | None = None
@@ -177,16 +167,13 @@ class DynamoJobStore:
     def _note(self, key: layout.Key, attribute: str, content: object) -> None:
         """Set one attribute; None takes it away."""
         noted = {} if content is None else {"ExpressionAttributeValues": {":new": value(content)}}
-        try:
-            self._client.update_item(
-                TableName=self._table,
-                Key=_key(key),
-                UpdateExpression="REMOVE #it" if content is None else "SET #it = :new",
-                ExpressionAttributeNames={"#it": attribute},
-                **noted,
-            )
-        except ClientError as error:
-            raise unavailable(error) from error
+        self._rows.change(
+            "update_item",
+            Key=key_attributes(key),
+            UpdateExpression="REMOVE #it" if content is None else "SET #it = :new",
+            ExpressionAttributeNames={"#it": attribute},
+            **noted,
+        )
 
     def _limit_reached(
         self, job: Job, positions: frozenset[int], admission: Admission | None
@@ -199,36 +186,28 @@ class DynamoJobStore:
         return TeamLimit.MAX_SUBMISSIONS_PER_MINUTE if submissions.minute_was_full(positions) else None
 
     def _waiting(self, job: Job) -> int:
-        key = _key(layout.team_key(job.spec.pool, job.spec.team))
-        try:
-            answer = self._client.get_item(TableName=self._table, Key=key, ConsistentRead=True)
-        except ClientError as error:
-            raise unavailable(error) from error
-        return int(from_attributes(answer.get("Item", {})).get(layout.WAITING, 0))
+        team = self._rows.get(layout.team_key(job.spec.pool, job.spec.team)) or {}
+        return int(team.get(layout.WAITING, 0))
 
     def _change_hold(
         self, pool: str, hold: PreemptionReservation, expression: str, values: dict[str, Any]
     ) -> None:
         """Only the very hold that was seen; another pass may have been faster."""
-        try:
-            self._client.update_item(
-                TableName=self._table,
-                Key=_key(layout.counters_key(pool)),
-                UpdateExpression=expression,
-                ConditionExpression="#hold = :old",
-                ExpressionAttributeNames={"#hold": layout.hold_of(hold.preemptor)},
-                ExpressionAttributeValues={":old": value(encode(hold)), **values},
-            )
-        except ClientError as error:
-            _lost(error)
+        self._rows.change(
+            "update_item",
+            Key=key_attributes(layout.counters_key(pool)),
+            UpdateExpression=expression,
+            ConditionExpression="#hold = :old",
+            ExpressionAttributeNames={"#hold": layout.hold_of(hold.preemptor)},
+            ExpressionAttributeValues={":old": value(encode(hold)), **values},
+        )
 
 
-def _lost(error: ClientError) -> bool:
-    """False where a condition did not hold. Raises UnavailableError for everything else."""
-    if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-        raise unavailable(error) from error
-    return False
-
-
-def _key(key: layout.Key) -> dict[str, Any]:
-    return {"pk": {"S": key[0]}, "sk": {"S": key[1]}}
+def message_row(item: Item) -> OutboxMessage:
+    message = decode(OutboxMessage, item)
+    require(item["sk"] == message.id, f"it is message {message.id}")
+    if message.kind is MessageKind.TELL:
+        require(message.notice is not None, "it has nothing to tell")
+    if message.kind is MessageKind.STOP_UNMANAGED:
+        require(message.training_job_name is not None and message.found is not None, "it names no job")
+    return message

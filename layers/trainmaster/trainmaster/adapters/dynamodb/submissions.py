@@ -6,13 +6,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
-from trainmaster.adapters.dynamodb.codec import encode, iso
+from trainmaster.adapters.dynamodb.calls import key_attributes
+from trainmaster.adapters.dynamodb.codec import encode, iso, to_attributes
 from trainmaster.adapters.dynamodb.counting import Update, counted_in
 from trainmaster.adapters.dynamodb.writes import Operation, Writes, job_item
 from trainmaster.core.costs.ledger import month_of
-from trainmaster.core.jobs.model import Job, epoch_ms
+from trainmaster.core.jobs.model import Job, JobState, epoch_ms
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
+from trainmaster.core.planning.snapshot import WaitingJob
 from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import Admission, Adoption, Alias, HistoryLine, SubmissionFreeze
 from trainmaster.core.rules.violation import ViolationRecord
@@ -39,7 +41,35 @@ def of_submission(job: Job, packed: bytes, writes: Writes, *, admission: Admissi
         writes.put(layout.request_key(job.name), {"body": packed}),
         writes.put(layout.queue_key(spec.pool, entry), encode(entry)),
         writes.history(job, line),
+        *(_mark_team(job, writes) if admission is not None and admission.marks_team else []),
     ]
+
+
+def _mark_team(job: Job, writes: Writes) -> list[Operation]:
+    """From now on the pool counts the team: should its row get lost, that is seen."""
+    spec = job.spec
+    known = Update(put={layout.known_team(spec.team): True})
+    return [writes.update(layout.counters_key(spec.pool), known)]
+
+
+def of_removal(pool: str, entry: WaitingJob, job: Job | None, writes: Writes) -> list[Operation]:
+    """Drop the row of queue or parking as it was seen; the job is gone (None) or still as it was seen."""
+    is_parked = entry.not_before is not None or entry.state is JobState.HELD
+    key = (layout.parked_key if is_parked else layout.queue_key)(pool, entry)
+    delete = {
+        "TableName": writes.table,
+        "Key": key_attributes(key),
+        "ConditionExpression": "ver = :seen",
+        "ExpressionAttributeValues": to_attributes({":seen": entry.ver}),
+    }
+    check: dict[str, Any] = {
+        "TableName": writes.table,
+        "Key": key_attributes(layout.job_key(entry.name)),
+        "ConditionExpression": "attribute_not_exists(pk)" if job is None else "ver = :ver",
+    }
+    if job is not None:
+        check["ExpressionAttributeValues"] = to_attributes({":ver": job.ver})
+    return [{"ConditionCheck": check}, {"Delete": delete}]
 
 
 def name_was_taken(positions: Collection[int]) -> bool:
@@ -63,6 +93,8 @@ def _one_more(job: Job, admission: Admission | None) -> Update:
         most = admission.limits.max_waiting
         update.conditions.append(("attribute_not_exists(#n) OR #n < :v", layout.WAITING, most))
         update.any_of.append(_open_to(admission.policy_version, at=spec.submitted_at))
+        if admission.marks_team:
+            update.put[layout.COUNTED] = True
     return update
 
 

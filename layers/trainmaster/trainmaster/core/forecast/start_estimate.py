@@ -61,7 +61,7 @@ def estimate(question: Question, *, seed: str) -> StartEstimate | None:
         question: The pool and the queue as they are.
         seed: Equal seeds give equal answers to equal questions.
     """
-    if question.snapshot.paused:
+    if question.snapshot.blocked:
         return None
     return band(waits_drawn(question, seed=seed), now=question.now)
 

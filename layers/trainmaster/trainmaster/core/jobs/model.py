@@ -120,6 +120,8 @@ class AccountRefusals:
     count: int
     held: Vector | None = None
     """Fewest instances of its types that the pool held at one of them; None: that says nothing."""
+    again_at: datetime | None = None
+    """From then on it is tried again whatever is known of its types."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,8 @@ class ReasonCode(StrEnum):
     BACKOFF = "backoff"
     PAUSED = "paused"
     HELD = "held"
+    RECOUNT = "recount"
+    """The counters of its pool cannot be understood."""
     UNAVAILABLE = "unavailable"
     """SageMaker put a start off."""
     NOT_STOPPED = "not-stopped"

@@ -22,6 +22,8 @@ class Change:
     """The attempt that is over, as it is to be remembered."""
     leaves_warm: WarmPool | None = None
     """What SageMaker kept of it: from now on counted as warm, no longer as used."""
+    keeps_nothing: bool = False
+    """Its instances were to be kept, it ended so that SageMaker keeps them, and it has kept none."""
     note: Reason | None = None
     """Who wanted it, for the history; with it there is a line even where the state stays."""
 

@@ -41,7 +41,13 @@ def settled(job: Job, end: End, seen: Observation | None, *, now: datetime) -> C
         after = _waits_again(after, end, now=now)
     else:
         after = replace(after, reason=end.reason, ended_at=now)
-    return Change(before=job, after=after, ended=attempt, leaves_warm=_left_warm(job, seen, attempt))
+    return Change(
+        before=job,
+        after=after,
+        ended=attempt,
+        leaves_warm=_left_warm(job, seen, attempt),
+        keeps_nothing=_keeps_nothing(attempt, seen, now=now),
+    )
 
 
 def _left_warm(job: Job, seen: Observation | None, attempt: Attempt) -> WarmPool | None:
@@ -61,6 +67,25 @@ def _left_warm(job: Job, seen: Observation | None, attempt: Attempt) -> WarmPool
         month=attempt.claim.month,
         usd_per_hour=attempt.claim.usd_per_hour,
     )
+
+
+_KEEPS_HOSTS = frozenset({"Completed", "Stopped"})
+"""After a failure SageMaker may doubt the hosts. Source: SageMaker developer guide, managed warm pools."""
+_WARM_TERMINATED = "Terminated"
+
+
+def _keeps_nothing(attempt: Attempt, seen: Observation | None, *, now: datetime) -> bool:
+    """As where the account's quota of warm instances is 0: no WarmPoolStatus, or one that is over at once."""
+    if seen is None or not attempt.keep_alive or attempt.shape.warm_key is None:
+        return False
+    if seen.status not in _KEEPS_HOSTS or attempt.training_since is None or seen.ended_at is None:
+        return False
+    if seen.warm_status is None:
+        return True
+    if seen.warm_status != _WARM_TERMINATED:
+        return False
+    expired = now - seen.ended_at >= attempt.keep_alive
+    return not seen.retained if seen.retained is not None else not expired
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

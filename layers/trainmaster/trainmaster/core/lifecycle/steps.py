@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from trainmaster.core.jobs.attempts import Attempt, AttemptEnd, Bill, Preemptor, Progress, Reason
-from trainmaster.core.jobs.model import Job, JobState, StartTrouble
+from trainmaster.core.jobs.model import AccountRefusals, Job, JobState, StartTrouble
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import runtime_left
@@ -43,9 +43,21 @@ def recorded(job: Job, *, training_job_arn: str, now: datetime) -> Job:
     )
 
 
-def refused_by_account(job: Job, reason: Reason) -> Job:
-    """The account allows no more of the type: the same attempt waits in its turn, not charged."""
+def back_in_turn(job: Job, reason: Reason) -> Job:
+    """Others of the account called too often: the same attempt waits in its turn, not charged."""
     return replace(job.moved_to(JobState.PENDING), live=None, not_before=None, waiting=reason)
+
+
+def refused_by_account(job: Job, refusals: AccountRefusals, text: str) -> Job:
+    """A limit of the account forbids it: the same attempt waits out a back-off of its own, not charged."""
+    times = "once" if refusals.count == 1 else f"{refusals.count} times in a row"
+    return replace(
+        job.moved_to(JobState.PENDING),
+        live=None,
+        not_before=refusals.again_at,
+        waiting=Reason(code=ReasonCode.ACCOUNT_LIMIT, message=f"AWS refused to start it {times}: {text}"),
+        starts=replace(job.starts, by_account=refusals),
+    )
 
 
 def put_back(job: Job, *, reason: Reason, now: datetime) -> Job:
@@ -54,9 +66,14 @@ def put_back(job: Job, *, reason: Reason, now: datetime) -> Job:
         job.moved_to(JobState.PENDING),
         live=None,
         not_before=now + backoff(job.spec.entry_id, job.starts.refused),
-        waiting=Reason(code=ReasonCode.BACKOFF, message=reason.message),
+        waiting=Reason(code=_code_of_wait(job), message=reason.message),
         starts=replace(job.starts, refused=job.starts.refused + 1),
     )
+
+
+def _code_of_wait(job: Job) -> ReasonCode:
+    """While the account refuses it, that is why it waits."""
+    return ReasonCode.ACCOUNT_LIMIT if job.starts.by_account else ReasonCode.BACKOFF
 
 
 def unclaimed(job: Job) -> Job:
@@ -78,8 +95,8 @@ def failed(job: Job, *, reason: Reason, now: datetime) -> Job:
 
 
 def unparked(job: Job) -> Job:
-    """The back-off is over."""
-    return replace(job, not_before=None, waiting=None)
+    """The back-off is over; that AWS refused it, and with which words, still holds."""
+    return replace(job, not_before=None, waiting=job.waiting if job.starts.by_account else None)
 
 
 def explained(job: Job, reason: Reason) -> Job:

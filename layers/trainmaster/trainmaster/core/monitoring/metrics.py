@@ -53,6 +53,8 @@ class Sample:
     value: float
     of: str = ""
     """Value of the metric's dimension."""
+    note: str = ""
+    """What it is about, beside the figure in the log and no dimension: a row's key, say."""
 
     @property
     def dimensions(self) -> tuple[Mapping[str, str], ...]:
@@ -131,6 +133,32 @@ MESSAGES_PENDING = Metric(
 SERVER_ERRORS = Metric(
     name="ServerErrors", unit=Unit.COUNT, meaning="calls of the API that were answered with 5xx"
 )
+REPAIRS_FAILED = Metric(
+    name="RepairsFailed",
+    unit=Unit.COUNT,
+    meaning="looks and sweeps of a run of reconcile that failed for a reason no later run will do better at",
+)
+PASSES_REPEATED = Metric(
+    name="PassesRepeated",
+    unit=Unit.COUNT,
+    dimension="pool",
+    also_whole=True,
+    meaning="passes that were ended because they did again what they had done, and nothing else",
+)
+CHAINS_ENDED = Metric(
+    name="ChainsEnded",
+    unit=Unit.COUNT,
+    dimension="pool",
+    also_whole=True,
+    meaning="passes that were not finished, as the last of 50 in a row, and go on with the minute's wake-up",
+)
+SET_ASIDE = Metric(
+    name="RowsSetAside",
+    unit=Unit.COUNT,
+    dimension="pool",
+    also_whole=True,
+    meaning="rows that could not be understood and were left as they are; the log has their keys",
+)
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
         one.name: one
@@ -150,6 +178,10 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             SPOT_FALLBACKS,
             MESSAGES_PENDING,
             SERVER_ERRORS,
+            REPAIRS_FAILED,
+            PASSES_REPEATED,
+            CHAINS_ENDED,
+            SET_ASIDE,
         )
     },
 )

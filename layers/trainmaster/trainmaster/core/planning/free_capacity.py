@@ -152,7 +152,8 @@ class FreeCapacity:
         others = (one.vector for one in self.holds.values())
         room = minus(self.capacity, shape.vector, still_warm, *others)
         probed = self.above_limit(shape.vector, warm)
-        self.probes |= dict.fromkeys(probed, job)
+        if job.refused is None:
+            self.probes |= dict.fromkeys(probed, job)
         self._count(shape, warm, hold)
         return Start(
             job=job,

@@ -35,8 +35,9 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     first += warnings(snapshot)
     holds, upkeep = _upkeep(snapshot, now=now)
     walk = QueueWalk.of(snapshot, pool, holds=holds, now=now)
-    if snapshot.paused:
-        waits = {job.name: wait_reasons.PAUSED for job in snapshot.waiting}
+    if snapshot.blocked:
+        reason = wait_reasons.PAUSED if snapshot.paused else snapshot.recount
+        waits = {job.name: reason for job in snapshot.waiting if reason is not None}
         return Plan(actions=(*first, *upkeep, *_warm(snapshot, pool, walk, now=now)), reasons=waits)
     for job in walk.order():
         walk.consider(job)

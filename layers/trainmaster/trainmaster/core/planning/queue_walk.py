@@ -69,8 +69,12 @@ class QueueWalk:
                 return
         if job.name in self.capacity.holds:
             self._wait_for_victims(job)
-        elif not any(self._makes_room(job, shape) for shape in shapes):
-            self._wait(job, shapes)
+            return
+        taken = self._never_refused(job, shapes)
+        if not taken:
+            self.reasons[job.name] = wait_reasons.refused(shapes[0].vector, self.capacity.free)
+        elif not any(self._makes_room(job, shape) for shape in taken):
+            self._wait(job, taken)
 
     # ---- may it start at all
 
@@ -103,13 +107,21 @@ class QueueWalk:
         quota = self.quotas.refusal(job, shape.vector) if self.quotas.quotas else None
         return budget or self._limited(job, shape) or quota
 
+    def _never_refused(self, job: WaitingJob, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
+        """The shapes that room may be made and kept for: AWS is not known to refuse them."""
+        if job.refused is not None:
+            return ()
+        return tuple(one for one in shapes if not self.capacity.above_limit(one.vector, None))
+
     def _limited(self, job: WaitingJob, shape: Shape) -> Reason | None:
         """Above a learned limit one start at a time finds out whether it still holds, once that is due."""
         if not self.capacity.allowed:  # nearly always: spare the look for a warm pool
             return None
+        if job.refused is not None and (job.refused.again_at is None or job.refused.again_at <= self.now):
+            return None  # it asks for itself alone, in its own time
         for capacity in self.capacity.above_limit(shape.vector, self.capacity.warm_pool_for(shape)):
             limit = self.snapshot.account_limits[capacity]
-            if limit.until > self.now:
+            if limit.until > self.now or job.refused is not None:
                 return wait_reasons.limited(shape.vector, capacity, limit)
             if capacity in self.capacity.probes:
                 return wait_reasons.probing(
@@ -197,6 +209,8 @@ class QueueWalk:
 
     def _preempt_own(self, job: WaitingJob) -> None:
         """A team at its borrowing limit preempts for its more urgent job among its own, or that waits."""
+        if job.refused is not None:
+            return
         refused = [(shape, self._refusal(job, shape)) for shape in self._choices(job)]
         shapes = [shape for shape, why in refused if why is not None and why.code is ReasonCode.QUOTA]
         if shapes and job.name in self.capacity.holds:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_line
 from trainmaster.core.costs.prices import PriceTable
-from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch
+from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch, Reason
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
 from trainmaster.core.jobs.model import AccountRefusals, JobState, epoch_ms
 from trainmaster.core.jobs.reason_codes import Code
@@ -207,6 +207,10 @@ class Snapshot:
     """
 
     paused: bool = False
+    knows_policy: bool = True
+    """False: the pool was told of no policy, so every claim would fail."""
+    recount: Reason | None = None
+    """Why nothing starts: what is used is not known. None: it is."""
     used: Vector = field(default_factory=dict)
     warm: Vector = field(default_factory=dict)
     """Instances of warm pools, by the counters."""
@@ -230,6 +234,11 @@ class Snapshot:
     """What MaxWaitTimeInSeconds is above MaxRuntimeInSeconds where the planner picks spot."""
     watch: Watch | None = None
     """How GPUs are to be watched; None: that is not asked (a forecast)."""
+
+    @property
+    def blocked(self) -> bool:
+        """Nothing starts and nobody is preempted."""
+        return self.paused or self.recount is not None
 
 
 def known_as(job: WaitingJob | RunningJob, *, to: str) -> str:

@@ -15,6 +15,15 @@ PAUSED = Reason(
 )
 
 
+def recount(pool: str) -> Reason:
+    """What is in use is not known, so nobody knows what is free."""
+    message = (
+        f"what is in use in pool {pool} cannot be read; 0 jobs start until an admin counts it anew: "
+        "trainmaster policy pause, then trainmaster repair --apply"
+    )
+    return Reason(code=ReasonCode.RECOUNT, message=message)
+
+
 def ahead(job: WaitingJob, reservation: BackfillReservation) -> Reason:
     """Nothing is free that the job ahead does not wait for too."""
     first = known_as(reservation.job, to=job.team)
@@ -59,9 +68,16 @@ def releasing(vector: Vector, pools: Iterable[WarmPool]) -> Reason:
 
 def limited(vector: Vector, capacity: Capacity, limit: AccountLimit) -> Reason:
     message = (
-        f"needs {vector_text(vector)}; the account allows {limit.limit} {capacity} for now,"
-        f" the next try is at {_minute(limit.until)}"
+        f"needs {vector_text(vector)}; AWS refused more than {limit.limit} {capacity} lately,"
+        " and one job at a time finds out whether it still does"
     )
+    return Reason(code=ReasonCode.ACCOUNT_LIMIT, message=message)
+
+
+def refused(vector: Vector, free: Mapping[Capacity, int]) -> Reason:
+    """What AWS is known to refuse: what is free goes to others until it does not any more."""
+    have = {capacity: max(free.get(capacity, 0), 0) for capacity in vector}
+    message = f"needs {vector_text(vector)}, free {vector_text(have)}; nothing is kept free for it"
     return Reason(code=ReasonCode.ACCOUNT_LIMIT, message=message)
 
 

@@ -157,18 +157,19 @@ class Policy(Section):
             _check_teams(pool, teams, pools.item(index).below("quotas"))
 
 
-def parse_policy(document: object) -> Policy:
+def parse_policy(document: object, *, is_stored: bool = False) -> Policy:
     """Check a document and complete it with the defaults.
 
     Args:
         document: Parsed JSON. ``{}`` is valid: no pools, every caller in team ``default``.
+        is_stored: It was accepted once, perhaps by another version: unknown keys are only warned of.
 
     Raises:
         PolicyViolationError: With everything that is wrong, each with its path.
     """
     if not isinstance(document, dict):
         raise PolicyViolationError("the policy document must be a mapping", errors=[_not_a_mapping(document)])
-    findings = Findings()
+    findings = Findings(is_lenient=is_stored)
     root = Location(findings=findings)
     policy = Policy(**read_keys(Policy, document, root), warnings=(), source=document)
     root.refuse_unknown(document, keys_of(Policy))

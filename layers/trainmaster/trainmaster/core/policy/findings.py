@@ -16,6 +16,8 @@ _PLAIN_KEY = re.compile(r"[A-Za-z0-9_.*-]{1,64}")
 
 @dataclass(slots=True)
 class Findings:
+    is_lenient: bool = False
+    """What another version wrote may have keys that this one does not know: they are warnings."""
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[FieldError] = field(default_factory=list)
 
@@ -61,10 +63,13 @@ class Location:
 
     def refuse_unknown(self, written: Iterable[str], known: Collection[str]) -> None:
         for key in written:
-            if key not in known:
-                self.below(key).refuse(
-                    "unknown key", nearest(key, known) or f"known keys: {', '.join(known)}"
-                )
+            if key in known:
+                continue
+            if self.findings.is_lenient:
+                self.below(key).warn("is unknown to this version", "it has no effect until one knows it")
+            else:
+                hint = nearest(key, known) or f"known keys: {', '.join(known)}"
+                self.below(key).refuse("unknown key", hint)
 
 
 def nearest(written: str, known: Iterable[str]) -> str | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.ports import (
     AlarmKeeper,
+    Beside,
     Clock,
     JobReader,
     JobStore,
@@ -13,7 +14,9 @@ from trainmaster.ports import (
     OutboxStore,
     PoolReader,
     TrainingApi,
+    Turns,
 )
+from trainmaster.services.deadline import Deadline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +31,11 @@ class PassContext:
     alarms: AlarmKeeper
     notifier: Notifier
     mailer: Mailer
+    turns: Turns
+    beside: Beside
     clock: Clock
+    deadline: Deadline
+    """Nothing that costs time is begun after it."""
     stack: str
     policy: Policy
     pool_policy: PoolPolicy

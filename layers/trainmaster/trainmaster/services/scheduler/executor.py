@@ -1,26 +1,26 @@
 """Carries out a plan: the only code that starts and stops training jobs."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from typing import assert_never
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeAlias, assert_never
 
 from trainmaster.core.errors import (
     AccountLimitError,
     AlarmQuotaError,
     AlarmRefusedError,
-    LostRaceError,
-    StillWarmError,
+    RowSetAsideError,
     StopDeniedError,
+    ThrottledError,
     TrainmasterError,
     UnreachableError,
 )
 from trainmaster.core.jobs.attempts import Attempt, Reason
+from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE
 from trainmaster.core.monitoring import reactions
 from trainmaster.core.monitoring.alarms import Alarm, alarms_of, full_name, names_of, wanted_of
 from trainmaster.core.outbox import budget_notice, to_tell
@@ -38,48 +38,13 @@ from trainmaster.core.planning.actions import (
     WarnOfBudget,
     WatchGpus,
 )
-from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, WaitingJob, WarmPool
+from trainmaster.core.planning.snapshot import PreemptionReservation
 from trainmaster.core.policy.governance import Watch
 from trainmaster.core.records import WriteCondition
 from trainmaster.services.scheduler import start_protocol
+from trainmaster.services.scheduler.broken_rows import EntryRemovedError, read_job, request_of
 from trainmaster.services.scheduler.context import PassContext
-
-OVERDUE = timedelta(minutes=2)
-"""A pool that is still there so long after its time was kept for longer than the row knows."""
-
-
-def keep(warm_pool: WarmPool, until: datetime, context: PassContext) -> None:
-    """Have it kept until then; one that is gone is settled instead."""
-    if context.training.keep_alive(warm_pool.training_job_name, until - warm_pool.since):
-        context.store.change_warm(
-            context.pool, warm_pool, replace(warm_pool, expires_at=until), at=context.clock()
-        )
-    else:
-        settle(warm_pool, context)
-
-
-def release(warm_pool: WarmPool, context: PassContext) -> None:
-    """Give it up; its instances count until SageMaker says that it is gone."""
-    releasing = warm_pool if warm_pool.releasing else replace(warm_pool, releasing=True)
-    if releasing != warm_pool:
-        context.store.change_warm(context.pool, warm_pool, releasing, at=context.clock())
-    context.training.keep_alive(warm_pool.training_job_name, timedelta())
-    settle(releasing, context)
-
-
-def settle(warm_pool: WarmPool, context: PassContext) -> None:
-    """Stop counting a pool that SageMaker does not keep any more; it is billed for what SageMaker says.
-
-    Raises:
-        StillWarmError: It does; a later pass asks again.
-    """
-    seen = context.training.describe(warm_pool.training_job_name)
-    if seen is not None and seen.warm_status == WARM_AVAILABLE:
-        if warm_pool.releasing or context.clock() - warm_pool.expires_at > OVERDUE:
-            context.training.keep_alive(warm_pool.training_job_name, timedelta())
-        raise StillWarmError(f"SageMaker still keeps the warm pool of {warm_pool.training_job_name}")
-    retained = seen.retained if seen is not None else None
-    context.store.change_warm(context.pool, warm_pool, None, at=context.clock(), retained=retained)
+from trainmaster.services.scheduler.warm_keeping import keep, release, settle
 
 
 def watch_gpus(job: Job, watch: Watch, context: PassContext) -> None:
@@ -107,6 +72,7 @@ def _left_over(live: Attempt, wanted: Sequence[Alarm], *, stack: str) -> tuple[s
     return tuple(name for one in relative if (name := full_name(stack, one)) not in kept)
 
 
+CREATE = "CreateTrainingJob"
 MAX_UNREACHABLE = 3
 """Starts that find no connection before a pass gives up: each waits for seconds, and the function has 120."""
 
@@ -119,31 +85,83 @@ class Outcome:
     failures: list[Exception] = field(default_factory=list)
     unreachable: int = 0
     """Starts that found no connection to SageMaker."""
+    removed: int = 0
+    """Entries that led to no job."""
+    out_of_reach: set[str] = field(default_factory=set)
+    """Jobs with a row that cannot be understood; the next look plans without them."""
+    left: int = 0
+    """Actions that were not begun, because the time was over or the account called too often."""
+    refused: set[Capacity] = field(default_factory=set)
+    """Types of starts that a limit of the account forbade: who else wants them is planned for anew."""
 
     @property
     def gave_up(self) -> bool:
         return self.unreachable >= MAX_UNREACHABLE
 
+    def refuses(self, start: Start) -> bool:
+        return not self.refused.isdisjoint(start.shape.vector)
 
-def execute(actions: Iterable[Action], context: PassContext) -> Outcome:
-    """Carry out each action in order; one bad job never stops the others.
+
+Rest: TypeAlias = Callable[[], None]
+"""What is left of an action when its intent is written: calls that may take seconds."""
+
+
+def execute(actions: Sequence[Action], context: PassContext) -> Outcome:
+    """Begin each action in order, finish them beside each other; one bad job never stops the others.
+
+    Nothing is begun after the deadline, and what was begun is finished: no claim is left without its Create.
 
     Crash safety: each action writes its intent first and calls SageMaker second, so a death between
     the two leaves a row that the next pass or the reconciler acts on.
     """
     outcome = Outcome()
-    for action in actions:
-        if outcome.gave_up and isinstance(action, Start):
-            continue
-        try:
-            _execute_one(action, context)
-        except TrainmasterError as error:
-            _note(outcome, action, error)
-        except Exception as error:  # noqa: BLE001  the bulkhead; the handler raises it after the pass
-            outcome.failures.append(error)
-        else:
-            outcome.done.append(action)
+    context.beside(_rests(actions, outcome, context))
     return outcome
+
+
+def _rests(
+    actions: Sequence[Action], outcome: Outcome, context: PassContext
+) -> Iterator[Callable[[], object]]:
+    """Each action is begun when there is a hand for its rest, not before."""
+    for number, action in enumerate(actions):
+        if context.deadline.is_over:
+            outcome.left += len(actions) - number
+            return
+        if isinstance(action, Start) and (
+            outcome.gave_up or outcome.refuses(action) or not _has_turn(outcome, context)
+        ):
+            continue
+        rest = _do(action, partial(_begin, action, context), outcome)
+        if rest is not None:
+            yield partial(_do, action, rest, outcome)
+
+
+def _has_turn(outcome: Outcome, context: PassContext) -> bool:
+    """Before the claim: no instances are held while the account may not call."""
+    if context.turns.wait_for(CREATE, most=context.deadline.left()):
+        return True
+    outcome.left += 1
+    return False
+
+
+def _do(action: Action, part: Callable[[], Rest | None], outcome: Outcome) -> Rest | None:
+    """Do a part of an action; what is left of it then, None: nothing."""
+    try:
+        rest = part()
+    except RowSetAsideError as error:
+        outcome.out_of_reach |= {error.subject} if error.subject else set()
+        outcome.postponed.append((action, error))
+    except EntryRemovedError:
+        outcome.removed += 1
+    except TrainmasterError as error:
+        _note(outcome, action, error)
+    except Exception as error:  # noqa: BLE001  the bulkhead; the handler raises it after the pass
+        outcome.failures.append(error)
+    else:
+        if rest is None:
+            outcome.done.append(action)
+        return rest
+    return None
 
 
 def _note(outcome: Outcome, action: Action, error: TrainmasterError) -> None:
@@ -152,58 +170,51 @@ def _note(outcome: Outcome, action: Action, error: TrainmasterError) -> None:
         outcome.postponed.append((action, error))
     else:
         outcome.failures.append(error)
+    if isinstance(error, ThrottledError) and isinstance(action, Start):
+        outcome.left += 1
+    if isinstance(error, AccountLimitError) and isinstance(action, Start):
+        outcome.refused |= action.shape.vector.keys()
     if isinstance(error, UnreachableError):
         outcome.unreachable += 1
         if outcome.gave_up:
             outcome.failures.append(error)
 
 
-def explain(reasons: Mapping[str, Reason], candidates: Iterable[WaitingJob], context: PassContext) -> None:
-    """Write the reasons whose code has changed; a job that moved on meanwhile keeps its own."""
-    for candidate in candidates:
-        reason = reasons.get(candidate.name)
-        if reason is None or reason.code == candidate.waiting_code:
-            continue
-        try:
-            job = _read(candidate, context)
-            context.store.commit([Change(before=job, after=steps.explained(job, reason))], at=context.clock())
-        except LostRaceError:
-            continue
-
-
-def _execute_one(action: Action, context: PassContext) -> None:
+def _begin(action: Action, context: PassContext) -> Rest | None:
+    """Write its intent; what only reads or changes one job by itself is all rest."""
     match action:
         case Start():
-            _start(action, context)
+            return _start(action, context)
         case Preempt():
-            _preempt(action, context)
+            return _preempt(action, context)
         case Stop(job=running):
-            _stop(_read(running, context), context)
-        case Unpark(job=waiting):
-            job = _read(waiting, context)
-            context.store.commit([Change(before=job, after=steps.unparked(job))], at=context.clock())
+            return lambda: _stop(read_job(running, context), context)
         case WatchGpus(job=running, watch=watch):
-            watch_gpus(_read(running, context), watch, context)
+            return lambda: watch_gpus(read_job(running, context), watch, context)
+        case KeepWarm(warm_pool=warm_pool, until=until):
+            return partial(keep, warm_pool, until, context)
+        case ReleaseWarm(warm_pool=warm_pool):
+            return partial(release, warm_pool, context)
+        case SettleWarm(warm_pool=warm_pool):
+            return partial(settle, warm_pool, context)
         case _:
-            _keep_up(action, context)
+            _write(action, context)
+            return None
 
 
-def _keep_up(
-    action: EndReservation | LimitReservation | KeepWarm | ReleaseWarm | SettleWarm | WarnOfBudget,
+def _write(
+    action: Unpark | EndReservation | LimitReservation | WarnOfBudget,
     context: PassContext,
 ) -> None:
-    """What the pool itself keeps: holds and warm pools; and who is to be notified."""
+    """What is over once the table has it."""
     match action:
+        case Unpark(job=waiting):
+            job = read_job(waiting, context)
+            context.store.commit([Change(before=job, after=steps.unparked(job))], at=context.clock())
         case EndReservation(hold=hold):
             context.store.drop_hold(context.pool, hold)
         case LimitReservation(hold=hold, until=until):
             context.store.limit_hold(context.pool, hold, until)
-        case KeepWarm(warm_pool=warm_pool, until=until):
-            keep(warm_pool, until, context)
-        case ReleaseWarm(warm_pool=warm_pool):
-            release(warm_pool, context)
-        case SettleWarm(warm_pool=warm_pool):
-            settle(warm_pool, context)
         case WarnOfBudget():
             _warn(action, context)
         case _:
@@ -220,12 +231,17 @@ def _warn(action: WarnOfBudget, context: PassContext) -> None:
     context.store.warned(action.team, action.month)
 
 
-def _start(action: Start, context: PassContext) -> None:
-    job = _read(action.job, context)
-    body = context.reader.request(job.name)
-    if start_protocol.forbidden(job, body, context):
-        return
+def _start(action: Start, context: PassContext) -> Rest | None:
+    """The claim, by which the job holds its instances; the rest makes the training job."""
+    job = read_job(action.job, context)
+    body = request_of(job, context)
+    if body is None or start_protocol.forbidden(job, body, context):
+        return None
     claimed = start_protocol.claim(job, action, context)
+    return partial(_launch, action, claimed, body, context)
+
+
+def _launch(action: Start, claimed: Job, body: Mapping[str, Any], context: PassContext) -> None:
     try:
         start_protocol.launch(claimed, body, context)
     except AccountLimitError:
@@ -234,15 +250,16 @@ def _start(action: Start, context: PassContext) -> None:
     start_protocol.forget(action, context)
 
 
-def _preempt(action: Preempt, context: PassContext) -> None:
+def _preempt(action: Preempt, context: PassContext) -> Rest | None:
     """Intents and the hold in one transaction; the stops follow.
 
     Nobody is stopped for a job that the rules would not let start.
     """
-    preemptor = _read(action.job, context)
-    if start_protocol.forbidden(preemptor, context.reader.request(preemptor.name), context):
-        return
-    victims = [_read(victim, context) for victim in action.victims]
+    preemptor = read_job(action.job, context)
+    body = request_of(preemptor, context)
+    if body is None or start_protocol.forbidden(preemptor, body, context):
+        return None
+    victims = [read_job(victim, context) for victim in action.victims]
     hold = PreemptionReservation(
         preemptor=action.job.name, vector=action.shape.vector, victims=tuple(job.name for job in victims)
     )
@@ -253,7 +270,15 @@ def _preempt(action: Preempt, context: PassContext) -> None:
         places_hold=hold,
         still_waiting=action.job,
     )
-    for job in context.store.commit(changes, at=context.clock(), condition=condition):
+    asked = context.store.commit(changes, at=context.clock(), condition=condition)
+    return partial(_stop_each, asked, context)
+
+
+def _stop_each(jobs: Iterable[Job], context: PassContext) -> None:
+    """Whom the time does not reach is told by the next look: they are asked to stop."""
+    for job in jobs:
+        if context.deadline.is_over:
+            return
         _stop(job, context)
 
 
@@ -272,11 +297,3 @@ def _say_once(job: Job, error: StopDeniedError, context: PassContext) -> None:
         context.store.commit(
             [Change(before=job, after=steps.not_stopped(job, str(error)))], at=context.clock()
         )
-
-
-def _read(seen: WaitingJob | RunningJob, context: PassContext) -> Job:
-    """The whole job, provided that it is still what the plan was made for."""
-    job = context.reader.job(seen.name)
-    if job is None or job.ver != seen.ver:
-        raise LostRaceError(f"{seen.name} changed after it was planned for")
-    return job

@@ -1,20 +1,24 @@
 """One pass over one pool: look, decide, act, and look again until nothing is left to do."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from trainmaster.core.errors import TrainmasterError
+from trainmaster.core.errors import LostRaceError, RowSetAsideError, TrainmasterError
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.alarms import missing_alarms
 from trainmaster.core.monitoring.metrics import MESSAGES_PENDING, OLDEST_WAIT, Sample
 from trainmaster.core.planning.actions import Action
 from trainmaster.core.planning.planner import plan
-from trainmaster.core.planning.snapshot import Snapshot
-from trainmaster.core.policy import Policy, PoolPolicy, parse_policy
+from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
+from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.records import StoredPolicy
 from trainmaster.core.unmanaged.decisions import rules_for
 from trainmaster.ports import (
     AlarmKeeper,
+    Beside,
     Clock,
     JobReader,
     JobStore,
@@ -25,14 +29,18 @@ from trainmaster.ports import (
     PoolReader,
     SnapshotReader,
     TrainingApi,
+    Turns,
 )
+from trainmaster.services.deadline import Deadline
 from trainmaster.services.outbox_relay import relay_messages
+from trainmaster.services.policy_in_force import policy_in_force
+from trainmaster.services.scheduler.broken_rows import read_job, without
 from trainmaster.services.scheduler.context import PassContext
-from trainmaster.services.scheduler.executor import Outcome, execute, explain
+from trainmaster.services.scheduler.executor import Outcome, execute
 from trainmaster.services.scheduler.score_updates import Reranker, needs_reranking
 
-LONGEST = timedelta(seconds=90)
-"""A pass ends in time for the function's timeout (120 s)."""
+LONGEST_LOOK = timedelta(seconds=20)
+"""What a look decided is carried out for so long; then another one decides anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,53 +56,82 @@ class Scheduler:
     notifier: Notifier
     mailer: Mailer
     reranker: Reranker
+    turns: Turns
+    beside: Beside
     clock: Clock
     stack: str
 
-    def run(self, pool: str, *, until: datetime) -> "Summary":
+    def run(self, pool: str, *, deadline: Deadline) -> "Summary":
         """Run one pass. Two at once are harmless: each write is conditional, the loser looks again."""
         summary = Summary()
-        while self._once(pool, summary, until=until) and self.clock() < until:
-            continue
+        goes_on = True
+        while goes_on and not deadline.is_over:
+            goes_on = self.look(pool, summary, deadline=deadline)
+        summary.unfinished |= goes_on
         return summary
 
-    def _once(self, name: str, summary: "Summary", *, until: datetime) -> bool:
+    def look(self, name: str, summary: "Summary", *, deadline: Deadline) -> bool:
         """One look; True when something was done, so that another look is worth it."""
-        stored = self.policies.current()
-        policy = parse_policy(stored.document)
+        found = policy_in_force(self.policies)
+        stored, policy = found.stored, found.policy
         written = policy.pool(name)
         if written is None:
-            return self._tell(
-                self._pass(PoolPolicy(name=name, capacity={}), policy, stored), summary, until=until
-            )
-        snapshot = self.snapshots.snapshot(written, policy=policy, paused=stored.paused, now=self.clock())
+            nothing = PoolPolicy(name=name, capacity={})
+            return self._tell(self._pass(nothing, policy, stored, deadline), summary)
+        snapshot = self._snapshot(written, policy, stored, summary)
         pool_policy = rules_for(written, snapshot)
         decided = plan(snapshot, pool_policy, now=self.clock())
-        context = self._pass(pool_policy, policy, stored)
+        context = self._pass(pool_policy, policy, stored, deadline)
         alarms = missing_alarms(snapshot, now=self.clock())
-        outcome = execute((*decided.actions, *alarms), context)
+        brief = replace(context, deadline=deadline.within(LONGEST_LOOK))
+        outcome = execute((*decided.actions, *alarms), brief)
         summary.note(outcome, snapshot)
-        more = self._tell(context, summary, until=until)
+        more = self._tell(context, summary)
         if outcome.gave_up:
             return False
-        if outcome.done or more:
+        if (
+            outcome.done
+            or outcome.removed
+            or outcome.refused
+            or more
+            or summary.leaves_out(outcome.out_of_reach)
+        ):
             return True
-        explain(decided.reasons, snapshot.waiting, context)
+        if outcome.left:
+            summary.unfinished = True
+            return False
+        if summary.leaves_out(explain(decided.reasons, snapshot.waiting, context)):
+            return True
+        if deadline.is_over:
+            return True
         if not needs_reranking(snapshot, pool_policy):
             return False
-        summary.reranked += self.reranker.run(pool_policy, until=until)
+        summary.reranked += self.reranker.run(pool_policy, deadline=deadline)
         return True
 
+    def _snapshot(
+        self, pool: PoolPolicy, policy: Policy, stored: StoredPolicy, summary: "Summary"
+    ) -> Snapshot:
+        """Without those that earlier looks of the pass found out of reach."""
+        out_of_reach = frozenset(summary.out_of_reach)
+        now = self.clock()
+        found = self.snapshots.snapshot(pool, policy=policy, paused=stored.paused, now=now, skip=out_of_reach)
+        if not found.knows_policy:
+            self.store.tell_policy(pool.name, stored.version)
+        return without(found, out_of_reach)
+
     @staticmethod
-    def _tell(context: PassContext, summary: "Summary", *, until: datetime) -> bool:
+    def _tell(context: PassContext, summary: "Summary") -> bool:
         """Do messages, also of a pool that the policy has no more; True when there are more."""
-        messages = relay_messages(context, until=until)
+        messages = relay_messages(context)
         summary.messages_overdue = messages.overdue
         summary.postponed += [error for _, error in messages.postponed]
         summary.failures += messages.failures
         return messages.more
 
-    def _pass(self, pool_policy: PoolPolicy, policy: Policy, stored: StoredPolicy) -> PassContext:
+    def _pass(
+        self, pool_policy: PoolPolicy, policy: Policy, stored: StoredPolicy, deadline: Deadline
+    ) -> PassContext:
         return PassContext(
             pool=pool_policy.name,
             policy_version=stored.version,
@@ -106,7 +143,10 @@ class Scheduler:
             alarms=self.alarms,
             notifier=self.notifier,
             mailer=self.mailer,
+            turns=self.turns,
+            beside=self.beside,
             clock=self.clock,
+            deadline=deadline,
             stack=self.stack,
             policy=policy,
             pool_policy=pool_policy,
@@ -128,6 +168,16 @@ class Summary:
     reranked: int = 0
     """Jobs that got a score of the pool's new order."""
     failures: list[Exception] = field(default_factory=list)
+    out_of_reach: set[str] = field(default_factory=set)
+    """Jobs with rows that cannot be understood, so far."""
+    unfinished: bool = False
+    """The time was over before there was nothing left to do."""
+
+    def leaves_out(self, found: Iterable[str]) -> bool:
+        """True where one of them is new, so that another look is worth it."""
+        known = len(self.out_of_reach)
+        self.out_of_reach |= set(found)
+        return len(self.out_of_reach) > known
 
     def note(self, outcome: Outcome, snapshot: Snapshot) -> None:
         self.looks += 1
@@ -143,3 +193,27 @@ class Summary:
             wait = 0.0 if oldest is None else (now - oldest).total_seconds()
             yield Sample(metric=OLDEST_WAIT, value=wait, of=pool)
             yield Sample(metric=MESSAGES_PENDING, value=self.messages_overdue, of=pool)
+
+
+def explain(
+    reasons: Mapping[str, Reason], candidates: Iterable[WaitingJob], context: PassContext
+) -> frozenset[str]:
+    """Write the reasons whose code has changed; a job that moved on meanwhile keeps its own.
+
+    Returns the jobs whose rows cannot be understood.
+    """
+    out_of_reach: set[str] = set()
+    for candidate in candidates:
+        reason = reasons.get(candidate.name)
+        if reason is None or reason.code == candidate.waiting_code:
+            continue
+        if context.deadline.is_over:
+            break
+        try:
+            job = read_job(candidate, context)
+            context.store.commit([Change(before=job, after=steps.explained(job, reason))], at=context.clock())
+        except LostRaceError:
+            continue
+        except RowSetAsideError:
+            out_of_reach.add(candidate.name)
+    return frozenset(out_of_reach)

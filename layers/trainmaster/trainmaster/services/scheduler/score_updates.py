@@ -6,15 +6,15 @@ so a crash leaves a part done; the next pass goes on, and what has its new score
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
-from trainmaster.core.errors import LostRaceError
+from trainmaster.core.errors import LostRaceError, RowSetAsideError
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.order import score_of
 from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.ports import Clock, JobReader, JobStore, QueueReader
+from trainmaster.services.deadline import Deadline
 
 PAGE = 250
 """Queue entries read at a time."""
@@ -33,11 +33,11 @@ class Reranker:
     reader: JobReader
     clock: Clock
 
-    def run(self, pool: PoolPolicy, *, until: datetime) -> int:
+    def run(self, pool: PoolPolicy, *, deadline: Deadline) -> int:
         """Go on until the whole pool is in its order, or the time is up; how many jobs were written."""
         written = 0
         for name in self._names(pool):
-            if self.clock() >= until:
+            if deadline.is_over:
                 return written
             written += self._rerank(name, pool)
         self.store.ranked(pool.name, pool.order_key)
@@ -63,7 +63,10 @@ class Reranker:
             after = (entries[-1].parked_until_ms, entries[-1].name)
 
     def _rerank(self, name: str, pool: PoolPolicy) -> int:
-        job = self.reader.job(name)
+        try:
+            job = self.reader.job(name)
+        except RowSetAsideError:
+            return 0  # nobody can tell its turn; it keeps the one it has
         if job is None or job.is_final or job.ranked_by == pool.order_key:
             return 0
         score = score_of(job.spec, job.priority, pool)

@@ -5,7 +5,6 @@ job under the known name. In both cases the reconciler looks whether it exists a
 an attempt is created at most once and never lost.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,6 +18,7 @@ from trainmaster.core.errors import (
     NameTakenError,
     OutcomeUnknownError,
     ServerFaultError,
+    ThrottledError,
     TrainingRefusedError,
     UnavailableError,
     UnclassifiedTrainingError,
@@ -26,16 +26,16 @@ from trainmaster.core.errors import (
 )
 from trainmaster.core.jobs import run_time
 from trainmaster.core.jobs.attempts import Attempt, Claim, Reason
-from trainmaster.core.jobs.instances import CapacityType
-from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.instances import Capacity, CapacityType
+from trainmaster.core.jobs.model import AccountRefusals, Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.account_limits import RECENT_END, limit_after, refused_again
 from trainmaster.core.planning.actions import Start
-from trainmaster.core.planning.snapshot import AccountLimit
 from trainmaster.core.policy.job_rules import Mode
-from trainmaster.core.records import WriteCondition
+from trainmaster.core.records import PoolState, WriteCondition
 from trainmaster.core.request.request import attempt_name, attempt_request, is_ours
 from trainmaster.ports import TrainingApi
 from trainmaster.services.job_steps import change_job
@@ -107,7 +107,8 @@ def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> None:
 
     Raises:
         OutcomeUnknownError: Nobody knows yet; the lease keeps the slot until the reconciler does.
-        AccountLimitError: The account allows no more of the type; the job waits in its turn again.
+        AccountLimitError: A limit of the account forbids it; the job waits out a back-off of its own.
+        ThrottledError: The account calls too often; the job waits in its turn again.
         UnreachableError: Nothing was sent; the job waits out a back-off, and others would fare no better.
     """
     request = _request(job, body, context)
@@ -124,19 +125,34 @@ def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> None:
         raise
     except UnavailableError as error:
         _put_back(job, error, context)
-        if isinstance(error, AccountLimitError | UnreachableError):
+        if isinstance(error, AccountLimitError | ThrottledError | UnreachableError):
             raise
     else:
         _record(job, arn, context)
 
 
 def _put_back(job: Job, error: UnavailableError, context: PassContext) -> None:
+    reason = Reason(code=ReasonCode.UNAVAILABLE, message=str(error))
     if isinstance(error, AccountLimitError):
-        limited = Reason(code=ReasonCode.ACCOUNT_LIMIT, message=str(error))
-        _release(job, lambda one: steps.refused_by_account(one, limited), context)
+        refusals = _refused(job, context)
+        _release(job, lambda one: steps.refused_by_account(one, refusals, str(error)), context)
+    elif isinstance(error, ThrottledError):
+        _release(job, lambda one: steps.back_in_turn(one, reason), context)
     else:
-        reason = Reason(code=ReasonCode.UNAVAILABLE, message=str(error))
         _release(job, lambda one: steps.put_back(one, reason=reason, now=context.clock()), context)
+
+
+def _refused(job: Job, context: PassContext) -> AccountRefusals:
+    """Its own claim, which is still counted, is not held by the pool."""
+    at, state, vector = context.clock(), context.pools.pool_state(context.pool), job.vector
+    ends = [end for capacity in vector if (end := state.last_end.get(capacity)) is not None]
+    return refused_again(
+        job.starts.by_account,
+        held={capacity: max(_held(state, capacity) - count, 0) for capacity, count in vector.items()},
+        soon=any(at - end < RECENT_END for end in ends),
+        at=at,
+        seed=job.spec.entry_id,
+    )
 
 
 def _request(job: Job, body: Mapping[str, Any], context: PassContext) -> dict[str, Any]:
@@ -230,20 +246,15 @@ def pool_left(job: Job, training: TrainingApi) -> Observation | None:
     return None if reuses is None else training.describe(reuses)
 
 
-FIRST_WAIT = timedelta(minutes=1)
-LONGEST_WAIT = timedelta(minutes=15)
-SOON = timedelta(seconds=30)
-RECENT_END = timedelta(minutes=3)
-"""SageMaker gives quota back some time after an end: a refusal within this time says little."""
-
-
 def learn(action: Start, context: PassContext) -> None:
-    """The account refused this start: nothing above what the pool holds now is tried for a while."""
+    """The account refused a job for the first time: what it asked for in all is too much of some type."""
+    if action.job.refused is not None:
+        return  # it tells of itself; others of its types were looked at when it was refused first
     at, state = context.clock(), context.pools.pool_state(context.pool)
-    for capacity in action.shape.vector:
-        limit = after_refusal(
+    for capacity, count in action.shape.vector.items():
+        limit = limit_after(
             state.account_limits.get(capacity),
-            held=state.used.get(capacity, 0) + state.warm.get(capacity, 0),
+            refused=_held(state, capacity) + count,
             last_end=state.last_end.get(capacity),
             at=at,
             seed=action.job.name,
@@ -257,26 +268,5 @@ def forget(action: Start, context: PassContext) -> None:
         context.store.learn_limit(context.pool, capacity, None)
 
 
-def after_refusal(
-    known: AccountLimit | None, *, held: int, last_end: datetime | None, at: datetime, seed: str
-) -> AccountLimit:
-    """What is known after one more refusal.
-
-    Args:
-        known: What earlier refusals in a row taught.
-        held: Instances in use and warm when the account refused.
-        last_end: When instances of the type last came free.
-        at: Now.
-        seed: Draws the jitter, so that it can be repeated.
-    """
-    refusals = known.refusals if known else 0
-    if known is None and last_end is not None and at - last_end < RECENT_END:
-        return AccountLimit(limit=held, until=at + SOON, refusals=0)
-    wait: timedelta = min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(refusals, 10))
-    return AccountLimit(limit=held, until=at + wait * _jitter(f"{seed}:{refusals}"), refusals=refusals + 1)
-
-
-def _jitter(seed: str) -> float:
-    """Between a half and one."""
-    digest = hashlib.blake2b(seed.encode(), digest_size=7).digest()
-    return 0.5 + int.from_bytes(digest, "big") / 2**57
+def _held(state: PoolState, capacity: Capacity) -> int:
+    return state.used.get(capacity, 0) + state.warm.get(capacity, 0)

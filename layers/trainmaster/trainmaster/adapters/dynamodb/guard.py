@@ -1,0 +1,66 @@
+"""Rows are decoded one by one: what cannot be understood is set aside, and stops only what it names."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from trainmaster.adapters.dynamodb.calls import Rows
+from trainmaster.core.records import SetAside
+
+T = TypeVar("T")
+Item = Mapping[str, Any]
+Report = Callable[[SetAside], None]
+MAX_ERROR_CHARACTERS = 200
+MOST_SKIPPED = 100
+"""Rows in a row that a bounded read passes over before it leaves the rest to the next."""
+
+_POOL_ROWS = frozenset("RBTWPHESQ")
+"""First letters of partitions that name a pool."""
+
+
+def unreported(_: SetAside) -> None:
+    """For who does not report."""
+
+
+def pool_of(partition: str) -> str | None:
+    """The pool that a partition key names; None: it names none."""
+    kind, *rest = partition.split("#")
+    return rest[0] if kind in _POOL_ROWS and rest else None
+
+
+def described(item: Item, error: Exception, *, attribute: str | None = None) -> SetAside:
+    """How a row, or one attribute of it, is reported."""
+    pk, sk = str(item.get("pk", "")), str(item.get("sk", ""))
+    spec = item.get("spec")
+    pool = pool_of(pk) or (spec.get("pool") if isinstance(spec, dict) else None)
+    return SetAside(
+        key="/".join(part for part in (pk, sk, attribute) if part),
+        error=f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARACTERS],
+        pool=pool if isinstance(pool, str) else None,
+    )
+
+
+class MisplacedError(ValueError):
+    """A row lies under a key that is not its own."""
+
+
+def require(holds: bool, why: str) -> None:  # noqa: FBT001
+    if not holds:
+        raise MisplacedError(why)
+
+
+class GuardedReads:
+    """What all readers of the table share: its calls, and where they report what they do not understand."""
+
+    def __init__(self, client: Any, *, table: str, report: Report = unreported) -> None:
+        self._rows = Rows(client, table=table)
+        self._report = report
+
+    def _understood(self, items: Iterable[Item], make: Callable[[Item], T]) -> Iterator[T]:
+        """What can be made of the rows; those in between are reported."""
+        for item in items:
+            try:
+                made = make(item)
+            except Exception as error:  # noqa: BLE001  the bulkhead: whatever is wrong with it, it is one row
+                self._report(described(item, error))
+            else:
+                yield made

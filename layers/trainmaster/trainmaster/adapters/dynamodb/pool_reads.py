@@ -1,0 +1,223 @@
+"""One pool, as a pass reads it: strongly consistent, and past every row that cannot be understood."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import islice
+
+from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.calls import SortKeys
+from trainmaster.adapters.dynamodb.codec import account_of, decode
+from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, GuardedReads, Item, described, require
+from trainmaster.adapters.dynamodb.pool_rows import (
+    Counters,
+    TeamRow,
+    read_counters,
+    running_row,
+    slot_of,
+    team_row,
+    waiting_row,
+    warm_row,
+)
+from trainmaster.core.costs.ledger import budget_cents, month_of
+from trainmaster.core.costs.prices import PriceTable
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.model import Job, epoch_ms
+from trainmaster.core.planning import wait_reasons
+from trainmaster.core.planning.account_limits import LONGEST_WAIT, is_due
+from trainmaster.core.planning.candidates import HEADS, Lane, chosen_lanes
+from trainmaster.core.planning.capacity import minus, pool_vector
+from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob, WarmPool, total
+from trainmaster.core.policy import Budget, Policy, PoolPolicy
+from trainmaster.core.records import PoolState, SetAside, TeamStanding, TeamState
+
+MOST_DUE = 100
+"""Parked jobs that one look takes back."""
+
+
+class PoolReads(GuardedReads):
+    """SnapshotReader, and the state of a pool for people."""
+
+    def snapshot(
+        self,
+        pool: PoolPolicy,
+        *,
+        policy: Policy,
+        paused: bool,
+        now: datetime,
+        skip: frozenset[str] = frozenset(),
+    ) -> Snapshot:
+        """Read the pool; what it costs depends on teams, shapes and running jobs, not on the queue."""
+        counters = self._counters(pool.name)
+        lanes = chosen_lanes(
+            self._lanes(pool.name, counters.teams), free=minus(pool_vector(pool), counters.used), now=now
+        )
+        waiting = tuple(entry for lane in lanes for entry in self._heads(pool.name, lane, skip))
+        warm_pools = self._warm_pools(pool.name) if counters.warm or not counters.is_there else ()
+        running = self._running(pool.name)
+        return Snapshot(
+            paused=paused,
+            knows_policy=counters.policy_version is not None,
+            recount=self._recount(pool.name, counters, running, warm_pools),
+            used=counters.used,
+            warm=counters.warm,
+            warm_pools=warm_pools,
+            holds=counters.holds,
+            waiting=waiting,
+            due=self._due(pool.name, skip, counters, now=now),
+            running=running,
+            gone_preemptors=frozenset(
+                hold.preemptor for hold in counters.holds if not self._waits(hold.preemptor)
+            ),
+            account_limits=counters.limits,
+            last_end=counters.last_ends,
+            budgets=self._budgets(policy, {entry.team for entry in waiting}, now=now),
+            order_key=counters.order_key,
+            prices=PriceTable(overrides=policy.prices),
+            spot_max_wait=policy.spot_max_wait,
+            watch=policy.governing.watch,
+        )
+
+    # ---- what is in use
+
+    def _counters(self, pool: str) -> Counters:
+        return read_counters(self._rows.get(layout.counters_key(pool)), self._report)
+
+    def _recount(
+        self, pool: str, counters: Counters, running: Iterable[RunningJob], warm: Iterable[WarmPool]
+    ) -> Reason | None:
+        """A count that is not there is 0 only where nothing says otherwise."""
+        held = {layout.used(capacity) for job in running for capacity in job.vector}
+        held |= {layout.warm(capacity) for left in warm for capacity in left.vector}
+        missing = sorted(held - counters.counted)
+        if missing:
+            key = "/".join(layout.counters_key(pool))
+            why = f"{', '.join(missing)} missing while rows of the pool hold instances of the type"
+            self._report(SetAside(key=key, error=why, pool=pool))
+        return wait_reasons.recount(pool) if missing or counters.lost else None
+
+    def _running(self, pool: str) -> tuple[RunningJob, ...]:
+        """With those whose rows only show what they hold."""
+        found: list[RunningJob] = []
+        for item in self._rows.query(layout.running_partition(pool)):
+            try:
+                found.append(running_row(item))
+            except Exception as error:  # noqa: BLE001  the bulkhead: one row, its slot stays counted
+                self._report(described(item, error))
+                slot = slot_of(item)
+                found += [slot] if slot else []
+        return tuple(found)
+
+    def _warm_pools(self, pool: str) -> tuple[WarmPool, ...]:
+        return tuple(self._understood(self._rows.query(layout.warm_partition(pool)), warm_row))
+
+    # ---- who waits
+
+    def _teams(self, pool: str, known: frozenset[str]) -> list[TeamRow]:
+        """A row that is gone, or was made anew by an increment, says nothing of the jobs before that."""
+        rows = {
+            row.name: row for row in self._understood(self._rows.query(layout.team_partition(pool)), team_row)
+        }
+        lost = sorted(team for team in known if team not in rows or not rows[team].is_counted)
+        for team in lost:
+            error = "the pool counts the team, and its row is gone or was made anew since"
+            self._report(SetAside(key="/".join(layout.team_key(pool, team)), error=error, pool=pool))
+        return [row for name, row in rows.items() if name not in lost]
+
+    def _lanes(self, pool: str, known: frozenset[str] = frozenset()) -> list[Lane]:
+        """Those in which jobs wait."""
+        return [
+            Lane(team=team.name, text=text, waiting=count)
+            for team in self._teams(pool, known)
+            for text, count in team.lanes.items()
+            if count > 0
+        ]
+
+    def _heads(self, pool: str, lane: Lane, skip: frozenset[str]) -> Iterator[WaitingJob]:
+        items = self._rows.query(layout.queue_partition(pool, lane.team, lane.text), page=HEADS)
+        return self._first(items, skip, most=HEADS)
+
+    def _due(
+        self, pool: str, skip: frozenset[str], counters: Counters, *, now: datetime
+    ) -> tuple[WaitingJob, ...]:
+        """Of those whose turn comes within a back-off of the account, whoever is due already."""
+        until = f"{epoch_ms(now + LONGEST_WAIT):015d}~"  # '~' sorts behind every name
+        items = self._rows.query(layout.parked_partition(pool), SortKeys.up_to(until), page=MOST_DUE)
+        held = total((counters.used, counters.warm))
+        parked = self._first(items, skip, most=MOST_DUE)
+        return tuple(one for one in parked if is_due(one, held=held, limits=counters.limits, now=now))
+
+    def _first(self, items: Iterable[Item], skip: frozenset[str], *, most: int) -> Iterator[WaitingJob]:
+        """The first entries that can be understood, but for those to skip; it does not look on for ever."""
+        entries = self._understood(islice(items, most + MOST_SKIPPED), waiting_row)
+        return islice((entry for entry in entries if entry.name not in skip), most)
+
+    def _waits(self, name: str) -> bool:
+        """Whether a preemptor still does; of one that cannot be understood nobody can tell, so it goes."""
+        item = self._rows.get(layout.job_key(name))
+        return any(job.is_waiting for job in self._understood([item] if item else [], job_row))
+
+    # ---- money
+
+    def _budgets(self, policy: Policy, teams: Iterable[str], *, now: datetime) -> dict[str, BudgetState]:
+        """This month of each team that has a budget and waits."""
+        budgets = {team: found.budget for team in sorted(teams) if (found := policy.team(team))}
+        return {
+            team: self._budget(team, budget, month_of(now))
+            for team, budget in budgets.items()
+            if budget is not None
+        }
+
+    def _budget(self, team: str, budget: Budget, month: str) -> BudgetState:
+        item = self._rows.get(layout.month_key(team, month)) or {}
+        return BudgetState(
+            month=month,
+            account=account_of(item),
+            limit_cents=budget_cents(budget.usd_per_month),
+            at_limit=budget.at_limit,
+            warned=item.get(layout.WARNED, False),
+        )
+
+    # ---- for people, and before a submission
+
+    def pool_state(self, pool: str) -> PoolState:
+        counters = self._counters(pool)
+        teams = {
+            row.name: TeamState(used=row.used, waiting=row.parked + sum(row.lanes.values()))
+            for row in self._teams(pool, counters.teams)
+        }
+        warm_pools = self._warm_pools(pool) if counters.warm or not counters.is_there else ()
+        running = self._running(pool)
+        return PoolState(
+            used=counters.used,
+            teams=teams,
+            warm=counters.warm,
+            warm_pools=warm_pools,
+            account_limits=counters.limits,
+            last_end=counters.last_ends,
+            order_key=counters.order_key,
+            recount=self._recount(pool, counters, running, warm_pools),
+        )
+
+    def team_standing(self, pool: str, team: str) -> TeamStanding:
+        item = self._rows.get(layout.team_key(pool, team))
+        rows = list(self._understood([item] if item else [], team_row))
+        if item is not None and not rows:
+            return TeamStanding.LOST
+        if rows and rows[0].is_counted:
+            return TeamStanding.COUNTED
+        if team in self._counters(pool).teams:
+            return TeamStanding.LOST
+        return TeamStanding.NEW if rows or not self._is_named(pool, team) else TeamStanding.LOST
+
+    def _is_named(self, pool: str, team: str) -> bool:
+        """Whether a live or parked job of the pool is the team's, though nobody counts it."""
+        live = self._rows.query(layout.running_partition(pool))
+        parked = self._rows.query(layout.parked_partition(pool))
+        return any(item.get("team") == team for rows in (live, parked) for item in rows)
+
+
+def job_row(item: Item) -> Job:
+    require("ver" in item, "it has no ver")  # every write is conditional on it
+    job = decode(Job, item)
+    require(item["pk"] == layout.job_key(job.name)[0], f"it is job {job.name}")
+    return job

@@ -1,0 +1,174 @@
+"""Rows of a pool, each understood by itself: counters attribute by attribute, teams, entries of lists."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.codec import decode, named
+from trainmaster.adapters.dynamodb.guard import Item, Report, described, require
+from trainmaster.core.jobs.instances import Capacity, Vector, parse_vector
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.planning.snapshot import (
+    AccountLimit,
+    PreemptionReservation,
+    RunningJob,
+    WaitingJob,
+    WarmPool,
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """What a pool has in use, and what hangs on it."""
+
+    is_there: bool
+    used: Vector
+    warm: Vector
+    holds: tuple[PreemptionReservation, ...]
+    limits: Mapping[Capacity, AccountLimit]
+    last_ends: Mapping[Capacity, datetime]
+    order_key: str | None
+    policy_version: int | None
+    teams: frozenset[str]
+    """Those that the pool is known to count."""
+    counted: frozenset[str]
+    """Attributes of what is used and warm that are there, also at 0."""
+    lost: bool
+    """What is used or warm cannot be understood."""
+
+
+def read_counters(item: Item | None, report: Report) -> Counters:
+    """Holds, limits and instants that cannot be understood count for nothing."""
+    counters = item or {}
+    lost = False
+
+    def counted(prefix: str) -> dict[Capacity, int]:
+        nonlocal lost
+        found = dict(_named(counters, prefix, _count, report))
+        lost = lost or len(found) != sum(1 for _ in named(counters, prefix))
+        return {Capacity.parse(name): count for name, count in found.items() if count}
+
+    used, warm = counted(layout.USED), counted(layout.WARM)
+    order_key, version = counters.get(layout.ORDER_KEY), counters.get("policy_version")
+    limits = _named(counters, layout.ACCOUNT_LIMIT, lambda _, one: decode(AccountLimit, one), report)
+    ends = _named(counters, layout.LAST_END, lambda _, one: _aware(one), report)
+    return Counters(
+        is_there=item is not None,
+        used=used,
+        warm=warm,
+        holds=tuple(hold for _, hold in _named(counters, layout.HOLD, _hold, report)),
+        limits={Capacity.parse(name): limit for name, limit in limits},
+        last_ends={Capacity.parse(name): at for name, at in ends},
+        order_key=order_key if isinstance(order_key, str) else None,
+        policy_version=version if isinstance(version, int) else None,
+        teams=frozenset(name for name, _ in named(counters, layout.TEAM)),
+        counted=frozenset(name for name in counters if name.startswith((layout.USED, layout.WARM))),
+        lost=lost,
+    )
+
+
+def _named(item: Item, prefix: str, make: Callable[[str, Any], T], report: Report) -> Iterator[tuple[str, T]]:
+    """Attributes of one kind, each by itself."""
+    for name, content in named(item, prefix):
+        try:
+            require(bool(name), "it has no name")
+            made = make(name, content)
+        except Exception as error:  # noqa: BLE001  the bulkhead: one attribute, whatever is wrong with it
+            report(described(item, error, attribute=f"{prefix}{name}"))
+        else:
+            yield name, made
+
+
+def _count(_: str, content: Any) -> int:
+    """Increments of a row that was lost leave less than nothing."""
+    require(type(content) is int and content >= 0, f"{content!r} is no count")
+    return int(content)
+
+
+def _hold(name: str, content: Any) -> PreemptionReservation:
+    hold = decode(PreemptionReservation, content)
+    require(hold.preemptor == name, f"it is the hold of {hold.preemptor}")
+    return hold
+
+
+def _aware(text: str) -> datetime:
+    at = datetime.fromisoformat(text)
+    require(at.tzinfo is not None, f"{text!r} has no time zone")
+    return at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamRow:
+    name: str
+    used: Vector = field(default_factory=dict)
+    lanes: Mapping[str, int] = field(default_factory=dict)
+    parked: int = 0
+    is_counted: bool = False
+    """It was there from the team's first job on; rows of earlier releases do not say so."""
+
+
+def team_row(item: Item) -> TeamRow:
+    """Raises whatever is wrong with it: a count that is none makes all of them doubtful."""
+    for name in (layout.PARKED, layout.WAITING):
+        _count(name, item.get(name, 0))
+    used = {Capacity.parse(name): _count(name, one) for name, one in named(item, layout.USED)}
+    return TeamRow(
+        name=item["sk"],
+        used={capacity: count for capacity, count in used.items() if count},
+        lanes={name: _count(name, one) for name, one in named(item, layout.LANE)},
+        parked=item.get(layout.PARKED, 0),
+        is_counted=bool(item.get(layout.COUNTED)),
+    )
+
+
+def waiting_row(item: Item) -> WaitingJob:
+    entry = decode(WaitingJob, item)
+    require(item["sk"].partition("#")[2] == entry.name, f"it is the entry of {entry.name}")
+    require(all(shape.vector for shape in entry.shapes) and bool(entry.shapes), "it asks for nothing")
+    return entry
+
+
+def running_row(item: Item) -> RunningJob:
+    entry = decode(RunningJob, item)
+    require(item["sk"] == entry.name, f"it is the entry of {entry.name}")
+    return entry
+
+
+def warm_row(item: Item) -> WarmPool:
+    warm = decode(WarmPool, item)
+    require(item["sk"] == warm.training_job_name, f"it is the warm pool of {warm.training_job_name}")
+    return warm
+
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def slot_of(item: Item) -> RunningJob | None:
+    """Who holds instances by a row that cannot be understood: counted for its team, and never stopped."""
+    try:
+        team, vector = item["team"], parse_vector(item["vector"])
+        require(isinstance(team, str) and bool(vector), "nobody can tell what it holds")
+    except Exception:  # noqa: BLE001  not even that much: the counters alone know of it
+        return None
+    return RunningJob(
+        name=item["sk"],
+        ver=-1,
+        team=team,
+        state=JobState.RUNNING,
+        vector=vector,
+        priority=0,
+        score=0,
+        claimed_at=_LONG_AGO,
+        lease_until=_LONG_AGO,
+        training_job_name="",
+        known_to_sagemaker=True,
+        training_since=None,
+        stop_sent=False,
+        preemptible=False,
+        has_checkpoint=False,
+        preemptions=0,
+    )

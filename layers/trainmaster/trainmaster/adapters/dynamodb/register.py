@@ -1,0 +1,64 @@
+"""The register of rows that could not be understood, for ``GET /pools``, ``GET /repair`` and `doctor`."""
+
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
+
+from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.calls import key_attributes
+from trainmaster.adapters.dynamodb.codec import decode, encode, iso, to_attributes
+from trainmaster.adapters.dynamodb.guard import GuardedReads, Item
+from trainmaster.core.errors import TrainmasterError
+from trainmaster.core.records import SetAside
+
+KEPT = timedelta(minutes=10)
+"""A row that nobody stumbled over for so long is whole again, gone, or far behind in its queue."""
+MOST_NOTED = 25
+"""Rows that one call of a function notes; the next one notes others."""
+
+
+class DynamoRegister(GuardedReads):
+    """``see`` is where readers report; what they saw is written by ``noted_now``, at the end of a call."""
+
+    def __init__(self, client: Any, *, table: str) -> None:
+        super().__init__(client, table=table)
+        self._seen: dict[str, SetAside] = {}
+        """In this call, by their keys."""
+
+    def see(self, row: SetAside) -> None:
+        self._seen[row.key] = row
+
+    def noted_now(self, *, at: datetime) -> tuple[SetAside, ...]:
+        """What was seen since the last time; a table that takes no note of it hears of it again soon."""
+        seen = tuple(self._seen.values())
+        self._seen.clear()
+        with suppress(TrainmasterError):
+            for row in seen[:MOST_NOTED]:
+                self._note(row, at=at)
+        return seen
+
+    def noted(self, *, now: datetime) -> tuple[SetAside, ...]:
+        """Those of the last minutes, what this call has seen included; by their keys."""
+        items = self._rows.query(layout.set_aside_key("")[0])
+        since = iso(now - KEPT)
+        rows = self._understood((one for one in items if one.get("seen_at", "") >= since), _row)
+        by_key = {row.key: row for row in rows} | self._seen
+        return tuple(by_key[key] for key in sorted(by_key))
+
+    def forget(self) -> None:
+        """All of it: whoever stumbles over one of them notes it again."""
+        for item in self._rows.query(layout.set_aside_key("")[0]):
+            self._rows.change("delete_item", Key=key_attributes((item["pk"], item["sk"])))
+
+    def _note(self, row: SetAside, *, at: datetime) -> None:
+        pk, sk = layout.set_aside_key(row.key[: layout.MAX_SORT_KEY])
+        item = {"pk": pk, "sk": sk, **encode(row), "seen_at": iso(at), "ttl": _ttl(at)}
+        self._rows.change("put_item", Item=to_attributes(item))
+
+
+def _ttl(at: datetime) -> int:
+    return int((at + KEPT).timestamp())
+
+
+def _row(item: Item) -> SetAside:
+    return decode(SetAside, item)

@@ -1,0 +1,96 @@
+"""What refusals of the account (ResourceLimitExceeded) teach: about a type, and about the refused job.
+
+Nobody can tell from a refusal whether the quota of the type is used up or the request asks for something
+else that the account does not allow. So it teaches no more than that this sum is refused: who stays below it
+starts, and above it one job at a time finds out. A second one may do so at once, as it tells which of the two
+it was; the more different jobs were refused, the longer the next one waits. The refused job backs off alone.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from trainmaster.core.jobs.instances import Capacity, Vector
+from trainmaster.core.jobs.model import AccountRefusals
+from trainmaster.core.planning.snapshot import AccountLimit, WaitingJob
+
+FIRST_WAIT = timedelta(minutes=1)
+LONGEST_WAIT = timedelta(minutes=15)
+SOON = timedelta(seconds=30)
+RECENT_END = timedelta(minutes=3)
+"""SageMaker gives quota back some time after an end: a refusal within this time says little."""
+
+
+def limit_after(
+    known: AccountLimit | None, *, refused: int, last_end: datetime | None, at: datetime, seed: str
+) -> AccountLimit:
+    """What is known of a type once a job was refused that never was before.
+
+    Args:
+        known: What jobs that were refused before it taught.
+        refused: Instances in all: in use and warm, and those it asked for.
+        last_end: When instances of the type last came free.
+        at: Now.
+        seed: Draws the jitter, so that it can be repeated.
+    """
+    limit = max(refused - 1, 0)
+    is_lower = known is None or limit < known.limit
+    refusals = known.refusals if known else 0
+    lowest = limit if known is None else min(limit, known.limit)
+    if is_lower and last_end is not None and at - last_end < RECENT_END:
+        return AccountLimit(limit=lowest, until=at + SOON, refusals=refusals)
+    wait = _limit_wait(refusals) * _jitter(f"{seed}:{refusals}")
+    return AccountLimit(limit=lowest, until=at + wait, refusals=refusals + 1)
+
+
+def _limit_wait(refusals: int) -> timedelta:
+    """None, half a minute, then doubling: 1, 2, 4 ... 15 minutes."""
+    if refusals == 0:
+        return timedelta()
+    return _doubled(SOON, refusals - 1)
+
+
+def refused_again(
+    known: AccountRefusals | None, *, held: Vector, soon: bool, at: datetime, seed: str
+) -> AccountRefusals:
+    """What a job knows once it was refused (again).
+
+    Args:
+        known: Of earlier refusals in a row.
+        held: What the pool held of its types.
+        soon: Instances of them came free a moment ago, so the quota may be given back any time.
+        at: Now.
+        seed: As for ``limit_after``.
+    """
+    count = known.count if known else 0
+    wait = _doubled(FIRST_WAIT, count) * _jitter(f"{seed}:{count}")
+    before = known.held if known and known.held else {}
+    return AccountRefusals(
+        count=count + 1,
+        held={capacity: min(n, before.get(capacity, n)) for capacity, n in held.items()},
+        again_at=at + (SOON if soon and count == 0 else wait),
+    )
+
+
+def is_due(job: WaitingJob, *, held: Vector, limits: Mapping[Capacity, AccountLimit], now: datetime) -> bool:
+    """Its back-off is over; or less is held than when the account refused it, so that it may be taken."""
+    if job.not_before is None:
+        return False
+    if job.not_before <= now:
+        return True
+    then = job.refused.held if job.refused else None
+    if not then or not any(held.get(one, 0) < count for one, count in then.items()):
+        return False
+    asked = ((one, held.get(one, 0) + count) for one, count in job.vector.items())
+    return all(one not in limits or count <= limits[one].limit for one, count in asked)
+
+
+def _doubled(first: timedelta, times: int) -> timedelta:
+    doubled: timedelta = first * 2 ** min(times, 10)
+    return min(LONGEST_WAIT, doubled)
+
+
+def _jitter(seed: str) -> float:
+    """Between a half and one."""
+    digest = hashlib.blake2b(seed.encode(), digest_size=7).digest()
+    return 0.5 + int.from_bytes(digest, "big") / 2**57

@@ -1,0 +1,46 @@
+"""Warm pools as SageMaker keeps them: longer, given up, or gone and not counted any more."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from trainmaster.core.errors import StillWarmError
+from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE
+from trainmaster.core.planning.snapshot import WarmPool
+from trainmaster.services.scheduler.context import PassContext
+
+OVERDUE = timedelta(minutes=2)
+"""A pool that is still there so long after its time was kept for longer than the row knows."""
+
+
+def keep(warm_pool: WarmPool, until: datetime, context: PassContext) -> None:
+    """Have it kept until then; one that is gone is settled instead."""
+    if context.training.keep_alive(warm_pool.training_job_name, until - warm_pool.since):
+        context.store.change_warm(
+            context.pool, warm_pool, replace(warm_pool, expires_at=until), at=context.clock()
+        )
+    else:
+        settle(warm_pool, context)
+
+
+def release(warm_pool: WarmPool, context: PassContext) -> None:
+    """Give it up; its instances count until SageMaker says that it is gone."""
+    releasing = warm_pool if warm_pool.releasing else replace(warm_pool, releasing=True)
+    if releasing != warm_pool:
+        context.store.change_warm(context.pool, warm_pool, releasing, at=context.clock())
+    context.training.keep_alive(warm_pool.training_job_name, timedelta())
+    settle(releasing, context)
+
+
+def settle(warm_pool: WarmPool, context: PassContext) -> None:
+    """Stop counting a pool that SageMaker does not keep any more; it is billed for what SageMaker says.
+
+    Raises:
+        StillWarmError: It does; a later pass asks again.
+    """
+    seen = context.training.describe(warm_pool.training_job_name)
+    if seen is not None and seen.warm_status == WARM_AVAILABLE:
+        if warm_pool.releasing or context.clock() - warm_pool.expires_at > OVERDUE:
+            context.training.keep_alive(warm_pool.training_job_name, timedelta())
+        raise StillWarmError(f"SageMaker still keeps the warm pool of {warm_pool.training_job_name}")
+    retained = seen.retained if seen is not None else None
+    context.store.change_warm(context.pool, warm_pool, None, at=context.clock(), retained=retained)
