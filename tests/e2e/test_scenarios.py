@@ -68,7 +68,7 @@ def test_a_story_is_true_when_it_was_told_to_its_end_and_all_of_its_checks_are(
     stories: Any, ok: dict[str, bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @contextmanager
-    def on_stage(folder: Path, policy: Any) -> Iterator[EmptyStage]:
+    def on_stage(folder: Path, policy: Any, **_: Any) -> Iterator[EmptyStage]:
         yield EmptyStage()
 
     told = tuple(Scenario(name=story.__name__, story=story, policy={}) for story in stories)
