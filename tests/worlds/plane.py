@@ -77,8 +77,8 @@ class Plane:
         )
         wiring.clock = self.clock  # type: ignore[method-assign]
         wiring._client = self.account.client  # type: ignore[method-assign]
-        if hasattr(wiring, "turns"):
-            wiring.turns._lock = self.timeline.lock()
+        turns: Any = wiring.turns
+        turns._lock = self.timeline.lock()  # its threads are actors
         return wiring
 
     # ---- what runs by itself
