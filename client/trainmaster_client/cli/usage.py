@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trainmaster_client.api import Document
+from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.connection import connect
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
 from trainmaster_client.errors import MalformedViewError
@@ -31,6 +31,7 @@ def usage(
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MalformedViewError(f"{type(error).__name__}: {error}") from error
     print_lines(lines)
+    print_lines(f"Warning: {field_problem(warning)}" for warning in document.get("warnings") or ())
 
 
 def usage_lines(document: Document) -> Iterator[str]:

@@ -48,7 +48,7 @@ def training_roles(seen: Seen) -> Finding:
     """Whether they may be passed only the stack knows; whether they can be assumed shows in their trust."""
     if seen.policy is None:
         return skipped("only admins see the roles in the policy; trainmaster submit --dry-run checks a job's")
-    roles = sorted({arn for arn in _roles(seen.policy) if "*" not in arn})
+    roles = named_roles(seen.policy)
     if not roles:
         return skipped("the policy lists no roles by name")
     for arn in roles:
@@ -63,7 +63,7 @@ def training_roles(seen: Seen) -> Finding:
 
 def direct_starts(seen: Seen) -> Finding:
     """IAM alone holds people to the queue; the simulation knows no session policies and no SCPs."""
-    arn = _principal(seen)
+    arn = principal(seen)
     if arn is None:
         return skipped("the caller is neither an IAM user nor a role")
     action = "sagemaker:CreateTrainingJob"
@@ -86,6 +86,11 @@ def operator_alarms(seen: Seen) -> Finding:
         return skipped(said.why)
     names = [alarm["AlarmName"] for alarm in said.get("MetricAlarms", ())]
     return worth_a_warning(Trouble.OPERATOR_ALARM, ", ".join(names)) if names else good("none in ALARM")
+
+
+def named_roles(policy: Mapping[str, Any]) -> list[str]:
+    """Training roles of the policy's teams, without patterns."""
+    return sorted({arn for arn in _roles(policy) if "*" not in arn})
 
 
 def _roles(policy: Mapping[str, Any]) -> Iterator[str]:
@@ -111,7 +116,7 @@ def _trusts_sagemaker(trust: Mapping[str, Any]) -> bool:
     return False
 
 
-def _principal(seen: Seen) -> str | None:
+def principal(seen: Seen) -> str | None:
     """IAM's ARN of the caller: of a session that of its role, whose path only IAM knows."""
     arn = seen.caller_arn or ""
     parts = arn.split(":", 5)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from trainmaster_client.doctor import account, caller, reachability, stack
+from trainmaster_client.doctor import account, caller, keys, reachability, stack
 from trainmaster_client.doctor.findings import Finding, Seen, blocked
 from trainmaster_client.errors import TrainmasterClientError
 from trainmaster_client.errors.troubles import Trouble
@@ -41,9 +41,13 @@ STEPS: tuple[Step, ...] = (
     Step(id="paused", expected="not paused", look=stack.paused, needs=("team",)),
     Step(id="quotas", expected="no pool above its quota", look=stack.quotas, needs=("team",)),
     Step(id="account-limits", expected="none was met", look=stack.account_limits, needs=("team",)),
+    Step(id="prices", expected="prices of its region", look=stack.prices, needs=("team",)),
     Step(id="logs", expected="log lines can be read", look=account.logs, needs=("identity",)),
     Step(id="parameter", expected="the same URL", look=account.parameter, needs=("identity", "api-url")),
     Step(id="training-roles", expected="SageMaker may assume", look=account.training_roles, needs=("team",)),
+    Step(id="volume-keys", expected="keys that jobs may use", look=keys.volume_keys, needs=("team",)),
+    Step(id="checkpoint-keys", expected="keys to read with", look=keys.checkpoint_keys, needs=("team",)),
+    Step(id="table-key", expected="what a deployment needs", look=keys.table_key, needs=("team",)),
     Step(id="direct-starts", expected="not allowed", look=account.direct_starts, needs=("identity",)),
     Step(id="operator-alarms", expected="none in ALARM", look=account.operator_alarms, needs=("team",)),
 )

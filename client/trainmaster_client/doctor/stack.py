@@ -5,6 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from trainmaster import __version__
+from trainmaster.core.costs.prices import SHIPPED_REGION, PriceTable
 
 from trainmaster_client.doctor.findings import (
     AwsSaid,
@@ -92,6 +93,19 @@ def account_limits(seen: Seen) -> Finding:
         for limit in pool.get("account_limits") or ()
     ]
     return worth_a_warning(Trouble.ACCOUNT_LIMIT, "; ".join(limits)) if limits else good("none was met")
+
+
+def prices(seen: Seen) -> Finding:
+    """The shipped prices are of one region; the policy's go before them."""
+    types = {instance_type for pool in seen.pools for (_, instance_type), _ in _capacity(pool)}
+    if seen.policy is None:
+        return skipped("for admins; trainmaster usage says it, too")
+    document = seen.policy.get("policy")
+    own = (document.get("prices") if isinstance(document, dict) else None) or {}
+    lacking = PriceTable(overrides=own).shipped(types)
+    if seen.region == SHIPPED_REGION or not lacking:
+        return good(f"{len(types)} instance types in {seen.region}")
+    return worth_a_warning(Trouble.PRICES_ELSEWHERE, f"{seen.region}: {', '.join(lacking)}")
 
 
 def _capacity(pool: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], int]]:

@@ -44,11 +44,15 @@ class Trouble(StrEnum):
     PAUSED = "paused"
     POOL_ABOVE_QUOTA = "pool-above-quota"
     ACCOUNT_LIMIT = "account-limit"
+    PRICES_ELSEWHERE = "prices-elsewhere"
     LOGS_UNREADABLE = "logs-unreadable"
     PARAMETER_MISSING = "parameter-missing"
     PARAMETER_DIFFERS = "parameter-differs"
     ROLE_MISSING = "role-missing"
     ROLE_NOT_TRUSTING = "role-not-trusting"
+    VOLUME_KEYS = "volume-keys"
+    CHECKPOINT_KEYS = "checkpoint-keys"
+    TABLE_KEY = "table-key"
     DIRECT_STARTS = "direct-starts"
     OPERATOR_ALARM = "operator-alarm"
 
@@ -211,6 +215,10 @@ ADVICE: Mapping[Trouble, Advice] = {
         cause="AWS refused more instances lately, so fewer start than the pool has.",
         remedy="It is retried automatically; if it persists, ask Service Quotas for more.",
     ),
+    _T.PRICES_ELSEWHERE: Advice(
+        cause="Costs and budgets count with list prices of us-east-1, and the stack is elsewhere.",
+        remedy="Write the prices of your region into prices of the policy: trainmaster policy apply.",
+    ),
     _T.LOGS_UNREADABLE: Advice(
         cause="You may not read the log lines of training jobs.",
         remedy="Ask for logs:DescribeLogStreams and logs:GetLogEvents on /aws/sagemaker/TrainingJobs.",
@@ -230,6 +238,20 @@ ADVICE: Mapping[Trouble, Advice] = {
     _T.ROLE_NOT_TRUSTING: Advice(
         cause="A training role does not let SageMaker assume it.",
         remedy="Let its trust policy allow sts:AssumeRole to the service sagemaker.amazonaws.com.",
+    ),
+    _T.VOLUME_KEYS: Advice(
+        cause="Jobs may name a key for their volumes on which neither their role nor the stack has"
+        " kms:CreateGrant; they fail at their start.",
+        remedy="Allow the training roles kms:CreateGrant on it, or list it in TrainingKmsKeyArns and deploy.",
+    ),
+    _T.CHECKPOINT_KEYS: Advice(
+        cause="A checkpoint bucket is encrypted with a KMS key that the stack may not use, so the age of"
+        " checkpoints is a lower bound.",
+        remedy="List the key in the stack's parameter CheckpointKmsKeyArns and deploy.",
+    ),
+    _T.TABLE_KEY: Advice(
+        cause="You lack rights on the table's KMS key that a deployment needs, and lack them only then.",
+        remedy="Whoever deploys needs the six KMS actions that the guide to deployment lists.",
     ),
     _T.DIRECT_STARTS: Advice(
         cause="You may also start training jobs that bypass the queue.",

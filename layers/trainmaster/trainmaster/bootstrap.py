@@ -217,6 +217,7 @@ class Wiring:
                 register=self.register,
                 account_id=self.settings.account_id,
                 admin_principal_arns=self.settings.admin_principal_arns,
+                region=self.settings.region,
             ),
         )
 

@@ -17,6 +17,8 @@ class Settings:
     alarm_topic_arn: str
     """Where alarms of training jobs report to."""
     mail_topic_arn: str
+    region: str = ""
+    """Where the functions run, as Lambda says it; "" outside of it."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Self:
@@ -31,4 +33,5 @@ class Settings:
             retention_days=int(env["TRAINMASTER_RETENTION_DAYS"]),
             alarm_topic_arn=env["TRAINMASTER_ALARM_TOPIC_ARN"],
             mail_topic_arn=env["TRAINMASTER_MAIL_TOPIC_ARN"],
+            region=env.get("AWS_REGION", ""),
         )

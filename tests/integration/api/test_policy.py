@@ -50,6 +50,31 @@ def test_a_new_policy_is_in_force_at_once(api: Api) -> None:
     assert api.wake_ups.pools == ["g5", "p5"]
 
 
+def test_prices_of_another_region_are_said_where_money_is_shown(api: Api) -> None:
+    api.handle = build_api(api.outside(region="eu-west-1"))
+    answers = (
+        put(api, DOCUMENT),
+        api.get("/policy", user=ADMIN),
+        api.get("/usage", team="vision", user=ADMIN),
+    )
+    for answer in answers:
+        (warning,) = answer.json["warnings"]
+        assert warning["field"] == "prices"
+        for part in (G5, P5, "us-east-1", "eu-west-1"):
+            assert part in warning["message"]
+        assert "prices: {" in warning["hint"]
+    mixed = put(api, DOCUMENT | {"prices": {P5: 70}}).json["warnings"]
+    assert [P5 in one["message"] for one in mixed] == [False]
+    assert put(api, DOCUMENT | {"prices": {P5: 70, G5: 2}}).json["warnings"] == []
+
+
+@pytest.mark.parametrize("region", ["us-east-1", ""])
+def test_where_the_shipped_prices_hold_nothing_is_said(api: Api, region: str) -> None:
+    api.handle = build_api(api.outside(region=region))
+    assert put(api, DOCUMENT).json["warnings"] == []
+    assert api.get("/usage", team="vision", user=ADMIN).json["warnings"] == []
+
+
 @pytest.mark.parametrize(
     ("method", "path", "content"),
     [("GET", "/policy", None), ("PUT", "/policy", {}), ("PUT", "/policy/paused", {"paused": True})],

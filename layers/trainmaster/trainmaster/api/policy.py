@@ -9,6 +9,7 @@ from http import HTTPStatus
 from itertools import chain
 from typing import Any
 
+from trainmaster.api.list_prices import price_warnings
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext, flag, wake
 from trainmaster.api.views import View, policy_view
 from trainmaster.core.errors import (
@@ -195,7 +196,8 @@ def show_policy(context: RequestContext) -> Answer:
     if wanted is None:
         written = context.outside.policies.revision(context.stored.revision)
         text = {"text": written.text if written else None}
-        return Answer(status=HTTPStatus.OK, body=policy_view(context.stored, context.found.warnings) | text)
+        warnings = context.found.warnings + price_warnings(context, context.policy)
+        return Answer(status=HTTPStatus.OK, body=policy_view(context.stored, warnings) | text)
     found = context.outside.policies.revision(_revision(wanted))
     if found is None:
         raise NotFoundError(f"there is no revision {wanted}; the newest is {context.stored.revision}")
@@ -215,7 +217,8 @@ def put_policy(context: RequestContext) -> Answer:
         refuse_strandings(context.policy, policy, context.outside.reader)
         stored = context.outside.policies.put(policy.source, text=text, pools=pools, replaces=context.stored)
     wake(context.outside.wake_ups, pools)
-    return Answer(status=HTTPStatus.OK, body=policy_view(stored, policy.warnings))
+    warnings = policy.warnings + price_warnings(context, policy)
+    return Answer(status=HTTPStatus.OK, body=policy_view(stored, warnings))
 
 
 def _tried(context: RequestContext, policy: Policy) -> Answer:
@@ -224,7 +227,8 @@ def _tried(context: RequestContext, policy: Policy) -> Answer:
     next_one = replace(context.stored, revision=context.stored.revision + 1, document=policy.source)
     trial = try_policy(context, policy)
     more = {"changes": list(trial.changes), "truncated": trial.is_truncated}
-    return Answer(status=HTTPStatus.OK, body=policy_view(next_one, policy.warnings) | more)
+    warnings = policy.warnings + price_warnings(context, policy)
+    return Answer(status=HTTPStatus.OK, body=policy_view(next_one, warnings) | more)
 
 
 def put_paused(context: RequestContext) -> Answer:

@@ -54,6 +54,8 @@ class Outside:
     """For entry ids."""
     account_id: str
     admin_principal_arns: tuple[str, ...]
+    region: str = ""
+    """Where the stack is; "" where nobody knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

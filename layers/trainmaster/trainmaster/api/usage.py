@@ -3,8 +3,9 @@
 import re
 from http import HTTPStatus
 
+from trainmaster.api.list_prices import price_warnings
 from trainmaster.api.request_context import Answer, RequestContext
-from trainmaster.api.views import View
+from trainmaster.api.views import View, field_error_view
 from trainmaster.core.costs.ledger import MonthAccount, budget_cents, month_of, usage_view, warns
 from trainmaster.core.errors import (
     FieldError,
@@ -37,7 +38,9 @@ def show_usage(context: RequestContext) -> Answer:
     if not lines and not preemptions and not _is_known(context, team):
         raise NotFoundError(f"no team {quoted(team)} in the policy, nor any usage of one in {month}")
     budget = _budget(context, team, reader.month(team, month))
-    return Answer(status=HTTPStatus.OK, body=usage_view(team, month, lines, preemptions) | {"budget": budget})
+    warnings = [field_error_view(one) for one in price_warnings(context, context.policy)]
+    more = {"budget": budget, "warnings": warnings}
+    return Answer(status=HTTPStatus.OK, body=usage_view(team, month, lines, preemptions) | more)
 
 
 def _team(context: RequestContext, asked: str | None) -> str:

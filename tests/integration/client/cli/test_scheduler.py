@@ -341,6 +341,16 @@ def line(usd: float | None, **by: float) -> dict[str, Any]:
     return {"instance_hours": 2.5, "usd": usd, "by": by}
 
 
+def test_usage_says_where_its_prices_are_of_another_region(trainmaster: Trainmaster, api: FakeApi) -> None:
+    warning = {"field": "prices", "message": "lack ml.g5.xlarge", "hint": "write what eu-west-1 costs"}
+    total = line(0, productive=0)
+    document = {"team": "a", "month": "2026-11", "jobs": [], "total": total, "warnings": [warning]}
+    script(api, "GET", "/usage", document)
+    last = trainmaster("usage").out.splitlines()[-1]
+    assert last.startswith("Warning: ")
+    assert "lack ml.g5.xlarge" in last
+
+
 def test_usage_shows_the_budget_each_job_and_what_was_taken(trainmaster: Trainmaster, api: FakeApi) -> None:
     taken = {
         "at": "2026-11-21T01:00:00Z",

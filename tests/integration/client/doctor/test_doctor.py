@@ -40,11 +40,14 @@ def doctor(
 Doctor = Callable[[], tuple[Ran, dict[str, Any]]]
 
 
+PRICED = {"prices": {"ml.p5.48xlarge": 70}}
+
+
 def healthy(api: FakeApi, *, version: str = "0.1.0", **pools: Any) -> None:
     own = {"trainmaster-version": version}
     pool = {"name": "p5", "capacity": {"ml.p5.48xlarge": 2}, "spot_capacity": {}, **pools}
     api.script("GET", "/pools", Scripted(document={"pools": [pool]}, headers=own))
-    api.script("GET", "/policy", Scripted(document={"revision": 1, "paused": False, "policy": {}}))
+    api.script("GET", "/policy", Scripted(document={"revision": 1, "paused": False, "policy": PRICED}))
     api.script("GET", "/usage", Scripted(document={"team": "vision"}))
     refusal = problem(400, "Invalid request", "2 problems")
     api.script("POST", "/add-job", Scripted(status=400, document=refusal.document, headers=own))
@@ -74,6 +77,9 @@ def test_a_healthy_set_up_is_ok_and_what_cannot_be_known_is_skipped_with_its_rea
         "logs",
         "parameter",
         "training-roles",
+        "volume-keys",
+        "checkpoint-keys",
+        "table-key",
         "direct-starts",
         "operator-alarms",
     }
@@ -247,7 +253,7 @@ def test_client_and_stack_are_of_one_version(
 def test_a_pause_fails_and_a_limit_that_was_met_is_a_warning(doctor: Doctor, api: FakeApi) -> None:
     limit = {"instance_type": "ml.p5.48xlarge", "capacity_type": "on-demand", "limit": 1, "until": "x"}
     healthy(api, account_limits=[limit])
-    api.script("GET", "/policy", Scripted(document={"revision": 1, "paused": True, "policy": {}}))
+    api.script("GET", "/policy", Scripted(document={"revision": 1, "paused": True, "policy": PRICED}))
     ran, report = doctor()
     assert ran.code == 1
     assert troubles(report) == AWAY | {"paused": "paused", "account-limits": "account-limit"}

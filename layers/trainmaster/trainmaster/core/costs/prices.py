@@ -169,6 +169,9 @@ USD_PER_HOUR: Mapping[str, Decimal] = MappingProxyType(
 )
 
 
+SHIPPED_REGION = "us-east-1"
+"""Whose prices the table has."""
+
 _CENT = Decimal("0.01")
 _MICROSECONDS_PER_HOUR = timedelta(hours=1) // timedelta(microseconds=1)
 
@@ -202,6 +205,10 @@ class PriceTable:
         prices = [self.vector_usd_per_hour(vector) for vector in vectors]
         known = [price for price in prices if price is not None]
         return max(known) if known and len(known) == len(prices) else None
+
+    def shipped(self, instance_types: Iterable[str]) -> tuple[str, ...]:
+        """Those whose price is that of ``SHIPPED_REGION``, sorted."""
+        return tuple(sorted({one for one in instance_types if one in USD_PER_HOUR.keys() - self.overrides}))
 
     def unpriced(self, instance_types: Iterable[str]) -> tuple[str, ...]:
         """Those whose price is unknown, sorted."""

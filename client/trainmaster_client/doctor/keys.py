@@ -1,0 +1,125 @@
+"""Keys of the customer: of the volumes of jobs, of buckets with checkpoints, of the table."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+from urllib.parse import urlsplit
+
+from trainmaster_client.doctor.account import named_roles, principal
+from trainmaster_client.doctor.findings import AwsSaid, Finding, Seen, asked, good, skipped, worth_a_warning
+from trainmaster_client.errors.troubles import Trouble
+
+_TABLE_KEY_ACTIONS = (
+    "kms:CreateGrant",
+    "kms:Decrypt",
+    "kms:DescribeKey",
+    "kms:Encrypt",
+    "kms:GenerateDataKey",
+    "kms:ReEncryptFrom",
+    "kms:ReEncryptTo",
+)
+"""The six of the DynamoDB developer guide, "Using AWS KMS keys to encrypt DynamoDB tables"; it writes one of
+them as kms:ReEncrypt*."""
+_KMS = ("aws:kms", "aws:kms:dsse")
+
+
+def volume_keys(seen: Seen) -> Finding:
+    """Of the keys that rules of the policy name: what they do not name, nobody can look up."""
+    parameters = _parameters(seen)
+    if isinstance(parameters, Finding):
+        return parameters
+    listed = _listed(parameters, "TrainingKmsKeyArns")
+    policy = seen.policy or {}
+    lacking = [key for key in _allowed_keys(policy) if not any(fnmatchcase(one, key) for one in listed)]
+    if not lacking:
+        return good(f"TrainingKmsKeyArns has {', '.join(listed) or 'none'}; others need a right of the role")
+    roles = named_roles(policy)
+    if roles and all(_may(seen, role, ("kms:CreateGrant",), key) for role in roles for key in lacking):
+        return good(f"{', '.join(roles)} have kms:CreateGrant")
+    return worth_a_warning(Trouble.VOLUME_KEYS, ", ".join(lacking))
+
+
+def checkpoint_keys(seen: Seen) -> Finding:
+    parameters = _parameters(seen)
+    if isinstance(parameters, Finding):
+        return parameters
+    listed = _listed(parameters, "CheckpointKmsKeyArns")
+    buckets = [arn.rpartition(":")[2] for arn in _listed(parameters, "CheckpointBuckets")]
+    if not buckets:
+        return skipped("CheckpointBuckets is empty: the age of checkpoints is unknown")
+    lacking = []
+    for bucket in buckets:
+        key = _key_of_bucket(seen, bucket)
+        if isinstance(key, AwsSaid):
+            return skipped(f"{bucket}: {key.why}")
+        if key and not any(one.endswith(key.rpartition("/")[2]) for one in listed):
+            lacking.append(f"{bucket}: {key}")
+    return worth_a_warning(Trouble.CHECKPOINT_KEYS, ", ".join(lacking)) if lacking else good("all of them")
+
+
+def table_key(seen: Seen) -> Finding:
+    """Whether the caller could deploy; whoever only uses the queue, or runs it, needs none of this."""
+    arn = principal(seen)
+    if seen.policy is None or arn is None:
+        return skipped("for admins who deploy")
+    partition, account = arn.split(":")[1], arn.split(":")[4]
+    key = f"arn:{partition}:kms:{seen.region}:{account}:key/*"
+    may = _may(seen, arn, _TABLE_KEY_ACTIONS, key)
+    if may is None:
+        return skipped("IAM does not say")
+    return good("all six actions") if may else worth_a_warning(Trouble.TABLE_KEY, arn)
+
+
+def _parameters(seen: Seen) -> Mapping[str, str] | Finding:
+    """Of the stack that the API belongs to: its id begins the host of every way to a private API."""
+    if seen.policy is None:
+        return skipped("for admins")
+    api_id = (urlsplit(seen.api_url).hostname or "").partition(".")[0].partition("-")[0]
+    said = asked(lambda: _described(seen, api_id))
+    if isinstance(said, AwsSaid):
+        return skipped(f"CloudFormation does not say: {said.why}")
+    return {one["ParameterKey"]: one.get("ParameterValue", "") for one in said}
+
+
+def _described(seen: Seen, api_id: str) -> list[dict[str, str]]:
+    client = seen.client("cloudformation")
+    resources = client.describe_stack_resources(PhysicalResourceId=api_id)["StackResources"]
+    name = resources[0]["StackName"] if resources else ""
+    (stack,) = client.describe_stacks(StackName=name)["Stacks"]
+    found: list[dict[str, str]] = stack.get("Parameters", [])
+    return found
+
+
+def _listed(parameters: Mapping[str, str], name: str) -> list[str]:
+    return [one.strip() for one in parameters.get(name, "").split(",") if one.strip()]
+
+
+def _allowed_keys(policy: Mapping[str, Any]) -> list[str]:
+    document = policy.get("policy")
+    document = document if isinstance(document, dict) else {}
+    rules = [document.get("rules"), *(team.get("rules") for team in document.get("teams") or ())]
+    found = ((one or {}).get("kms_keys") or {} for one in rules)
+    allowed = (one if isinstance(one, list) else one.get("allow") or () for one in found)
+    return sorted({str(key) for keys in allowed for key in keys})
+
+
+def _may(seen: Seen, arn: str, actions: tuple[str, ...], key: str) -> bool | None:
+    """As IAM simulates it; it knows no key policies. None: it does not say."""
+    question = {"PolicySourceArn": arn, "ActionNames": list(actions), "ResourceArns": [key]}
+    said = asked(lambda: seen.client("iam").simulate_principal_policy(**question))
+    if isinstance(said, AwsSaid):
+        return None
+    return all(result["EvalDecision"] == "allowed" for result in said["EvaluationResults"])
+
+
+def _key_of_bucket(seen: Seen, bucket: str) -> str | AwsSaid | None:
+    """The customer's key that new objects are encrypted with; None: one of AWS's own."""
+    said = asked(lambda: seen.client("s3").get_bucket_encryption(Bucket=bucket))
+    if isinstance(said, AwsSaid):
+        return said
+    for rule in said["ServerSideEncryptionConfiguration"]["Rules"]:
+        default = rule.get("ApplyServerSideEncryptionByDefault", {})
+        key = str(default.get("KMSMasterKeyID", ""))
+        if default.get("SSEAlgorithm") in _KMS and key and not key.endswith("alias/aws/s3"):
+            return key
+    return None
