@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from trainmaster.bootstrap import QUICK
+from trainmaster.adapters.client_settings import QUICK
 from trainmaster.core.errors import TrainmasterError
 
 from tests.builders import A, minutes

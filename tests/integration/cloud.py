@@ -19,7 +19,7 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.config import Config
 from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 from moto.moto_api._internal.models import moto_api_backend
-from trainmaster.bootstrap import QUICK
+from trainmaster.adapters.client_settings import QUICK
 
 from local.clock import TwinClock
 from local.cloudwatch.twin import CloudWatchTwin

@@ -16,7 +16,7 @@ import botocore.session
 from botocore.config import Config
 from botocore.exceptions import ReadTimeoutError
 from botocore.retries.standard import ThrottledRetryableChecker
-from trainmaster.bootstrap import QUICK
+from trainmaster.adapters.client_settings import QUICK
 
 from local.clock import TwinClock
 from local.engine.dynamodb.values import as_bytes

@@ -15,11 +15,13 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import botocore.session
-from botocore.config import Config
 
+from trainmaster.adapters.client_settings import BRIEF, IN_TURN, QUICK, TABLE
 from trainmaster.settings import Settings
 
 if TYPE_CHECKING:
+    from botocore.config import Config
+
     from trainmaster.adapters.cloudwatch_alarms import CloudWatchAlarms
     from trainmaster.adapters.dynamodb import (
         DynamoAccount,
@@ -40,21 +42,6 @@ if TYPE_CHECKING:
     from trainmaster.services.reconciler import Reconciler
     from trainmaster.services.scheduler.passes import Scheduler
     from trainmaster.services.unmanaged_jobs import UnmanagedJobEvents
-
-QUICK = Config(
-    connect_timeout=2,
-    read_timeout=10,
-    retries={"mode": "standard", "total_max_attempts": 3},
-)
-"""Fail in time for the caller to act on it."""
-IN_TURN = Config(
-    connect_timeout=2,
-    read_timeout=10,
-    retries={"mode": "standard", "total_max_attempts": 1},
-)
-"""SageMaker: who is refused for the account's rate tells the others, and is not sent again unasked."""
-BRIEF = Config(connect_timeout=0.5, read_timeout=1, retries={"mode": "standard", "total_max_attempts": 1})
-"""For what is nice to know: nobody waits for it."""
 
 
 class Wiring:
@@ -315,7 +302,7 @@ class Wiring:
 
     @cached_property
     def _dynamodb(self) -> Any:
-        return self._client("dynamodb")
+        return self._client("dynamodb", config=TABLE)
 
     @cached_property
     def _session(self) -> botocore.session.Session:

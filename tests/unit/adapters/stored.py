@@ -114,6 +114,7 @@ def full_job() -> Job:
         extensions=10,
         refused_starts=11,
         unknown_errors=12,
+        faults=3,
         refused_by_account=AccountRefusals(count=3, held=of(4), again_at=NOON + minutes(1)),
         wasted={"preemption": 13},
         cents=14,

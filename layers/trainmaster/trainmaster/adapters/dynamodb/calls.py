@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
+from uuid import uuid4
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -15,6 +16,8 @@ from trainmaster.core.errors import LostRaceError, UnavailableError
 CONFLICT_TRIES = 8
 """Two writers on the same item at the same instant: AWS cancels one and leaves the retry to us."""
 CONFLICT_PAUSE_SECONDS = 0.05
+LOST_TRIES = 2
+"""Without an answer, each after botocore's own tries: whoever gives up does not know what was written."""
 MAX_ITEMS = 100
 """Source: DynamoDB limits, TransactWriteItems."""
 
@@ -42,20 +45,23 @@ class Transactions:
     def write(self, operations: Sequence[dict[str, Any]]) -> None:
         """Raises LostRaceError when a condition failed, UnavailableError when DynamoDB did not take it.
 
-        botocore resends with the same ClientRequestToken, so a write whose answer was lost is not applied
-        twice and does not lose against itself.
+        Every try has the same ClientRequestToken, botocore's and ours: a write whose answer was lost is not
+        applied twice and does not lose against itself, but is recognised.
         """
         assert len(operations) <= MAX_ITEMS, f"{len(operations)} items in one transaction"
+        token, lost = str(uuid4()), 0
         for number in range(CONFLICT_TRIES):
             if number:
                 self._pause(random.uniform(0, CONFLICT_PAUSE_SECONDS * 2 ** (number - 1)))  # noqa: S311  jitter
             try:
-                self._client.transact_write_items(TransactItems=list(operations))
+                self._client.transact_write_items(TransactItems=list(operations), ClientRequestToken=token)
             except ClientError as error:
                 if not _is_conflict(error):
                     raise _translated(error) from error
             except BotoCoreError as error:
-                raise UnavailableError("the table did not answer") from error
+                lost += 1
+                if lost == LOST_TRIES:
+                    raise UnavailableError("the table did not answer") from error
             else:
                 return
         raise LostRaceError("other writers kept the same rows busy")

@@ -131,6 +131,8 @@ class StartTrouble:
     refused: int = 0
     """In a row that AWS put off; the exponent of the back-off."""
     unknown_errors: int = 0
+    faults: int | None = None
+    """Passes in a row that failed, by a fault of ours, while they were about to start it; None: none."""
     by_account: AccountRefusals | None = None
     """None: none since AWS took one last."""
 

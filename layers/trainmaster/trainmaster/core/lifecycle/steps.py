@@ -15,6 +15,9 @@ from trainmaster.core.planning.snapshot import WaitingJob, WarmPool, known_as
 
 LEASE = timedelta(seconds=300)
 """A claim is safe from repair this long: more than the scheduler's timeout (120 s) and its SDK's retries."""
+MAX_FAULTS = 3
+FIRST_FAULT_WAIT = timedelta(minutes=10)
+LONGEST_FAULT_WAIT = timedelta(hours=6)
 MAX_UNKNOWN_ERRORS = 3
 """Errors we cannot classify before the job is given up."""
 
@@ -88,6 +91,16 @@ def puzzled(job: Job, *, message: str, now: datetime) -> Job:
     waiting = put_back(job, reason=Reason(code=ReasonCode.UNKNOWN, message=message), now=now)
     starts = replace(waiting.starts, unknown_errors=job.starts.unknown_errors + 1)
     return replace(waiting, starts=starts)
+
+
+def faulted(job: Job, *, message: str, now: datetime) -> Job:
+    """A pass could not start it for a fault of ours: counted, and after a few it stands aside for a while."""
+    faults = (job.starts.faults or 0) + 1
+    counted = replace(job, starts=replace(job.starts, faults=faults))
+    if faults < MAX_FAULTS or not job.is_waiting:
+        return counted
+    wait = backoff(job.spec.entry_id, faults - MAX_FAULTS, first=FIRST_FAULT_WAIT, most=LONGEST_FAULT_WAIT)
+    return replace(counted, not_before=now + wait, waiting=Reason(code=ReasonCode.BACKOFF, message=message))
 
 
 def failed(job: Job, *, reason: Reason, now: datetime) -> Job:

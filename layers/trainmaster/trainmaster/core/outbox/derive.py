@@ -15,6 +15,7 @@ from trainmaster.core.outbox.texts.job_running import (
     underused_notice,
     unguarded_notice,
 )
+from trainmaster.core.outbox.texts.platform import job_fault_notice
 from trainmaster.core.outbox.texts.refusals import start_refused_notice, unknown_status_notice
 from trainmaster.core.outbox.texts.rules_and_budgets import job_not_stopped_notice
 from trainmaster.core.outbox.texts.wording import to_tell
@@ -51,6 +52,7 @@ _NOTICES: tuple[Callable[[Change], Notice | None], ...] = (
     job_not_stopped_notice,
     start_refused_notice,
     unknown_status_notice,
+    job_fault_notice,
 )
 """Each about another decision, of another kind."""
 

@@ -158,6 +158,22 @@ def subject(action: Action) -> str:
             return action.job.name
 
 
+def identity(action: Action) -> tuple[object, ...]:
+    """What it does to which state of its subject: the same again can change nothing more."""
+    kind = type(action).__name__
+    match action:
+        case Preempt(job=job, victims=victims):
+            return (kind, job.name, job.ver, *((one.name, one.ver) for one in victims))
+        case EndReservation(hold=hold) | LimitReservation(hold=hold):
+            return (kind, hold.preemptor, hold.until)
+        case KeepWarm(warm_pool=pool) | ReleaseWarm(warm_pool=pool) | SettleWarm(warm_pool=pool):
+            return (kind, pool.training_job_name, pool.expires_at, pool.releasing)
+        case WarnOfBudget(team=team, month=month):
+            return (kind, team, month)
+        case _:
+            return (kind, action.job.name, action.job.ver)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Everything one look at a pool leads to."""

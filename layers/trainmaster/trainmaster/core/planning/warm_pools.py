@@ -14,6 +14,8 @@ LAST_MOMENT = timedelta(seconds=60)
 """A warm pool that expires sooner may be gone before the training job reaches it."""
 EXTEND_BEFORE = timedelta(minutes=2)
 """Reconciling comes each minute: extended in time even if one run fails."""
+WORTH_A_CALL = timedelta(seconds=30)
+"""Gained by an extension: where less is kept than ``EXTEND_BEFORE``, the end is always near."""
 
 
 def is_leaving(pool: WarmPool, *, now: datetime) -> bool:
@@ -84,10 +86,12 @@ class Upkeep:
         return ReleaseWarm(warm_pool=pool, because="no waiting job can use it")
 
     def _extended(self, pool: WarmPool, *, upto: datetime) -> Action | None:
-        """Longer, when its end is near and it may still be kept."""
+        """Longer, when its end is near, it may still be kept, and that gains more than a moment."""
         until = min(self.now + self.rules.keep_alive, upto)
         near = pool.expires_at - self.now <= EXTEND_BEFORE
-        return KeepWarm(warm_pool=pool, until=until) if near and until > pool.expires_at else None
+        gained = until - pool.expires_at
+        worth_it = gained >= WORTH_A_CALL or (until == upto and gained > timedelta())
+        return KeepWarm(warm_pool=pool, until=until) if near and worth_it else None
 
 
 def keys_wanted(waiting: Iterable[WaitingJob]) -> frozenset[str]:

@@ -7,22 +7,16 @@ from typing import Any, TypeAlias, assert_never
 
 from trainmaster.core.errors import (
     AccountLimitError,
-    AlarmQuotaError,
-    AlarmRefusedError,
     RowSetAsideError,
     StopDeniedError,
     ThrottledError,
     TrainmasterError,
     UnreachableError,
 )
-from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
-from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.monitoring import reactions
-from trainmaster.core.monitoring.alarms import Alarm, alarms_of, full_name, names_of, wanted_of
 from trainmaster.core.outbox import budget_notice, to_tell
 from trainmaster.core.planning.actions import (
     Action,
@@ -39,38 +33,13 @@ from trainmaster.core.planning.actions import (
     WatchGpus,
 )
 from trainmaster.core.planning.snapshot import PreemptionReservation
-from trainmaster.core.policy.governance import Watch
 from trainmaster.core.records import WriteCondition
 from trainmaster.services.scheduler import start_protocol
 from trainmaster.services.scheduler.broken_rows import EntryRemovedError, read_job, request_of
 from trainmaster.services.scheduler.context import PassContext
+from trainmaster.services.scheduler.faults import blame
+from trainmaster.services.scheduler.gpu_watch import watch_gpus
 from trainmaster.services.scheduler.warm_keeping import keep, release, settle
-
-
-def watch_gpus(job: Job, watch: Watch, context: PassContext) -> None:
-    live = job.live_attempt
-    wanted = wanted_of(live.vector, watch)
-    alarms = alarms_of(live.training_job_name, wanted, watch, stack=context.stack)
-    try:
-        context.alarms.put(alarms)
-        context.alarms.delete(_left_over(live, alarms, stack=context.stack))
-    except (AlarmQuotaError, AlarmRefusedError) as error:
-        code = ReasonCode.ALARM_QUOTA if isinstance(error, AlarmQuotaError) else ReasonCode.ALARM_REFUSED
-        message = f"{error.detail}; its GPUs are not watched, and it is tried again every 15 minutes"
-        after = reactions.refused(job, Reason(code=code, message=message), now=context.clock())
-    else:
-        after = reactions.monitored(job, wanted)
-    context.store.commit([Change(before=job, after=after)], at=context.clock())
-
-
-def _left_over(live: Attempt, wanted: Sequence[Alarm], *, stack: str) -> tuple[str, ...]:
-    """Alarms of a policy that wanted more."""
-    if live.watch.monitored is None:
-        return ()
-    kept = {alarm.name for alarm in wanted}
-    relative = names_of(live.training_job_name, hosts=live.shape.instances)
-    return tuple(name for one in relative if (name := full_name(stack, one)) not in kept)
-
 
 CREATE = "CreateTrainingJob"
 MAX_UNREACHABLE = 3
@@ -131,9 +100,9 @@ def _rests(
             outcome.gave_up or outcome.refuses(action) or not _has_turn(outcome, context)
         ):
             continue
-        rest = _do(action, partial(_begin, action, context), outcome)
+        rest = _do(action, partial(_begin, action, context), outcome, context)
         if rest is not None:
-            yield partial(_do, action, rest, outcome)
+            yield partial(_do, action, rest, outcome, context)
 
 
 def _has_turn(outcome: Outcome, context: PassContext) -> bool:
@@ -144,7 +113,9 @@ def _has_turn(outcome: Outcome, context: PassContext) -> bool:
     return False
 
 
-def _do(action: Action, part: Callable[[], Rest | None], outcome: Outcome) -> Rest | None:
+def _do(
+    action: Action, part: Callable[[], Rest | None], outcome: Outcome, context: PassContext
+) -> Rest | None:
     """Do a part of an action; what is left of it then, None: nothing."""
     try:
         rest = part()
@@ -157,6 +128,9 @@ def _do(action: Action, part: Callable[[], Rest | None], outcome: Outcome) -> Re
         _note(outcome, action, error)
     except Exception as error:  # noqa: BLE001  the bulkhead; the handler raises it after the pass
         outcome.failures.append(error)
+        if isinstance(action, Start | Preempt):
+            outcome.out_of_reach.add(action.job.name)
+            blame(action.job, error, context)
     else:
         if rest is None:
             outcome.done.append(action)
@@ -237,6 +211,7 @@ def _start(action: Start, context: PassContext) -> Rest | None:
     body = request_of(job, context)
     if body is None or start_protocol.forbidden(job, body, context):
         return None
+    start_protocol.check_request(job, action, body, context)
     claimed = start_protocol.claim(job, action, context)
     return partial(_launch, action, claimed, body, context)
 

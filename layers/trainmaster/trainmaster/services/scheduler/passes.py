@@ -9,8 +9,8 @@ from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.alarms import missing_alarms
-from trainmaster.core.monitoring.metrics import MESSAGES_PENDING, OLDEST_WAIT, Sample
-from trainmaster.core.planning.actions import Action
+from trainmaster.core.monitoring.metrics import MESSAGES_PENDING, OLDEST_WAIT, PASSES_REPEATED, Sample
+from trainmaster.core.planning.actions import Action, identity
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
 from trainmaster.core.policy import Policy, PoolPolicy
@@ -85,9 +85,10 @@ class Scheduler:
         alarms = missing_alarms(snapshot, now=self.clock())
         brief = replace(context, deadline=deadline.within(LONGEST_LOOK))
         outcome = execute((*decided.actions, *alarms), brief)
+        repeats = summary.repeats(outcome)
         summary.note(outcome, snapshot)
         more = self._tell(context, summary)
-        if outcome.gave_up:
+        if outcome.gave_up or repeats:
             return False
         if (
             outcome.done
@@ -170,8 +171,19 @@ class Summary:
     failures: list[Exception] = field(default_factory=list)
     out_of_reach: set[str] = field(default_factory=set)
     """Jobs with rows that cannot be understood, so far."""
+    done_before: frozenset[tuple[object, ...]] = frozenset()
+    """What the last look did, to which state of things."""
+    repeated: bool = False
+    """A look did what the one before had done, and nothing else: the pass was ended."""
     unfinished: bool = False
     """The time was over before there was nothing left to do."""
+
+    def repeats(self, outcome: Outcome) -> bool:
+        """Whether all that was done now was done by the look before as well, to the same state of things."""
+        done = frozenset(map(identity, outcome.done))
+        self.repeated = bool(done) and done <= self.done_before
+        self.done_before = done
+        return self.repeated
 
     def leaves_out(self, found: Iterable[str]) -> bool:
         """True where one of them is new, so that another look is worth it."""
@@ -193,6 +205,8 @@ class Summary:
             wait = 0.0 if oldest is None else (now - oldest).total_seconds()
             yield Sample(metric=OLDEST_WAIT, value=wait, of=pool)
             yield Sample(metric=MESSAGES_PENDING, value=self.messages_overdue, of=pool)
+        if self.repeated:
+            yield Sample(metric=PASSES_REPEATED, value=1, of=pool)
 
 
 def explain(

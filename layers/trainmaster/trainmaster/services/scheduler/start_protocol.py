@@ -62,6 +62,12 @@ def forbidden(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
     return True
 
 
+def check_request(job: Job, action: Start, body: Mapping[str, Any], context: PassContext) -> None:
+    """Build what would be sent, before anything is claimed; raises where that is not possible."""
+    claimed = steps.claim(job, _attempt(job, action, context, at=context.clock()))
+    _request(claimed, body, context)
+
+
 def claim(job: Job, action: Start, context: PassContext) -> Job:
     """Take the slot. Raises LostRaceError when the pool or the job has changed."""
     at = context.clock()

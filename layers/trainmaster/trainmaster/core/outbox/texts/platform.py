@@ -1,6 +1,8 @@
 """Notices about what the account does not give the stack: warm instances, a look into buckets."""
 
 from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.steps import MAX_FAULTS
 from trainmaster.core.outbox.messages import Notice
 from trainmaster.core.outbox.texts.refusals import PlatformSubject, platform_notice
 from trainmaster.core.outbox.texts.wording import Words, quoted
@@ -20,6 +22,23 @@ def checkpoints_unreadable_notice(uri: str, *, job: str) -> Notice:
             ),
         ),
         job=job,
+    )
+
+
+def job_fault_notice(change: Change) -> Notice | None:
+    """Once, when a job has made its passes fail a few times in a row."""
+    before, job = change.before.starts.faults or 0, change.after
+    if not before < MAX_FAULTS <= (job.starts.faults or 0) or job.waiting is None:
+        return None
+    return platform_notice(
+        PlatformSubject.JOB_FAULT,
+        Words(
+            what=f"Job {job.name} cannot be started: each pass that tries it fails. It stands aside.",
+            why=quoted(job.waiting.message),
+            todo="This is a fault of trainmaster: the log of `schedule` says where it comes from.",
+            undo=f"`trainmaster cancel {job.name}` ends the job; others are not kept waiting by it.",
+        ),
+        job=job.name,
     )
 
 

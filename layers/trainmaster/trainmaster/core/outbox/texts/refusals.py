@@ -22,6 +22,7 @@ class PlatformSubject(StrEnum):
     WARM_POOLS_NOT_MATCHED = "warm-pools-not-matched"
     WARM_POOLS_NOT_KEPT = "warm-pools-not-kept"
     CHECKPOINTS_UNREADABLE = "checkpoints-unreadable"
+    JOB_FAULT = "job-fault"
 
 
 def platform_notice(subject: str, words: Words, *, job: str | None = None) -> Notice:

@@ -1,0 +1,24 @@
+"""How long calls of AWS may take, and how often they are tried."""
+
+from botocore.config import Config
+
+QUICK = Config(
+    connect_timeout=2,
+    read_timeout=10,
+    retries={"mode": "standard", "total_max_attempts": 3},
+)
+"""Fail in time for the caller to act on it."""
+TABLE = Config(
+    connect_timeout=1,
+    read_timeout=4,
+    retries={"mode": "standard", "total_max_attempts": 3},
+)
+"""DynamoDB answers within a second or not at all."""
+IN_TURN = Config(
+    connect_timeout=2,
+    read_timeout=10,
+    retries={"mode": "standard", "total_max_attempts": 1},
+)
+"""SageMaker: who is refused for the account's rate tells the others, and is not sent again unasked."""
+BRIEF = Config(connect_timeout=0.5, read_timeout=1, retries={"mode": "standard", "total_max_attempts": 1})
+"""For what is nice to know: nobody waits for it."""
