@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 _SHARED = struct.Struct(
     "<qq"
@@ -21,6 +21,10 @@ _SHARED = struct.Struct(
 _MICROSECONDS = 1_000_000
 _NANOSECONDS = 1_000
 
+_LONGEST_SLEEP_SECONDS = 0.25
+"""On a clock that stands still. Enough for a back-off between processes, which run in the machine's time."""
+
+_real_sleep = time.sleep
 _real_gmtime = time.gmtime
 _real_localtime = time.localtime
 _RealDate = dt.date
@@ -90,6 +94,7 @@ def _shift(twin: _TwinTime) -> None:
     for shifted in (date, datetime):
         shifted.__module__, shifted.__qualname__ = "datetime", shifted.__name__
         setattr(dt, shifted.__name__, shifted)
+    time.sleep = _nod
     time.time = twin.now
     time.time_ns = twin.now_ns
     # Partials, because logging keeps ``gmtime`` in a class, where a plain function would become a method.
@@ -101,6 +106,11 @@ def _converted(
     twin: _TwinTime, convert: Callable[[float], time.struct_time], seconds: float | None = None
 ) -> time.struct_time:
     return convert(twin.now() if seconds is None else seconds)
+
+
+def _nod(seconds: float | SupportsIndex) -> None:
+    """The clock does not go on for anybody who sleeps: a long sleep would only cost the machine's time."""
+    _real_sleep(min(float(seconds), _LONGEST_SLEEP_SECONDS))
 
 
 def main() -> None:
