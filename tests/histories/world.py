@@ -19,6 +19,7 @@ from trainmaster.services.alarm_sweep import AlarmSweep
 from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.observer import Observer
 from trainmaster.services.reconciler import CheckpointLooks, Reconciler
+from trainmaster.services.repair import RepairSteps
 from trainmaster.services.scheduler.passes import Scheduler
 from trainmaster.services.scheduler.score_updates import Reranker
 from trainmaster.services.unmanaged_jobs import UnmanagedJobEvents, UnmanagedJobSweep
@@ -34,6 +35,7 @@ from tests.memory.edges import (
     MemoryMailer,
     MemoryNotifier,
     MemoryRegister,
+    MemoryRepairs,
     MemoryRotation,
     MemoryTurns,
     MemoryWakeUps,
@@ -196,6 +198,7 @@ class World:
                 clock=self.clock,
             ),
             wake_ups=ports.wake_ups,
+            repair=RepairSteps(store=MemoryRepairs(), register=MemoryRegister(), clock=self.clock),
             rotation=MemoryRotation(),
             beside=one_by_one,
             clock=self.clock,
@@ -209,6 +212,7 @@ class World:
             wake_ups=ports.wake_ups,
             clock=self.clock,
             register=MemoryRegister(),
+            repairs=MemoryRepairs(),
             random_bytes=self._random_bytes,
             account_id=ACCOUNT,
             admin_principal_arns=(USER,),

@@ -9,6 +9,7 @@ from trainmaster.core.errors import UnavailableError
 from trainmaster.core.jobs.observations import Newest
 from trainmaster.core.monitoring.alarms import Alarm, AlarmReading, AlarmState
 from trainmaster.core.records import SetAside
+from trainmaster.core.recount import Repair
 from trainmaster.services.deadline import Deadline
 
 
@@ -137,3 +138,16 @@ class MemoryRegister:
 
     def noted(self, *, now: datetime) -> tuple[SetAside, ...]:  # noqa: ARG002
         return ()
+
+    def forget(self) -> None:
+        """There is nothing."""
+
+
+class MemoryRepairs:
+    """RepairStore, for who is never asked to repair: dictionaries do not drift."""
+
+    def repair(self) -> Repair | None:
+        return None
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"used {name} without a repair")

@@ -47,6 +47,8 @@ ROUTES = {
     ("GET", "/pools"),
     ("GET", "/usage"),
     ("GET", "/violations"),
+    ("GET", "/repair"),
+    ("POST", "/repair"),
     ("GET", "/policy"),
     ("PUT", "/policy"),
     ("PUT", "/policy/paused"),

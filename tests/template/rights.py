@@ -64,6 +64,7 @@ RIGHTS: dict[str, frozenset[Grant]] = {
     | KEY
     | _log("OnIdleAlarmFunction"),
     "ReconcileFunctionRole": TABLE
+    | _may("dynamodb:Scan", "${Table.Arn}")
     | RING
     | READ_JOBS
     | _may("sagemaker:ListTrainingJobs", "*")

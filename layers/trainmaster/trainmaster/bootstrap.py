@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         DynamoPolicyStore,
         DynamoReader,
         DynamoRegister,
+        DynamoRepairStore,
     )
     from trainmaster.adapters.sagemaker import SageMakerTraining
     from trainmaster.adapters.wake_ups import SqsWakeUps
@@ -93,6 +94,12 @@ class Wiring:
             Sample(metric=SET_ASIDE, value=1, of=row.pool or UNMANAGED, note=f"{row.key}: {row.error}")
             for row in rows
         ]
+
+    @cached_property
+    def repairs(self) -> DynamoRepairStore:
+        from trainmaster.adapters.dynamodb import DynamoRepairStore
+
+        return DynamoRepairStore(self._dynamodb, table=self.settings.table)
 
     @cached_property
     def register(self) -> DynamoRegister:
@@ -202,6 +209,7 @@ class Wiring:
                 clock=self.clock,
                 random_bytes=os.urandom,
                 register=self.register,
+                repairs=self.repairs,
                 account_id=self.settings.account_id,
                 admin_principal_arns=self.settings.admin_principal_arns,
                 region=self.settings.region,
@@ -237,6 +245,7 @@ class Wiring:
         from trainmaster.adapters.s3_checkpoints import S3Checkpoints
         from trainmaster.services.alarm_sweep import AlarmSweep
         from trainmaster.services.reconciler import CheckpointLooks, Reconciler
+        from trainmaster.services.repair import RepairSteps
         from trainmaster.services.unmanaged_jobs import UnmanagedJobSweep
 
         return Reconciler(
@@ -268,6 +277,7 @@ class Wiring:
             ),
             wake_ups=self.wake_ups,
             rotation=self.account,
+            repair=RepairSteps(store=self.repairs, register=self.register, clock=self.clock),
             beside=self.beside,
             clock=self.clock,
         )

@@ -11,7 +11,13 @@ import boto3
 import pytest
 from moto import mock_aws
 from trainmaster import __version__
-from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader, DynamoRegister
+from trainmaster.adapters.dynamodb import (
+    DynamoJobStore,
+    DynamoPolicyStore,
+    DynamoReader,
+    DynamoRegister,
+    DynamoRepairStore,
+)
 from trainmaster.api import Outside, build_api
 from trainmaster.core.errors import LostRaceError, UnavailableError
 from trainmaster.core.jobs.attempts import Reason
@@ -95,6 +101,7 @@ class Api:
         self.now = NOON
         self.wake_ups = WakeUpLog()
         self.store = DynamoJobStore(client, table=self.table, retention_days=90)
+        self.repairs = DynamoRepairStore(client, table=self.table)
         self.register = DynamoRegister(client, table=self.table)
         self.reader = DynamoReader(client, table=self.table, report=self.register.see)
         self.policies = DynamoPolicyStore(client, table=self.table)
@@ -111,6 +118,7 @@ class Api:
             "wake_ups": self.wake_ups,
             "clock": self.clock,
             "register": self.register,
+            "repairs": self.repairs,
             "random_bytes": self.random_bytes,
             "account_id": OWN,
             "admin_principal_arns": (ADMIN,),

@@ -18,7 +18,8 @@ from trainmaster.ports import (
     PolicyStore,
     PoolReader,
     QueueReader,
-    SetAsideReader,
+    RepairReader,
+    SetAsideRegister,
     SnapshotReader,
     SpotReader,
     ViolationReader,
@@ -49,7 +50,8 @@ class Outside:
     policies: PolicyStore
     wake_ups: WakeUps
     clock: Clock
-    register: SetAsideReader
+    register: SetAsideRegister
+    repairs: RepairReader
     random_bytes: Callable[[int], bytes]
     """For entry ids."""
     account_id: str

@@ -15,6 +15,7 @@ from trainmaster.api.add_job import add_job
 from trainmaster.api.job_list import list_jobs
 from trainmaster.api.jobs import cancel_job, patch_job, show_job
 from trainmaster.api.policy import put_paused, put_policy, show_policy
+from trainmaster.api.repair import show_repair, start_repair
 from trainmaster.api.request_context import (
     Answer,
     ApiReader,
@@ -125,6 +126,8 @@ def routes(outside: Outside) -> APIGatewayRestResolver:
     app.get("/policy")(lambda: _response(show_policy(admin_context())))
     app.put("/policy")(lambda: _response(put_policy(admin_context())))
     app.put("/policy/paused")(lambda: _response(put_paused(admin_context())))
+    app.get("/repair")(lambda: _response(show_repair(admin_context())))
+    app.post("/repair")(lambda: _response(start_repair(admin_context())))
     return app
 
 

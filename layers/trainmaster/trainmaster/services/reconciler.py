@@ -30,6 +30,7 @@ from trainmaster.services.alarm_sweep import AlarmSweep, Readings
 from trainmaster.services.deadline import Deadline
 from trainmaster.services.observer import Observer
 from trainmaster.services.policy_in_force import policy_in_force
+from trainmaster.services.repair import RepairSteps
 from trainmaster.services.unmanaged_jobs import UnmanagedJobSweep
 
 
@@ -89,6 +90,7 @@ class Reconciler:
     sweep: UnmanagedJobSweep
     wake_ups: WakeUps
     rotation: Rotation
+    repair: RepairSteps
     beside: Beside
     clock: Clock
 
@@ -111,6 +113,8 @@ class Reconciler:
             repairs.failures += self.alarm_sweep.run(readings, everybody, policy.governing, deadline)
         self._checkpoints(live, policy, repairs, deadline)
         repairs.failures += self.sweep.run(deadline)
+        with repairs.bulkhead():
+            self.repair.run(deadline)
         if everybody:
             self._wake(pools, repairs)
         return repairs

@@ -158,6 +158,22 @@ class Rows:
                 return
             query["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
+    def scan(
+        self, *, behind: tuple[str, str] | None, most: int, wanted: Callable[[str, str], bool]
+    ) -> tuple[list[dict[str, Any]], tuple[str, str] | None]:
+        """One page of the whole table, and the key behind which the next begins; None: it was the last.
+
+        Rows whose keys nobody wants are not decoded.
+        """
+        page: dict[str, Any] = {"ConsistentRead": True, "Limit": most}
+        if behind is not None:
+            page["ExclusiveStartKey"] = key_attributes(behind)
+        answer = self._call("scan", **page)
+        last = answer.get("LastEvaluatedKey")
+        items = (item for item in answer["Items"] if wanted(item["pk"]["S"], item["sk"]["S"]))
+        rows = [from_attributes(item) for item in items]
+        return rows, None if last is None else (last["pk"]["S"], last["sk"]["S"])
+
     def jobs(self, names: list[str]) -> Iterator[dict[str, Any]]:
         keys = [key_attributes(layout.job_key(name)) for name in names]
         while keys:

@@ -12,6 +12,7 @@
 | running | ``R#pool`` | ``name`` |
 | counters | ``P#pool`` | ``counters`` |
 | rows set aside | ``SET-ASIDE`` | ``key`` |
+| a repair | ``REPAIR`` | ``state``, ``id#part#page``, ``id#diff#pool`` |
 | team | ``T#pool`` | ``team`` |
 | its submissions in a minute | ``S#pool#team`` | ``minute`` |
 | warm pool | ``W#pool`` | ``training-job-name`` |

@@ -46,7 +46,7 @@ class DynamoRegister(GuardedReads):
         return tuple(by_key[key] for key in sorted(by_key))
 
     def forget(self) -> None:
-        """All of it: whoever stumbles over one of them notes it again."""
+        self._seen.clear()
         for item in self._rows.query(layout.set_aside_key("")[0]):
             self._rows.change("delete_item", Key=key_attributes((item["pk"], item["sk"])))
 

@@ -1,0 +1,195 @@
+"""One pool counted anew at one instant: what follows from its jobs, compared with its rows, and written."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, Transactions, key_attributes
+from trainmaster.adapters.dynamodb.codec import named, value
+from trainmaster.adapters.dynamodb.counting import Update
+from trainmaster.adapters.dynamodb.guard import GuardedReads, Item, pool_of
+from trainmaster.adapters.dynamodb.pool_reads import job_row
+from trainmaster.adapters.dynamodb.recount import (
+    Recount,
+    entry_fields,
+    entry_of,
+    recounted,
+    sums_of,
+    undecodable,
+)
+from trainmaster.adapters.dynamodb.writes import Operation, Retention, Writes
+from trainmaster.core.errors import LostRaceError
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.recount import Difference, PoolFound, differences
+
+BATCH = 100
+"""Source: DynamoDB limits, BatchGetItem."""
+TRIES = 3
+"""Reads of one pool before it is left to the next slice: it changed under each of them."""
+
+
+class PoolRecounts(GuardedReads):
+    def __init__(self, client: Any, *, table: str) -> None:
+        super().__init__(client, table=table)
+        self._table = table
+        self._transactions = Transactions(client)
+        self._writes = Writes(table=table, retention=Retention(days=0))  # of rows that do not expire
+
+    def recount(self, pool: str, found: PoolFound, *, apply: bool) -> tuple[Difference, ...]:
+        """What its rows say otherwise than its jobs; with ``apply`` they are written as they should be.
+
+        Raises LostRaceError when the pool kept changing.
+        """
+        for _ in range(TRIES):
+            before = self._sums(pool)
+            entries, jobs, broken = self._entries(pool, found, before)
+            warm = list(self._rows.query(layout.warm_partition(pool)))
+            if self._sums(pool) != before:
+                continue
+            wanted = recounted(pool, jobs.values(), broken, warm)
+            different = tuple(differences(*_compared(wanted, entries, before)))
+            if not apply:
+                return different
+            try:
+                self._apply(pool, wanted, entries, jobs, before)
+            except ConditionsFailedError:
+                continue
+            return different
+        raise LostRaceError(f"pool {pool} kept changing")
+
+    def _sums(self, pool: str) -> dict[layout.Key, Item]:
+        key = layout.counters_key(pool)
+        counters = self._rows.get(key)
+        items = [*([] if counters is None else [counters]), *self._rows.query(layout.team_partition(pool))]
+        return {(item["pk"], item["sk"]): item for item in items}
+
+    def _entries(
+        self, pool: str, found: PoolFound, sums: Mapping[layout.Key, Item]
+    ) -> tuple[dict[layout.Key, Item], dict[str, Job], list[Item]]:
+        """Rows of queue, parking and running; the jobs behind them; rows whose jobs are broken."""
+        jobs, broken = self._jobs(found.names)
+        lanes = {*found.lanes, *(layout.queue_partition(pool, *one) for one in _lanes(sums))}
+        lanes |= {key[0] for job in jobs.values() if not job.is_final for key, _ in [entry_of(job)]}
+        partitions = {*lanes, layout.running_partition(pool), layout.parked_partition(pool)}
+        entries: dict[layout.Key, Item] = {
+            (item["pk"], item["sk"]): item
+            for partition in sorted(partitions)
+            if pool_of(partition) == pool
+            for item in self._rows.query(partition)
+        }
+        others = {_name_of(key) for key in entries} - jobs.keys() - broken
+        more, more_broken = self._jobs(sorted(others))
+        broken |= more_broken
+        return entries, jobs | more, [item for key, item in entries.items() if _name_of(key) in broken]
+
+    def _jobs(self, names: Iterable[str]) -> tuple[dict[str, Job], set[str]]:
+        """Those that can be understood, and the names of those that cannot."""
+        wanted = list(dict.fromkeys(names))
+        jobs: dict[str, Job] = {}
+        broken: set[str] = set()
+        for start in range(0, len(wanted), BATCH):
+            for item in self._rows.jobs(wanted[start : start + BATCH]):
+                try:
+                    job = job_row(item)
+                except Exception:  # noqa: BLE001  reported by the read of the table
+                    broken.add(item["pk"].removeprefix("J#"))
+                else:
+                    jobs[job.name] = job
+        return jobs, broken
+
+    # ---- writing
+
+    def _apply(
+        self,
+        pool: str,
+        wanted: Recount,
+        entries: Mapping[layout.Key, Item],
+        jobs: Mapping[str, Job],
+        sums: Mapping[layout.Key, Item],
+    ) -> None:
+        """Entries first: sums say what they say. Each write holds only while its job is as it was read."""
+        for key in sorted(entries.keys() | wanted.entries.keys()):
+            row = wanted.entries.get(key)
+            if key in wanted.kept or (row and _holds(row, entries.get(key))):
+                continue
+            name = _name_of(key)
+            change = self._delete(key) if row is None else self._writes.put(key, row)
+            self._transactions.write([self._unchanged(name, jobs.get(name)), change])
+        updates = [one for one in self._sum_updates(pool, wanted, sums) if one is not None]
+        for start in range(0, len(updates), MAX_ITEMS):
+            self._transactions.write(updates[start : start + MAX_ITEMS])
+
+    def _unchanged(self, name: str, job: Job | None) -> Operation:
+        check: dict[str, Any] = {
+            "TableName": self._table,
+            "Key": key_attributes(layout.job_key(name)),
+            "ConditionExpression": "attribute_not_exists(pk)" if job is None else "ver = :ver",
+        }
+        if job is not None:
+            check["ExpressionAttributeValues"] = {":ver": value(job.ver)}
+        return {"ConditionCheck": check}
+
+    def _delete(self, key: layout.Key) -> Operation:
+        return {"Delete": {"TableName": self._table, "Key": key_attributes(key)}}
+
+    def _sum_updates(
+        self, pool: str, wanted: Recount, sums: Mapping[layout.Key, Item]
+    ) -> Iterator[Operation | None]:
+        counters = layout.counters_key(pool)
+        teams = {key for key in wanted.sums.keys() | sums.keys() if key != counters}
+        for key in sorted(teams):
+            yield self._set(key, wanted, sums.get(key, {}), marks=(layout.COUNTED,))
+        marks = tuple(layout.known_team(team) for _, team in sorted(teams))
+        yield self._set(counters, wanted, sums.get(counters, {}), marks=marks)
+
+    def _set(
+        self, key: layout.Key, recount: Recount, stored: Item, *, marks: tuple[str, ...]
+    ) -> Operation | None:
+        """Each counted field as it should be, provided that it is as it was read."""
+        wanted, judges = recount.sums.get(key, {}), recount.judges
+        found = sums_of(stored)
+        fields = {name: wanted.get(name, 0) for name in sorted({*wanted, *found}) if judges(name)}
+        changed = {name: count for name, count in fields.items() if found.get(name) != count}
+        removed = sorted(undecodable(stored)) if key[1] == layout.COUNTERS else []
+        new_marks = [mark for mark in marks if mark not in stored]
+        if not (changed or removed or new_marks):
+            return None
+        change = Update(put=changed | dict.fromkeys(new_marks, True), remove=removed)
+        for name in change.put:
+            as_it_was = ("#n = :v", found[name]) if name in found else ("attribute_not_exists(#n)", None)
+            change.conditions.append((as_it_was[0], name, as_it_was[1]))
+        return self._writes.update(key, change)
+
+
+def _compared(
+    wanted: Recount, entries: Mapping[layout.Key, Item], sums: Mapping[layout.Key, Item]
+) -> tuple[dict[str, Mapping[str, Any]], dict[str, Mapping[str, Any]]]:
+    """Expected and stored rows, by their keys as text, with the fields that are ours to judge."""
+    expected: dict[str, Mapping[str, Any]] = {"/".join(key): row for key, row in wanted.entries.items()}
+    stored: dict[str, Mapping[str, Any]] = {
+        "/".join(key): entry_fields(item, wanted.entries.get(key, item))
+        for key, item in entries.items()
+        if key not in wanted.kept
+    }
+    for key in wanted.sums.keys() | sums.keys():
+        item = sums.get(key, {})
+        found = {name: one for name, one in sums_of(item).items() if wanted.judges(name)}
+        expected["/".join(key)] = {
+            name: count for name, count in wanted.sums.get(key, {}).items() if wanted.judges(name)
+        }
+        stored["/".join(key)] = found | {name: item[name] for name in undecodable(item)}
+    return expected, stored
+
+
+def _holds(row: Mapping[str, Any], stored: Item | None) -> bool:
+    return stored is not None and entry_fields(stored, row) == row
+
+
+def _lanes(sums: Mapping[layout.Key, Item]) -> Iterator[tuple[str, str]]:
+    """Team and lane, of every team's row."""
+    for (_, team), item in sums.items():
+        yield from ((team, lane) for lane, _ in named(item, layout.LANE) if lane)
+
+
+def _name_of(key: layout.Key) -> str:
+    return key[1] if key[0].startswith("R#") else key[1].partition("#")[2]

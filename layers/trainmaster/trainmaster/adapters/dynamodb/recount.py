@@ -1,0 +1,122 @@
+"""The rows that follow from jobs, as the writes of a commit make them, so that a recount cannot drift."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.codec import encode
+from trainmaster.adapters.dynamodb.counting import Update, Updates, places
+from trainmaster.adapters.dynamodb.guard import Item
+from trainmaster.adapters.dynamodb.layout import Key
+from trainmaster.adapters.dynamodb.pool_rows import read_counters
+from trainmaster.core.jobs.instances import parse_vector
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
+from trainmaster.core.records import SetAside
+
+SUMS = (layout.USED, layout.WARM, layout.LANE)
+"""How fields begin that are counted; beside ``parked`` and ``waiting``."""
+
+
+@dataclass(slots=True)
+class Recount:
+    """What a pool's rows should say."""
+
+    entries: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    """Of queue, parking and running."""
+    sums: dict[Key, dict[str, int]] = field(default_factory=dict)
+    """Counted fields of the counters and of the teams."""
+    kept: set[Key] = field(default_factory=set)
+    """Entries of jobs that cannot be understood: they stay as they are, and count."""
+    unknown: set[str] = field(default_factory=set)
+    """Kinds of sums that a row does not tell: such fields stay as they are."""
+
+    def judges(self, name: str) -> bool:
+        return not name.startswith(tuple(self.unknown)) if self.unknown else True
+
+
+def recounted(pool: str, jobs: Iterable[Job], broken: Iterable[Item], warm: Iterable[Item]) -> Recount:
+    """What follows from the jobs of one pool.
+
+    Args:
+        pool: Its name.
+        jobs: All that are not final, and others for that matter.
+        broken: Entries of jobs whose own rows cannot be understood.
+        warm: Rows of the pool's warm pools.
+    """
+    made = Recount()
+    updates: Updates = defaultdict(Update)
+    for job in jobs:
+        if not job.is_final and job.spec.pool == pool:
+            places(updates, job, +1)
+            key, entry = entry_of(job)
+            made.entries[key] = entry
+    for item in broken:
+        made.kept.add((item["pk"], item["sk"]))
+        if not _count_entry(updates, pool, item):
+            made.unknown.add(layout.USED)
+    counters = updates[layout.counters_key(pool)].add
+    for item in warm:
+        if not _add_vector(counters, layout.WARM, item.get("vector")):
+            made.unknown.add(layout.WARM)
+    for key, one in updates.items():
+        made.sums[key] = {name: count for name, count in one.add.items() if count}
+    return made
+
+
+def entry_of(job: Job) -> tuple[Key, dict[str, Any]]:
+    """The one row of queue, parking and pool of a job that is not final."""
+    entry = None if job.is_live else waiting_entry(job)
+    key = layout.row_key(job, entry)
+    assert key is not None, f"{job.name} is final"
+    return key, encode(running_entry(job) if entry is None else entry)
+
+
+def _count_entry(updates: Updates, pool: str, item: Item) -> bool:
+    """As far as its row says; nobody can ask the job. False: instances that nobody can tell."""
+    kind, _, rest = item["pk"].partition("#")
+    team = item.get("team")
+    if not isinstance(team, str):
+        return bool(kind != "R")
+    sums = updates[layout.team_key(pool, team)].add
+    if kind == "R":
+        counters = updates[layout.counters_key(pool)].add
+        return all(_add_vector(one, layout.USED, item.get("vector")) for one in (sums, counters))
+    lane = rest.removeprefix(f"{pool}#{team}#")
+    sums[layout.PARKED if kind == "B" else layout.waiting_in(lane)] += 1
+    sums[layout.WAITING] += 1
+    return True
+
+
+def _add_vector(sums: Counter[str], prefix: str, text: Any) -> bool:
+    """False: it cannot be read."""
+    try:
+        vector = parse_vector(text)
+    except (AttributeError, TypeError, ValueError):
+        return False
+    for capacity, count in vector.items():
+        sums[f"{prefix}{capacity}"] += count
+    return True
+
+
+def sums_of(item: Item) -> dict[str, Any]:
+    """The counted fields of a row of counters or of a team, whatever they say."""
+    counted = {name: content for name, content in item.items() if name.startswith(SUMS)}
+    return counted | {name: item[name] for name in (layout.PARKED, layout.WAITING) if name in item}
+
+
+def entry_fields(item: Item, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a stored entry what can be compared: fields of a newer release are not ours to judge."""
+    return {name: item[name] for name in wanted if name in item}
+
+
+def undecodable(item: Item) -> list[str]:
+    """Attributes of the counters that count for nothing: holds, limits and instants."""
+    found: list[SetAside] = []
+    read_counters(item, found.append)
+    prefix = "/".join((item.get("pk", ""), item.get("sk", ""), ""))
+    names = (one.key.removeprefix(prefix) for one in found)
+    parts = (layout.HOLD, layout.ACCOUNT_LIMIT, layout.LAST_END)
+    return sorted(one for one in names if one.startswith(parts))

@@ -1,0 +1,76 @@
+"""POST and GET /repair: count the table anew from its jobs. For admins; the minute's reconcile does it."""
+
+from http import HTTPStatus
+
+from trainmaster.api.request_context import Answer, RequestContext
+from trainmaster.api.views import View, instant_text
+from trainmaster.core.errors import FieldError, JobConflictError, invalid
+from trainmaster.core.recount import Difference, Repair, RepairState
+from trainmaster.core.request.strict_json import JsonObject, parse_object
+
+MOST_LISTED = 1000
+"""Differences of one answer."""
+
+
+def start_repair(context: RequestContext) -> Answer:
+    """Raises JobConflictError: to write, starts must be paused; and one repair runs at a time."""
+    context.call.parameters()
+    call = context.call
+    wanted = _apply(parse_object(call.body, base64=call.is_base64, content_type=call.content_type))
+    if wanted and not context.stored.paused:
+        raise _refused(
+            "apply", "nothing may start while rows are rebuilt", "pause first: trainmaster policy pause"
+        )
+    repairs = context.outside.repairs
+    running = repairs.repair()
+    if running is not None and running.state is RepairState.RUNNING:
+        if running.apply is not wanted:
+            raise _refused("apply", "another repair is running", "wait for it: trainmaster repair shows it")
+        return Answer(status=HTTPStatus.ACCEPTED, body=_view(running, context))
+    now = context.outside.clock()
+    repair = Repair(id=instant_text(now) or "", state=RepairState.RUNNING, apply=wanted)
+    repairs.save(repair)
+    return Answer(status=HTTPStatus.ACCEPTED, body=_view(repair, context))
+
+
+def show_repair(context: RequestContext) -> Answer:
+    context.call.parameters()
+    return Answer(status=HTTPStatus.OK, body=_view(context.outside.repairs.repair(), context))
+
+
+def _view(repair: Repair | None, context: RequestContext) -> View:
+    """Without any so far there is nothing to tell, but for rows that were set aside."""
+    repairs, now = context.outside.repairs, context.outside.clock()
+    different = repairs.differences(repair) if repair else ()
+    broken = repairs.found(repair)[1] if repair else ()
+    by_key = {row.key: row for row in (*broken, *context.outside.register.noted(now=now))}
+    return {
+        "state": (repair.state if repair else RepairState.DONE).value,
+        "apply": repair.apply if repair else False,
+        "jobs_read": repair.jobs_read if repair else 0,
+        "differences": [_difference_view(one) for one in different[:MOST_LISTED]],
+        "set_aside": [{"key": key, "error": by_key[key].error} for key in sorted(by_key)],
+        "started_at": repair.id if repair else None,
+        "finished_at": instant_text(repair.finished_at) if repair else None,
+    }
+
+
+def _difference_view(one: Difference) -> View:
+    return {"row": one.row, "field": one.field, "stored": one.stored, "computed": one.computed}
+
+
+def _apply(body: JsonObject) -> bool:
+    wanted = body.get("apply")
+    if isinstance(wanted, bool) and len(body) == 1:
+        return wanted
+    error = FieldError(
+        field="apply",
+        message="must be the only key, and true or false",
+        hint='send {"apply": false} to see what would change, {"apply": true} to change it',
+    )
+    raise invalid([error])
+
+
+def _refused(field: str, message: str, hint: str) -> JobConflictError:
+    error = FieldError(field=field, message=message, hint=hint)
+    return JobConflictError(f"{field}: {message}", errors=[error])
