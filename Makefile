@@ -8,7 +8,7 @@ export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-client demo-governance demo-training test test-long test-thorough test-v3 check fmt reference lock docs build wheel test-wheel deploy deploy-check hooks clean
+.PHONY: help setup demo demo-client demo-governance demo-training test test-long test-thorough test-v3 check fmt reference lock docs build wheel test-wheel deploy deploy-check account-smoke hooks clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -102,6 +102,9 @@ deploy-check: setup .venv-ministack/.ready ## template.yaml deployed onto an emu
 	.venv-ministack/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-ministack.lock
 	.venv-ministack/bin/python -m pip check
 	touch $@
+
+account-smoke: setup ## a stack of its own in YOUR account, four jobs, all of it deleted; asks first; 40 minutes, < 1 USD
+	$(BIN)/python -m demos.account_smoke $(SMOKE_ARGS)
 
 deploy: build ## to your AWS account; asks for each parameter of docs/guides/deploy.md
 	$(BIN)/sam deploy --guided

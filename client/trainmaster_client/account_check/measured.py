@@ -60,6 +60,7 @@ def _events(events: Any) -> dict[str, Any]:  # noqa: ANN401  JSON
         return {}
     changes = [(one["job"], one["secondary"], one["modified"]) for one in events]
     return {
+        "events": len(events),
         "event_delay_seconds": [min(delays), max(delays)],
         "events_without_tags": round(sum(not one["has_tags"] for one in events) / len(events), 3),
         "events_doubled": round(1 - len(set(changes)) / len(changes), 3),

@@ -252,6 +252,7 @@ def test_what_was_measured_is_named_as_a_world_names_it() -> None:
     }
     assert measured(records) == {
         "rates": {"DescribeTrainingJob": 2.1},
+        "events": 3,
         "event_delay_seconds": [1.5, 9.0],
         "events_without_tags": 0.333,
         "events_doubled": 0.333,

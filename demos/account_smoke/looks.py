@@ -1,0 +1,81 @@
+"""What only a stack shows: refusals of the private API, the caller's ARN, metrics, alarms, dead letters."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+from trainmaster_client.http.answers import ERROR_TYPE_HEADER, Answer
+from trainmaster_client.http.transport import SignedTransport
+
+Document = dict[str, Any]
+
+NAMESPACE = "trainmaster"
+"""POWERTOOLS_METRICS_NAMESPACE in template.yaml."""
+_UNKNOWN_KEY = "AKIAIOSFODNN7EXAMPLE"
+"""Of the IAM User Guide; nobody has it."""
+_METRIC_SECONDS = 300.0
+_LOOK_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackLooks:
+    session: boto3.Session
+    api_url: str
+    stack: str
+    pause: Callable[[float], None] = time.sleep
+
+    def refusals(self) -> Document:
+        """Of a call that nobody signed, of an unknown key and of a wrong secret."""
+        keys = self.session.get_credentials()
+        assert keys is not None, "the stack was made with them"
+        wrong = {
+            "unknown_key": boto3.Session(_UNKNOWN_KEY, "secret", region_name=self.session.region_name),
+            "wrong_secret": boto3.Session(
+                keys.access_key, "not-the-secret", keys.token, region_name=self.session.region_name
+            ),
+        }
+        found = {"unsigned": answered(self._wire(self.session).look("/pools"))}
+        return found | {who: answered(self._wire(one).send("GET", "/pools")) for who, one in wrong.items()}
+
+    def metric_seconds(self) -> float | None:
+        """Until a metric of this stack can be listed; None: not in five minutes."""
+        began = time.monotonic()
+        while time.monotonic() - began < _METRIC_SECONDS:
+            listed = self.session.client("cloudwatch").list_metrics(Namespace=NAMESPACE)
+            if listed["Metrics"]:
+                return round(time.monotonic() - began, 1)
+            self.pause(_LOOK_SECONDS)
+        return None
+
+    def operator_alarms(self) -> dict[str, str]:
+        """State by name."""
+        found = self.session.client("cloudwatch").describe_alarms(AlarmNamePrefix=f"operator-{self.stack}-")
+        return {one["AlarmName"]: one["StateValue"] for one in found["MetricAlarms"]}
+
+    def dead_letters(self, queues: Mapping[str, str]) -> dict[str, int]:
+        """Messages by queue; given are their URLs."""
+        sqs = self.session.client("sqs")
+        return {
+            name: int(
+                sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages"])[
+                    "Attributes"
+                ]["ApproximateNumberOfMessages"]
+            )
+            for name, url in queues.items()
+        }
+
+    def _wire(self, session: boto3.Session) -> SignedTransport:
+        return SignedTransport(self.api_url, session)
+
+
+def answered(answer: Answer) -> Document:
+    """Status, error type and words, as the gateway gave them."""
+    try:
+        words = json.loads(answer.body)
+    except ValueError:
+        words = {}
+    text = words.get("message") or words.get("Message") if isinstance(words, dict) else None
+    return {"status": answer.status, "error_type": answer.headers.get(ERROR_TYPE_HEADER), "text": text}

@@ -1,0 +1,211 @@
+"""The scene: leftovers of an earlier run, the stack, the four jobs, the looks, and always the deletion."""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+from trainmaster_client.account_check.examination import FACTS
+from trainmaster_client.account_check.facts import Need, skipped
+from trainmaster_client.account_check.leftovers import Leftovers
+from trainmaster_client.account_check.service_calls import ServiceCalls
+from trainmaster_client.account_check.trial_requests import image_in
+from trainmaster_client.api import ApiClient
+from trainmaster_client.errors import TrainmasterClientError
+from trainmaster_client.report import Check, Report
+
+from demos.account_smoke.jobs import CAPACITY, JOB1, JOB2, JOB3, JOB4, JOBS, KEYED, POLICY, SmokeJob
+from demos.account_smoke.lent import Lent
+from demos.account_smoke.looks import StackLooks
+from demos.account_smoke.stack import ROOT, SmokeStack, SmokeStackError
+from demos.account_smoke.verdicts import STACK_VERDICTS
+
+Document = dict[str, Any]
+
+FINAL = frozenset({"completed", "failed", "stopped"})
+LONGEST_SECONDS = 1500.0
+"""From the first submission to the last end."""
+_LOOK_SECONDS = 5.0
+_RUN_FORMAT = "%m%d%H%M%S"
+
+
+def tell(lent: Lent, path: Path) -> int:
+    """Run it; the exit code. Ctrl-C and every error end with the deletion."""
+    report = Report("account-smoke")
+    stack = SmokeStack(lent=lent, say=_say)
+    calls = ServiceCalls(session=lent.session, notes=[])
+    try:
+        try:
+            report.facts["found_of_an_earlier_run"] = _remove_all(stack, calls, lent)
+            stack.deploy()
+            _play(report, stack)
+        finally:
+            _say("removing everything ...")
+            report.facts["removed"] = _remove_all(stack, calls, lent)
+    except (SmokeStackError, TrainmasterClientError, TimeoutError, BotoCoreError, ClientError) as error:
+        report.check("story", expected="told to its end", actual=str(error))
+    except KeyboardInterrupt:
+        report.check("story", expected="told to its end", actual="interrupted")
+    note(report)
+    return report.finish(path)
+
+
+def _play(report: Report, stack: SmokeStack) -> None:
+    lent, resources = stack.lent, stack.resources()
+    api_url = stack.outputs()["ApiUrl"]
+    image = image_in(lent.region)
+    if image is None:
+        raise SmokeStackError(f"there is no public image of AWS for {lent.region} in this program")
+    scene = Scene(
+        api=ApiClient(api_url, lent.session),
+        run=f"{datetime.now(UTC):{_RUN_FORMAT}}",
+        request={"role": lent.role, "bucket": lent.bucket, "image": image},
+        facts=report.facts,
+    )
+    looks = StackLooks(session=lent.session, api_url=api_url, stack=lent.stack)
+    report.facts["refusals"] = looks.refusals()
+    scene.play(key=lent.key)
+    report.facts["user_arn"] = {"sts": lent.caller, "api": scene.views[JOB1.label]["submitted_by"]}
+    report.facts["metric_seconds"] = looks.metric_seconds()
+    report.facts["operator_alarms"] = looks.operator_alarms()
+    report.facts["expected_alarms"] = expected_alarms(lent.stack)
+    queues = {name: url for name, url in resources.items() if name.endswith("DeadLetterQueue")}
+    report.facts["dead_letters"] = looks.dead_letters(queues)
+
+
+@dataclass(slots=True, kw_only=True)
+class Scene:
+    """The four jobs on an API, whoever serves it."""
+
+    api: ApiClient
+    run: str
+    request: Mapping[str, str]
+    """Role, bucket and image."""
+    facts: Document
+    look_seconds: float = _LOOK_SECONDS
+    longest_seconds: float = LONGEST_SECONDS
+
+    @property
+    def views(self) -> Document:
+        views: Document = self.facts.setdefault("jobs", {})
+        return views
+
+    def play(self, *, key: str | None) -> None:
+        """Raises TimeoutError."""
+        self.api.put_policy(POLICY)
+        for job in (JOB1, JOB2, JOB3):
+            self._submit(job)
+        self._watch((JOB1, JOB2), lambda: self._runs(JOB1) and self._runs(JOB2))
+        self._submit(JOB4)
+        self._watch(JOBS, lambda: all(self.views[job.label]["state"] in FINAL for job in JOBS))
+        if key is not None:
+            self._submit(KEYED, VolumeKmsKeyId=key)
+            self._watch((KEYED,), lambda: self.views[KEYED.label]["state"] in FINAL)
+            view = self.views[KEYED.label]
+            reason = view.get("reason") or {}
+            self.facts["customer_key"] = {
+                "key": key,
+                "state": view["state"],
+                "code": reason.get("code"),
+                "reason": reason.get("message"),
+            }
+
+    def _submit(self, job: SmokeJob, **resources: str) -> None:
+        request = job.request(self.run, **self.request)
+        request["ResourceConfig"] |= resources
+        self.api.add_job(request)
+        _say(f"{job.label}: submitted, priority {job.priority}")
+
+    def _runs(self, job: SmokeJob) -> bool:
+        return bool(self.views[job.label]["state"] == "running")
+
+    def _watch(self, jobs: Iterable[SmokeJob], seen: Callable[[], bool]) -> None:
+        until = time.monotonic() + self.longest_seconds
+        while time.monotonic() < until:
+            for job in jobs:
+                before = self.views.get(job.label, {}).get("state")
+                view = self.views[job.label] = self.api.job(job.name(self.run))
+                if view["state"] != before:
+                    _say(f"{job.label}: {view['state']}")
+            if seen():
+                return
+            time.sleep(self.look_seconds)
+        states = {label: view["state"] for label, view in self.views.items()}
+        raise TimeoutError(f"not over after {self.longest_seconds:.0f} s: {states}")
+
+
+def note(report: Report) -> None:
+    """The checks, from the facts."""
+    jobs = report.facts.get("jobs", {})
+    states = {job.label: jobs.get(job.label, {}).get("state") for job in JOBS}
+    report.check("completed", expected=dict.fromkeys(states, "completed"), actual=states)
+    preempted = [label for label in states if "preempted" in _states(jobs.get(label, {}))]
+    report.check("preempted", expected=[JOB1.label], actual=preempted)
+    most = _most_at_once(jobs)
+    report.check("capacity", expected=f"at most {CAPACITY}", actual=most, ok=most <= CAPACITY)
+    for fact in FACTS:
+        if Need.STACK not in fact.needs:
+            continue
+        verdict = STACK_VERDICTS[fact.id](report.facts) or skipped("not seen before the end")
+        report.checks.append(
+            Check(
+                id=fact.id,
+                ok=verdict.ok,
+                expected=fact.assumes,
+                actual=None if verdict.ok is None else verdict.said,
+                skipped=verdict.said if verdict.ok is None else None,
+            )
+        )
+
+
+def expected_alarms(stack: str) -> list[str]:
+    """Names in template.yaml."""
+    text = (ROOT / "template.yaml").read_text(encoding="utf-8")
+    return [
+        f"operator-{stack}-{name}" for name in re.findall(r"operator-\$\{AWS::StackName\}-([\w-]+)", text)
+    ]
+
+
+def _states(view: Mapping[str, Any]) -> list[str]:
+    return [line["to"] for line in view.get("history", ())]
+
+
+def _most_at_once(jobs: Mapping[str, Any]) -> int:
+    """Jobs that hold instances, by the histories."""
+    holding = {"starting", "running", "preempting", "stopping"}
+    steps = sorted(
+        (line["at"], line["to"] in holding, label)
+        for label, view in jobs.items()
+        for line in view.get("history", ())
+    )
+    now: set[str] = set()
+    most = 0
+    for _, holds, label in steps:
+        (now.add if holds else now.discard)(label)
+        most = max(most, len(now))
+    return most
+
+
+def _remove_all(stack: SmokeStack, calls: ServiceCalls, lent: Lent) -> Document:
+    """Jobs first, they hold instances; and once more, when no stack can start them any longer."""
+    leftovers = Leftovers(calls=calls, bucket=lent.bucket)
+    leftovers.remove()
+    try:
+        deleted = stack.delete()
+    except (SmokeStackError, ClientError) as error:
+        leftovers.kept.append(str(error))
+        deleted = []
+        _say(f"still there: {error}")
+    if deleted:
+        leftovers.remove()
+    for text in (*leftovers.removed, *deleted):
+        _say(f"removed: {text}")
+    return {"removed": [*leftovers.removed, *deleted], "kept": leftovers.kept}
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)

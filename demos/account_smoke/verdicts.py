@@ -1,0 +1,84 @@
+"""Verdicts on the facts that need a stack (groups 11 to 13), from what was recorded and nothing else."""
+
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from trainmaster.core.errors import TrainmasterError
+from trainmaster.core.submission.identity import caller_of
+from trainmaster_client.account_check.facts import Verdict, differs, held_to, skipped
+
+Records = Mapping[str, Any]
+_METRIC_SECONDS = 300.0
+
+
+def _customer_key(records: Records) -> Verdict | None:
+    job = records.get("customer_key")
+    if job is None:
+        return skipped("needs a key: TRAINMASTER_KEY=<ARN of a customer managed key>")
+    said = f"{job['state']}: {job['reason']}"
+    if job["state"] == "completed":
+        return held_to(f"{said}; the stack may grant with it", holds=True)
+    return held_to(said, holds=job["state"] == "failed" and job["code"] == "failed-to-start")
+
+
+def _private_api(records: Records) -> Verdict | None:
+    answers = records.get("refusals")
+    if not answers:
+        return None
+    said = "; ".join(
+        f"{who}: {one['status']} {one['error_type']}: {one['text']}" for who, one in answers.items()
+    )
+    holds = all(one["status"] == HTTPStatus.FORBIDDEN and one["error_type"] for one in answers.values())
+    return held_to(said, holds=holds)
+
+
+def _user_arn(records: Records) -> Verdict | None:
+    found = records.get("user_arn")
+    if not found:
+        return None
+    said = f"STS: {found['sts']}; the API: {found['api']}"
+    try:
+        caller_of(found["api"])
+    except TrainmasterError as error:
+        return differs(f"{said}; {error.detail}")
+    return held_to(said, holds=found["api"] == found["sts"])
+
+
+def _embedded_metrics(records: Records) -> Verdict | None:
+    if "metric_seconds" not in records:
+        return None
+    seconds = records["metric_seconds"]
+    if seconds is None:
+        return differs(f"none after {_METRIC_SECONDS:.0f} s")
+    return held_to(f"listed after {seconds:.0f} s", holds=seconds <= _METRIC_SECONDS)
+
+
+def _operator_alarms(records: Records) -> Verdict | None:
+    alarms = records.get("operator_alarms")
+    if alarms is None:
+        return None
+    missing = sorted(set(records["expected_alarms"]) - set(alarms))
+    ringing = sorted(name for name, state in alarms.items() if state == "ALARM")
+    if missing or ringing:
+        return differs(f"missing: {', '.join(missing) or 'none'}; in ALARM: {', '.join(ringing) or 'none'}")
+    return held_to(f"{len(alarms)} alarms, none in ALARM", holds=True)
+
+
+def _dead_letters(records: Records) -> Verdict | None:
+    queues = records.get("dead_letters")
+    if queues is None:
+        return None
+    full = [f"{name}: {count}" for name, count in queues.items() if count]
+    return held_to(", ".join(full) or f"{len(queues)} queues, all empty", holds=bool(queues) and not full)
+
+
+STACK_VERDICTS: Mapping[str, Callable[[Records], Verdict | None]] = {
+    "customer-key": _customer_key,
+    "private-api": _private_api,
+    "user-arn": _user_arn,
+    "embedded-metrics": _embedded_metrics,
+    "operator-alarms": _operator_alarms,
+    "dead-letters": _dead_letters,
+}
+"""None: nothing was recorded."""
