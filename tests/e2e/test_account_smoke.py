@@ -4,10 +4,10 @@ from pathlib import Path
 
 import boto3
 import pytest
+from trainmaster_client.account_check.trial_requests import INSTANCE_TYPE
 from trainmaster_client.api import ApiClient
 from trainmaster_client.report import Report
 
-from demos.account_smoke.jobs import INSTANCE_TYPE
 from demos.account_smoke.looks import StackLooks
 from demos.account_smoke.story import Scene, expected_alarms, note
 from tests.e2e.plane import IMAGE, running_plane
@@ -38,7 +38,7 @@ def test_the_four_jobs_and_the_facts_of_a_stack_hold_on_the_twin(tmp_path: Path)
             queues = {
                 url.rpartition("/")[2]: url
                 for url in plane.client("sqs").list_queues()["QueueUrls"]
-                if "dead-letter" in url.lower()
+                if "deadletter" in url.lower().replace("-", "")
             }
             report.facts |= {
                 "refusals": looks.refusals(),
