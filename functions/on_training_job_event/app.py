@@ -14,9 +14,8 @@ logger = Logger()
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
     """The event is a hint: what counts is what DescribeTrainingJob says now."""
     detail = event.get("detail") or {}
-    tags = detail.get("Tags") or {}
     name = detail.get("TrainingJobName")
-    stack = tags.get(TAG_STACK)
+    stack = _stack_of(detail.get("Tags"))
     if not name or stack not in {None, wiring().settings.stack}:
         logger.debug("not ours", training_job=name)
         return
@@ -25,3 +24,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
     if pools:
         wiring().wake_ups.send(pools)
     logger.info("heard", training_job=name, status=detail.get("SecondaryStatus"), changed=bool(pools))
+
+
+def _stack_of(tags: object) -> str | None:
+    """A map in events, a list in requests; one without tags, or with others, proves nothing."""
+    if isinstance(tags, list):
+        tags = {tag.get("Key"): tag.get("Value") for tag in tags if isinstance(tag, dict)}
+    return tags.get(TAG_STACK) if isinstance(tags, dict) else None

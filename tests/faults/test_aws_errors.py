@@ -148,6 +148,9 @@ def test_a_stop_that_sagemaker_forgot_is_sent_again(preempting: World) -> None:
 def test_D10_a_job_deleted_outside_fails_and_frees_its_slot(busy: World) -> None:
     del busy.sagemaker.jobs["job1"]
     busy.reconcile()
+    assert busy.states("job1") == ["running"], "not found once proves nothing"
+    busy.now += timedelta(minutes=5)
+    busy.reconcile()
     assert busy.states("job1") == ["failed"]
     assert code_of(busy, "job1") == "deleted-outside"
     busy.check("job1", "job2")

@@ -1,15 +1,18 @@
 """Group B as far as the queue goes: events late, lost, doubled, foreign."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from trainmaster.core.errors import UnavailableError
 
-from tests.builders import minutes
+from local.wire import Response
+from tests.builders import A, minutes
+from tests.faults.conftest import NewWorld
 from tests.faults.scenes import ends
-from tests.integration.cloud import THROTTLED
-from tests.integration.messages import state_change
+from tests.integration.cloud import THROTTLED, json_response
+from tests.integration.messages import request, state_change
 from tests.integration.world import World
 from tests.template.stack import of_type, resources
 
@@ -88,6 +91,78 @@ def test_B6_B13_news_of_another_stack_s_jobs_are_not_even_looked_at(busy: World)
     tags = {"trainmaster:stack": "trainmaster-b"}
     event = {"detail": {"TrainingJobName": "x", "Tags": tags}}
     assert busy.calls_of(lambda: busy.call("on_training_job_event", event)) == []
+
+
+def describe_as(world: World, **changed: Any) -> None:
+    """DescribeTrainingJob answers with other members from now on; None: without."""
+    own = world.sagemaker._DescribeTrainingJob
+
+    def answer(body: dict[str, Any]) -> Response:
+        answered = json.loads(own(body).body) | changed
+        world.sagemaker.intercept["DescribeTrainingJob"] = answer
+        return json_response({name: part for name, part in answered.items() if part is not None})
+
+    world.sagemaker.intercept["DescribeTrainingJob"] = answer
+
+
+ODD_TIMES = [
+    {"Status": "Training", "StartTime": 1793620800.123456, "EndTime": 1793620860.987654},
+    {"Status": "Interrupted", "StartTime": 1793620860.987654},
+    {"Status": "Training", "StartTime": 1793620900.111111},
+]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param({"SecondaryStatus": None, "LastModifiedTime": None}, id="without"),
+        pytest.param({"SecondaryStatusTransitions": ODD_TIMES}, id="microseconds"),
+        pytest.param({"SecondaryStatusTransitions": ODD_TIMES, "SecondaryStatus": None}, id="both"),
+    ],
+)
+def test_N12_a_second_look_at_the_same_odd_answer_writes_nothing(
+    changed: dict[str, Any], busy: World
+) -> None:
+    describe_as(busy, **changed)
+    busy.tell("job1")
+    before = busy.items()
+    calls = busy.calls_of(lambda: busy.tell("job1"))
+    assert "TransactWriteItems" not in calls
+    assert busy.items() == before
+    assert busy.states("job1") == ["running"]
+
+
+def test_N12_an_end_without_times_is_an_end(busy: World) -> None:
+    busy.sagemaker.end("job1", "Completed")
+    describe_as(busy, SecondaryStatus=None, LastModifiedTime=None, TrainingEndTime=None)
+    busy.tell("job1")
+    assert busy.states("job1") == ["completed"]
+
+
+NO_TAGS = [{}, {"Tags": None}, {"Tags": {}}, {"Tags": []}, {"Tags": [{"Key": "x", "Value": "y"}]}]
+ALLOWED = {"pools": [{"name": "main", "capacity": {A: 2}}], "unmanaged_jobs": {"then": "allow"}}
+
+
+@pytest.mark.parametrize("detail", NO_TAGS, ids=str)
+def test_N13_an_event_of_ours_without_tags_is_known_by_its_alias(
+    detail: dict[str, Any], new_world: NewWorld
+) -> None:
+    world = new_world(ALLOWED)
+    world.submit("job1")
+    world.schedule()
+    world.sagemaker.end("job1", "Completed")
+    world.call("on_training_job_event", {"detail": {"TrainingJobName": "job1", **detail}})
+    assert world.states("job1") == ["completed"]
+
+
+@pytest.mark.parametrize("detail", NO_TAGS, ids=str)
+def test_N13_the_same_of_a_foreign_job_changes_nothing(detail: dict[str, Any], new_world: NewWorld) -> None:
+    world = new_world(ALLOWED)
+    world.sagemaker.run_outside(request("foreign"))
+    before = world.items()
+    world.call("on_training_job_event", {"detail": {"TrainingJobName": "foreign", **detail}})
+    assert world.items() == before
+    assert world.calls_of(world.schedule) == ["ReceiveMessage"], "nobody is woken"
 
 
 def test_B6_news_of_a_training_job_that_is_gone_already_change_nothing(busy: World) -> None:

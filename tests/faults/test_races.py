@@ -203,7 +203,7 @@ def test_C14_a_probe_of_the_account_does_not_outlive_a_lowered_capacity(world: W
     world.sagemaker.limits.clear()
     world.a_minute_passes()
     assert world.states("job1", "job2") == ["running", "pending"]
-    assert code_of(world, "job2") == "capacity"
+    assert code_of(world, "job2") == "account-limit", "AWS has taken no start of it since"
     world.check("job1", "job2")
 
 

@@ -511,6 +511,8 @@ def test_D10_an_adopted_job_deleted_outside_has_failed_and_gives_its_instances_b
     outside(adopting)
     del adopting.sagemaker.jobs["stray"]
     adopting.a_minute_passes()
+    assert adopting.states("stray") == ["running"], "not found once proves nothing"
+    adopting.a_minute_passes()
     assert (adopting.states("stray"), code_of(adopting, "stray")) == (["failed"], "deleted-outside")
     adopting.check("stray")
 

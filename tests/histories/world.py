@@ -135,7 +135,7 @@ class World:
             stack="trainmaster",
         )
 
-    def _observer(self, ports: _Ports, logs: LogReader | None) -> Observer:
+    def _observer(self, ports: _Ports, logs: LogReader | None, *, listing: Any = None) -> Observer:
         return Observer(
             store=ports.store,
             reader=ports.reader,
@@ -143,6 +143,7 @@ class World:
             end_policy=EndPolicy(
                 policies=ports.policies, reader=ports.reader, training=ports.training, logs=logs
             ),
+            listing=listing,
             clock=self.clock,
         )
 
@@ -174,7 +175,7 @@ class World:
             policies=ports.policies,
             queue=reader,
             reader=reader,
-            observer=self._observer(ports, None),
+            observer=self._observer(ports, None, listing=ports.training),
             alarm_sweep=AlarmSweep(
                 alarms=ports.alarms,
                 idle_watch=self.idle_watch,

@@ -101,6 +101,11 @@ class MemorySageMaker:
     """Raised by the next creates, instead of creating."""
     objections: list[Callable[[Mapping[str, Any]], Exception | None]] = field(default_factory=list)
     """Why a request is refused, for as long as it is here."""
+    unseen: set[str] = field(default_factory=set)
+    """Names that Describe does not find, although they may be there."""
+    unlisted: set[str] = field(default_factory=set)
+    untagged: set[str] = field(default_factory=set)
+    """Names whose tags are not shown (yet)."""
     limits: dict[Capacity, int] = field(default_factory=dict)
     """The account's quotas, warm pools counted; none where it is not named."""
     tried: list[str] = field(default_factory=list)
@@ -135,7 +140,7 @@ class MemorySageMaker:
 
     def describe(self, training_job_name: str) -> Observation | None:
         job = self.jobs.get(training_job_name)
-        if job is None:
+        if job is None or training_job_name in self.unseen:
             return None
         return Observation(
             training_job_name=job.name,
@@ -144,6 +149,7 @@ class MemorySageMaker:
             secondary_status=job.secondary,
             failure_reason=job.reason,
             training_since=job.training_since,
+            max_pending=_seconds(job.request.get("StoppingCondition", {}).get("MaxPendingTimeInSeconds")),
             ended_at=job.ended,
             selected_type=job.selected,
             warm_status=job.warm_at(self.clock()),
@@ -165,11 +171,16 @@ class MemorySageMaker:
         newest = sorted(running, key=lambda job: job.created, reverse=True)
         return tuple(Listed(training_job_name=job.name, created_at=job.created) for job in newest[:limit])
 
+    def is_listed(self, training_job_name: str, *, created: datetime) -> bool:
+        job = self.jobs.get(training_job_name)
+        near = job is not None and abs(job.created - created) <= timedelta(minutes=15)
+        return near and training_job_name not in self.unlisted
+
     def tags(self, training_job_arn: str) -> dict[str, str]:
         job = self.jobs.get(training_job_arn.removeprefix(ARN))
         if job is None:
             raise UnavailableError("ListTags was refused: ResourceNotFound")
-        tags = job.request.get("Tags", [])
+        tags = [] if job.name in self.untagged else job.request.get("Tags", [])
         return {tag["Key"]: tag["Value"] for tag in tags}
 
     def stop(self, training_job_name: str) -> None:
@@ -249,3 +260,7 @@ class MemorySageMaker:
             if pool.warm_key == job.warm_key:
                 pool.warm, pool.kept_until, job.warm = "Reused", self.clock(), "InUse"
                 return
+
+
+def _seconds(count: int | None) -> timedelta | None:
+    return None if count is None else timedelta(seconds=count)

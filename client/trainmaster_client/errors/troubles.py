@@ -212,7 +212,7 @@ ADVICE: Mapping[Trouble, Advice] = {
         remedy="Ask for more in the console of Service Quotas, or lower the pool's capacity in the policy.",
     ),
     _T.ACCOUNT_LIMIT: Advice(
-        cause="AWS refused more instances lately, so fewer start than the pool has.",
+        cause="AWS refuses the job, or as many of its type, for a limit of the account.",
         remedy="It is retried automatically; if it persists, ask Service Quotas for more.",
     ),
     _T.PRICES_ELSEWHERE: Advice(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from trainmaster.adapters.wake_ups import SqsWakeUps
     from trainmaster.api import Handler
     from trainmaster.core.monitoring.metrics import Sample
-    from trainmaster.ports import Beside, LogReader
+    from trainmaster.ports import Beside, LogReader, TrainingJobList
     from trainmaster.services.account_turns import AccountTurns
     from trainmaster.services.alarm_events import IdleWatch
     from trainmaster.services.deadline import Deadline
@@ -181,7 +181,7 @@ class Wiring:
 
         return self._observer(CloudWatchLogs(lambda: self._client("logs", config=BRIEF)))
 
-    def _observer(self, logs: LogReader | None) -> Observer:
+    def _observer(self, logs: LogReader | None, *, listing: TrainingJobList | None = None) -> Observer:
         from trainmaster.services.end_policy import EndPolicy
         from trainmaster.services.observer import Observer
 
@@ -192,6 +192,7 @@ class Wiring:
             end_policy=EndPolicy(
                 policies=self.policies, reader=self.reader, training=self.training, logs=logs
             ),
+            listing=listing,
             clock=self.clock,
         )
 
@@ -252,7 +253,7 @@ class Wiring:
             policies=self.policies,
             queue=self.reader,
             reader=self.reader,
-            observer=self._observer(None),
+            observer=self._observer(None, listing=self.training),
             alarm_sweep=AlarmSweep(
                 alarms=self.alarms,
                 idle_watch=self.idle_watch,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from trainmaster.adapters.sagemaker import request_of
+from trainmaster.adapters.sagemaker_answers import request_of
 
 from tests.bodies import body
 

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from trainmaster.adapters.dynamodb import layout
@@ -23,7 +24,7 @@ from local.config import ReadyInfo
 from local.control import Control
 from local.up import _parser
 from local.worlds import VALUES
-from tests.builders import live_job, seen
+from tests.builders import NOON, live_job, minutes, seen
 from tests.ends import UNKNOWN, end_of
 from tests.faults.rows import ROWS
 from tests.markdown import ROOT, blocks, codes, table, text_of
@@ -51,12 +52,16 @@ def test_every_state_is_explained_and_the_live_ones_hold_their_instances() -> No
 
 
 RECORDED = Reason(code=ForeignCode("why"), message="written down when it was asked to stop")
-ENDS = [
+ENDS: list[dict[str, Any] | None] = [
     None,
     *(
         {"status": status, "secondary": secondary}
         for status in ("Completed", "Stopped", "Failed")
         for secondary in (status, "MaxRuntimeExceeded", "MaxWaitTimeExceeded", "MaxPendingTimeExceeded")
+    ),
+    *(
+        {"status": status, "secondary": status, "max_pending": minutes(30), "ended_at": NOON + minutes(31)}
+        for status in ("Stopped", "Failed")
     ),
     {"status": "Failed", "secondary": "Failed", "failure_reason": "CapacityError: none left"},
     {"status": "Failed", "secondary": "Failed", "failure_reason": "AlgorithmError: CapacityError:"},
@@ -67,6 +72,7 @@ HEAD = ("the job is", "SageMaker says", "and", "it becomes", "with reason")
 SAYS = {
     None: "any other end",
     TrainingJobEnd.GONE: "nothing: it does not know the training job",
+    TrainingJobEnd.NEVER_TRAINED: "`Stopped` or `Failed`: it never trained, and its pending time is over",
     TrainingJobEnd.NO_CAPACITY: "`Failed`, its reason begins `CapacityError:`",
 }
 REASONS = {
@@ -92,12 +98,14 @@ def test_the_table_of_ends_is_that_of_the_code() -> None:
     assert table(ARCHITECTURE, *HEAD) == [cells(row) for row in decision.ENDS]
 
 
-def fits(row: list[str], state: JobState, news: dict[str, str] | None) -> bool:
+def fits(row: list[str], state: JobState, news: dict[str, Any] | None) -> bool:
     """A row of the table of ends speaks of this end of a job in this state, whatever the policy says."""
     if row[2] or (row[0] != "any live" and codes(row[0]) != [state]):
         return False
     if news is None or row[1].startswith("nothing"):
         return news is None and row[1].startswith("nothing")
+    if "never trained" in row[1]:
+        return "max_pending" in news and state in {JobState.STARTING, JobState.RUNNING}
     if row[1] == "any other end":
         return True
     named = codes(row[1])

@@ -1,9 +1,8 @@
-"""SageMaker: requests as its model wants them; errors told apart by code, never by text."""
+"""SageMaker: requests as its model wants them; errors told apart by code, and in one case by text."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from itertools import islice, zip_longest
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from botocore.exceptions import (
@@ -14,8 +13,8 @@ from botocore.exceptions import (
     ParamValidationError,
 )
 
+from trainmaster.adapters.sagemaker_answers import in_milliseconds, observation_of, printable, request_of
 from trainmaster.adapters.turn_taking import THROTTLES, TurnTaking
-from trainmaster.core.diagnosis.evidence import without_secrets
 from trainmaster.core.errors import (
     AccountLimitError,
     NameTakenError,
@@ -29,47 +28,7 @@ from trainmaster.core.errors import (
     UnclassifiedTrainingError,
     UnreachableError,
 )
-from trainmaster.core.jobs.observations import (
-    TERMINAL_STATUSES,
-    Described,
-    Listed,
-    Observation,
-    TrainingInterval,
-)
-from trainmaster.core.request.request_shapes import ROOT, SHAPES
-
-_ONLY_SHOWN = frozenset({"SelectedInstanceType", "SelectedInstanceCount"})
-"""Members of ResourceConfig that only Describe has. Source: SageMaker API, ResourceConfig."""
-
-
-def request_of(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Members that CreateTrainingJob takes, without the empty texts, lists and maps that Describe adds."""
-    request: dict[str, Any] = _kept(answer, ROOT)
-    resources = request.get("ResourceConfig", {})
-    if "InstanceGroups" in resources or "InstancePreferences" in resources:
-        # A count of 0 stands for none; with groups it must not be there.
-        request["ResourceConfig"] = {name: one for name, one in resources.items() if one != 0}
-    return request
-
-
-def _kept(content: Any, shape_name: str) -> Any:
-    shape = SHAPES[shape_name]
-    match shape["type"]:
-        case "structure":
-            members = shape["members"].items()
-            kept = {
-                name: _kept(content[name], member)
-                for name, member in members
-                if name in content and name not in _ONLY_SHOWN
-            }
-            return {name: one for name, one in kept.items() if one not in ("", [], {}, None)}
-        case "list":
-            return [_kept(part, shape["member"]) for part in content]
-        case "map":
-            return dict(content)
-        case _:
-            return content
-
+from trainmaster.core.jobs.observations import Described, Listed, Observation
 
 # Codes of the SageMaker API and of AWS's common errors.
 _NAME_IN_USE = "ResourceInUse"
@@ -86,22 +45,28 @@ _FOR_GOOD = frozenset(
         "InvalidParameterValue",
     },
 )
-_UNKNOWN_JOB = frozenset({"ValidationException", "ResourceNotFound", "ResourceNotFoundException"})
-"""What Describe and Stop answer about a name that does not exist, or (Stop) about a job that is over."""
+_NO_SUCH_JOB = frozenset({"ResourceNotFound", "ResourceNotFoundException"})
+_UNKNOWN_JOB = _NO_SUCH_JOB | {"ValidationException"}
+"""What Stop and Update answer about a name that does not exist, and about a job that is over."""
+_NOT_FOUND = "Requested resource not found"
+"""The words of the ValidationException by which Describe says that there is no such training job.
+
+The one text that is read: the same code also says that a request is malformed, and then the job may well run.
+"""
 _DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
 SERVER_FAULT = 500
 PAGES = 4
 """Of ListTrainingJobs in one look, of 100 each: the lowest reported quota is 2 calls a second."""
+PAGES_OF_A_TIME = 20
+"""Where one training job is looked for, which is rare: a page may be empty although there is more."""
+AROUND = timedelta(minutes=15)
+"""A training job was created so long before or after its claim at most."""
 _RUNNING = {
     "StatusEquals": "InProgress",
     "SortBy": "CreationTime",
     "SortOrder": "Descending",
     "MaxResults": 100,
 }
-MAX_REASON = 1024
-"""Characters of FailureReason kept. Source: SageMaker API, FailureReason."""
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Written by user code: may try to move the terminal's cursor or turn the text around."""
 
 
 class SageMakerTraining:
@@ -130,16 +95,16 @@ class SageMakerTraining:
 
     def describe(self, training_job_name: str) -> Observation | None:
         answer = self._describe(training_job_name)
-        return None if answer is None else _observation(answer)
+        return None if answer is None else observation_of(answer)
 
     def described(self, training_job_name: str) -> Described | None:
         answer = self._describe(training_job_name)
         if answer is None:
             return None
         return Described(
-            observation=_observation(answer),
+            observation=observation_of(answer),
             request=request_of(answer),
-            created_at=_in_milliseconds(answer["CreationTime"]),
+            created_at=in_milliseconds(answer["CreationTime"]),
             tuning_job_arn=answer.get("TuningJobArn"),
         )
 
@@ -150,7 +115,7 @@ class SageMakerTraining:
                 lambda: self._client.describe_training_job(TrainingJobName=training_job_name),
             )
         except ClientError as error:
-            if _code(error) in _UNKNOWN_JOB:
+            if _is_missing(error):
                 return None
             raise _unavailable(error, "DescribeTrainingJob") from error
         except BotoCoreError as error:
@@ -171,9 +136,28 @@ class SageMakerTraining:
             raise UnavailableError("SageMaker did not answer ListTrainingJobs") from error
         found = (one for page in pages for one in page["TrainingJobSummaries"])
         return tuple(
-            Listed(training_job_name=one["TrainingJobName"], created_at=_in_milliseconds(one["CreationTime"]))
+            Listed(training_job_name=one["TrainingJobName"], created_at=in_milliseconds(one["CreationTime"]))
             for one in islice(found, limit)
         )
+
+    def is_listed(self, training_job_name: str, *, created: datetime) -> bool:
+        """True too where so many were made at that time that nobody reads on."""
+        listing = self._calls.pages(
+            "ListTrainingJobs",
+            self._client.list_training_jobs,
+            NameContains=training_job_name,
+            CreationTimeAfter=created - AROUND,
+            CreationTimeBefore=created + AROUND,
+            MaxResults=100,
+        )
+        try:
+            pages = list(islice(listing, PAGES_OF_A_TIME))
+        except ClientError as error:
+            raise _unavailable(error, "ListTrainingJobs") from error
+        except BotoCoreError as error:
+            raise UnavailableError("SageMaker did not answer ListTrainingJobs") from error
+        names = [one["TrainingJobName"] for page in pages for one in page["TrainingJobSummaries"]]
+        return training_job_name in names or bool(pages[-1].get("NextToken"))
 
     def tags(self, training_job_arn: str) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -245,6 +229,12 @@ def _about_its_key(code: str, request: Mapping[str, Any]) -> str:
     )
 
 
+def _is_missing(error: ClientError) -> bool:
+    text: str = error.response["Error"].get("Message", "")
+    says_so = _code(error) == "ValidationException" and text.rstrip(".") == _NOT_FOUND
+    return says_so or _code(error) in _NO_SUCH_JOB
+
+
 def _unavailable(error: ClientError, operation: str) -> UnavailableError:
     kind = ThrottledError if _code(error) in THROTTLES else UnavailableError
     return kind(f"{operation} was refused: {_code(error)}")
@@ -252,64 +242,3 @@ def _unavailable(error: ClientError, operation: str) -> UnavailableError:
 
 def _code(error: ClientError) -> str:
     return error.response["Error"]["Code"]
-
-
-def _observation(answer: Mapping[str, Any]) -> Observation:
-    status = answer["TrainingJobStatus"]
-    ended = answer.get("TrainingEndTime") or answer.get("LastModifiedTime")
-    reason = answer.get("FailureReason")
-    training_intervals = tuple(_training_intervals(answer))
-    return Observation(
-        training_job_name=answer["TrainingJobName"],
-        training_job_arn=answer["TrainingJobArn"],
-        status=status,
-        secondary_status=answer["SecondaryStatus"],
-        failure_reason=None if reason is None else _shown(reason),
-        training_since=training_intervals[0].since if training_intervals else None,
-        ended_at=_utc(ended) if status in TERMINAL_STATUSES else None,
-        selected_type=answer.get("ResourceConfig", {}).get("SelectedInstanceType"),
-        warm_status=answer.get("WarmPoolStatus", {}).get("Status"),
-        retained=_seconds(answer.get("WarmPoolStatus", {}), "ResourceRetainedBillableTimeInSeconds"),
-        billable=_seconds(answer, "BillableTimeInSeconds"),
-        up=_seconds(answer, "TrainingTimeInSeconds"),
-        interruptions=sum(one["Status"] == "Interrupted" for one in _transitions(answer)),
-        training_intervals=training_intervals,
-    )
-
-
-def _seconds(answer: Mapping[str, Any], name: str) -> timedelta | None:
-    return timedelta(seconds=answer[name]) if name in answer else None
-
-
-def _transitions(answer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    transitions: Sequence[Mapping[str, Any]] = answer.get("SecondaryStatusTransitions", [])
-    return transitions
-
-
-def _training_intervals(answer: Mapping[str, Any]) -> Iterator[TrainingInterval]:
-    """Times in status Training; one that says no end lasts until the next status."""
-    transitions = _transitions(answer)
-    for one, after in zip_longest(transitions, transitions[1:]):
-        if one["Status"] == "Training":
-            until = one.get("EndTime") or (after["StartTime"] if after else None)
-            yield TrainingInterval(since=one["StartTime"].astimezone(UTC), until=_utc(until))
-
-
-def _utc(instant: datetime | None) -> datetime | None:
-    return None if instant is None else instant.astimezone(UTC)
-
-
-def _in_milliseconds(instant: datetime) -> datetime:
-    """As the table keeps it."""
-    exact = instant.astimezone(UTC)
-    return exact.replace(microsecond=exact.microsecond // 1000 * 1000)
-
-
-def _shown(reason: str) -> str:
-    """It quotes what the program said last, and is kept and mailed: secrets are hidden before it is cut."""
-    return printable(without_secrets(reason[: 2 * MAX_REASON]))
-
-
-def printable(text: str) -> str:
-    """Safe to store, log and print: no control or direction-changing characters, bounded."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)[:MAX_REASON]

@@ -38,6 +38,13 @@ class TrainingApi(Protocol):
         """How long its warm pool is kept from its end on; zero gives it up. False: it has none (any more)."""
 
 
+class TrainingJobList(Protocol):
+    """Only ``reconcile`` may list training jobs, so only it concludes that one is gone."""
+
+    def is_listed(self, training_job_name: str, *, created: datetime) -> bool:
+        """Whether SageMaker lists it among those created around that time. Raises UnavailableError."""
+
+
 class TrainingJobReader(Protocol):
     """SageMaker, for jobs that are not known to us. Every call may raise UnavailableError."""
 

@@ -15,7 +15,7 @@ from trainmaster.core.policy import Policy
 from trainmaster.core.request.request import attempt_name
 from trainmaster.ports import JobReader, LogReader, PolicyStore, TrainingApi
 from trainmaster.services.policy_in_force import policy_in_force
-from trainmaster.services.scheduler.start_protocol import adoptable
+from trainmaster.services.scheduler.creation import adoptable
 
 LEFT_TO_THE_EVENT = timedelta(minutes=1)
 """How long whoever may not read logs leaves a failure to whoever may: an event comes within seconds."""
@@ -36,7 +36,7 @@ class EndPolicy:
         asked = questions(job, seen)
         facts = EndFacts(job=job, seen=seen)
         if Question.HAS_LATER_ATTEMPT in asked:
-            return replace(facts, has_later_attempt=self._has_later_attempt(job))
+            return replace(facts, has_later_attempt=self._has_later_attempt(job, now=now))
         if seen is not None and Question.IS_RETRIED in asked:
             if self._leaves_it(seen, now=now):
                 return None
@@ -84,13 +84,13 @@ class EndPolicy:
             return {}  # its end is an end all the same; nothing is halved
         return {**body.get("HyperParameters", {}), **job.comebacks.rewritten}
 
-    def _has_later_attempt(self, job: Job) -> bool:
+    def _has_later_attempt(self, job: Job, *, now: datetime) -> bool:
         """A stop nobody asked for, though there is a next attempt: the table was restored to before both."""
         number = job.attempt + 1
         name = attempt_name(job.name, job.spec.entry_id, number)
         later = replace(job, attempt=number, live=replace(job.live_attempt, training_job_name=name))
         try:
-            return adoptable(later, self.training) is not None
+            return adoptable(later, self.training, now=now) is not None
         except NameTakenError:
             return False
 

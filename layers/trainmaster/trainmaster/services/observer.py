@@ -1,9 +1,10 @@
 """What SageMaker says becomes part of the job: for the event handler and the reconciler, safe to repeat."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 
-from trainmaster.core.errors import NameTakenError
+from trainmaster.core.errors import NameTakenError, OutcomeUnknownError
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
@@ -13,14 +14,19 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.decision import decide
 from trainmaster.core.outbox import to_tell, warm_pool_not_kept_notice
 from trainmaster.core.outbox.texts.refusals import PlatformSubject
-from trainmaster.ports import Clock, JobReader, JobStore, TrainingApi
+from trainmaster.ports import Clock, JobReader, JobStore, TrainingApi, TrainingJobList
 from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.job_steps import change_job
-from trainmaster.services.scheduler.start_protocol import adoptable, pool_left
+from trainmaster.services.scheduler.creation import adoptable
+from trainmaster.services.scheduler.start_protocol import pool_left
 
 NAME_TAKEN = Reason(
     code=ReasonCode.NAME_TAKEN, message="a training job that is not ours has the attempt's name"
 )
+
+
+GONE_AFTER = timedelta(minutes=5)
+"""A training job that was missing twice over this time, and is not listed, was deleted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +36,8 @@ class Observer:
     training: TrainingApi
     end_policy: EndPolicy
     clock: Clock
+    listing: TrainingJobList | None = None
+    """None: no right to list; then nothing is concluded from a training job that is not found."""
 
     def hear(self, training_job_name: str) -> str | None:
         """News of a training job: look and write down. Returns the pool to wake, None when nothing changed.
@@ -47,8 +55,8 @@ class Observer:
     def look(self, job: Job) -> str | None:
         """Compare a job with SageMaker. Returns the pool to wake, None when nothing changed."""
         change = self._note(job)
-        if change is not None and _settles_reuse(change):
-            change = self._note(change.after)
+        if change is not None and (_settles_reuse(change) or _was_missing(change)):
+            change = self._note(change.after) or change
         if change is not None and change.keeps_nothing:
             self._tell_operators(change)
         return None if change is None else job.spec.pool
@@ -76,7 +84,11 @@ class Observer:
         if job.live_attempt.training_job_arn is None:
             return self._news_of_claim(job)
         seen = self.training.describe(job.live_attempt.training_job_name)
-        if seen is not None and _forgot_to_stop(job, seen):
+        if seen is None:
+            return self._news_of_missing(job)
+        if job.live_attempt.missing_since is not None:
+            return Change(before=job, after=steps.found_again(job))
+        if _forgot_to_stop(job, seen):
             return Change(before=job, after=steps.stop_told(job, told=False))
         return self._news_of_attempt(job, seen)
 
@@ -89,6 +101,17 @@ class Observer:
         now = self.clock()
         facts = self.end_policy.gather(job, seen, now=now)
         return None if facts is None else settlement.settled(job, decide(facts, now=now), seen, now=now)
+
+    def _news_of_missing(self, job: Job) -> Change | None:
+        """Not found once proves nothing: it is live, and keeps its instances, until it surely is gone."""
+        now, live = self.clock(), job.live_attempt
+        if live.missing_since is None:
+            return Change(before=job, after=steps.missing(job, since=now))
+        if now - live.missing_since < GONE_AFTER or self.listing is None:
+            return None
+        if self.listing.is_listed(live.training_job_name, created=live.claim.at):
+            return None
+        return self._news_of_attempt(job, None)
 
     def _progress(self, job: Job, seen: Observation) -> Change | None:
         now = self.clock()
@@ -105,7 +128,9 @@ class Observer:
         """
         now = self.clock()
         try:
-            arn = adoptable(job, self.training)
+            arn = adoptable(job, self.training, now=now)
+        except OutcomeUnknownError:
+            return None
         except NameTakenError:
             return self._unless_leased(job, steps.failed(job, reason=NAME_TAKEN, now=now))
         if arn is not None:
@@ -129,6 +154,12 @@ def _settles_reuse(change: Change) -> bool:
     """Other news of the attempt may be there still."""
     before, after = change.before.live, change.after.live
     return before is not None and after is not None and before.claim.reuses != after.claim.reuses
+
+
+def _was_missing(change: Change) -> bool:
+    """As with a reuse that is settled."""
+    before, after = change.before.live, change.after.live
+    return before is not None and before.missing_since is not None and after is not None
 
 
 def _forgot_to_stop(job: Job, seen: Observation) -> bool:

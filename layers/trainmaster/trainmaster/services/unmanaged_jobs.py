@@ -60,7 +60,7 @@ class UnmanagedJobEvents:
             tagged: It is said to carry our stack's tag, or may do so.
         """
         alias = self.reader.alias(training_job_name)
-        if alias is not None and (tagged or self._is_adopted(alias)):
+        if alias is not None and (tagged or self._is_live(alias)):
             return _pools(self.observer.hear(training_job_name))
         in_force = policy_in_force(self.policies)
         stored, policy = in_force.stored, in_force.policy
@@ -68,12 +68,15 @@ class UnmanagedJobEvents:
             return ()
         return self._look(training_job_name, alias, stored, policy)
 
-    def _is_adopted(self, alias: Alias) -> bool:
-        """Attempt 0 of an adopted job carries no tag of ours; once it has ended the name may be used anew."""
+    def _is_live(self, alias: Alias) -> bool:
+        """Then the name is the live attempt's; once it has ended the name may be used anew.
+
+        An adopted training job carries no tag of ours, and events of others may have lost theirs.
+        """
         job = self.reader.job(alias.job)
         if job is None or job.spec.entry_id != alias.entry_id:
             return False
-        return job.spec.adopted and job.is_live and alias.attempt == job.attempt == 0
+        return job.is_live and alias.attempt == job.attempt
 
     def _look(
         self, training_job_name: str, alias: Alias | None, stored: StoredPolicy, policy: Policy

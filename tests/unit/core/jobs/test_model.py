@@ -17,7 +17,7 @@ from trainmaster.core.jobs.model import (
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 
-from tests.builders import job, live_job, seen
+from tests.builders import NOON, job, live_job, minutes, seen
 from tests.ends import end_of
 
 S = JobState
@@ -106,7 +106,7 @@ CANCEL = Reason(code=ReasonCode.STOPPED_BY_USER, message="ada asked")
         ),
         pytest.param(
             S.RUNNING,
-            seen(status="Stopped", secondary="MaxPendingTimeExceeded"),
+            seen(status="Stopped", secondary="Stopped", max_pending=minutes(30), ended_at=NOON + minutes(30)),
             S.PENDING,
             "capacity",
             id="the pending time ran out: not charged",

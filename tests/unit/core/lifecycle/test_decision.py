@@ -15,7 +15,7 @@ from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import LIVE, TRANSITIONS, Job, JobState
 from trainmaster.core.jobs.observations import Observation, TrainingJobEnd
 from trainmaster.core.jobs.reason_codes import ReasonCode
-from trainmaster.core.lifecycle.decision import ENDS, End, EndFacts, Question, Row, decide, questions
+from trainmaster.core.lifecycle.decision import ENDS, End, EndFacts, Question, Row, decide, end_of, questions
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.policy.governance import Fallback, Governing, OnOom, Recovery, Spot
 
@@ -29,7 +29,12 @@ SAID: dict[TrainingJobEnd, Observation | None] = {
     E.COMPLETED: seen(status="Completed", secondary="Completed"),
     E.MAX_RUNTIME: seen(status="Stopped", secondary="MaxRuntimeExceeded"),
     E.MAX_WAIT: seen(status="Stopped", secondary="MaxWaitTimeExceeded"),
-    E.MAX_PENDING: seen(status="Stopped", secondary="MaxPendingTimeExceeded"),
+    E.NEVER_TRAINED: seen(
+        status="Stopped",
+        secondary="MaxRuntimeExceeded",
+        max_pending=minutes(30),
+        ended_at=NOON + minutes(30),
+    ),
     E.STOPPED: seen(status="Stopped", secondary="Stopped"),
     E.NO_CAPACITY: seen(status="Failed", secondary="Failed", failure_reason="CapacityError: none"),
     E.FAILED: seen(status="Failed", secondary="Failed", failure_reason="AlgorithmError: exit code 1"),
@@ -100,7 +105,7 @@ def every_fact(draw: st.DrawFn) -> EndFacts:
 
 def is_row(row: Row, facts: EndFacts, end: End) -> bool:
     """The end is this row's, told from what the row says alone."""
-    if row.job not in {None, facts.job.state} or row.says not in {None, TrainingJobEnd.of(facts.seen)}:
+    if row.job not in {None, facts.job.state} or row.says not in {None, end_of(facts.job, facts.seen)}:
         return False
     if row.code is not None:
         return (end.becomes, end.reason.code) == (row.becomes, row.code)

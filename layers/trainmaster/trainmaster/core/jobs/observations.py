@@ -66,6 +66,11 @@ class Observation:
         return sum(over, timedelta()) if over else None
 
     @property
+    def never_trained(self) -> bool:
+        """It never had its instances, and costs nothing."""
+        return self.training_since is None and self.launched_at is None and not self.billable
+
+    @property
     def has_ended(self) -> bool:
         return self.status in TERMINAL_STATUSES
 
@@ -82,7 +87,8 @@ class TrainingJobEnd(StrEnum):
     COMPLETED = "Completed"
     MAX_RUNTIME = "Stopped/MaxRuntimeExceeded"
     MAX_WAIT = "Stopped/MaxWaitTimeExceeded"
-    MAX_PENDING = "Stopped/MaxPendingTimeExceeded"
+    NEVER_TRAINED = "never trained, its pending time over"
+    """Stopped or Failed, whatever else it says; ``decision.end_of`` tells it by the times."""
     STOPPED = "Stopped"
     """With any other secondary status."""
     NO_CAPACITY = "Failed/CapacityError"
@@ -102,7 +108,7 @@ class TrainingJobEnd(StrEnum):
         return cls(exact if exact in _EXACT else seen.status)
 
 
-_EXACT = frozenset({TrainingJobEnd.MAX_RUNTIME, TrainingJobEnd.MAX_WAIT, TrainingJobEnd.MAX_PENDING})
+_EXACT = frozenset({TrainingJobEnd.MAX_RUNTIME, TrainingJobEnd.MAX_WAIT})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from itertools import takewhile
 
@@ -56,6 +56,7 @@ class Row:
 ENDS = (  # the first row that fits
     Row(says=_E.GONE, becomes=_S.FAILED, code=_C.DELETED_OUTSIDE),
     Row(says=_E.COMPLETED, becomes=_S.COMPLETED, code=_C.COMPLETED),
+    Row(says=_E.NEVER_TRAINED, becomes=_S.PENDING, code=_C.CAPACITY),
     Row(says=_E.MAX_RUNTIME, becomes=_S.STOPPED, code=_C.MAX_RUNTIME),
     Row(job=_S.STOPPING, becomes=_S.STOPPED, code=None),
     Row(says=_E.MAX_WAIT, only_if=Question.LEAVES_SPOT, becomes=_S.PENDING, code=_C.SPOT_FALLBACK),
@@ -63,7 +64,6 @@ ENDS = (  # the first row that fits
     Row(says=_E.NO_CAPACITY, becomes=_S.PENDING, code=_C.CAPACITY),
     Row(says=_E.FAILED, only_if=Question.IS_RETRIED, becomes=_S.PENDING, code=None),
     Row(says=_E.FAILED, becomes=_S.FAILED, code=None),
-    Row(says=_E.MAX_PENDING, becomes=_S.PENDING, code=_C.CAPACITY),
     Row(job=_S.PREEMPTING, says=_E.STOPPED, becomes=_S.PREEMPTED, code=None),
     Row(says=_E.STOPPED, only_if=Question.HAS_LATER_ATTEMPT, becomes=_S.PENDING, code=_C.RESTORED),
     Row(says=_E.STOPPED, becomes=_S.STOPPED, code=_C.STOPPED_OUTSIDE),
@@ -73,7 +73,7 @@ _MESSAGES: Mapping[TrainingJobEnd, str] = {
     _E.COMPLETED: "the training job completed",
     _E.MAX_RUNTIME: "the training job reached its MaxRuntimeInSeconds",
     _E.MAX_WAIT: "the spot job reached its MaxWaitTimeInSeconds",
-    _E.MAX_PENDING: "SageMaker had no instances within the pending time",
+    _E.NEVER_TRAINED: "SageMaker had no instances within the pending time",
     _E.STOPPED: "somebody stopped the training job in SageMaker",
 }
 _RESTORED = "stopped for a later attempt, which the restored table does not know"
@@ -122,6 +122,31 @@ class End:
         return self.becomes in WAITING
 
 
+_NO_STOP_OF_OURS = frozenset({_S.STARTING, _S.RUNNING})
+PENDING_SLACK = timedelta(minutes=1)
+"""What the end may come before the pending time is over, by clocks that are not one: they count seconds."""
+
+
+def end_of(job: Job, seen: Observation | None) -> TrainingJobEnd:
+    """How the live attempt ended.
+
+    That SageMaker had no instances is told by the facts, not by a word: it never trained, nobody of ours
+    stopped it, and it waited as long as it was to.
+    """
+    said = TrainingJobEnd.of(seen)
+    stopped_or_failed = seen is not None and seen.status in {"Stopped", "Failed"}
+    waits_in_vain = stopped_or_failed and job.state in _NO_STOP_OF_OURS and _pending_time_is_over(job, seen)
+    return TrainingJobEnd.NEVER_TRAINED if waits_in_vain else said
+
+
+def _pending_time_is_over(job: Job, seen: Observation | None) -> bool:
+    live = job.live_attempt
+    if seen is None or seen.ended_at is None or not seen.never_trained or live.training_since is not None:
+        return False
+    sent = live.max_pending or seen.max_pending
+    return sent is not None and seen.ended_at - live.claim.at >= sent - PENDING_SLACK
+
+
 def questions(job: Job, seen: Observation | None) -> frozenset[Question]:
     """What has to be answered before the end can be decided; nothing for most ends."""
     rows = _rows_for(job, seen)
@@ -159,7 +184,7 @@ def decide(facts: EndFacts, *, now: datetime) -> End:
 def _rows_for(job: Job, seen: Observation | None) -> tuple[Row, ...]:
     """Up to the first that fits whatever the answers are."""
     assert job.is_live, job.state
-    end = TrainingJobEnd.of(seen)
+    end = end_of(job, seen)
     rows = [row for row in ENDS if row.fits(job, end)]
     open_rows = tuple(takewhile(lambda row: row.only_if is not None, rows))
     return (*open_rows, rows[len(open_rows)])
@@ -195,7 +220,7 @@ def _reason(facts: EndFacts, row: Row) -> Reason:
         return facts.job.reason or _NOT_RECORDED[facts.job.state]
     if row.code is _C.RESTORED:
         return Reason(code=row.code, message=_RESTORED)
-    end = TrainingJobEnd.of(facts.seen)
+    end = end_of(facts.job, facts.seen)
     if end is _E.NO_CAPACITY and facts.seen is not None and facts.seen.failure_reason is not None:
         return Reason(code=row.code, message=facts.seen.failure_reason)
     return Reason(code=row.code, message=_MESSAGES[end])

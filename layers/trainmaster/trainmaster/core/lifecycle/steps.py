@@ -1,7 +1,9 @@
 """Every step of a job's life as a pure function: the job before, an instant, and the job after."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from trainmaster.core.jobs.attempts import Attempt, AttemptEnd, Bill, Preemptor, Progress, Reason
 from trainmaster.core.jobs.model import AccountRefusals, Job, JobState, StartTrouble
@@ -44,6 +46,24 @@ def recorded(job: Job, *, training_job_arn: str, now: datetime) -> Job:
         started_at=job.started_at or now,
         starts=StartTrouble(),
     )
+
+
+def without_additions(job: Job) -> Job:
+    """As the user asked for it, where that is what AWS takes."""
+    return replace(job, live=replace(job.live_attempt, keep_alive=None))
+
+
+def sent(job: Job, request: Mapping[str, Any]) -> Job:
+    """With what the request said about its warm pool and its pending time."""
+    pending = request["StoppingCondition"].get("MaxPendingTimeInSeconds")
+    max_pending = None if pending is None else timedelta(seconds=pending)
+    return replace(job, live=replace(job.live_attempt, max_pending=max_pending))
+
+
+def as_sent(job: Job, attempt: Attempt) -> Job:
+    """The live attempt, as the one that was claimed was sent."""
+    live = replace(job.live_attempt, keep_alive=attempt.keep_alive, max_pending=attempt.max_pending)
+    return replace(job, live=live)
 
 
 def back_in_turn(job: Job, reason: Reason) -> Job:
@@ -132,6 +152,15 @@ def stop_told(job: Job, *, told: bool = True) -> Job:
 def not_stopped(job: Job, why: str) -> Job:
     """AWS does not let us stop what others started: it runs on, asked to stop, and its owner is notified."""
     return replace(job, waiting=Reason(code=ReasonCode.NOT_STOPPED, message=why))
+
+
+def missing(job: Job, *, since: datetime) -> Job:
+    """SageMaker does not find its training job, which may be an error of SageMaker's."""
+    return replace(job, live=replace(job.live_attempt, missing_since=since))
+
+
+def found_again(job: Job) -> Job:
+    return replace(job, live=replace(job.live_attempt, missing_since=None))
 
 
 def idle(job: Job, *, since: datetime | None, stop_due: datetime | None = None) -> Job:
@@ -259,5 +288,7 @@ def never_created(job: Job, *, now: datetime) -> Job:
 
 def progressed(job: Job, seen: Observation, *, now: datetime) -> Job:
     """The live attempt has not ended."""
-    live = replace(as_seen(job.live_attempt, seen), trained=seen.trained_before)
+    trained = seen.trained_before
+    whole = None if trained is None else timedelta(seconds=int(trained.total_seconds()))
+    live = replace(as_seen(job.live_attempt, seen), trained=whole)
     return replace(recorded(job, training_job_arn=seen.training_job_arn, now=now), live=live)

@@ -162,7 +162,7 @@ def attempt_name(name: str, entry_id: str, attempt: int) -> str:
 
 
 def attempt_request(
-    body: Mapping[str, Any], *, attempt: Attempt, job: Job, stack: str, capacity_wait: timedelta
+    body: Mapping[str, Any], *, attempt: Attempt, job: Job, stack: str, capacity_wait: timedelta | None
 ) -> dict[str, Any]:
     """What CreateTrainingJob gets: the user's request in the attempt's shape and name, our tags last.
 
@@ -171,7 +171,8 @@ def attempt_request(
         attempt: As claimed.
         job: Whose attempt it is.
         stack: Whose job it is: several stacks may share an account.
-        capacity_wait: How long SageMaker may wait for accelerated instances, unless the user said so himself.
+        capacity_wait: How long SageMaker may wait for accelerated instances, unless the user said so himself;
+            None: as long as it wants.
     """
     return {
         **_in_shape(body, job, attempt),
@@ -228,14 +229,14 @@ def _resources(resources: Mapping[str, Any], attempt: Attempt) -> dict[str, Any]
     return shaped
 
 
-def _stopping(stopping: Mapping[str, Any], attempt: Attempt, wait: timedelta) -> dict[str, Any]:
+def _stopping(stopping: Mapping[str, Any], attempt: Attempt, wait: timedelta | None) -> dict[str, Any]:
     """What is left of the job's run time, the wait of a spot attempt, and for accelerated instances."""
     shaped = {name: value for name, value in stopping.items() if name != "MaxWaitTimeInSeconds"}
     shaped["MaxRuntimeInSeconds"] = int(attempt.max_runtime.total_seconds())
     if attempt.max_wait is not None:
         shaped["MaxWaitTimeInSeconds"] = int(attempt.max_wait.total_seconds())
     accelerated = any(capacity.instance_type.startswith(ACCELERATED_PREFIXES) for capacity in attempt.vector)
-    if accelerated and "MaxPendingTimeInSeconds" not in stopping:
+    if wait is not None and accelerated and "MaxPendingTimeInSeconds" not in stopping:
         bounded = min(max(wait, SHORTEST_PENDING), LONGEST_PENDING)
         shaped["MaxPendingTimeInSeconds"] = int(bounded.total_seconds())
     return shaped

@@ -218,11 +218,12 @@ def _start(action: Start, context: PassContext) -> Rest | None:
 
 def _launch(action: Start, claimed: Job, body: Mapping[str, Any], context: PassContext) -> None:
     try:
-        start_protocol.launch(claimed, body, context)
+        taken = start_protocol.launch(claimed, body, context)
     except AccountLimitError:
         start_protocol.learn(action, context)
         raise
-    start_protocol.forget(action, context)
+    if taken:
+        start_protocol.forget(action, context)
 
 
 def _preempt(action: Preempt, context: PassContext) -> Rest | None:

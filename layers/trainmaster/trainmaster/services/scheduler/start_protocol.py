@@ -17,7 +17,6 @@ from trainmaster.core.errors import (
     LostRaceError,
     NameTakenError,
     OutcomeUnknownError,
-    ServerFaultError,
     ThrottledError,
     TrainingRefusedError,
     UnavailableError,
@@ -36,10 +35,11 @@ from trainmaster.core.planning.account_limits import RECENT_END, limit_after, re
 from trainmaster.core.planning.actions import Start
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import PoolState, WriteCondition
-from trainmaster.core.request.request import attempt_name, attempt_request, is_ours
+from trainmaster.core.request.request import attempt_name
 from trainmaster.ports import TrainingApi
 from trainmaster.services.job_steps import change_job
 from trainmaster.services.scheduler.context import PassContext
+from trainmaster.services.scheduler.creation import create_request, created
 
 LONGEST_KEEP_ALIVE = timedelta(seconds=21_600)
 """Source: SageMaker API reference, KeepAlivePeriodInSeconds."""
@@ -65,7 +65,7 @@ def forbidden(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
 def check_request(job: Job, action: Start, body: Mapping[str, Any], context: PassContext) -> None:
     """Build what would be sent, before anything is claimed; raises where that is not possible."""
     claimed = steps.claim(job, _attempt(job, action, context, at=context.clock()))
-    _request(claimed, body, context)
+    create_request(claimed, body, context)
 
 
 def claim(job: Job, action: Start, context: PassContext) -> Job:
@@ -108,8 +108,11 @@ def _attempt(job: Job, action: Start, context: PassContext, *, at: datetime) -> 
     )
 
 
-def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> None:
+def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
     """Create the claimed attempt and record what came of it: a start, a delay, or a refusal for good.
+
+    Returns:
+        True where SageMaker took it.
 
     Raises:
         OutcomeUnknownError: Nobody knows yet; the lease keeps the slot until the reconciler does.
@@ -117,9 +120,8 @@ def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> None:
         ThrottledError: The account calls too often; the job waits in its turn again.
         UnreachableError: Nothing was sent; the job waits out a back-off, and others would fare no better.
     """
-    request = _request(job, body, context)
     try:
-        arn = _create(job, request, context.training)
+        sent, arn = created(job, body, context)
     except NameTakenError as error:
         _give_up(job, Reason(code=ReasonCode.NAME_TAKEN, message=str(error)), context)
     except TrainingRefusedError as error:
@@ -134,7 +136,9 @@ def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> None:
         if isinstance(error, AccountLimitError | ThrottledError | UnreachableError):
             raise
     else:
-        _record(job, arn, context)
+        _record(sent, arn, context)
+        return True
+    return False
 
 
 def _put_back(job: Job, error: UnavailableError, context: PassContext) -> None:
@@ -161,55 +165,6 @@ def _refused(job: Job, context: PassContext) -> AccountRefusals:
     )
 
 
-def _request(job: Job, body: Mapping[str, Any], context: PassContext) -> dict[str, Any]:
-    return attempt_request(
-        body,
-        attempt=job.live_attempt,
-        job=job,
-        stack=context.stack,
-        capacity_wait=context.pool_policy.capacity_wait,
-    )
-
-
-def _create(job: Job, request: Mapping[str, Any], training: TrainingApi) -> str:
-    try:
-        return training.create(request)
-    except (NameTakenError, ServerFaultError, OutcomeUnknownError) as error:
-        arn = _looked_up(job, training)
-        if arn is not None:
-            return arn
-        if not isinstance(error, NameTakenError):
-            raise
-    return training.create(request)  # the name was in use a moment ago and is free now: deleted
-
-
-def _looked_up(job: Job, training: TrainingApi) -> str | None:
-    """As ``adoptable``; while nobody can look, the slot must stay taken."""
-    try:
-        return adoptable(job, training)
-    except UnavailableError as error:
-        name = job.live_attempt.training_job_name
-        raise OutcomeUnknownError(f"{name} may or may not have been created: {error}") from error
-
-
-def adoptable(job: Job, training: TrainingApi) -> str | None:
-    """The ARN of the training job that already carries the attempt's name; None when there is none.
-
-    Raises:
-        NameTakenError: It is not ours: another entry, attempt or request made it.
-    """
-    name = job.live_attempt.training_job_name
-    seen = training.describe(name)
-    if seen is None:
-        return None
-    if not is_ours(training.tags(seen.training_job_arn), job):
-        raise NameTakenError(
-            f"a training job named {name!r} exists already and was not started for this job; "
-            "submit under another name",
-        )
-    return seen.training_job_arn
-
-
 def _record(job: Job, arn: str, context: PassContext) -> None:
     """Write the ARN down, unless an event or the reconciler was faster.
 
@@ -220,7 +175,8 @@ def _record(job: Job, arn: str, context: PassContext) -> None:
         live = one.live
         if live is None or live.number != job.attempt or live.training_job_arn is not None:
             return None
-        return Change(before=one, after=steps.recorded(one, training_job_arn=arn, now=context.clock()))
+        taken = steps.recorded(one, training_job_arn=arn, now=context.clock())
+        return Change(before=one, after=steps.as_sent(taken, job.live_attempt))
 
     read = partial(context.reader.job, job.name)
     change_job(job, recorded, read=read, store=context.store, clock=context.clock)

@@ -1,0 +1,112 @@
+"""What SageMaker answers, as the core wants it: printable texts, instants as the table keeps them."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
+from typing import Any
+
+from trainmaster.core.diagnosis.evidence import without_secrets
+from trainmaster.core.jobs.observations import TERMINAL_STATUSES, Observation, TrainingInterval
+from trainmaster.core.request.request_shapes import ROOT, SHAPES
+
+_ONLY_SHOWN = frozenset({"SelectedInstanceType", "SelectedInstanceCount"})
+"""Members of ResourceConfig that only Describe has. Source: SageMaker API, ResourceConfig."""
+
+
+def request_of(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Members that CreateTrainingJob takes, without the empty texts, lists and maps that Describe adds."""
+    request: dict[str, Any] = _kept(answer, ROOT)
+    resources = request.get("ResourceConfig", {})
+    if "InstanceGroups" in resources or "InstancePreferences" in resources:
+        # A count of 0 stands for none; with groups it must not be there.
+        request["ResourceConfig"] = {name: one for name, one in resources.items() if one != 0}
+    return request
+
+
+def _kept(content: Any, shape_name: str) -> Any:
+    shape = SHAPES[shape_name]
+    match shape["type"]:
+        case "structure":
+            members = shape["members"].items()
+            kept = {
+                name: _kept(content[name], member)
+                for name, member in members
+                if name in content and name not in _ONLY_SHOWN
+            }
+            return {name: one for name, one in kept.items() if one not in ("", [], {}, None)}
+        case "list":
+            return [_kept(part, shape["member"]) for part in content]
+        case "map":
+            return dict(content)
+        case _:
+            return content
+
+
+MAX_REASON = 1024
+"""Characters of FailureReason kept. Source: SageMaker API, FailureReason."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Written by user code: may try to move the terminal's cursor or turn the text around."""
+
+
+def observation_of(answer: Mapping[str, Any]) -> Observation:
+    status = answer["TrainingJobStatus"]
+    ended = answer.get("TrainingEndTime") or answer.get("LastModifiedTime")
+    reason = answer.get("FailureReason")
+    training_intervals = tuple(_training_intervals(answer))
+    return Observation(
+        training_job_name=answer["TrainingJobName"],
+        training_job_arn=answer["TrainingJobArn"],
+        status=status,
+        secondary_status=answer.get("SecondaryStatus") or status,
+        failure_reason=None if reason is None else _shown(reason),
+        training_since=training_intervals[0].since if training_intervals else None,
+        launched_at=_instant(answer.get("TrainingStartTime")),
+        max_pending=_seconds(answer.get("StoppingCondition", {}), "MaxPendingTimeInSeconds"),
+        ended_at=_instant(ended) if status in TERMINAL_STATUSES else None,
+        selected_type=answer.get("ResourceConfig", {}).get("SelectedInstanceType"),
+        warm_status=answer.get("WarmPoolStatus", {}).get("Status"),
+        retained=_seconds(answer.get("WarmPoolStatus", {}), "ResourceRetainedBillableTimeInSeconds"),
+        billable=_seconds(answer, "BillableTimeInSeconds"),
+        up=_seconds(answer, "TrainingTimeInSeconds"),
+        interruptions=sum(one["Status"] == "Interrupted" for one in _transitions(answer)),
+        training_intervals=training_intervals,
+    )
+
+
+def _seconds(answer: Mapping[str, Any], name: str) -> timedelta | None:
+    return timedelta(seconds=answer[name]) if name in answer else None
+
+
+def _transitions(answer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    transitions: Sequence[Mapping[str, Any]] = answer.get("SecondaryStatusTransitions", [])
+    return transitions
+
+
+def _training_intervals(answer: Mapping[str, Any]) -> Iterator[TrainingInterval]:
+    """Times in status Training; one that says no end lasts until the next status."""
+    transitions = _transitions(answer)
+    for one, after in zip_longest(transitions, transitions[1:]):
+        if one["Status"] == "Training":
+            until = one.get("EndTime") or (after["StartTime"] if after else None)
+            yield TrainingInterval(since=in_milliseconds(one["StartTime"]), until=_instant(until))
+
+
+def _instant(instant: datetime | None) -> datetime | None:
+    return None if instant is None else in_milliseconds(instant)
+
+
+def in_milliseconds(instant: datetime) -> datetime:
+    """As the table keeps it."""
+    exact = instant.astimezone(UTC)
+    return exact.replace(microsecond=exact.microsecond // 1000 * 1000)
+
+
+def _shown(reason: str) -> str:
+    """It quotes what the program said last, and is kept and mailed: secrets are hidden before it is cut."""
+    return printable(without_secrets(reason[: 2 * MAX_REASON]))
+
+
+def printable(text: str) -> str:
+    """Safe to store, log and print: no control or direction-changing characters, bounded."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)[:MAX_REASON]

@@ -1,0 +1,131 @@
+"""CreateTrainingJob of a claimed attempt: once, whatever SageMaker answers, and as it is taken."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from trainmaster.core.errors import (
+    AccountLimitError,
+    NameTakenError,
+    OutcomeUnknownError,
+    ServerFaultError,
+    TrainingRefusedError,
+    TrainmasterError,
+    UnavailableError,
+)
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.outbox import additions_refused_notice, to_tell
+from trainmaster.core.outbox.texts.refusals import PlatformSubject
+from trainmaster.core.request.request import attempt_request, is_ours
+from trainmaster.ports import TrainingApi
+from trainmaster.services.scheduler.context import PassContext
+
+
+def created(job: Job, body: Mapping[str, Any], context: PassContext) -> tuple[Job, str]:
+    """The job with what was really sent, and the ARN.
+
+    What AWS may refuse only for what we add is sent once more without: the same name, the same attempt.
+    """
+    request = create_request(job, body, context)
+    try:
+        return steps.sent(job, request), _create(job, request, context)
+    except (TrainingRefusedError, AccountLimitError) as error:
+        plain = steps.without_additions(job)
+        bare = create_request(plain, body, context, adds=False)
+        if bare == request or not _may_go_without(job, error):
+            raise
+        refusal = error
+    arn = _create(plain, bare, context)
+    _tell_of_additions(request, bare, refusal, context)
+    return steps.sent(plain, bare), arn
+
+
+def _may_go_without(job: Job, error: TrainmasterError) -> bool:
+    """Not where it counts on a warm pool, which it gets only with a keep-alive period of its own."""
+    if job.live_attempt.claim.reuses is not None:
+        return False
+    return job.starts.by_account is None or not isinstance(error, AccountLimitError)
+
+
+def _tell_of_additions(
+    request: Mapping[str, Any], bare: Mapping[str, Any], refusal: TrainmasterError, context: PassContext
+) -> None:
+    dropped = ", ".join(
+        f"{name}={count}"
+        for part in ("ResourceConfig", "StoppingCondition")
+        for name, count in request[part].items()
+        if name not in bare[part]
+    )
+    subject = f"{PlatformSubject.ADDITION_REFUSED}:{dropped}"
+    notice = additions_refused_notice(context.pool, dropped, str(refusal))
+    message = to_tell(notice, cause=f"{context.pool}#{subject}", at=context.clock())
+    context.store.leave_once(context.pool, message, subject=subject)
+
+
+def create_request(
+    job: Job, body: Mapping[str, Any], context: PassContext, *, adds: bool = True
+) -> dict[str, Any]:
+    return attempt_request(
+        body,
+        attempt=job.live_attempt,
+        job=job,
+        stack=context.stack,
+        capacity_wait=context.pool_policy.capacity_wait if adds else None,
+    )
+
+
+def _create(job: Job, request: Mapping[str, Any], context: PassContext) -> str:
+    try:
+        return context.training.create(request)
+    except (NameTakenError, ServerFaultError, OutcomeUnknownError) as error:
+        arn = _looked_up(job, context)
+        if arn is not None:
+            return arn
+        if not isinstance(error, NameTakenError):
+            raise
+    return _create_again(job, request, context)
+
+
+def _create_again(job: Job, request: Mapping[str, Any], context: PassContext) -> str:
+    """The name was in use and is not found: deleted, or made so lately that nobody sees it yet."""
+    try:
+        return context.training.create(request)
+    except NameTakenError as error:
+        name = job.live_attempt.training_job_name
+        raise OutcomeUnknownError(f"{name} is in use and cannot be seen yet") from error
+
+
+def _looked_up(job: Job, context: PassContext) -> str | None:
+    """As ``adoptable``; while nobody can look, the slot must stay taken."""
+    try:
+        return adoptable(job, context.training, now=context.clock())
+    except UnavailableError as error:
+        name = job.live_attempt.training_job_name
+        raise OutcomeUnknownError(f"{name} may or may not have been created: {error}") from error
+
+
+TAGS_WITHIN = timedelta(seconds=60)
+"""A training job without tags so long after the claim was not started for it."""
+
+
+def adoptable(job: Job, training: TrainingApi, *, now: datetime) -> str | None:
+    """The ARN of the training job that already carries the attempt's name; None when there is none.
+
+    Raises:
+        NameTakenError: It is not ours: another entry, attempt or request made it.
+        OutcomeUnknownError: It shows no tags yet, which would say whose it is.
+    """
+    name = job.live_attempt.training_job_name
+    seen = training.describe(name)
+    if seen is None:
+        return None
+    tags = training.tags(seen.training_job_arn)
+    if is_ours(tags, job):
+        return seen.training_job_arn
+    if not tags and now - job.live_attempt.claim.at < TAGS_WITHIN:
+        raise OutcomeUnknownError(f"{name} shows no tags yet")
+    raise NameTakenError(
+        f"a training job named {name!r} exists already and was not started for this job; "
+        "submit under another name",
+    )
