@@ -133,6 +133,14 @@ class ApiClient:
         """Said twice it is the same, so a lost answer is asked for again."""
         return self._call("PUT", "/policy/paused", {"paused": paused}, attempts=ATTEMPTS)
 
+    def repair(self) -> Document:
+        """How far the newest count of the table is, and what it found."""
+        return self._read("/repair")
+
+    def start_repair(self, *, apply: bool) -> Document:
+        """Said twice while it runs it is the same, so a lost answer is asked for again."""
+        return self._call("POST", "/repair", {"apply": apply}, attempts=ATTEMPTS)
+
     def _read(self, path: str) -> Document:
         return self._call("GET", path, attempts=ATTEMPTS)
 

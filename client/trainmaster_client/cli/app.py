@@ -19,6 +19,7 @@ from trainmaster_client.cli import (
     policy,
     pools,
     queue,
+    repair,
     ssh,
     submit,
     training_code,
@@ -79,6 +80,7 @@ app.command("advise")(advise.advise)
 app.command("ssh")(ssh.ssh)
 app.command("usage")(usage.usage)
 app.command("violations")(violations.violations)
+app.command("repair")(repair.repair)
 app.command("doctor")(doctor_report.doctor)
 app.command("account-check")(account_report.account_check)
 app.command("training-code")(training_code.training_code)

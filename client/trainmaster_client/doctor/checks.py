@@ -39,6 +39,8 @@ STEPS: tuple[Step, ...] = (
     Step(id="libraries", expected="versions that are tested", look=stack.libraries),
     Step(id="pools", expected="at least one pool", look=stack.pools, needs=("team",)),
     Step(id="paused", expected="not paused", look=stack.paused, needs=("team",)),
+    Step(id="policy", expected="understood by the stack", look=stack.policy, needs=("team",)),
+    Step(id="rows", expected="none set aside", look=stack.rows, needs=("team",)),
     Step(id="quotas", expected="no pool above its quota", look=stack.quotas, needs=("team",)),
     Step(id="account-limits", expected="none was met", look=stack.account_limits, needs=("team",)),
     Step(id="prices", expected="prices of its region", look=stack.prices, needs=("team",)),

@@ -18,7 +18,7 @@ from trainmaster_client.doctor.findings import (
     worth_a_warning,
 )
 from trainmaster_client.errors.troubles import Trouble
-from trainmaster_client.http.answers import VERSION_HEADER
+from trainmaster_client.http.answers import VERSION_HEADER, document_of
 
 _LIBRARIES: tuple[tuple[str, tuple[int, int], tuple[int, int]], ...] = (
     ("boto3", (1, 43), (2, 0)),
@@ -65,6 +65,38 @@ def paused(seen: Seen) -> Finding:
     if seen.policy is None:
         return skipped("only admins can see it; the reason of a waiting job says it, too")
     return bad(Trouble.PAUSED, "paused") if seen.policy.get("paused") is True else good("not paused")
+
+
+def policy(seen: Seen) -> Finding:
+    if seen.policy is None:
+        return skipped("only admins can see it")
+    said = [
+        str(one.get("message"))
+        for one in seen.policy.get("warnings") or ()
+        if isinstance(one, dict) and one.get("field") == "policy"
+    ]
+    return bad(Trouble.POLICY_NOT_UNDERSTOOD, "; ".join(said)) if said else good("understood")
+
+
+def rows(seen: Seen) -> Finding:
+    """Which, is for admins; that there are some, for everybody."""
+    document = (document_of(seen.answer) if seen.answer else None) or {}
+    count = document.get("set_aside")
+    if not count:
+        return good("none set aside")
+    if seen.policy is None:
+        return worth_a_warning(Trouble.ROWS_SET_ASIDE, f"{count} set aside")
+    repair = document_of(seen.send("GET", "/repair")) or {}
+    found = repair.get("set_aside")
+    listed = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    seen.facts["set_aside"] = listed
+    shown = "; ".join(f"{one.get('key')}: {one.get('error')}" for one in listed[:MOST_ROWS])
+    more = f"; and {len(listed) - MOST_ROWS} more" if len(listed) > MOST_ROWS else ""
+    return bad(Trouble.ROWS_SET_ASIDE, f"{shown}{more}" or f"{count} set aside")
+
+
+MOST_ROWS = 5
+"""Named on the screen; the report has all."""
 
 
 def quotas(seen: Seen) -> Finding:

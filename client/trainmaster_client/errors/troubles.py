@@ -42,6 +42,8 @@ class Trouble(StrEnum):
     OLD_LIBRARY = "old-library"
     NO_POOLS = "no-pools"
     PAUSED = "paused"
+    POLICY_NOT_UNDERSTOOD = "policy-not-understood"
+    ROWS_SET_ASIDE = "rows-set-aside"
     POOL_ABOVE_QUOTA = "pool-above-quota"
     ACCOUNT_LIMIT = "account-limit"
     PRICES_ELSEWHERE = "prices-elsewhere"
@@ -206,6 +208,14 @@ ADVICE: Mapping[Trouble, Advice] = {
     _T.PAUSED: Advice(
         cause="An admin paused starts and preemptions; jobs wait.",
         remedy="An admin resumes with: trainmaster policy resume.",
+    ),
+    _T.POLICY_NOT_UNDERSTOOD: Advice(
+        cause="The stack does not understand the stored policy; an earlier revision is in force.",
+        remedy="An admin applies a policy that it knows, or deploys the version that wrote it.",
+    ),
+    _T.ROWS_SET_ASIDE: Advice(
+        cause="Rows of the table cannot be understood; what they name waits, all else goes on.",
+        remedy="An admin looks with trainmaster repair, pauses, and runs trainmaster repair --apply.",
     ),
     _T.POOL_ABOVE_QUOTA: Advice(
         cause="A pool is larger than what the account may run at once; the rest of it only waits.",

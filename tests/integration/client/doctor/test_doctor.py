@@ -260,6 +260,24 @@ def test_a_pause_fails_and_a_limit_that_was_met_is_a_warning(doctor: Doctor, api
     assert "warn  account-limits   1 on-demand ml.p5.48xlarge" in ran.out.splitlines()
 
 
+def test_rows_set_aside_and_a_policy_that_is_not_understood_are_named_to_admins(
+    doctor: Doctor, api: FakeApi
+) -> None:
+    healthy(api)
+    pools = {"pools": [{"name": "p5", "capacity": {}}], "set_aside": 1}
+    api.script("GET", "/pools", Scripted(document=pools, headers={"trainmaster-version": "0.1.0"}))
+    warning = {"field": "policy", "message": "revision 7 is not understood by this version", "hint": "put"}
+    policy = {"revision": 7, "paused": False, "policy": PRICED, "warnings": [warning]}
+    api.script("GET", "/policy", Scripted(document=policy))
+    broken = {"key": "J#old/job", "error": "ValueError: 'archived' is not a valid JobState"}
+    api.script("GET", "/repair", Scripted(document={"state": "done", "set_aside": [broken]}))
+    ran, report = doctor()
+    assert ran.code == 1
+    found = troubles(report)
+    assert (found["policy"], found["rows"]) == ("policy-not-understood", "rows-set-aside")
+    assert "J#old/job: ValueError: 'archived' is not a valid JobState" in ran.out
+
+
 def test_a_report_that_cannot_be_written_is_wrong_usage(
     trainmaster: Trainmaster, api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
