@@ -1,5 +1,7 @@
 """What becomes of a warm pool whose claim comes to nothing: scenes without dice."""
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -82,3 +84,65 @@ def test_a_warm_pool_that_its_taker_missed_is_counted_again_even_after_a_quick_e
     warm.sagemaker.end("job1", "Stopped", secondary="MaxRuntimeExceeded")
     run(warm, lambda: warm.hear("job1"))
     assert counts(warm) == ({}, of(2))
+
+
+def swapped() -> World:
+    """job2 was claimed with job0's warm pool and landed in that of job1, which ended meanwhile."""
+    pool = DOCUMENT["pools"][0] | {"capacity": {A: 2}}
+    world = World(document={"pools": [pool]}, stage=STAGE)
+    world.submit(train("job0"))
+    world.submit(train("job1"))
+    run(world, world.run_pass)
+    for name in ("job0", "job1"):
+        world.sagemaker.train(name)
+        run(world, partial(world.hear, name))
+    world.sagemaker.end("job0", "Completed")
+    run(world, lambda: world.hear("job0"))
+    assert counts(world) == (of(1), of(1))
+    world.sagemaker.objections.append(partial(_ends_first, world))
+    world.submit(train("job2"))
+    run(world, world.run_pass)
+    run(world, lambda: world.hear("job1"))
+    assert world.sagemaker.jobs["job1"].warm == "Reused"
+    assert sorted(world.sagemaker.kept_warm()) == ["job0"]
+    return world
+
+
+def _ends_first(world: World, request: Mapping[str, Any]) -> None:
+    """Just before it reaches SageMaker job1 ends; its warm pool is the first that matches."""
+    jobs = world.sagemaker.jobs
+    if request["TrainingJobName"] == "job2":
+        world.sagemaker.end("job1", "Completed")
+        world.sagemaker.jobs = {"job1": jobs["job1"], **jobs}
+
+
+def test_a_warm_pool_that_was_counted_on_and_missed_is_nobody_else_s_room() -> None:
+    world = swapped()
+    world.submit(train("wants-other") | {"RoleArn": "arn:aws:iam::123456789012:role/other"})
+    run(world, world.run_pass)
+    assert world.job("wants-other").state.value == "pending"
+    assert sum(world.sagemaker.taken().values()) == 2
+    world.sagemaker.train("job2")
+    run(world, lambda: world.hear("job2"))
+    assert counts(world) == (of(1), of(1)), "it is counted again"
+    for _ in range(3):
+        run(world, world.run_pass)
+    assert world.job("wants-other").state.value == "running", "it was given up for it"
+
+
+def test_a_warm_pool_that_was_taken_is_settled_before_its_attempt_trains() -> None:
+    pool = DOCUMENT["pools"][0] | {"capacity": {A: 2}}
+    world = World(document={"pools": [pool]}, stage=STAGE)
+    world.submit(train("job0"))
+    run(world, world.run_pass)
+    world.sagemaker.train("job0")
+    world.sagemaker.end("job0", "Completed")
+    run(world, lambda: world.hear("job0"))
+    world.submit(train("job1"))
+    world.submit(train("job2"))
+    run(world, world.run_pass)
+    assert [world.job(name).state.value for name in ("job1", "job2")] == ["running", "pending"]
+    run(world, lambda: world.hear("job1"))
+    assert world.job("job1").live_attempt.claim.reuses is None
+    run(world, world.run_pass)
+    assert world.job("job2").state.value == "running"

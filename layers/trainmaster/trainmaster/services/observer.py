@@ -12,6 +12,7 @@ from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import settlement, steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.decision import decide
+from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE
 from trainmaster.core.outbox import to_tell, warm_pool_not_kept_notice
 from trainmaster.core.outbox.texts.refusals import PlatformSubject
 from trainmaster.ports import Clock, JobReader, JobStore, TrainingApi, TrainingJobList
@@ -94,8 +95,10 @@ class Observer:
 
     def _news_of_attempt(self, job: Job, seen: Observation | None) -> Change | None:
         """First of the warm pool it was claimed with: once the attempt is over nobody would ask any more."""
-        if job.live_attempt.claim.reuses is not None and _has_instances(seen):
-            return steps.reuse_settled(job, pool_left(job, self.training))
+        if job.live_attempt.claim.reuses is not None:
+            left = pool_left(job, self.training)
+            if _has_instances(seen) or _was_taken(left):
+                return steps.reuse_settled(job, left)
         if seen is not None and not seen.has_ended:
             return self._progress(job, seen)
         now = self.clock()
@@ -148,6 +151,11 @@ class Observer:
 def _has_instances(seen: Observation | None) -> bool:
     """SageMaker matches an attempt with a warm pool while it starts it: by now it is known which, or none."""
     return seen is None or seen.training_since is not None or seen.has_ended
+
+
+def _was_taken(left: Observation | None) -> bool:
+    """Some attempt landed in the warm pool, or it is gone: its instances are not there beside others."""
+    return left is not None and left.warm_status != WARM_AVAILABLE
 
 
 def _settles_reuse(change: Change) -> bool:

@@ -502,12 +502,19 @@ def test_two_jobs_never_land_in_one_warm_pool() -> None:
     world = with_warm(
         waiting("a", shapes=KEYED, minutes_ago=1), waiting("b", shapes=KEYED), pools=(warm("w"),)
     )
-    found = starts(world, warming(2))
+    found = starts(world, warming(3))
     assert {name: start.reuses for name, start in found.items()} == {"a": warm("w"), "b": None}
     assert {name: (start.most_used, start.warm) for name, start in found.items()} == {
-        "a": (of(1), of(1)),
+        "a": (of(2), of(1)),
         "b": (of(1), of(0)),
     }
+    assert starts(world, warming(2)).keys() == {"a"}, "until a is known to be in it, it may be there beside a"
+
+
+def test_a_warm_pool_that_a_running_job_counts_on_is_nobody_s_room_and_nobody_is_stopped_for_it() -> None:
+    world = snapshot(running("a", reuses="w"), waiting("b", priority=9))
+    assert decided(world, 2) == []
+    assert decided(world, 3) == [("start", "b")]
 
 
 def test_without_keep_alive_no_start_takes_a_warm_pool() -> None:

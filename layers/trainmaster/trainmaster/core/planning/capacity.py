@@ -21,7 +21,17 @@ def free_now(
     snapshot: Snapshot, capacity: Vector, holds: Iterable[PreemptionReservation]
 ) -> dict[Capacity, int]:
     """Neither used nor warm nor held. Below zero where capacity was lowered, or victims still stop."""
-    return minus(capacity, snapshot.used, snapshot.warm, *(hold.vector for hold in holds))
+    held = (hold.vector for hold in holds)
+    return minus(capacity, snapshot.used, snapshot.warm, counted_on(snapshot.running), *held)
+
+
+def counted_on(running: Iterable[RunningJob]) -> dict[Capacity, int]:
+    """Warm pools that live attempts were claimed with, until SageMaker says what became of them.
+
+    Another job may have landed in such a pool, or none: then it is there beside the attempt, and no further
+    start may use its instances.
+    """
+    return total(job.vector for job in running if job.reuses is not None)
 
 
 def allowed(snapshot: Snapshot) -> dict[Capacity, int]:

@@ -7,7 +7,15 @@ from functools import cached_property
 
 from trainmaster.core.jobs.instances import Capacity, Shape, Vector, fits
 from trainmaster.core.planning.actions import Charge, Preempt, Start
-from trainmaster.core.planning.capacity import allowed, free_now, minus, on_its_way, pool_vector, take
+from trainmaster.core.planning.capacity import (
+    allowed,
+    counted_on,
+    free_now,
+    minus,
+    on_its_way,
+    pool_vector,
+    take,
+)
 from trainmaster.core.planning.snapshot import (
     PreemptionReservation,
     RunningJob,
@@ -38,6 +46,8 @@ class FreeCapacity:
     """What learned account limits leave, of the types that have one."""
     probes: dict[Capacity, WaitingJob] = field(default_factory=dict)
     """Starts above a learned limit; one a type."""
+    unsettled: dict[Capacity, int] = field(default_factory=dict)
+    """Warm pools that claims count on; see ``counted_on``."""
     reused: set[str] = field(default_factory=set)
     """Warm pools that starts land in, by training-job name."""
     released: set[str] = field(default_factory=set)
@@ -53,7 +63,8 @@ class FreeCapacity:
         free = free_now(snapshot, capacity, live)
         soon = dict(free)
         leaving = (one.vector for one in snapshot.warm_pools if is_leaving(one, now=now))
-        take(soon, total((on_its_way(snapshot.running), *leaving)), times=-1)
+        unsettled = counted_on(snapshot.running)
+        take(soon, total((on_its_way(snapshot.running), unsettled, *leaving)), times=-1)
         return cls(
             snapshot=snapshot,
             pool=pool,
@@ -64,6 +75,7 @@ class FreeCapacity:
             free=free,
             soon=soon,
             allowed=allowed(snapshot),
+            unsettled=unsettled,
         )
 
     @property
@@ -133,8 +145,10 @@ class FreeCapacity:
         return minus(self.snapshot.warm, *taken)
 
     def free_with_warm(self) -> dict[Capacity, int]:
-        """Warm pools can be given up at any time."""
-        return total((self.free, self.warm())) if self.snapshot.warm_pools else self.free
+        """Warm pools can be given up at any time; where one was counted on is known within minutes."""
+        if not self.snapshot.warm_pools and not self.unsettled:
+            return self.free
+        return total((self.free, self.warm(), self.unsettled))
 
     def soon_with_warm(self) -> dict[Capacity, int]:
         """What may be counted on before anybody is stopped."""
@@ -150,7 +164,7 @@ class FreeCapacity:
         now_warm = self.warm()
         still_warm = minus(now_warm, warm.vector) if warm else now_warm
         others = (one.vector for one in self.holds.values())
-        room = minus(self.capacity, shape.vector, still_warm, *others)
+        room = minus(self.capacity, shape.vector, still_warm, self.unsettled, *others)
         probed = self.above_limit(shape.vector, warm)
         if job.refused is None:
             self.probes |= dict.fromkeys(probed, job)
@@ -173,9 +187,9 @@ class FreeCapacity:
             take(rest, shape.vector)
             if hold is not None:
                 take(rest, hold.vector, times=-1)
-            if warm is not None:
-                take(rest, warm.vector, times=-1)
         if warm is not None:
+            take(self.soon, warm.vector, times=-1)
+            take(self.unsettled, warm.vector, times=-1)
             self.reused.add(warm.training_job_name)
         for capacity, count in shape.vector.items():
             if capacity in self.allowed:
