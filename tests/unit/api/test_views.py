@@ -20,7 +20,7 @@ from trainmaster.core.errors import FieldError
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Capacity, Shape
-from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.model import AccountRefusals, Job, JobState, StartTrouble
 from trainmaster.core.jobs.reason_codes import ForeignCode, ReasonCode
 from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
 from trainmaster.core.planning.wait_reasons import QueuePosition
@@ -104,6 +104,37 @@ def test_a_job_that_backs_off_says_until_when_and_how_often_it_was_refused(
         "code": "backoff",
         "message": f"SageMaker is busy; {then}, after 2 so far",
     }
+
+
+REFUSED = Reason(code=ReasonCode.ACCOUNT_LIMIT, message="AWS refused to start it once: no")
+
+
+@pytest.mark.parametrize(
+    ("written", "found", "code", "message"),
+    [
+        pytest.param(REFUSED, ReasonCode.AHEAD, "account-limit", f"{REFUSED.message}; so it is", id="next"),
+        pytest.param(
+            REFUSED, ReasonCode.CAPACITY, "account-limit", f"{REFUSED.message}; so it is", id="full"
+        ),
+        pytest.param(
+            Reason(code=ReasonCode.UNAVAILABLE, message="busy"),
+            ReasonCode.AHEAD,
+            "account-limit",
+            "so it is",
+            id="throttled since then",
+        ),
+        pytest.param(REFUSED, ReasonCode.PAUSED, "paused", "so it is", id="paused"),
+    ],
+)
+def test_a_job_that_the_account_refused_waits_for_the_account_until_a_start_is_taken(
+    written: Reason, found: ReasonCode, code: str, message: str
+) -> None:
+    trouble = StartTrouble(by_account=AccountRefusals(count=1))
+    one = replace(job("a"), waiting=written, starts=trouble)
+    why = Reason(code=found, message="so it is")
+    assert seen(one, why=why)["waiting"] == {"code": code, "message": message}
+    taken = replace(one, starts=StartTrouble(), waiting=None)
+    assert seen(taken, why=why)["waiting"] == {"code": found.value, "message": "so it is"}
 
 
 @pytest.mark.parametrize("state", [JobState.RUNNING, JobState.STOPPING, JobState.COMPLETED])

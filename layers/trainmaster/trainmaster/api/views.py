@@ -1,7 +1,7 @@
 """What people see of a job, a pool and the policy: plain JSON values, every key always there."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -189,6 +189,17 @@ def _position_view(position: QueuePosition) -> View:
     return {"position": None, "ahead_at_least": position.ahead_at_least}
 
 
+_BEHIND_A_REFUSAL = frozenset(
+    {
+        ReasonCode.AHEAD,
+        ReasonCode.CAPACITY,
+        ReasonCode.RESERVATION,
+        ReasonCode.UNAVAILABLE,
+    }
+)
+"""Until the account takes a start of a job that it refused, that is why it waits, not these."""
+
+
 def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
     """What was found just now, else what was written to the job; everybody else is behind those."""
     if job.is_final:
@@ -197,9 +208,13 @@ def _why_it_waits(job: Job, around: JobContext) -> Reason | None:
         return job.waiting
     if job.is_waiting and job.not_before is not None:
         return _backs_off(job, until=job.not_before, now=around.now)
-    if around.why and job.waiting and around.why.code is job.waiting.code is ReasonCode.ACCOUNT_LIMIT:
-        return replace(around.why, message=f"{job.waiting.message}; {around.why.message}")
-    return around.why or job.waiting or wait_reasons.in_line(around.position)
+    why = around.why or job.waiting or wait_reasons.in_line(around.position)
+    is_refused = job.starts.by_account is not None and why.code in _BEHIND_A_REFUSAL
+    if not is_refused and why.code is not ReasonCode.ACCOUNT_LIMIT:
+        return why
+    has_words = job.waiting and job.waiting is not why and job.waiting.code is ReasonCode.ACCOUNT_LIMIT
+    message = f"{job.waiting.message}; {why.message}" if job.waiting and has_words else why.message
+    return Reason(code=ReasonCode.ACCOUNT_LIMIT, message=message)
 
 
 def _backs_off(job: Job, *, until: datetime, now: datetime) -> Reason:
