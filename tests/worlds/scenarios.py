@@ -124,7 +124,9 @@ def _looks(plane: Plane, began: float, limit: int) -> Iterator[dict[str, Any]]:
         plane.timeline.run(began + minutes * MINUTE)
         states = plane.states()
         waiting = states.get("pending", 0)
-        yield {"minute": minutes, "busy": plane.sagemaker.busy(), "waiting": waiting, "states": states}
+        held = sum(plane.pool_state(POOL).used.values())
+        busy = plane.sagemaker.busy()
+        yield {"minute": minutes, "busy": busy, "held": held, "waiting": waiting, "states": states}
 
 
 def _with_running(plane: Plane, jobs: int, *, types: Sequence[str] = (A,)) -> float:
