@@ -21,6 +21,21 @@ def test_random_schedules_keep_the_invariants(first: int) -> None:
         play(seed)
 
 
+HARSH_FEW = 40
+
+
+def test_random_schedules_keep_the_invariants_in_the_harsh_world() -> None:
+    for seed in range(HARSH_FEW):
+        play(seed, world="harsh")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("first", range(FIRST_OF_MANY, FIRST_OF_MANY + 500, BLOCK))
+def test_many_random_schedules_keep_the_invariants_in_the_harsh_world(first: int) -> None:
+    for seed in range(first, first + BLOCK):
+        play(seed, world="harsh")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(FIRST_OF_MANY, FIRST_OF_MANY + MANY, BLOCK))
 def test_many_random_schedules_keep_the_invariants(first: int) -> None:
