@@ -202,6 +202,17 @@ def test_a_bad_policy_is_one_clear_line(start: Start, tmp_path: Path, text: str 
     assert named in refusal(start("--policy", str(policy)))
 
 
+def test_a_bad_world_is_one_clear_line_with_what_there_is(start: Start, tmp_path: Path) -> None:
+    file = tmp_path / "world.yaml"
+    file.write_text("rate: {CreateTrainingJob: 1}")
+    assert refusal(start("--world", str(file))).startswith(
+        f"local up: world {file}: rate: is no value of a world; there are quotas, "
+    )
+    assert (
+        refusal(start("--world", "harhs")) == "local up: world harhs: neither a file nor one of kind, harsh"
+    )
+
+
 def test_an_unknown_parameter_is_one_clear_line_with_those_there_are(start: Start) -> None:
     line = refusal(start("--parameter", "RetentionDayz=3"))
     assert line.startswith("local up: parameter RetentionDayz: no such parameter")
