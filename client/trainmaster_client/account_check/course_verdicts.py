@@ -208,7 +208,12 @@ def _warm_match(records: Records) -> Verdict | None:
 def _warm_release(records: Records) -> Verdict | None:
     release = records.get("warm", {}).get("release")
     if release is None:
-        return skipped("there was no warm pool to release") if records.get("warm") else None
+        why = (
+            "the job on it did not end in time"
+            if "reused" in records.get("warm", {})
+            else "there was no warm pool"
+        )
+        return skipped(why) if records.get("warm") else None
     seconds = release["seconds"]
     said = f"{release['status']} after {seconds:.0f} s; {quoted('UpdateTrainingJob', release['answer'])}"
     return held_to(said, holds=release["status"] == "Terminated" and seconds <= LONGEST_RELEASE_SECONDS)

@@ -50,6 +50,8 @@ def judge(fact: Fact, records: Records, unmet: Iterable[Need]) -> Verdict:
     verdict = VERDICTS[fact.id](records) if fact.id in VERDICTS else None
     if verdict is not None:
         return verdict
+    if fact.id in records.get("no_probe", {}):
+        return skipped(records["no_probe"][fact.id])
     why: str = records.get("ended_looks", {}).get(fact.look) or "not seen before the time was up"
     return skipped(why)
 
@@ -154,6 +156,8 @@ class Examination:
                 quota_zero=self._type_without_quota(),
             )
             looks.probe(probes, between=trials.look)
+        if self._quotas and self._type_without_quota() is None:
+            self.records["no_probe"] = {"refused-quota-zero": "the account has no type whose quota is 0"}
         if self.asked.gpu is not None:
             with self._looking(Look.PENDING):
                 looks.probe(pending_probes(self.asked.gpu), between=trials.look)
@@ -171,7 +175,7 @@ class Examination:
 
         while not trials.are_over and self.clock() < longest:
             last = trials.last_label
-            if last is not None and "slot" not in self.records and self._can_measure(last):
+            if last is not None and "slot" not in self.records and self._can_measure:
                 with self._looking(Look.SLOT):
                     looks.slot(label=last)
             trials.look()
@@ -183,6 +187,8 @@ class Examination:
         ended = next(
             (one for one in ("ends", "fails", "early") if "final" in looks.trials.jobs.get(one, {})), None
         )
+        with self._looking(Look.REFUSALS):
+            looks.probe_again()
         with self._looking(Look.WARM):
             looks.warm_pool(until=until)
             if ended is not None:
@@ -255,13 +261,10 @@ class Examination:
             (name for name, value in sorted(self._quotas.items()) if not value and " " not in name), None
         )
 
-    def _can_measure(self, label: str) -> bool:
-        """The refusal counts only below the limit of one job; a warm pool goes on holding its instance."""
-        return (
-            self.has_quota
-            and self._quotas[INSTANCE_TYPE] < PER_JOB
-            and label not in {"warm", "starved", "gpu"}
-        )
+    @property
+    def _can_measure(self) -> bool:
+        """The refusal counts only below the limit of one job."""
+        return self.has_quota and self._quotas[INSTANCE_TYPE] < PER_JOB
 
     def _known_statuses(self) -> list[str]:
         model = self.calls.client("sagemaker").meta.service_model

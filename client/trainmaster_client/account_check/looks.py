@@ -4,9 +4,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from trainmaster_client.account_check.answer_verdicts import is_only_the_quota
 from trainmaster_client.account_check.assumed_answers import LEAST_PER_SECOND
 from trainmaster_client.account_check.service_calls import RefusedCallError, Said, missing_action
 from trainmaster_client.account_check.trial_jobs import Trials, used_in
@@ -14,6 +15,7 @@ from trainmaster_client.account_check.trial_requests import (
     AGAIN,
     INSTANCE_TYPE,
     NOBODY,
+    WARM,
     Changed,
     Trial,
     changed,
@@ -24,6 +26,9 @@ _PLAIN = Trial(label="probe", script="true")
 _READS_SECONDS = 60.0
 _SLOT_SECONDS = 60.0
 _RELEASE_SECONDS = 90.0
+_WARM_SECONDS = 300.0
+_AGAIN_SECONDS = 120.0
+"""For a job on a warm pool, however late it is."""
 _PAUSE_SECONDS = 1.0
 _THREADS = 8
 MOST_CALLS: Mapping[str, int] = {
@@ -42,6 +47,7 @@ class Looks:
     trials: Trials
     account: str
     clock: Callable[[], float] = time.monotonic
+    postponed: list[Changed] = field(default_factory=list)
 
     @property
     def records(self) -> dict[str, Any]:
@@ -50,10 +56,21 @@ class Looks:
     def probe(self, probes: Iterable[Changed], *, between: Callable[[], None]) -> None:
         """Ask for what ought to be refused; what is taken all the same is stopped at once."""
         for number, one in enumerate(probes):
-            plain = self._plain(f"probe-{one.fact}"[:20] + f"-{number}")
-            said = self._create(changed(plain, one.members))
-            self.records.setdefault("probes", {})[one.fact] = said.as_json()
+            answer = self._probed(one, f"probe-{number}")
+            if is_only_the_quota(one.fact, answer) and not self.trials.are_over:
+                self.postponed.append(one)
             between()
+
+    def probe_again(self) -> None:
+        """What the quota refused while the trials ran, which says nothing of the request."""
+        for number, one in enumerate(self.postponed):
+            self._probed(one, f"again-{number}")
+
+    def _probed(self, one: Changed, label: str) -> dict[str, Any]:
+        said = self._create(changed(self._plain(label), one.members))
+        answer: dict[str, Any] = said.as_json()
+        self.records.setdefault("probes", {})[one.fact] = answer
+        return answer
 
     def read_after_create(self, name: str, arn: str) -> None:
         """How soon the others know a job that was just created."""
@@ -121,7 +138,10 @@ class Looks:
             return
         looks = [{"seconds": 0.0, "used": before}]
         self.records["slot"] = {"label": label, "limit": self.trials.quota, "looks": looks}
-        self.trials.run(until=self.clock() + _SLOT_SECONDS * 4)
+        until = self.clock() + _SLOT_SECONDS * 4
+        while "final" not in self.trials.jobs[label] and self.clock() < until:
+            self.trials.look()
+            self.trials.calls.pause(self.trials.pace.look)
         ended = self.clock()
         while self.clock() - ended < _SLOT_SECONDS:
             used = self._used()
@@ -157,8 +177,10 @@ class Looks:
     def warm_pool(self, *, until: float) -> None:
         """What became of the keep-alive, whether the next job takes the pool, whether it ends when told."""
         warm = self.records.setdefault("warm", {})
-        refused = self.records.get("not_started", {}).get("warm")
-        job = self.trials.jobs.get("warm")
+        self.trials.waiting.append(WARM)
+        self.trials.run(until=max(until, self.clock() + _WARM_SECONDS))
+        refused = self.records.get("not_started", {}).get(WARM.label)
+        job = self.trials.jobs.get(WARM.label)
         if refused is not None or job is None:
             warm |= {} if refused is None else {"create": refused}
             return
@@ -173,7 +195,7 @@ class Looks:
         self.trials.look()
         found = self._described(job["name"]).get("WarmPoolStatus", {})
         warm |= {"reused": found.get("Status"), "reused_by": found.get("ReusedByJob")}
-        self.trials.run(until=until)
+        self.trials.run(until=max(until, self.clock() + _AGAIN_SECONDS))
         self._release(AGAIN.label, warm)
 
     def _release(self, label: str, warm: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from trainmaster.core.costs.prices import USD_PER_HOUR
 
 from trainmaster_client.account_check.answer_verdicts import Records, call_seconds, percentile
-from trainmaster_client.account_check.trial_requests import INSTANCE_TYPE, TRIALS
+from trainmaster_client.account_check.trial_requests import INSTANCE_TYPE, ON_CPU
 
 _CPU_MINUTES = 8
 """Billed of each trial at most: start-up, its program, the grace of a stop, a warm pool of five minutes."""
@@ -27,7 +27,7 @@ _CENT = Decimal("0.01")
 
 def most_usd(gpu: str | None, *, starve: bool) -> Decimal | None:
     """At the prices of us-east-1; None for a type whose price is not known here."""
-    cost = (len(TRIALS) + 1) * _CPU_MINUTES * USD_PER_HOUR[INSTANCE_TYPE]
+    cost = len(ON_CPU) * _CPU_MINUTES * USD_PER_HOUR[INSTANCE_TYPE]
     if gpu is not None:
         price = USD_PER_HOUR.get(gpu)
         if price is None:

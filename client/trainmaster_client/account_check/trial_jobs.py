@@ -84,8 +84,12 @@ class Trials:
 
     @property
     def last_label(self) -> str | None:
-        """Of the only one that lives, when none waits."""
-        return self._live[0].trial.label if len(self._live) == 1 and not self.waiting else None
+        """Of the only one on the usual type that lives, when none waits."""
+        usual = self._usual()
+        return usual[0] if len(usual) == 1 and not self.waiting else None
+
+    def _usual(self) -> list[str]:
+        return [one.trial.label for one in self._live if one.trial.label not in self.instance_types]
 
     def run(self, *, until: float) -> None:
         """Until all have ended, or until then, by the clock."""
@@ -134,12 +138,10 @@ class Trials:
             elif product_reading("CreateTrainingJob", said.as_json()) != LIMIT and not trial.keeps_warm:
                 self.waiting.clear()
                 raise RefusedCallError(f"CreateTrainingJob: {said.code}: {said.text}")
-            elif not self._live or trial.keeps_warm:
+            elif not self._usual():  # nothing of ours holds the quota
                 self.waiting.remove(trial)
                 self.records.setdefault("not_started", {})[trial.label] = said.as_json()
                 self.say(f"{trial.label}: refused: {said.code}")
-            else:
-                return
 
     def _look_at(self, live: _Live) -> None:
         said = self.calls.ask("sagemaker", "DescribeTrainingJob", TrainingJobName=live.job["name"])

@@ -62,11 +62,13 @@ TRIALS: tuple[Trial, ...] = (
     Trial(label="deaf", script=_DEAF, stop_in=TRAINING),
     Trial(label="fails", script=_FAILS),
     Trial(label="loading", script=_WAITS, stop_in=DOWNLOADING),
-    Trial(label="warm", script=_FINISHES, keeps_warm=True),
 )
 """In the order in which they are started, where the quota does not hold them all."""
+WARM = Trial(label="warm", script=_FINISHES, keeps_warm=True)
+"""After the others: its instance counts for as long as it is kept."""
 AGAIN = Trial(label="again", script=_FINISHES, keeps_warm=True)
-"""Asks for the same as ``warm``."""
+"""Asks for the same as ``WARM``."""
+ON_CPU = (*TRIALS, WARM, AGAIN)
 ON_GPU = Trial(label="gpu", script=_WAITS)
 STARVED = Trial(label="starved", script=_WAITS, stop_in=TRAINING)
 

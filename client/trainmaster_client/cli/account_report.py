@@ -20,7 +20,7 @@ from trainmaster_client.account_check.facts import Fact, Need, Verdict, Word
 from trainmaster_client.account_check.measured import measured, most_usd
 from trainmaster_client.account_check.service_calls import MissingRightError, RefusedCallError, ServiceCalls
 from trainmaster_client.account_check.trial_jobs import Pace
-from trainmaster_client.account_check.trial_requests import INSTANCE_TYPE, TRIALS, Means, image_in
+from trainmaster_client.account_check.trial_requests import INSTANCE_TYPE, ON_CPU, Means, image_in
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import aws_session
 from trainmaster_client.cli.exit_codes import ExitCode
@@ -30,7 +30,7 @@ from trainmaster_client.http.answers import printable
 from trainmaster_client.report import Check, Report
 
 _REPORT = Path("build/account-check.json")
-_AT_THE_TWIN = Pace(look=0.2, settle=1.0, jobs=180.0, events=10.0, burst=3.0)
+_AT_THE_TWIN = Pace(look=0.2, settle=1.0, jobs=300.0, events=10.0, burst=3.0)
 _MINUTES, _STARVE_MINUTES = 15, 30
 _ID_WIDTH = 19
 _SHOWN = 160
@@ -164,7 +164,7 @@ def _agree(asked: Asked, account: str, region: str, *, yes: bool) -> None:
     cost = most_usd(asked.gpu, starve=asked.starve)
     minutes = _MINUTES + (_STARVE_MINUTES if asked.starve else 0)
     price = f"at most {cost} USD (prices of us-east-1)" if cost is not None else f"what {asked.gpu} costs"
-    jobs = len(TRIALS) + 1 + (asked.gpu is not None) + asked.starve
+    jobs = len(ON_CPU) + (asked.gpu is not None) + asked.starve
     say(
         f"account-check starts up to {jobs} training jobs of one instance ({INSTANCE_TYPE}"
         f"{f', {asked.gpu}' if asked.gpu else ''}) in account {account}, {region}: "

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from trainmaster_client.account_check.answer_verdicts import is_only_the_quota
 from trainmaster_client.account_check.examination import VERDICTS
 from trainmaster_client.account_check.facts import Word
 from trainmaster_client.account_check.measured import measured
@@ -221,6 +222,12 @@ CASES = [
 def test_the_verdict_is_what_the_code_could_live_with(fact: str, records: Records, word: Word | None) -> None:
     verdict = VERDICTS[fact](records)
     assert (verdict.word if verdict else None) == word
+
+
+def test_a_full_quota_says_nothing_of_a_bad_role_and_much_of_too_many_instances() -> None:
+    assert is_only_the_quota("refused-role", LIMIT)
+    assert not is_only_the_quota("refused-role", BAD)
+    assert not is_only_the_quota("refused-instances", LIMIT)
 
 
 def test_every_fact_has_a_case() -> None:
