@@ -25,6 +25,8 @@ JOBS = {row["spec"]["name"]: row for row in ROWS if row["sk"] == "job"}
 ADOPTED_OUTSIDE = of(1, "ml.m5.4xlarge")
 """Of a pool that no policy bounds."""
 FINAL = {"completed", "failed", "stopped"}
+NEW_NAMES = {"refused", "refused_by_account", "max_pending", "missing_since", "reuses", "live", "told#"}
+"""Attributes that later releases write beside the others; the earlier one ignores what it does not know."""
 UNFINISHED = {name: row["state"] for name, row in JOBS.items() if row["state"] not in FINAL}
 ERRANDS = [row for row in ROWS if row["pk"].startswith("E#")]
 
@@ -97,9 +99,10 @@ def unfinished(world: World) -> dict[str, str]:
 
 
 def check(world: World) -> None:
-    """The invariants hold, and nothing is written under a name that the earlier release does not know."""
+    """The invariants hold; what is written under new names is what the earlier release does well without."""
     world.check(*JOBS, capacity={**world.capacity(), **ADOPTED_OUTSIDE})
-    assert words(world.items()) - words(_item(row) for row in ROWS) == set()
+    new = words(world.items()) - words(_item(row) for row in ROWS)
+    assert {one for one in new if one.partition(" ")[2].split(".")[0] not in NEW_NAMES} == set()
 
 
 def words(items: Iterable[dict[str, Any]]) -> set[str]:
@@ -195,7 +198,13 @@ def test_a_job_that_is_written_again_keeps_every_attribute_that_was_stored(world
         assert answer["status"] == 200, answer
     assert world.job("vision-halved").priority == 1
     after = of_jobs(world)
-    assert [key for key in before if after[key] != before[key]] == []
+    lost = [
+        (key, name)
+        for key, row in before.items()
+        for name, content in row.items()
+        if after[key].get(name) != content
+    ]
+    assert lost == []
 
 
 def of_jobs(world: World) -> dict[tuple[str, str], dict[str, Any]]:
