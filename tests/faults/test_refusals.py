@@ -1,14 +1,19 @@
 """Rows N1 to N3, N5 and N6: AWS refuses starts for reasons nobody foresaw; nobody else waits for that."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 import pytest
+from trainmaster.adapters.dynamodb.codec import decode
 from trainmaster.api.jobs import show_job
 from trainmaster.core.errors import AccountLimitError
+from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.planning.snapshot import AccountLimit
 
 from tests.bodies import body
 from tests.builders import A, B, minutes
@@ -210,3 +215,25 @@ def test_N6_after_the_fifth_refusal_its_owner_is_told_once_and_no_next_try_is_in
 def instants(message: str) -> list[datetime]:
     words = (word.strip(",;.()") for word in message.split())
     return [datetime.fromisoformat(word) for word in words if word.startswith("2026-")]
+
+
+# ---- what an earlier release has learned
+
+
+def test_N1_a_limit_that_an_earlier_release_learned_does_no_harm(eight: World) -> None:
+    """It said "nothing above what was held"; read as the sum that was refused it is probed and forgotten."""
+    row = {"limit": 0, "until": "2026-11-02T12:05:00.000+00:00", "refusals": 9}
+    eight.tables.pools[POOL].limits[Capacity(A)] = decode(AccountLimit, row)
+    submit(eight, *SMALL)
+    minutes_pass(eight, 5)
+    assert states(eight, *SMALL) == ["running"] * 6
+    assert eight.tables.pools[POOL].limits == {}
+
+
+def test_N1_a_job_that_waited_for_the_account_under_an_earlier_release_starts(eight: World) -> None:
+    """Its row has no refusals, and it was never parked."""
+    submit(eight, "job1")
+    why = Reason(code=ReasonCode.ACCOUNT_LIMIT, message="the account allows 0, the next try is at 12:01")
+    eight.tables.jobs["job1"] = replace(eight.job("job1"), waiting=why)
+    run(eight, eight.run_pass)
+    assert states(eight, "job1") == ["running"]

@@ -146,3 +146,21 @@ def test_a_warm_pool_that_was_taken_is_settled_before_its_attempt_trains() -> No
     assert world.job("job1").live_attempt.claim.reuses is None
     run(world, world.run_pass)
     assert world.job("job2").state.value == "running"
+
+
+def test_operators_hear_once_of_warm_pools_that_no_start_lands_in() -> None:
+    pool = DOCUMENT["pools"][0] | {"capacity": {A: 9}}
+    world = World(document={"pools": [pool]}, stage=STAGE)
+    for number in range(6):
+        name = f"job{number}"
+        world.submit(train(name))
+        run(world, world.run_pass)
+        world.sagemaker.jobs[name].request["ResourceConfig"]["VolumeSizeInGB"] = number  # a key of its own
+        world.sagemaker.train(name)
+        run(world, partial(world.hear, name))
+        world.sagemaker.end(name, "Completed")
+        run(world, partial(world.hear, name))
+    run(world, world.run_pass)
+    told = [detail for kind, detail in world.notifier.told if kind == "Platform Warning"]
+    assert [one["subject"] for one in told] == ["warm-pools-not-matched"]
+    assert "The last 3 starts" in told[0]["what"]

@@ -82,6 +82,11 @@ class MemoryJobStore:
         for message in messages:
             self._tables.messages.setdefault((pool, message.id), message)
 
+    def count_missed_warm_pool(self, pool: str, *, missed: bool) -> int:
+        rows = self._tables.pools[pool]
+        rows.missed_warm_pools = rows.missed_warm_pools + 1 if missed else 0
+        return rows.missed_warm_pools
+
     def leave_once(self, pool: str, message: OutboxMessage, *, subject: str) -> bool:
         told = self._tables.pools[pool].told
         if subject in told:

@@ -37,6 +37,7 @@ class PoolRows:
     """By (team, lane)."""
     submissions: Counter[tuple[str, datetime]] = field(default_factory=Counter)
     """By team and minute."""
+    missed_warm_pools: int = 0
     told: set[str] = field(default_factory=set)
     """Subjects that operators were notified of."""
     freeze: SubmissionFreeze | None = None

@@ -70,6 +70,9 @@ class JobStore(Protocol):
     def leave(self, pool: str, messages: Sequence[OutboxMessage]) -> None:
         """Leave messages to ``schedule`` beside those that ``commit`` leaves; one that is there stays."""
 
+    def count_missed_warm_pool(self, pool: str, *, missed: bool) -> int:
+        """Of a start that counted on one; how many in a row have missed theirs."""
+
     def leave_once(self, pool: str, message: OutboxMessage, *, subject: str) -> bool:
         """Leave a message of a pool; False, and nothing left, where one of this subject ever was."""
 

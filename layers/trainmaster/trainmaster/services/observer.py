@@ -13,7 +13,7 @@ from trainmaster.core.lifecycle import settlement, steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.decision import decide
 from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE
-from trainmaster.core.outbox import to_tell, warm_pool_not_kept_notice
+from trainmaster.core.outbox import to_tell, warm_pool_not_kept_notice, warm_pools_not_matched_notice
 from trainmaster.core.outbox.texts.refusals import PlatformSubject
 from trainmaster.ports import Clock, JobReader, JobStore, TrainingApi, TrainingJobList
 from trainmaster.services.end_policy import EndPolicy
@@ -26,6 +26,8 @@ NAME_TAKEN = Reason(
 )
 
 
+MISSED_UNTIL_TOLD = 3
+"""Starts in a row that did not land in the warm pool they were claimed with."""
 GONE_AFTER = timedelta(minutes=5)
 """A training job that was missing twice over this time, and is not listed, was deleted."""
 
@@ -56,6 +58,8 @@ class Observer:
     def look(self, job: Job) -> str | None:
         """Compare a job with SageMaker. Returns the pool to wake, None when nothing changed."""
         change = self._note(job)
+        if change is not None and _settles_reuse(change):
+            self._count_reuse(change)
         if change is not None and (_settles_reuse(change) or _was_missing(change)):
             change = self._note(change.after) or change
         if change is not None and change.keeps_nothing:
@@ -71,6 +75,16 @@ class Observer:
         notice = warm_pool_not_kept_notice(change.ended, job=job)
         message = to_tell(notice, cause=f"{pool}#{subject}", at=self.clock())
         self.store.leave_once(pool, message, subject=subject)
+
+    def _count_reuse(self, change: Change) -> None:
+        """Starts that miss their warm pool time after time have keys that we take for equal."""
+        pool = change.after.spec.pool
+        missed = self.store.count_missed_warm_pool(pool, missed=change.leaves_warm is not None)
+        if missed >= MISSED_UNTIL_TOLD:
+            subject = PlatformSubject.WARM_POOLS_NOT_MATCHED
+            notice = warm_pools_not_matched_notice(pool, missed)
+            message = to_tell(notice, cause=f"{pool}#{subject}", at=self.clock())
+            self.store.leave_once(pool, message, subject=subject)
 
     def _note(self, job: Job) -> Change | None:
         """News of the attempt that is live now, written down."""

@@ -235,6 +235,10 @@ def known_team(team: str) -> str:
     return f"{TEAM}{team}"
 
 
+MISSED_WARM_POOLS = "missed_warm_pools"
+"""Attribute of counters: starts in a row that counted on a warm pool and landed elsewhere."""
+
+
 def told(subject: str) -> str:
     """Attribute of counters: when operators were notified of something for the first time."""
     return f"told#{subject}"

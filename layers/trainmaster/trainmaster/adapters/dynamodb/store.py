@@ -82,6 +82,14 @@ class DynamoJobStore(GuardedReads):
             put = self._writes.message(pool, message, only_if="attribute_not_exists(pk)")["Put"]
             self._rows.change("put_item", **put)
 
+    def count_missed_warm_pool(self, pool: str, *, missed: bool) -> int:
+        key = layout.counters_key(pool)
+        before = int((self._rows.get(key) or {}).get(layout.MISSED_WARM_POOLS, 0))
+        count = before + 1 if missed else 0
+        if count != before:
+            self._note(key, layout.MISSED_WARM_POOLS, count or None)
+        return count
+
     def leave_once(self, pool: str, message: OutboxMessage, *, subject: str) -> bool:
         told = Update(put={layout.told(subject): iso(message.at)})
         told.conditions.append(("attribute_not_exists(#n)", layout.told(subject), None))
