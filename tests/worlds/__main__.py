@@ -5,7 +5,9 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from trainmaster_client.report import Report
@@ -19,7 +21,28 @@ ENVIRONMENT = {
 """Of the functions, which read a part of it as they are imported."""
 os.environ |= ENVIRONMENT
 
-from tests.worlds.scenarios import SCENARIOS, Scenario  # noqa: E402
+from local.worlds import HARSH  # noqa: E402
+from tests.worlds.others import random_schedules, told_on_a_twin  # noqa: E402
+from tests.worlds.played import Played  # noqa: E402
+from tests.worlds.scenarios import SLOW_LOOKS, Load, deepracer, live_jobs, slow_calls, starts  # noqa: E402
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    name: str
+    play: Callable[..., Played]
+    """With a seed."""
+
+
+SCENARIOS = (
+    Scenario(name="deepracer", play=partial(deepracer, Load())),
+    *(Scenario(name=f"live-{jobs}", play=partial(live_jobs, jobs, HARSH)) for jobs in (40, 100, 400)),
+    *(Scenario(name=f"live-{jobs}-slow", play=partial(live_jobs, jobs, SLOW_LOOKS)) for jobs in (100, 400)),
+    Scenario(name="starts-320", play=partial(starts, 320)),
+    Scenario(name="slow-calls", play=partial(slow_calls, 160, 60)),
+    Scenario(name="histories", play=random_schedules),
+    Scenario(name="stories", play=told_on_a_twin),
+)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -53,7 +76,8 @@ def play(scenario: Scenario, seed: int, report: Report) -> None:
         report.check(
             f"{scenario.name}: {one['what']}", expected=one["expected"], actual=one["actual"], ok=one["ok"]
         )
-    sys.stderr.write(f"{scenario.name}: {played.facts['simulated_minutes']} minutes in {seconds} s\n")
+    minutes = played.facts.get("simulated_minutes", "-")
+    sys.stderr.write(f"{scenario.name}: {minutes} simulated minutes in {seconds} s of CPU\n")
 
 
 def _chosen(text: str) -> tuple[Scenario, ...]:

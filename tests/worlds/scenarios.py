@@ -1,9 +1,8 @@
 """What is played in the harsh world, and what must hold: each check can be recomputed from the facts."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 from types import MappingProxyType
@@ -12,6 +11,7 @@ from typing import Any
 from local.worlds import HARSH, KIND, World, changed
 from tests.builders import A
 from tests.worlds.plane import MINUTE, Plane
+from tests.worlds.played import Played
 from tests.worlds.sagemaker import START_UP_SECONDS
 
 POOL = "main"
@@ -23,32 +23,6 @@ MOST_OVERHEAD = 1.15
 LEAST_BUSY = 0.875
 """While as many wait as there is quota for, this share of it is at work (35 of 40)."""
 LOOK_MINUTES = 10
-
-
-@dataclass(slots=True)
-class Played:
-    facts: dict[str, Any]
-    checks: list[dict[str, Any]] = field(default_factory=list)
-
-    def check(self, what: str, *, expected: Any, actual: Any, ok: bool | None = None) -> None:
-        passed = expected == actual if ok is None else ok
-        self.checks.append({"what": what, "expected": expected, "actual": actual, "ok": passed})
-
-    def at_most(self, what: str, most: float, actual: float) -> None:
-        self.check(what, expected=f"<= {most}", actual=actual, ok=actual <= most)
-
-    def nothing_killed(self) -> None:
-        by_function = {name: one["killed"] for name, one in self.facts["invocations"].items()}
-        self.check(
-            "no invocation is killed", expected=0, actual=by_function, ok=not any(by_function.values())
-        )
-        lost = {name: one["dead_letters"] for name, one in self.facts["invocations"].items()}
-        self.check("no event or message is lost", expected=0, actual=lost, ok=not any(lost.values()))
-
-    def one_create_each(self, jobs: int) -> None:
-        created = self.facts["created"]
-        self.check("one accepted Create for each job", expected=jobs, actual=created["accepted"])
-        self.check("every job has its first attempt", expected=jobs, actual=created["first attempts"])
 
 
 def policy(capacity: int, types: Mapping[str, str] = MappingProxyType({POOL: A})) -> dict[str, Any]:
@@ -275,22 +249,4 @@ def _left(jobs: int, ends: int) -> dict[str, int]:
     return {"completed": ends, "running": jobs - ends}
 
 
-# ---- all of them
-
 SLOW_LOOKS = changed(KIND, {"latency_seconds": {"p50": 1, "p99": 1}})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
-    name: str
-    play: Callable[..., Played]
-    """With a seed."""
-
-
-SCENARIOS = (
-    Scenario(name="deepracer", play=partial(deepracer, Load())),
-    *(Scenario(name=f"live-{jobs}", play=partial(live_jobs, jobs, HARSH)) for jobs in (40, 100, 400)),
-    *(Scenario(name=f"live-{jobs}-slow", play=partial(live_jobs, jobs, SLOW_LOOKS)) for jobs in (100, 400)),
-    Scenario(name="starts-320", play=partial(starts, 320)),
-    Scenario(name="slow-calls", play=partial(slow_calls, 160, 60)),
-)

@@ -3,7 +3,8 @@
 import pytest
 
 from local.worlds import HARSH, World
-from tests.worlds.scenarios import SLOW_LOOKS, Load, Played, deepracer, live_jobs, starts
+from tests.worlds.played import Played
+from tests.worlds.scenarios import SLOW_LOOKS, Load, deepracer, live_jobs, starts
 
 SMALL = Load(
     running=5, left_seconds=900.0, submitted=18, within_seconds=5.0, quota=6, capacity=9, run_seconds=600.0
