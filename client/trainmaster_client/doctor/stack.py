@@ -136,7 +136,7 @@ def prices(seen: Seen) -> Finding:
     own = (document.get("prices") if isinstance(document, dict) else None) or {}
     lacking = PriceTable(overrides=own).shipped(types)
     if seen.region == SHIPPED_REGION or not lacking:
-        return good(f"{len(types)} instance types in {seen.region}")
+        return good(f"instance types: {len(types)}, region {seen.region}")
     return worth_a_warning(Trouble.PRICES_ELSEWHERE, f"{seen.region}: {', '.join(lacking)}")
 
 
