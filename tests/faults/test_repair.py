@@ -102,7 +102,7 @@ def spoilt_rows(world: World) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(2, 20))]
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(1, 20))]
 )
 def test_J11_whatever_rows_were_spoilt_counters_are_sums_again_and_all_goes_on(
     plane: World, seed: int
