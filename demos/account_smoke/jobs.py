@@ -1,4 +1,4 @@
-"""The four jobs on the smallest type: one is preempted by an urgent one and goes on from its checkpoint."""
+"""The four jobs on the smallest type: one is preempted by an urgent one and resumes from its checkpoint."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -108,7 +108,8 @@ _READS = (
         id="unknown-name",
         group=4,
         question="What do Describe, Stop and Update answer about a name that nobody has?",
-        assumes="a code for unknown (ValidationException or ResourceNotFound): no such job, nothing to stop",
+        assumes="Describe: ResourceNotFound, or ValidationException: Requested resource not found; "
+        "Stop and Update: either code, whatever the words",
         where=(_ADAPTER, _OBSERVER),
         look=Look.READS,
     ),

@@ -55,16 +55,16 @@ class Looks:
 
     def probe(self, probes: Iterable[Changed], *, between: Callable[[], None]) -> None:
         """Ask for what ought to be refused; what is taken all the same is stopped at once."""
-        for number, one in enumerate(probes):
-            answer = self._probed(one, f"probe-{number}")
+        for one in probes:
+            answer = self._probed(one, f"probe-{one.fact}")
             if is_only_the_quota(one.fact, answer) and not self.trials.are_over:
                 self.postponed.append(one)
             between()
 
     def probe_again(self) -> None:
         """What the quota refused while the trials ran, which says nothing of the request."""
-        for number, one in enumerate(self.postponed):
-            self._probed(one, f"again-{number}")
+        for one in self.postponed:
+            self._probed(one, f"again-{one.fact}")
 
     def _probed(self, one: Changed, label: str) -> dict[str, Any]:
         said = self._create(changed(self._plain(label), one.members))

@@ -88,6 +88,12 @@ def test_no_job_that_is_not_refused_runs_longer_than_a_trial_but_the_one_that_as
     assert MEANS.request(TRIALS[0])["RoleArn"] == MEANS.role, "a probe changes a copy"
 
 
+def test_the_name_of_every_probe_is_its_own_and_short_enough() -> None:
+    names = [MEANS.name(f"probe-{fact.id}") for fact in FACTS]
+    assert len(set(names)) == len(names)
+    assert max(map(len, names)) <= 63
+
+
 def test_there_is_a_public_image_where_aws_keeps_them_in_one_account() -> None:
     assert (image_in("us-east-1") or "").startswith("763104351884.dkr.ecr.us-east-1.amazonaws.com/")
     assert image_in("eu-south-2") is None

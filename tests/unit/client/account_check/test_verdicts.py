@@ -57,6 +57,7 @@ def starved(status: str, secondary: str, minutes: int, **final: Any) -> Records:
 
 LIMIT = said("ResourceLimitExceeded")
 BAD = said("ValidationException")
+GONE = said("ValidationException", "Requested resource not found.")
 OK, DIFFERS, SKIPPED = Word.OK, Word.DIFFERS, Word.SKIPPED
 CASES = [
     pytest.param("refused-role", probe("refused-role", BAD), OK, id="a bad role is refused for good"),
@@ -81,7 +82,11 @@ CASES = [
     pytest.param("rate-list", burst(2.1), None, id="not measured"),
     pytest.param("used-name", {"used_name": said("ResourceInUse")}, OK, id="a used name"),
     pytest.param("used-name", {"used_name": BAD}, DIFFERS, id="a used name said to be invalid"),
-    pytest.param("unknown-name", {"unknown_name": {"DescribeTrainingJob": BAD}}, OK, id="an unknown name"),
+    pytest.param("unknown-name", {"unknown_name": {"DescribeTrainingJob": GONE}}, OK, id="an unknown name"),
+    pytest.param("unknown-name", {"unknown_name": {"StopTrainingJob": BAD}}, OK, id="nothing to stop"),
+    pytest.param(
+        "unknown-name", {"unknown_name": {"DescribeTrainingJob": BAD}}, DIFFERS, id="unknown in other words"
+    ),
     pytest.param(
         "unknown-name",
         {"unknown_name": {"StopTrainingJob": said("Gone")}},
