@@ -1,12 +1,19 @@
 """A training job changed state. Trigger: EventBridge, SageMaker Training Job State Change, any status."""
 
+from datetime import timedelta
 from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from trainmaster.bootstrap import wiring
+from trainmaster.core.errors import ThrottledError
+from trainmaster.core.jobs.observations import TERMINAL_STATUSES
 from trainmaster.core.request.request import TAG_STACK
 
+MARGIN = timedelta(seconds=13)
+"""Of the function's timeout, for the call made last."""
+ON_ITS_WAY = timedelta(seconds=55)
+"""For the same where nothing has ended: others wait for their turn too, and reconcile looks at it anyway."""
 logger = Logger()
 
 
@@ -19,8 +26,16 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
     if not name or stack not in {None, wiring().settings.stack}:
         logger.debug("not ours", training_job=name)
         return
-    with wiring().measured():
-        pools = wiring().unmanaged.hear(name, tagged=stack is not None)
+    has_ended = detail.get("TrainingJobStatus") in TERMINAL_STATUSES
+    wiring().deadline(context.get_remaining_time_in_millis, margin=MARGIN if has_ended else ON_ITS_WAY)
+    try:
+        with wiring().measured():
+            pools = wiring().unmanaged.hear(name, tagged=stack is not None)
+    except ThrottledError:
+        if has_ended:
+            raise  # Lambda tries again; reconcile cannot read what the job has logged
+        logger.info("left to reconcile: the account calls too often", training_job=name)
+        return
     if pools:
         wiring().wake_ups.send(pools)
     logger.info("heard", training_job=name, status=detail.get("SecondaryStatus"), changed=bool(pools))

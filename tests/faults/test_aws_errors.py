@@ -15,7 +15,6 @@ from tests.integration.world import World
 @pytest.mark.parametrize(
     ("code", "status"),
     [
-        pytest.param("ThrottlingException", 400, id="D1 throttled"),
         pytest.param("ServiceUnavailable", 503, id="D14 outage"),
         pytest.param("InternalFailure", 500, id="D14 broken"),
     ],
@@ -35,6 +34,19 @@ def test_D1_D14_what_is_refused_for_now_waits_out_a_back_off_and_is_not_charged(
     world.now += timedelta(minutes=15)
     world.reconcile()
     world.schedule()
+    assert world.states("job1") == ["running"]
+    world.check("job1")
+
+
+def test_D1_a_throttled_start_goes_back_to_its_turn_and_is_not_charged(world: World) -> None:
+    """The account calls too often: that is no fault of the job, which waits in its turn, not for itself."""
+    world.submit("job1")
+    world.sagemaker.refuse["CreateTrainingJob"] = [("ThrottlingException", 400)] * 3
+    world.wake()
+    job = world.job("job1")
+    assert (job.state, job.attempt, job.is_parked) == (JobState.PENDING, 0, False)
+    assert job.starts.refused == 0
+    world.schedule()  # the pass has asked for the next one
     assert world.states("job1") == ["running"]
     world.check("job1")
 

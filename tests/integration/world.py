@@ -85,6 +85,8 @@ class World:
     listed: dict[str, datetime] = field(default_factory=dict)
     """When what a listing shows was written, by key; the same in every bucket."""
     messages: Messages = field(default_factory=Messages)
+    remaining_ms: Callable[[], int] = lambda: 120_000
+    """Time that an invocation has left."""
     sagemaker: SageMakerStub = field(init=False)
     wiring: Wiring = field(init=False)
 
@@ -233,7 +235,7 @@ class World:
     def call(self, function: str, event: dict[str, Any]) -> Any:
         app = importlib.import_module(f"functions.{function}.app")
         with nullcontext() if self.between_calls else self.wired():
-            return app.handler(event, _Context())
+            return app.handler(event, _Context(self.remaining_ms))
 
     def submit(self, name: str, *, priority: int = 0, **changes: Any) -> dict[str, Any]:
         return self.api("POST", "/add-job", request(name, priority=priority, **changes))
@@ -308,6 +310,5 @@ class _Context:
     invoked_function_arn = f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:function"
     aws_request_id = "request"
 
-    @staticmethod
-    def get_remaining_time_in_millis() -> int:
-        return 120_000
+    def __init__(self, remaining_ms: Callable[[], int]) -> None:
+        self.get_remaining_time_in_millis = remaining_ms

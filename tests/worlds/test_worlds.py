@@ -4,7 +4,7 @@ import pytest
 
 from local.worlds import HARSH, World
 from tests.worlds.played import Played
-from tests.worlds.scenarios import SLOW_LOOKS, Load, deepracer, live_jobs, starts
+from tests.worlds.scenarios import SLOW_LOOKS, Load, deepracer, live_jobs, slow_calls, starts
 
 SMALL = Load(
     running=5, left_seconds=900.0, submitted=18, within_seconds=5.0, quota=6, capacity=9, run_seconds=600.0
@@ -24,6 +24,10 @@ def test_N14_a_quota_below_the_pool_and_late_events_leave_no_slot_idle_while_job
 
 def test_N15_starts_go_at_the_accounts_rate() -> None:
     holds(starts(60, seed=1, minutes=3))
+
+
+def test_N16_slow_calls_and_many_ends_at_once_kill_no_invocation() -> None:
+    holds(slow_calls(40, 15, seed=1))
 
 
 @harsh_or_slow

@@ -126,4 +126,5 @@ def _decide(writes: Sequence[Write]) -> tuple[list[Change], list[Wire]]:
 
 
 def _canonical(params: Params) -> str:
-    return json.dumps(params["TransactItems"], sort_keys=True)
+    """Over the wire binary values are text; from a client of this process they are bytes."""
+    return json.dumps(params["TransactItems"], sort_keys=True, default=bytes.hex)

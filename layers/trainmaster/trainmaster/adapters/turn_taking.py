@@ -17,7 +17,7 @@ THROTTLES = frozenset(
 )
 TRIES = 3
 """Of a call that AWS refuses for its rate."""
-PATIENCE = timedelta(seconds=20)
+PATIENCE = timedelta(seconds=45)
 """Longest wait for the turn of a call."""
 
 

@@ -58,6 +58,8 @@ class Outcome:
     """Entries that led to no job."""
     out_of_reach: set[str] = field(default_factory=set)
     """Jobs with a row that cannot be understood; the next look plans without them."""
+    has_turn: bool = False
+    """The account's turn to create has come, and nothing has been created in it so far."""
     left: int = 0
     """Actions that were not begun, because the time was over or the account called too often."""
     refused: set[Capacity] = field(default_factory=set)
@@ -102,15 +104,19 @@ def _rests(
             continue
         rest = _do(action, partial(_begin, action, context), outcome, context)
         if rest is not None:
+            outcome.has_turn &= not isinstance(action, Start)
             yield partial(_do, action, rest, outcome, context)
 
 
 def _has_turn(outcome: Outcome, context: PassContext) -> bool:
-    """Before the claim: no instances are held while the account may not call."""
-    if context.turns.wait_for(CREATE, most=context.deadline.left()):
-        return True
-    outcome.left += 1
-    return False
+    """Before the claim: no instances are held while the account may not call.
+
+    The turn of a claim that came to nothing is the next one's.
+    """
+    if not outcome.has_turn:
+        outcome.has_turn = context.turns.wait_for(CREATE, most=context.deadline.left())
+    outcome.left += not outcome.has_turn
+    return outcome.has_turn
 
 
 def _do(
