@@ -1,4 +1,4 @@
-"""``trainmaster account-check``: does AWS behave in this account as the code assumes?"""
+"""What ``trainmaster account-check`` does: the means, the cost, the examination, the report."""
 
 import ipaddress
 import secrets
@@ -6,10 +6,10 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import typer
@@ -21,7 +21,7 @@ from trainmaster_client.account_check.measured import measured, most_usd
 from trainmaster_client.account_check.service_calls import MissingRightError, RefusedCallError, ServiceCalls
 from trainmaster_client.account_check.trial_jobs import Pace
 from trainmaster_client.account_check.trial_requests import INSTANCE_TYPE, ON_CPU, Means, image_in
-from trainmaster_client.cli.command_options import with_options
+from trainmaster_client.cli.account_command import Lent
 from trainmaster_client.cli.connection import aws_session
 from trainmaster_client.cli.exit_codes import ExitCode
 from trainmaster_client.cli.screen import print_lines, say
@@ -29,7 +29,6 @@ from trainmaster_client.errors import CredentialsError, InvalidArgumentError
 from trainmaster_client.http.answers import printable
 from trainmaster_client.report import Check, Report
 
-_REPORT = Path("build/account-check.json")
 _AT_THE_TWIN = Pace(look=0.2, settle=1.0, jobs=300.0, events=10.0, burst=3.0)
 _MINUTES, _STARVE_MINUTES = 15, 30
 _ID_WIDTH = 19
@@ -37,43 +36,8 @@ _SHOWN = 160
 """Characters of what AWS said, on the screen; the report has it whole."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lent:
-    """What the user gives to the check."""
-
-    role: Annotated[
-        str | None,
-        typer.Option(help="ARN of a role that training jobs may run under.", envvar="TRAINMASTER_ROLE"),
-    ] = None
-    bucket: Annotated[
-        str | None,
-        typer.Option(help="Bucket that the role may write to.", envvar="TRAINMASTER_BUCKET"),
-    ] = None
-    image: Annotated[
-        str | None,
-        typer.Option(
-            help="Training image with a shell; without it a public one of AWS, for PyTorch on CPUs."
-        ),
-    ] = None
-    gpu: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="Also ask what needs an accelerated type.")
-    ] = None
-    starve: Annotated[
-        bool, typer.Option("--starve", help="Also let a pending time of 30 minutes run out; needs --gpu.")
-    ] = False
-
-
-@with_options
-def account_check(
-    *,
-    lent: Lent,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before it costs money.")] = False,
-    report_file: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="PATH", help="Where to write the report.", show_default=str(_REPORT)),
-    ] = None,
-) -> None:
-    """Ask a real account, with small training jobs, whether AWS does what the code assumes."""
+def check_account(lent: Lent, *, yes: bool, file: Path) -> int:
+    """The exit code."""
     session = aws_session()
     role, bucket = _needed(lent)
     calls = ServiceCalls(session=session, notes=[])
@@ -100,11 +64,11 @@ def account_check(
     try:
         interrupted = _examine(examination)
     except Exception:  # what was paid for is kept
-        report.write(report_file or _REPORT)
+        report.write(file)
         raise
     unmet = unmet_needs(asked, has_quota=examination.has_quota)
-    _conclude(report, unmet, report_file or _REPORT)
-    raise typer.Exit(ExitCode.INTERRUPTED if interrupted else 0 if report.ok else 1)
+    _conclude(report, unmet, file)
+    return ExitCode.INTERRUPTED if interrupted else 0 if report.ok else 1
 
 
 def _needed(lent: Lent) -> tuple[str, str]:

@@ -9,7 +9,7 @@ import typer
 
 from trainmaster_client.api import find_api_url
 from trainmaster_client.cli import (
-    account_report,
+    account_command,
     advise,
     doctor_report,
     history,
@@ -82,7 +82,7 @@ app.command("usage")(usage.usage)
 app.command("violations")(violations.violations)
 app.command("repair")(repair.repair)
 app.command("doctor")(doctor_report.doctor)
-app.command("account-check")(account_report.account_check)
+app.command("account-check")(account_command.account_check)
 app.command("training-code")(training_code.training_code)
 app.add_typer(policy.app, name="policy")
 app.add_typer(twin.app, name="local")
