@@ -30,6 +30,15 @@ def test_N16_slow_calls_and_many_ends_at_once_kill_no_invocation() -> None:
     holds(slow_calls(40, 15, seed=1))
 
 
+def test_N16_slow_calls_and_many_ends_at_once_meet_no_time_out() -> None:
+    holds(slow_calls(30, 12, seed=1))
+
+
+@pytest.mark.thorough
+def test_N16_160_starts_and_60_ends_at_once() -> None:
+    holds(slow_calls(160, 60, seed=1))
+
+
 @harsh_or_slow
 def test_J14_reconcile_rings_every_pool_each_minute_and_sees_every_job_in_time(world: World) -> None:
     holds(live_jobs(100, world, seed=1, minutes=3))
