@@ -22,6 +22,11 @@ def test_N14_a_quota_below_the_pool_and_late_events_leave_no_slot_idle_while_job
     holds(deepracer(SMALL, seed=1))
 
 
+@pytest.mark.long
+def test_N14_hundreds_submitted_at_once_run_at_the_pace_of_the_quota() -> None:
+    holds(deepracer(Load(), seed=1))
+
+
 def test_N15_starts_go_at_the_accounts_rate() -> None:
     holds(starts(60, seed=1, minutes=3))
 
