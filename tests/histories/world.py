@@ -19,7 +19,7 @@ from trainmaster.services.alarm_sweep import AlarmSweep
 from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.observer import Observer
 from trainmaster.services.reconciler import CheckpointLooks, Reconciler
-from trainmaster.services.repair import RepairSteps
+from trainmaster.services.repair_steps import RepairSteps
 from trainmaster.services.scheduler.passes import Scheduler
 from trainmaster.services.scheduler.score_updates import Reranker
 from trainmaster.services.unmanaged_jobs import UnmanagedJobEvents, UnmanagedJobSweep

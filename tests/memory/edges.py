@@ -9,7 +9,7 @@ from trainmaster.core.errors import UnavailableError
 from trainmaster.core.jobs.observations import Newest
 from trainmaster.core.monitoring.alarms import Alarm, AlarmReading, AlarmState
 from trainmaster.core.records import SetAside
-from trainmaster.core.recount import Repair
+from trainmaster.core.row_differences import Repair
 from trainmaster.services.deadline import Deadline
 
 

@@ -24,12 +24,11 @@ if TYPE_CHECKING:
 
     from trainmaster.adapters.cloudwatch_alarms import CloudWatchAlarms
     from trainmaster.adapters.dynamodb import (
-        DynamoAccount,
         DynamoJobStore,
         DynamoPolicyStore,
         DynamoReader,
         DynamoRegister,
-        DynamoRepairStore,
+        DynamoTable,
     )
     from trainmaster.adapters.sagemaker import SageMakerTraining
     from trainmaster.adapters.wake_ups import SqsWakeUps
@@ -84,53 +83,31 @@ class Wiring:
 
     def _samples_of_set_aside(self) -> list[Sample]:
         """Of rows that could not be understood, each once, however often it was read."""
-        rows = self.register.noted_now(at=self.clock()) if "register" in self.__dict__ else ()
-        if not rows:
-            return []
-        from trainmaster.core.monitoring.metrics import SET_ASIDE, Sample
-        from trainmaster.core.policy import UNMANAGED
-
-        return [
-            Sample(metric=SET_ASIDE, value=1, of=row.pool or UNMANAGED, note=f"{row.key}: {row.error}")
-            for row in rows
-        ]
+        return self.register.samples(at=self.clock()) if "table" in self.__dict__ else []
 
     @cached_property
-    def repairs(self) -> DynamoRepairStore:
-        from trainmaster.adapters.dynamodb import DynamoRepairStore
+    def table(self) -> DynamoTable:
+        from trainmaster.adapters.dynamodb import DynamoTable
 
-        return DynamoRepairStore(self._dynamodb, table=self.settings.table)
-
-    @cached_property
-    def register(self) -> DynamoRegister:
-        from trainmaster.adapters.dynamodb import DynamoRegister
-
-        return DynamoRegister(self._dynamodb, table=self.settings.table)
-
-    @cached_property
-    def store(self) -> DynamoJobStore:
-        from trainmaster.adapters.dynamodb import DynamoJobStore
-
+        client = self._client("dynamodb", config=TABLE)
         days = self.settings.retention_days
-        return DynamoJobStore(
-            self._dynamodb,
-            table=self.settings.table,
-            retention_days=days,
-            measure=self.samples.extend,
-            report=self.register.see,
-        )
+        return DynamoTable(client, name=self.settings.table, retention_days=days, measure=self.samples.extend)
 
-    @cached_property
+    @property
+    def register(self) -> DynamoRegister:
+        return self.table.register
+
+    @property
+    def store(self) -> DynamoJobStore:
+        return self.table.store
+
+    @property
     def reader(self) -> DynamoReader:
-        from trainmaster.adapters.dynamodb import DynamoReader
+        return self.table.reader
 
-        return DynamoReader(self._dynamodb, table=self.settings.table, report=self.register.see)
-
-    @cached_property
+    @property
     def policies(self) -> DynamoPolicyStore:
-        from trainmaster.adapters.dynamodb import DynamoPolicyStore
-
-        return DynamoPolicyStore(self._dynamodb, table=self.settings.table, report=self.register.see)
+        return self.table.policies
 
     @cached_property
     def training(self) -> SageMakerTraining:
@@ -141,16 +118,10 @@ class Wiring:
         return SageMakerTraining(client, calls=TurnTaking(self.turns, left=self._left))
 
     @cached_property
-    def account(self) -> DynamoAccount:
-        from trainmaster.adapters.dynamodb import DynamoAccount
-
-        return DynamoAccount(self._dynamodb, table=self.settings.table)
-
-    @cached_property
     def turns(self) -> AccountTurns:
         from trainmaster.services.account_turns import AccountTurns
 
-        return AccountTurns(paces=self.account, clock=self.clock, pause=self.pause, draw=random.random)
+        return AccountTurns(paces=self.table.account, clock=self.clock, pause=self.pause, draw=random.random)
 
     @staticmethod
     def pause(seconds: float) -> None:
@@ -210,7 +181,7 @@ class Wiring:
                 clock=self.clock,
                 random_bytes=os.urandom,
                 register=self.register,
-                repairs=self.repairs,
+                repairs=self.table.repairs,
                 account_id=self.settings.account_id,
                 admin_principal_arns=self.settings.admin_principal_arns,
                 region=self.settings.region,
@@ -246,7 +217,7 @@ class Wiring:
         from trainmaster.adapters.s3_checkpoints import S3Checkpoints
         from trainmaster.services.alarm_sweep import AlarmSweep
         from trainmaster.services.reconciler import CheckpointLooks, Reconciler
-        from trainmaster.services.repair import RepairSteps
+        from trainmaster.services.repair_steps import RepairSteps
         from trainmaster.services.unmanaged_jobs import UnmanagedJobSweep
 
         return Reconciler(
@@ -277,8 +248,8 @@ class Wiring:
                 clock=self.clock,
             ),
             wake_ups=self.wake_ups,
-            rotation=self.account,
-            repair=RepairSteps(store=self.repairs, register=self.register, clock=self.clock),
+            rotation=self.table.account,
+            repair=RepairSteps(store=self.table.repairs, register=self.register, clock=self.clock),
             beside=self.beside,
             clock=self.clock,
         )
@@ -310,10 +281,6 @@ class Wiring:
             clock=self.clock,
             stack=self.settings.stack,
         )
-
-    @cached_property
-    def _dynamodb(self) -> Any:
-        return self._client("dynamodb", config=TABLE)
 
     @cached_property
     def _session(self) -> botocore.session.Session:

@@ -5,8 +5,8 @@ from http import HTTPStatus
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import View, instant_text
 from trainmaster.core.errors import FieldError, JobConflictError, invalid
-from trainmaster.core.recount import Difference, Repair, RepairState
 from trainmaster.core.request.strict_json import JsonObject, parse_object
+from trainmaster.core.row_differences import Difference, Repair, RepairState
 
 MOST_LISTED = 1000
 """Differences of one answer."""

@@ -15,6 +15,7 @@ from trainmaster.ports.outside import (
     Turns,
     WakeUps,
 )
+from trainmaster.ports.repairs import RepairReader, RepairStore, SetAsideRegister
 from trainmaster.ports.table import (
     JobReader,
     JobStore,
@@ -24,10 +25,7 @@ from trainmaster.ports.table import (
     PolicyStore,
     PoolReader,
     QueueReader,
-    RepairReader,
-    RepairStore,
     Rotation,
-    SetAsideRegister,
     SnapshotReader,
     SpotReader,
     ViolationReader,

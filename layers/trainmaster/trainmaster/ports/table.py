@@ -34,7 +34,6 @@ from trainmaster.core.records import (
     TeamStanding,
     WriteCondition,
 )
-from trainmaster.core.recount import Difference, PoolFound, Repair, TablePage
 from trainmaster.core.rules.violation import ViolationRecord
 
 
@@ -88,7 +87,7 @@ class JobStore(Protocol):
         """
 
     def tell_policy(self, pool: str, version: int) -> None:
-        """Have a pool that was told of no policy know this version; one that was keeps what it knows."""
+        """Have a pool that has heard of no policy know this version; one that was keeps what it knows."""
 
     def limit_hold(self, pool: str, hold: PreemptionReservation, until: datetime) -> None: ...
 
@@ -233,45 +232,6 @@ class PoolReader(Protocol):
 
     def team_standing(self, pool: str, team: str) -> TeamStanding:
         """Whether the pool counts the team, before a submission adds to it."""
-
-
-class RepairReader(Protocol):
-    """A recount of the table: how far it is, and what it found."""
-
-    def repair(self) -> Repair | None:
-        """The newest one; None: nobody has asked for any."""
-
-    def save(self, repair: Repair) -> None: ...
-
-    def found(self, repair: Repair) -> tuple[dict[str, PoolFound], tuple[SetAside, ...]]:
-        """What the pages read so far found of each pool, and rows of jobs that cannot be understood."""
-
-    def differences(self, repair: Repair) -> tuple[Difference, ...]:
-        """Of the pools that were counted so far."""
-
-
-class RepairStore(RepairReader, Protocol):
-    def page(self, position: tuple[str, str] | None) -> TablePage:
-        """One page of the whole table, from the beginning or from behind a position."""
-
-    def note(self, repair: Repair, page: TablePage) -> None:
-        """Keep what it found."""
-
-    def recount(self, pool: str, found: PoolFound, *, apply: bool) -> tuple[Difference, ...]:
-        """What the pool's rows say otherwise than its jobs; with ``apply`` they are written anew.
-
-        Raises LostRaceError when the pool kept changing.
-        """
-
-    def keep_differences(self, repair: Repair, pool: str, found: Iterable[Difference]) -> None: ...
-
-
-class SetAsideRegister(Protocol):
-    def noted(self, *, now: datetime) -> tuple[SetAside, ...]:
-        """Rows that could not be understood in the last minutes, by their keys."""
-
-    def forget(self) -> None:
-        """Rows that are still broken are noted anew by whoever stumbles over them."""
 
 
 class PolicyStore(Protocol):

@@ -30,7 +30,7 @@ from trainmaster.services.alarm_sweep import AlarmSweep, Readings
 from trainmaster.services.deadline import Deadline
 from trainmaster.services.observer import Observer
 from trainmaster.services.policy_in_force import policy_in_force
-from trainmaster.services.repair import RepairSteps
+from trainmaster.services.repair_steps import RepairSteps
 from trainmaster.services.unmanaged_jobs import UnmanagedJobSweep
 
 
@@ -199,7 +199,7 @@ class Repairs:
 
     @property
     def faults(self) -> list[Exception]:
-        """What no later run will do better: ours to mend."""
+        """What no later run will do better: a fault of ours."""
         return [one for one in self.failures if not (isinstance(one, TrainmasterError) and one.retryable)]
 
     def samples(self) -> Iterator[Sample]:

@@ -1,11 +1,15 @@
 """The table: one room for its layout, its transactions and its reads."""
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
 from trainmaster.adapters.dynamodb.account import DynamoAccount
 from trainmaster.adapters.dynamodb.policy_store import DynamoPolicyStore
 from trainmaster.adapters.dynamodb.reads import DynamoReader
 from trainmaster.adapters.dynamodb.register import DynamoRegister
 from trainmaster.adapters.dynamodb.repair_store import DynamoRepairStore
 from trainmaster.adapters.dynamodb.store import DynamoJobStore
+from trainmaster.core.monitoring.metrics import Sample
 
 __all__ = [
     "DynamoAccount",
@@ -14,4 +18,27 @@ __all__ = [
     "DynamoReader",
     "DynamoRegister",
     "DynamoRepairStore",
+    "DynamoTable",
 ]
+
+
+class DynamoTable:
+    """Its parts share the register of rows that cannot be understood."""
+
+    def __init__(
+        self,
+        client: Any,
+        *,
+        name: str,
+        retention_days: int,
+        measure: Callable[[Iterable[Sample]], None],
+    ) -> None:
+        self.register = DynamoRegister(client, table=name)
+        report = self.register.see
+        self.store = DynamoJobStore(
+            client, table=name, retention_days=retention_days, measure=measure, report=report
+        )
+        self.reader = DynamoReader(client, table=name, report=report)
+        self.policies = DynamoPolicyStore(client, table=name, report=report)
+        self.repairs = DynamoRepairStore(client, table=name)
+        self.account = DynamoAccount(client, table=name)

@@ -20,7 +20,7 @@ from trainmaster.adapters.dynamodb.recount import (
 from trainmaster.adapters.dynamodb.writes import Operation, Retention, Writes
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.model import Job
-from trainmaster.core.recount import Difference, PoolFound, differences
+from trainmaster.core.row_differences import Difference, PoolFound, differences
 
 BATCH = 100
 """Source: DynamoDB limits, BatchGetItem."""

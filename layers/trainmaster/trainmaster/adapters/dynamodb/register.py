@@ -9,6 +9,8 @@ from trainmaster.adapters.dynamodb.calls import key_attributes
 from trainmaster.adapters.dynamodb.codec import decode, encode, iso, to_attributes
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item
 from trainmaster.core.errors import TrainmasterError
+from trainmaster.core.monitoring.metrics import SET_ASIDE, Sample
+from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import SetAside
 
 KEPT = timedelta(minutes=10)
@@ -36,6 +38,13 @@ class DynamoRegister(GuardedReads):
             for row in seen[:MOST_NOTED]:
                 self._note(row, at=at)
         return seen
+
+    def samples(self, *, at: datetime) -> list[Sample]:
+        """Of what was seen since the last time, each row once, however often it was read."""
+        return [
+            Sample(metric=SET_ASIDE, value=1, of=row.pool or UNMANAGED, note=f"{row.key}: {row.error}")
+            for row in self.noted_now(at=at)
+        ]
 
     def noted(self, *, now: datetime) -> tuple[SetAside, ...]:
         """Those of the last minutes, what this call has seen included; by their keys."""

@@ -11,7 +11,7 @@ from trainmaster.adapters.dynamodb.guard import Item, described, pool_of
 from trainmaster.adapters.dynamodb.pool_reads import job_row
 from trainmaster.adapters.dynamodb.pool_recounts import PoolRecounts
 from trainmaster.core.records import SetAside
-from trainmaster.core.recount import Difference, PoolFound, Repair, TablePage
+from trainmaster.core.row_differences import Difference, PoolFound, Repair, TablePage
 
 _STATE = ("REPAIR", "state")
 PAGE_ROWS = 5000

@@ -130,7 +130,7 @@ PENDING_SLACK = timedelta(minutes=1)
 def end_of(job: Job, seen: Observation | None) -> TrainingJobEnd:
     """How the live attempt ended.
 
-    That SageMaker had no instances is told by the facts, not by a word: it never trained, nobody of ours
+    That SageMaker had no instances follows from the facts, not from a word: it never trained, nobody of ours
     stopped it, and it waited as long as it was to.
     """
     said = TrainingJobEnd.of(seen)

@@ -208,7 +208,7 @@ class Snapshot:
 
     paused: bool = False
     knows_policy: bool = True
-    """False: the pool was told of no policy, so every claim would fail."""
+    """False: the pool has heard of no policy, so every claim would fail."""
     recount: Reason | None = None
     """Why nothing starts: what is used is not known. None: it is."""
     used: Vector = field(default_factory=dict)

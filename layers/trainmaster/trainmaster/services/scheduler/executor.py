@@ -257,7 +257,7 @@ def _preempt(action: Preempt, context: PassContext) -> Rest | None:
 
 
 def _stop_each(jobs: Iterable[Job], context: PassContext) -> None:
-    """Whom the time does not reach is told by the next look: they are asked to stop."""
+    """Whom the time does not reach hears of it from the next look: they are asked to stop."""
     for job in jobs:
         if context.deadline.is_over:
             return

@@ -72,7 +72,7 @@ def unknown_status_notice(change: Change) -> Notice | None:
         Words(
             what=f"Training job {live.training_job_name} is in the unknown status {status}."
             " It counts as running and keeps its instances.",
-            why=f"The known ones are {known}: what it means for the job cannot be told.",
+            why=f"The known ones are {known}: nobody can say what it means for the job.",
             todo=f"Look at it in SageMaker. `trainmaster cancel {change.after.name}` stops it.",
         ),
         job=change.after.name,

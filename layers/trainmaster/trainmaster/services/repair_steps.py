@@ -7,7 +7,7 @@ comes out the same.
 from dataclasses import dataclass, replace
 
 from trainmaster.core.errors import LostRaceError
-from trainmaster.core.recount import Repair, RepairState
+from trainmaster.core.row_differences import Repair, RepairState
 from trainmaster.ports import Clock, RepairStore, SetAsideRegister
 from trainmaster.services.deadline import Deadline
 
