@@ -100,11 +100,21 @@ class Account:
         raise AssertionError("every try returns or raises")
 
     def _once(self, client: Any, service: str, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """One request: half of its time on its way there, half on its way back."""
+        """One request: it takes effect when half of its time has passed, as on the twin.
+
+        One too many is turned away at the door.
+        """
+        self.calls.sent[operation] += 1
+        try:
+            if service == "sagemaker":
+                self.sagemaker.admit(operation)
+        except AwsError as error:
+            self._count(operation, error)
+            self._wait(ELSEWHERE_SECONDS)
+            raise
         seconds = self._seconds(service)
         patience = client.meta.config.read_timeout
         self._wait(min(seconds, patience) / 2)
-        self.calls.sent[operation] += 1
         try:
             answer = self._answer(service, operation, params)
         except AwsError as error:

@@ -50,10 +50,13 @@ class SageMaker:
 
     # ---- the API
 
-    def call(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Raises AwsError."""
+    def admit(self, operation: str) -> None:
+        """Raises AwsError where the account calls this operation too often."""
         if not self._rates.take(operation, self.world.rates, self.clock()):
             raise AwsError(THROTTLED, "Rate exceeded")
+
+    def call(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Raises AwsError."""
         if operation == "CreateTrainingJob":
             self._admit(params)
         if operation in _OF_ONE_JOB and self._is_unread(params["TrainingJobName"]):

@@ -31,8 +31,9 @@ def test_N15_starts_go_at_the_accounts_rate() -> None:
     holds(starts(60, seed=1, minutes=3))
 
 
-def test_N16_slow_calls_and_many_ends_at_once_kill_no_invocation() -> None:
-    holds(slow_calls(40, 15, seed=1))
+@pytest.mark.thorough
+def test_N15_320_starts_at_the_accounts_rate() -> None:
+    holds(starts(320, seed=1, minutes=8))
 
 
 def test_N16_slow_calls_and_many_ends_at_once_meet_no_time_out() -> None:
