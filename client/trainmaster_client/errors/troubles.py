@@ -250,13 +250,11 @@ ADVICE: Mapping[Trouble, Advice] = {
         remedy="Let its trust policy allow sts:AssumeRole to the service sagemaker.amazonaws.com.",
     ),
     _T.VOLUME_KEYS: Advice(
-        cause="Jobs may name a key for their volumes on which neither their role nor the stack has"
-        " kms:CreateGrant; they fail at their start.",
+        cause="Neither the training role nor the stack has kms:CreateGrant on a key that jobs may name.",
         remedy="Allow the training roles kms:CreateGrant on it, or list it in TrainingKmsKeyArns and deploy.",
     ),
     _T.CHECKPOINT_KEYS: Advice(
-        cause="A checkpoint bucket is encrypted with a KMS key that the stack may not use, so the age of"
-        " checkpoints is a lower bound.",
+        cause="The stack may not use the key of a checkpoint bucket: ages of checkpoints are lower bounds.",
         remedy="List the key in the stack's parameter CheckpointKmsKeyArns and deploy.",
     ),
     _T.TABLE_KEY: Advice(
