@@ -281,10 +281,26 @@ def test_N10_without_tags_for_longer_it_is_somebody_else_s() -> None:
     submit(world, "job1")
     world.run_pass()
     assert states(world, "job1") == ["starting"]
-    world.now += minutes(6)
+    world.now += minutes(0.5)
+    world.reconcile()
+    assert states(world, "job1") == ["starting"]
+    world.now += minutes(0.6)
     world.reconcile()
     job = world.job("job1")
     assert (job.state.value, job.reason and job.reason.code) == ("failed", "name-taken")
+
+
+def test_N10_a_create_whose_answer_was_lost_is_adopted_long_before_its_lease_is_over() -> None:
+    world = plane(FOUR)
+    world.sagemaker.unseen.add("job1")
+    world.sagemaker.lose_answers = 1
+    submit(world, "job1")
+    run(world, world.run_pass)
+    world.sagemaker.unseen.clear()
+    world.now += minutes(1)
+    world.reconcile()
+    assert states(world, "job1") == ["running"]
+    assert world.sagemaker.tried == ["job1"]
 
 
 # ---- N11: an unknown status

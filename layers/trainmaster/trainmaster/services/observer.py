@@ -18,7 +18,7 @@ from trainmaster.core.outbox.texts.refusals import PlatformSubject
 from trainmaster.ports import Clock, JobReader, JobStore, TrainingApi, TrainingJobList
 from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.job_steps import change_job
-from trainmaster.services.scheduler.creation import adoptable
+from trainmaster.services.scheduler.creation import TAGS_WITHIN, adoptable
 from trainmaster.services.scheduler.start_protocol import pool_left
 
 NAME_TAKEN = Reason(
@@ -141,7 +141,8 @@ class Observer:
     def _news_of_claim(self, job: Job) -> Change | None:
         """A claim whose create was not recorded.
 
-        Adopt what exists; without it, give the slot back once the lease is over.
+        Adopt what exists; without it, give the slot back once the lease is over. A name that is somebody
+        else's needs no lease: whoever still creates under it is refused.
         """
         now = self.clock()
         try:
@@ -149,7 +150,10 @@ class Observer:
         except OutcomeUnknownError:
             return None
         except NameTakenError:
-            return self._unless_leased(job, steps.failed(job, reason=NAME_TAKEN, now=now))
+            if now - job.live_attempt.claim.at < TAGS_WITHIN:
+                return None
+            failed = steps.failed(job, reason=NAME_TAKEN, now=now)
+            return steps.claim_undone(job, failed, pool_left(job, self.training))
         if arn is not None:
             return self._news_of_attempt(job, self.training.describe(job.live_attempt.training_job_name))
         if job.state is JobState.STOPPING:

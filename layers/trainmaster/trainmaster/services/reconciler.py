@@ -31,6 +31,7 @@ from trainmaster.services.deadline import Deadline
 from trainmaster.services.observer import Observer
 from trainmaster.services.policy_in_force import policy_in_force
 from trainmaster.services.repair_steps import RepairSteps
+from trainmaster.services.scheduler.creation import TAGS_WITHIN
 from trainmaster.services.unmanaged_jobs import UnmanagedJobSweep
 
 
@@ -213,10 +214,11 @@ class Repairs:
 def due(live: Sequence[RunningJob], *, behind: str | None, now: datetime) -> list[RunningJob]:
     """Whom to look at, in turn: by name, first those behind the last one looked at.
 
-    Nobody whose claim is still under way.
+    Nobody whose claim is a moment old: most likely its Create is under way.
     """
     looked_at = sorted(
-        (job for job in live if job.known_to_sagemaker or job.lease_until <= now), key=lambda job: job.name
+        (job for job in live if job.known_to_sagemaker or now - job.claimed_at >= TAGS_WITHIN),
+        key=lambda job: job.name,
     )
     later = [job for job in looked_at if behind is None or job.name > behind]
     return [*later, *looked_at[: len(looked_at) - len(later)]]
