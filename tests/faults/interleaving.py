@@ -1,6 +1,7 @@
 """Several handlers at once: each runs in a thread, and hands over to one drawn by dice before each AWS call.
 
-One thread moves at a time, so the same seed always gives the same order.
+One thread moves at a time, so the same seed always gives the same order. Each is a function process of its
+own, as invocations at the same time are: they share the table, but neither memory nor locks.
 """
 
 import random
@@ -8,6 +9,8 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from trainmaster.bootstrap import Wiring
 
 from tests.integration.world import World
 
@@ -18,6 +21,7 @@ PATIENCE_SECONDS = 30.0
 @dataclass(slots=True, eq=False)
 class _Actor:
     act: Callable[[], Any]
+    process: Wiring
     turn: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     result: Any = None
     error: BaseException | None = None
@@ -33,10 +37,10 @@ class Interleaving:
 
     def run(self, acts: Sequence[Callable[[], Any]]) -> list[Any]:
         """All of them to their ends; their results in the order given. Raises what any of them raised."""
-        actors = [_Actor(act) for act in acts]
+        actors = [_Actor(act, process=self._world.fresh_process()) for act in acts]
         threads = [threading.Thread(target=self._play, args=(actor,), daemon=True) for actor in actors]
         self._going = list(actors)
-        with self._world.wired(between_calls=self._hand_over):
+        with self._world.wired(between_calls=self._hand_over, process=self._process):
             for thread in threads:
                 thread.start()
             self._next()
@@ -63,6 +67,11 @@ class Interleaving:
             return
         self._current = self._dice.choice(self._going)
         self._current.turn.release()
+
+    def _process(self) -> Wiring:
+        """Of the thread whose turn it is."""
+        assert self._current is not None
+        return self._current.process
 
     def _hand_over(self) -> None:
         """Called by the thread whose turn it is."""

@@ -223,12 +223,20 @@ class World:
     # ---- what the outside does
 
     @contextmanager
-    def wired(self, *, between_calls: Callable[[], None] | None = None) -> Iterator[None]:
-        """The functions work for this world; several of them at once, if they hand over between calls."""
+    def wired(
+        self,
+        *,
+        between_calls: Callable[[], None] | None = None,
+        process: Callable[[], Wiring] | None = None,
+    ) -> Iterator[None]:
+        """The functions work for this world; several of them at once, if they hand over between calls.
+
+        ``process`` says in which process the function is that asks; without, all are in that of the world.
+        """
         outer, self.between_calls = self.between_calls, between_calls or self.between_calls
         with ExitStack() as stack:
             for app in APPS:
-                stack.enter_context(mock.patch.object(app, "wiring", return_value=self.wiring))
+                stack.enter_context(mock.patch.object(app, "wiring", process or (lambda: self.wiring)))
             yield
         self.between_calls = outer
 
