@@ -8,7 +8,10 @@ import pytest
 from trainmaster.adapters import emf
 from trainmaster.core.errors import UnavailableError
 from trainmaster.core.monitoring.metrics import METRICS, NAMESPACE, STACK, Sample, samples, samples_of_record
+from trainmaster.services.reconciler import Repairs
+from trainmaster.services.scheduler.passes import Summary
 
+from functions.schedule.app import MOST_HOPS
 from tests.builders import A, minutes
 from tests.faults.conftest import NewWorld
 from tests.faults.scenes import ends
@@ -56,8 +59,14 @@ def test_every_metric_is_written_with_its_unit_and_dimensions_and_no_other(
     for change in CHANGES.values():
         busy.wiring.samples.extend(samples(change))
     busy.wiring.samples.extend(samples_of_record(RECORD, None))
+    busy.wiring.samples.extend(Repairs(failures=[KeyError("x")]).samples())
+    busy.wiring.samples.extend(Summary(repeated=True).samples("main", now=busy.now))
+    busy.sagemaker.jobs["job1"].status = "Archived"
+    nobody_knows = {"pk": {"S": "E#main"}, "sk": {"S": "0"}, "id": {"S": "0"}, "kind": {"S": "sing"}}
+    busy.put_back([*busy.items(), nobody_knows])
     busy.reconcile()
     busy.schedule()
+    the_last_of_a_chain_is_not_finished(busy)
     busy.wire.lasting["GetItem"] = busy.wire.lasting["Query"] = OUTAGE
     busy.api("GET", "/pools")
     written = lines(capsys.readouterr().out)
@@ -69,6 +78,13 @@ def test_every_metric_is_written_with_its_unit_and_dimensions_and_no_other(
             assert unit == METRICS[name].unit
             own = {METRICS[name].dimension} - {None}
             assert line.dimensions.keys() - {STACK} in ([own, set()] if METRICS[name].also_whole else [own])
+
+
+def the_last_of_a_chain_is_not_finished(world: World) -> None:
+    enough, world.remaining_ms = world.remaining_ms, lambda: 0
+    body = json.dumps({"version": 1, "pool": "main", "hops": MOST_HOPS})
+    world.call("schedule", {"Records": [{"messageId": "1", "body": body}]})
+    world.remaining_ms = enough
 
 
 def test_a_queue_at_work_in_numbers(capsys: pytest.CaptureFixture[str], busy: World) -> None:
@@ -162,8 +178,19 @@ def test_what_was_written_before_a_function_raised_is_counted(
     preempting.sagemaker.end("job1", "Stopped")
     preempting.wire.lasting["SendMessageBatch"] = OUTAGE
     with pytest.raises(UnavailableError):
-        preempting.reconcile()
+        preempting.tell("job1")
     assert total(capsys.readouterr().out, "Preemptions") == 1
+
+
+def test_what_a_pass_had_written_before_it_failed_is_counted(
+    capsys: pytest.CaptureFixture[str], world: World
+) -> None:
+    world.submit("job1")
+    world.meanwhile["CreateTrainingJob"] = lambda: world.wire.lasting.update(Query=OUTAGE)
+    body = json.dumps({"version": 1, "pool": "main"})
+    answer = world.call("schedule", {"Records": [{"messageId": "1", "body": body}]})
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "1"}]}
+    assert total(capsys.readouterr().out, "Starts") == 1
 
 
 @pytest.mark.parametrize("count", [99, 100, 101, 250])

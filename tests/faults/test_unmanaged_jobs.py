@@ -489,20 +489,56 @@ def test_D1_a_list_that_is_throttled_keeps_no_repair_from_being_made(new_world: 
     assert found(world) == {"stray": "stopped"}
 
 
-@pytest.mark.parametrize("operation", ["DescribeTrainingJob", "ListTags", "TransactWriteItems"])
+@pytest.mark.parametrize(
+    ("operation", "ended"),
+    [
+        pytest.param("TransactWriteItems", False, id="on its way, the table"),
+        pytest.param("TransactWriteItems", True, id="an end, the table"),
+        pytest.param("DescribeTrainingJob", True, id="an end, Describe"),
+        pytest.param("ListTags", True, id="an end, its tags"),
+    ],
+)
 def test_B9_an_event_that_could_not_be_handled_is_safe_to_redrive(
-    new_world: NewWorld, operation: str
+    adopting: World, operation: str, *, ended: bool
 ) -> None:
-    world = new_world(policy("adopt"))
-    world.sagemaker.run_outside(request("stray"))
-    world.wire.lasting[operation] = THROTTLED
-    with pytest.raises(UnavailableError):
-        world.tell("stray")
-    world.wire.heal()
+    """It raises each time, so that Lambda keeps it among the dead letters."""
+    adopting.sagemaker.run_outside(request("stray"))
+    if ended:
+        adopting.sagemaker.end("stray", "Completed")
+    adopting.wire.lasting[operation] = THROTTLED
+    for _ in range(3):
+        with pytest.raises(UnavailableError):
+            adopting.tell("stray")
+    assert found(adopting) == {}
+    adopting.wire.heal()
+    adopting.now += minutes(360)
     for _ in range(2):
-        world.tell("stray")
-    assert (found(world), world.states("stray")) == ({"stray": "adopted"}, ["running"])
-    world.check("stray")
+        adopting.tell("stray")
+    assert found(adopting) == {"stray": "audited" if ended else "adopted"}
+    adopting.schedule()
+    assert told(adopting) == 1
+    if not ended:
+        assert adopting.states("stray") == ["running"]
+        adopting.check("stray")
+
+
+@pytest.mark.parametrize("operation", ["DescribeTrainingJob", "ListTags"])
+def test_B9_where_nothing_has_ended_and_the_account_calls_too_often_the_sweep_makes_it_good(
+    adopting: World, operation: str
+) -> None:
+    """Left to it, not kept among the dead letters; an event that comes again still does no harm."""
+    adopting.sagemaker.run_outside(request("stray"))
+    adopting.wire.lasting[operation] = THROTTLED
+    adopting.tell("stray")
+    sweep(adopting)
+    assert found(adopting) == {}
+    adopting.wire.heal()
+    sweep(adopting)
+    assert (found(adopting), adopting.states("stray")) == ({"stray": "adopted"}, ["running"])
+    adopting.tell("stray")
+    adopting.schedule()
+    assert told(adopting) == 1
+    adopting.check("stray")
 
 
 def test_D10_an_adopted_job_deleted_outside_has_failed_and_gives_its_instances_back(

@@ -1,14 +1,17 @@
 """Row H12: the stack is updated while messages and messages are under way; later it may be rolled back."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
 from trainmaster.core.policy import UNMANAGED
 
+from tests.faults.spoiling import set_aside
 from tests.integration.messages import request
 from tests.integration.world import World
+from tests.unit.core.outbox.examples import RECORD
 
 
 def wake(world: World, *bodies: str) -> list[str]:
@@ -54,7 +57,11 @@ def test_H12_messages_of_a_later_version_are_left_to_it_and_the_others_are_done(
     world.sagemaker.run_outside(request("stray"))
     for name in ("a", "b"):
         message = OutboxMessage(
-            id=name, kind=MessageKind.STOP_UNMANAGED, at=world.now, training_job_name="stray"
+            id=name,
+            kind=MessageKind.STOP_UNMANAGED,
+            at=world.now,
+            training_job_name="stray",
+            found=replace(RECORD, training_job_name="stray"),
         )
         world.wiring.store.leave(UNMANAGED, [message])
     later: dict[str, Any] = {"schema": {"N": "2"}, "kind": {"S": "of-next-year"}}
@@ -67,3 +74,4 @@ def test_H12_messages_of_a_later_version_are_left_to_it_and_the_others_are_done(
     assert wake(world, '{"pool": "-"}') == []
     assert world.sagemaker.jobs["stray"].stops == 1
     assert [item["sk"]["S"] for item in world.items() if item["pk"]["S"] == "E#-"] == ["a"]
+    assert set_aside(world)["all"] == 0, "nothing is wrong with it"
