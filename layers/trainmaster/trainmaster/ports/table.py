@@ -209,7 +209,7 @@ class Rotation(Protocol):
     """Where looks at all live jobs go on that one run had no time for."""
 
     def looked_upto(self) -> str | None:
-        """Name of the job that the last run looked at last; None: there was none."""
+        """Name of the last job up to which the last run looked at everybody; None: there was none."""
 
     def note_looked(self, name: str) -> None: ...
 

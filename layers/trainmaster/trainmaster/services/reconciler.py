@@ -1,12 +1,13 @@
 """Closes what a crash, a lost event or a slow call left open. Each repair is valid by itself."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
-from trainmaster.core.errors import TrainmasterError
+from trainmaster.core.errors import ThrottledError, TrainmasterError
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.checkpoints import looked_at, needs_look
@@ -136,29 +137,22 @@ class Reconciler:
         return ()
 
     def _look_at(self, live: Sequence[RunningJob], repairs: "Repairs", deadline: Deadline) -> None:
-        """As many as the time allows; the next run begins with those whom it did not reach."""
+        """As many as the time allows; the next run begins with the first whom it did not reach."""
         last: str | None = None
         with repairs.bulkhead():
             last = self.rotation.looked_upto()
         turns = due(live, behind=last, now=self.clock())
-        looked: list[str] = []
-        self.beside(self._looks(turns[:LOOKS], looked, repairs, deadline))
-        if looked and len(looked) < len(turns):
+        looks = _Looks(turns[:LOOKS])
+        self.beside(partial(self._repair, one, looks, repairs) for one in looks.in_turn(deadline))
+        repairs.failures += looks.refused.values()
+        reached = looks.reached()
+        if reached and len(reached) < len(turns):
             with repairs.bulkhead():
-                self.rotation.note_looked(looked[-1])
+                self.rotation.note_looked(reached[-1].name)
 
-    def _looks(
-        self, turns: Sequence[RunningJob], looked: list[str], repairs: "Repairs", deadline: Deadline
-    ) -> Iterator[Callable[[], None]]:
-        for entry in turns:
-            if deadline.is_over:
-                return
-            looked.append(entry.name)
-            yield partial(self._repair, entry, repairs)
-
-    def _repair(self, entry: RunningJob, repairs: "Repairs") -> None:
+    def _repair(self, entry: RunningJob, looks: "_Looks", repairs: "Repairs") -> None:
         """One job that cannot be looked at must not keep the others waiting."""
-        with repairs.bulkhead():
+        with repairs.bulkhead(), looks.at(entry):
             job = self.reader.job(entry.name)
             if job is not None and job.is_live and self.observer.look(job) is not None:
                 repairs.changed.append(entry.name)
@@ -178,6 +172,44 @@ class Reconciler:
                 repairs.failures += self.checkpoint_looks.run(
                     entries, others_wait=depth > 0, max_age=max_age, deadline=deadline
                 )
+
+
+@dataclass(slots=True)
+class _Looks:
+    """Of one run. One that the account's rate refused comes once more, before those that wait."""
+
+    turns: Sequence[RunningJob]
+    refused: dict[str, ThrottledError] = field(default_factory=dict)
+    """By job; nothing was learned of these."""
+    _begun: set[str] = field(default_factory=set)
+    _again: deque[RunningJob] = field(default_factory=deque)
+
+    def in_turn(self, deadline: Deadline) -> Iterator[RunningJob]:
+        waiting = deque(self.turns)
+        while (self._again or waiting) and not deadline.is_over:
+            entry = (self._again or waiting).popleft()
+            self._begun.add(entry.name)
+            yield entry
+
+    @contextmanager
+    def at(self, entry: RunningJob) -> Iterator[None]:
+        """A look at this one."""
+        comes_again = self.refused.pop(entry.name, None) is not None
+        try:
+            yield
+        except ThrottledError as error:
+            self.refused[entry.name] = error
+            if not comes_again:
+                self._again.append(entry)
+
+    def reached(self) -> list[RunningJob]:
+        """Up to the first who was not looked at; one at least of those begun, so that no run stands still."""
+        missed = (number for number, one in enumerate(self.turns) if not self._is_seen(one))
+        return list(self.turns[: max(next(missed, len(self.turns)), min(1, len(self._begun)))])
+
+    def _is_seen(self, entry: RunningJob) -> bool:
+        """A look that failed for another reason is one: no later run would do it better."""
+        return entry.name in self._begun and entry.name not in self.refused
 
 
 @dataclass(slots=True)
