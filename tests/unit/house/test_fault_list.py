@@ -50,7 +50,7 @@ def test_only_the_rows_of_groups_that_are_not_built_yet_need_no_tests() -> None:
     assert {row.id[0] for row in ROWS if row.not_due} == set("KLM")
 
 
-@pytest.mark.parametrize("row", [row.id for row in ROWS if row.id[0] in "ABCDEF" and not row.not_due])
+@pytest.mark.parametrize("row", [row.id for row in ROWS if not row.not_due])
 def test_every_row_that_is_due_has_tests(row: str) -> None:
     assert files_with_tests_of([row])
 
