@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from trainmaster.api.jobs import show_job
-from trainmaster.core.errors import AccountLimitError, TrainingRefusedError
+from trainmaster.core.errors import AccountLimitError, TrainingRefusedError, UnavailableError
 from trainmaster.core.jobs.instances import Capacity
 
 from tests.bodies import body
 from tests.builders import minutes
 from tests.faults.planes import plane, run, states
 from tests.histories.world import POOL, World
+from tests.memory.store import MemoryJobStore
 
 GPU = "ml.g5.xlarge"
 FOUR: dict[str, Any] = {"pools": [{"name": POOL, "capacity": {GPU: 4}, "capacity_wait": "30m"}]}
@@ -89,6 +90,23 @@ def test_N4_what_we_add_and_aws_refuses_is_left_out(objection: Callable[[Any], E
     (told,) = warnings(world)
     assert (told["team"], told["subject"]) == ("operators", "addition-refused")
     assert "KeepAlivePeriodInSeconds=7200" in told["what"]
+
+
+def test_N4_a_start_that_nobody_can_be_told_of_is_recorded_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else a job would wait whose training job runs."""
+    world = plane({"pools": [FOUR["pools"][0] | {"warm_pool": {"keep_alive": "2h"}}]})
+    world.sagemaker.objections.append(too_long)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise UnavailableError("the table does not answer")
+
+    monkeypatch.setattr(MemoryJobStore, "leave_once", refuse)
+    submit(world, "job1")
+    run(world, world.run_pass)
+    assert states(world, "job1") == ["running"]
+    assert list(world.sagemaker.live()) == ["job1"]
 
 
 def test_N4_a_refusal_of_the_rest_is_the_job_s_own() -> None:

@@ -1,6 +1,7 @@
 """CreateTrainingJob of a claimed attempt: once, whatever SageMaker answers, and as it is taken."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,14 +23,23 @@ from trainmaster.ports import TrainingApi
 from trainmaster.services.scheduler.context import PassContext
 
 
-def created(job: Job, body: Mapping[str, Any], context: PassContext) -> tuple[Job, str]:
-    """The job with what was really sent, and the ARN.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Created:
+    """SageMaker has the attempt. Nothing may fail for lack of anything between this and its record."""
 
-    What AWS may refuse only for what we add is sent once more without: the same name, the same attempt.
-    """
+    job: Job
+    """With what was really sent."""
+    arn: str
+    without: str = ""
+    """What was left out of the request, because AWS refused it; for people."""
+    refusal: TrainmasterError | None = None
+
+
+def created(job: Job, body: Mapping[str, Any], context: PassContext) -> Created:
+    """What AWS may refuse only for what we add is sent once more without: the same name, the same attempt."""
     request = create_request(job, body, context)
     try:
-        return steps.sent(job, request), _create(job, request, context)
+        return Created(job=steps.sent(job, request), arn=_create(job, request, context))
     except (TrainingRefusedError, AccountLimitError) as error:
         plain = steps.without_additions(job)
         bare = create_request(plain, body, context, adds=False)
@@ -37,8 +47,7 @@ def created(job: Job, body: Mapping[str, Any], context: PassContext) -> tuple[Jo
             raise
         refusal = error
     arn = _create(plain, bare, context)
-    _tell_of_additions(request, bare, refusal, context)
-    return steps.sent(plain, bare), arn
+    return Created(job=steps.sent(plain, bare), arn=arn, without=_left_out(request, bare), refusal=refusal)
 
 
 def _may_go_without(job: Job, error: TrainmasterError) -> bool:
@@ -48,17 +57,21 @@ def _may_go_without(job: Job, error: TrainmasterError) -> bool:
     return job.starts.by_account is None or not isinstance(error, AccountLimitError)
 
 
-def _tell_of_additions(
-    request: Mapping[str, Any], bare: Mapping[str, Any], refusal: TrainmasterError, context: PassContext
-) -> None:
-    dropped = ", ".join(
+def _left_out(request: Mapping[str, Any], bare: Mapping[str, Any]) -> str:
+    return ", ".join(
         f"{name}={count}"
         for part in ("ResourceConfig", "StoppingCondition")
         for name, count in request[part].items()
         if name not in bare[part]
     )
-    subject = f"{PlatformSubject.ADDITION_REFUSED}:{dropped}"
-    notice = additions_refused_notice(context.pool, dropped, str(refusal))
+
+
+def tell_of_additions(start: Created, context: PassContext) -> None:
+    """Operators hear once of what the account refuses of our additions; nothing where all was taken."""
+    if start.refusal is None:
+        return
+    subject = f"{PlatformSubject.ADDITION_REFUSED}:{start.without}"
+    notice = additions_refused_notice(context.pool, start.without, str(start.refusal))
     message = to_tell(notice, cause=f"{context.pool}#{subject}", at=context.clock())
     context.store.leave_once(context.pool, message, subject=subject)
 

@@ -39,7 +39,7 @@ from trainmaster.core.request.request import attempt_name
 from trainmaster.ports import TrainingApi
 from trainmaster.services.job_steps import change_job
 from trainmaster.services.scheduler.context import PassContext
-from trainmaster.services.scheduler.creation import create_request, created
+from trainmaster.services.scheduler.creation import create_request, created, tell_of_additions
 
 LONGEST_KEEP_ALIVE = timedelta(seconds=21_600)
 """Source: SageMaker API reference, KeepAlivePeriodInSeconds."""
@@ -121,7 +121,7 @@ def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
         UnreachableError: Nothing was sent; the job waits out a back-off, and others would fare no better.
     """
     try:
-        sent, arn = created(job, body, context)
+        start = created(job, body, context)
     except NameTakenError as error:
         _give_up(job, Reason(code=ReasonCode.NAME_TAKEN, message=str(error)), context)
     except TrainingRefusedError as error:
@@ -136,7 +136,8 @@ def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
         if isinstance(error, AccountLimitError | ThrottledError | UnreachableError):
             raise
     else:
-        _record(sent, arn, context)
+        _record(start.job, start.arn, context)
+        tell_of_additions(start, context)
         return True
     return False
 
