@@ -209,7 +209,7 @@ def three_want_two(world: World) -> None:
 
 def backs_off(world: World) -> None:
     accepted(world, "job1")
-    world.sagemaker.refuse["CreateTrainingJob"] = [("ThrottlingException", 400)] * 3
+    world.sagemaker.refuse["CreateTrainingJob"] = [("InternalFailure", 500)]
     world.schedule()
     assert world.job("job1").is_parked
     world.now += minutes(1)
