@@ -15,7 +15,19 @@ from typing import Any
 
 import yaml
 from trainmaster.core.policy import Policy, PoolPolicy, TeamPolicy
-from trainmaster.core.policy.job_rules import Judged, Mode, Rules, Switch, TagRule, Tags, ValuePattern
+from trainmaster.core.policy.job_rules import (
+    ANY,
+    AnyOrListed,
+    Guard,
+    GuardMode,
+    Judged,
+    Mode,
+    Rules,
+    Switch,
+    TagRule,
+    Tags,
+    ValuePattern,
+)
 from trainmaster.core.policy.keys import Key, Keys, Section, keys_of
 from trainmaster.core.policy.kinds import (
     DURATION,
@@ -106,7 +118,7 @@ def _schema_of(kind: Kind[Any]) -> Schema:  # noqa: C901  a table of cases
             return _special(kind)
 
 
-def _special(kind: Kind[Any]) -> Schema:
+def _special(kind: Kind[Any]) -> Schema:  # noqa: C901  a table of cases
     """What can be written in more than one way."""
     match kind:
         case QuotaCounts():
@@ -123,6 +135,11 @@ def _special(kind: Kind[Any]) -> Schema:
             return {"anyOf": [bare, _closed(MODE | {kind.under: value}) | {"required": [kind.under]}]}
         case Switch():
             return {"anyOf": [{"enum": [True] if kind.forbids else [True, False]}, _closed(MODE)]}
+        case Guard():
+            modes = _closed({"mode": {"anyOf": [_value(Word(GuardMode)), NULL], "default": "enforce"}})
+            return {"anyOf": [{"enum": [True]}, modes]}
+        case AnyOrListed():
+            return {"anyOf": [{"enum": [ANY]}, _value(kind.listed)]}
         case Tags():
             keys = {"type": "array", "minItems": 1, "items": _value(TAG_KEY)}
             values = {"anyOf": [_section(TagRule), NULL]}

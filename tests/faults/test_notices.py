@@ -18,6 +18,7 @@ BUDGET = {
         {
             "name": "vision",
             "principals": ["arn:aws:iam::123456789012:user/ada"],
+            "roles": "any",
             "budget": {"usd_per_month": 10},
         }
     ],

@@ -43,11 +43,13 @@ DOCUMENT: dict[str, Any] = {
     "teams": [
         {
             "name": "vision",
+            "roles": "any",
             "principals": [f"arn:aws:iam::{OWN}:role/vision-*", f"arn:aws:iam::{OWN}:role/floater"],
             "max_priority": 500,
         },
         {
             "name": "speech",
+            "roles": "any",
             "principals": [f"arn:aws:iam::{OWN}:role/speech", f"arn:aws:iam::{OWN}:role/floater"],
         },
     ],

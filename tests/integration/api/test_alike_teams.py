@@ -12,7 +12,12 @@ ROLES = {"a": "a", "a-b": "a-b", "a-b-c": "a-b-*"}
 DOCUMENT: dict[str, Any] = {
     "pools": [{"name": "p", "capacity": {P5: 2}}, {"name": "p-2", "capacity": {G5: 2}}],
     "teams": [
-        {"name": team, "principals": [f"arn:aws:iam::{OWN}:role/{role}"], "budget": {"usd_per_month": 1000}}
+        {
+            "name": team,
+            "principals": [f"arn:aws:iam::{OWN}:role/{role}"],
+            "roles": "any",
+            "budget": {"usd_per_month": 1000},
+        }
         for team, role in ROLES.items()
     ],
 }

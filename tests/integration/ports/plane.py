@@ -27,7 +27,7 @@ WHY = Reason(code=ReasonCode.STOPPED_BY_USER, message="stopped by ada")
 HALF_AN_HOUR = timedelta(minutes=30)
 DOCUMENT = {
     "pools": [{"name": "main", "capacity": {A: 4, B: 4}}],
-    "teams": [{"name": "vision", "principals": [], "budget": {"usd_per_month": 100}}],
+    "teams": [{"name": "vision", "principals": [], "roles": "any", "budget": {"usd_per_month": 100}}],
 }
 
 

@@ -8,7 +8,15 @@ import pytest
 from trainmaster.core.errors import PolicyViolationError
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.policy.image_names import Image
-from trainmaster.core.policy.job_rules import Allowed, AtMost, Mode, RequiredTag, RequiredTags, Rules
+from trainmaster.core.policy.job_rules import (
+    Allowed,
+    AtMost,
+    GuardMode,
+    Mode,
+    RequiredTag,
+    RequiredTags,
+    Rules,
+)
 from trainmaster.core.policy.patterns import parse_pattern
 from trainmaster.core.request.s3_uri import S3Location
 
@@ -69,7 +77,7 @@ def test_nothing_is_a_rule_unless_it_is_written() -> None:
             id="tags",
         ),
         pytest.param("vpc_required", True, {}, Mode.ENFORCE, id="a rule without a value"),
-        pytest.param("remote_debug", True, {}, Mode.ENFORCE, id="a rule that forbids"),
+        pytest.param("debugger_instances", True, {}, Mode.ENFORCE, id="a rule that forbids"),
     ],
 )
 def test_a_bare_value_means_enforce(key: str, bare: object, mapping: dict[str, Any], rule: object) -> None:
@@ -78,6 +86,16 @@ def test_a_bare_value_means_enforce(key: str, bare: object, mapping: dict[str, A
     audited = getattr(rules(**{key: {"mode": "audit", **mapping}}), key)
     assert (audited if isinstance(audited, Mode) else audited.mode) is Mode.AUDIT
     assert audited != rule
+
+
+@pytest.mark.parametrize("key", ["remote_debug", "session_chaining", "secrets"])
+def test_a_rule_that_nobody_has_to_write_may_be_switched_off(key: str) -> None:
+    modes = {mode: getattr(rules(**{key: {"mode": mode}}), key) for mode in GuardMode}
+    assert modes == {mode: mode for mode in GuardMode}
+    assert getattr(rules(**{key: True}), key) is GuardMode.ENFORCE
+    with pytest.raises(PolicyViolationError) as caught:
+        rules(**{key: False})
+    assert "mode: allow" in caught.value.errors[0].hint
 
 
 def test_false_switches_a_rule_off_that_asks_for_something() -> None:

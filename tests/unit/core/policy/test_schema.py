@@ -43,6 +43,8 @@ RULES: dict[str, Any] = {
     "kms_keys": {"mode": "enforce", "allow": ["arn:aws:kms:us-east-1:111122223333:key/*"]},
     "debugger_instances": {"mode": "enforce"},
     "remote_debug": {"mode": "audit"},
+    "session_chaining": {"mode": "allow"},
+    "secrets": {"mode": "audit"},
     "name_prefix": {"mode": "audit", "one_of": ["vision-"]},
     "must_fit": {"mode": "audit"},
 }
@@ -238,7 +240,7 @@ def test_every_mapping_of_the_schema_is_compared() -> None:
     closed = {json.dumps(node["properties"]) for node in mappings}
     compared = {json.dumps(subschema(path)["properties"]) for path in SECTIONS}
     assert compared == closed
-    assert len(compared) == 32
+    assert len(compared) == 33
 
 
 TRIED = [path for path in places(FULL) if path[:3] != (*TEAM, "rules")]

@@ -373,7 +373,7 @@ def test_every_s3_field_of_the_request_is_looked_at() -> None:
         pytest.param("s3://b/team-a/x", "S3Prefix", False, id="inside"),
         pytest.param("s3://b/team-a/", "S3Prefix", False, id="all of it"),
         pytest.param("s3://b/team-a", "S3Prefix", True, id="a key prefix is that of team-ab too"),
-        pytest.param("s3://b/team-a", "ManifestFile", False, id="a manifest is one key"),
+        pytest.param("s3://b/team-a", "ManifestFile", True, id="a manifest names what nobody sees"),
         pytest.param("s3://b/team-ab/x", "S3Prefix", True, id="a neighbour"),
         pytest.param("s3://b/team-a/../team-b/x", "S3Prefix", True, id="out and in again"),
         pytest.param("https://b.s3.amazonaws.com/team-a/x", "S3Prefix", True, id="another scheme"),

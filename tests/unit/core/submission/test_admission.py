@@ -22,7 +22,7 @@ POLICY = parse_policy(
             {"name": "p5", "capacity": {P5: 2}, "spot_capacity": {P5: 4}},
             {"name": "g5", "capacity": {G5: 3, G5_SMALL: 0}},
         ],
-        "teams": [{"name": "vision", "max_priority": 500}],
+        "teams": [{"name": "vision", "roles": "any", "max_priority": 500}],
     }
 )
 

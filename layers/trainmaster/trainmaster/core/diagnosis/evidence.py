@@ -2,7 +2,7 @@
 
 import re
 
-from trainmaster.core.request.validation.secrets import SECRETS
+from trainmaster.core.request.secret_detectors import SECRETS
 
 MAX_EVIDENCE = 200
 # An exception's name is at the head of a line or, behind what a launcher puts before it, near its end.

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from trainmaster.core.errors import FieldError, PolicyViolationError
 from trainmaster.core.policy.findings import Findings, Location, nearest, shown
 from trainmaster.core.policy.governance import Governing
 from trainmaster.core.policy.image_names import Image
-from trainmaster.core.policy.job_rules import IMAGES, ROLES, S3_PREFIXES, Allowed, Rules
+from trainmaster.core.policy.job_rules import IMAGES, ROLES, S3_PREFIXES, Allowed, AnyOrListed, Rules
 from trainmaster.core.policy.keys import Keys, Section, inline, key, keys_of, needed, optional, read_keys
 from trainmaster.core.policy.kinds import ByName, Usd, Whole, Word, list_of
 from trainmaster.core.policy.names import CALLERS, INSTANCE_TYPE, NAME, NAME_HINT
@@ -66,9 +66,9 @@ class TeamPolicy(Section):
     budget: Budget | None = optional(
         Keys(Budget), "What its jobs may cost in a month, in all pools together."
     )
-    roles: Allowed[str] | None = optional(
-        ROLES,
-        "The only roles that its jobs may run under: ARNs, compared as they stand.",
+    roles: Allowed[str] | Literal["any"] | None = optional(
+        AnyOrListed(listed=ROLES),
+        "The roles that its jobs may run under: ARNs, compared as they stand; or `any`. Not written: none.",
         example='["arn:aws:iam::111122223333:role/vision-training"]',
     )
     images: Allowed[Image] | None = optional(

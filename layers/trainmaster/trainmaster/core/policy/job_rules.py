@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import Generic
+from typing import Final, Generic, Literal
 
 from trainmaster.core.policy.findings import Location, shown
 from trainmaster.core.policy.image_names import Image
@@ -32,6 +32,18 @@ class Mode(StrEnum):
     """It is refused, or stopped where it runs already."""
     AUDIT = "audit"
     """It is written down."""
+
+
+class GuardMode(StrEnum):
+    """As ``Mode``, of a rule that is in force where nobody wrote it: an author may switch it off."""
+
+    ENFORCE = "enforce"
+    AUDIT = "audit"
+    ALLOW = "allow"
+
+    @property
+    def judges(self) -> Mode | None:
+        return None if self is GuardMode.ALLOW else Mode(self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +120,22 @@ class Switch:
         return Mode.ENFORCE if found is True else None
 
 
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The kind of rule that forbids something by default."""
+
+    def read(self, found: object, at: Location) -> GuardMode | None:
+        if found is True:
+            return GuardMode.ENFORCE
+        if not isinstance(found, dict):
+            hint = "write {mode: allow} to allow it, {mode: audit} to write violations down only, or true"
+            at.refuse(f"must be true or a mapping with a mode, not {shown(found)}", hint)
+            return None
+        at.refuse_unknown(found, ["mode"])
+        mode = found.get("mode")
+        return GuardMode.ENFORCE if mode is None else Word(GuardMode).read(mode, at.below("mode"))
+
+
 def _mode(written: Mapping[str, object], at: Location) -> Mode:
     found = written.get("mode")
     mode = None if found is None else Word(Mode).read(found, at.below("mode"))
@@ -172,6 +200,19 @@ def _listed(item: Kind[T]) -> ListOf[T, Allowed[T]]:
     )
 
 
+ANY: Final = "any"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnyOrListed(Generic[T]):
+    """The kind of value that is a list, or the word for whatever there is."""
+
+    listed: Kind[Allowed[T]]
+
+    def read(self, found: object, at: Location) -> Allowed[T] | Literal["any"] | None:
+        return ANY if found == ANY else self.listed.read(found, at)
+
+
 ROLES, IMAGES, S3_PREFIXES = _listed(ROLE), _listed(IMAGE), _listed(S3_PREFIX)
 _RUNTIME = Duration(least=timedelta(seconds=1))
 _COST = Usd(least=Decimal("0.01"), most=Decimal(1_000_000_000))  # only catches a slip of the finger
@@ -193,6 +234,10 @@ def _asked(says: str) -> Mode | None:
 
 def _forbidden(says: str) -> Mode | None:
     return optional(Switch(forbids=True), says, example="true")
+
+
+def _guarded(says: str) -> GuardMode | None:
+    return optional(Guard(), says, example="{mode: audit}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +294,17 @@ class Rules(Section):
     debugger_instances: Mode | None = _forbidden(
         "Debugger and profiler rules may not have instances of their own."
     )
-    remote_debug: Mode | None = _forbidden("No `EnableRemoteDebug`, a shell in the container.")
+    remote_debug: GuardMode | None = _guarded(
+        "No `EnableRemoteDebug`, a shell in the container. Not written: enforced where there are `teams`."
+    )
+    session_chaining: GuardMode | None = _guarded(
+        "No `EnableSessionTagChaining`, which hands the caller's session tags on to the role of the job. Not "
+        "written: enforced where there are `teams`."
+    )
+    secrets: GuardMode | None = _guarded(
+        "Nothing that looks or is called like a secret in hyperparameters, environment, arguments and tags. "
+        "Not written: enforced."
+    )
     name_prefix: Allowed[str] | None = _allowed(
         _listed(NAME_PREFIX), "How names of jobs begin.", '["vision-"]', under="one_of"
     )

@@ -6,15 +6,16 @@ from typing import Any
 
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.policy.document import Policy, TeamPolicy
-from trainmaster.core.policy.job_rules import Rules
+from trainmaster.core.policy.job_rules import Allowed, GuardMode, Rules
 from trainmaster.core.request.validation.sections import Section
+from trainmaster.core.rules.places import check_places
 from trainmaster.core.rules.resource_rules import check_cost, check_instances, check_memory, check_time
+from trainmaster.core.rules.secrets import check_secrets
 from trainmaster.core.rules.security_rules import (
     check_debugging,
     check_images,
     check_keys,
     check_network,
-    check_places,
     check_role,
 )
 from trainmaster.core.rules.tags import check_name, check_tags
@@ -31,32 +32,65 @@ _CHECKS = (
     check_places,
     check_keys,
     check_debugging,
+    check_secrets,
     check_memory,
 )
 
 
-def check(body: Mapping[str, Any], *, team: str, policy: Policy) -> tuple[Violation, ...]:
+def check(
+    body: Mapping[str, Any], *, team: str, policy: Policy, is_submission: bool = False
+) -> tuple[Violation, ...]:
     """All violations, enforced and audited; the rules of the team come behind those of the policy.
+
+    Rules that nobody wrote judge submissions alone: never jobs that wait, run or bypassed the queue.
 
     Args:
         body: A CreateTrainingJob request. It need not be a valid one: what cannot be read is not there.
         team: Whose job it is; one that the policy does not know has no rules of its own.
         policy: As it is in force.
+        is_submission: It is about to be queued.
     """
     prices = PriceTable(overrides=policy.prices)
     found: dict[Violation, None] = {}
-    for prefix, rules in _in_force(policy, policy.team(team)):
+    for prefix, rules in _in_force(policy, policy.team(team), is_submission=is_submission):
         for one in _violations(body, rules, prices):
             found[replace(one, rule=prefix + one.rule)] = None
+    if is_submission:
+        found |= dict.fromkeys(_without_roles(policy, team))
     return tuple(found)
 
 
-def _in_force(policy: Policy, team: TeamPolicy | None) -> Iterator[tuple[str, Rules]]:
-    yield "", policy.rules
+def _in_force(policy: Policy, team: TeamPolicy | None, *, is_submission: bool) -> Iterator[tuple[str, Rules]]:
+    yield "", _with_defaults(policy) if is_submission else policy.rules
     if team is not None:
         yield f"teams.{team.name}.rules.", team.rules
-        lists = Rules(roles=team.roles, images=team.images, s3_prefixes=team.s3_prefixes)
-        yield f"teams.{team.name}.", lists
+        roles = team.roles if isinstance(team.roles, Allowed) else None
+        yield f"teams.{team.name}.", Rules(roles=roles, images=team.images, s3_prefixes=team.s3_prefixes)
+
+
+def _with_defaults(policy: Policy) -> Rules:
+    """A team's own rules can only tighten: what stands there is no reason to leave a default out."""
+    rules = policy.rules
+    rules = replace(rules, secrets=rules.secrets or GuardMode.ENFORCE)
+    if not policy.teams:
+        return rules
+    return replace(
+        rules,
+        remote_debug=rules.remote_debug or GuardMode.ENFORCE,
+        session_chaining=rules.session_chaining or GuardMode.ENFORCE,
+    )
+
+
+def _without_roles(policy: Policy, name: str) -> Iterator[Violation]:
+    """Any role that the stack may pass would do: also that of another team."""
+    team = policy.team(name)
+    if team is not None and team.roles is None:
+        yield Violation(
+            rule=f"teams.{name}.roles",
+            field="RoleArn",
+            message=f"is not a role of team {name}: the policy names none",
+            hint=f"have an admin list the team's roles under teams, {name}, roles; or write any there",
+        )
 
 
 def _violations(body: Section, rules: Rules, prices: PriceTable) -> Iterator[Violation]:

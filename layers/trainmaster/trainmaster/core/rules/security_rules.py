@@ -5,9 +5,8 @@ from fnmatch import fnmatchcase
 
 from trainmaster.core.errors import path_text
 from trainmaster.core.policy.image_names import Image, parse_image
-from trainmaster.core.policy.job_rules import Allowed, Rules
-from trainmaster.core.request.s3_uri import S3Location, parse_s3
-from trainmaster.core.request.validation.fields import Found, values_of
+from trainmaster.core.policy.job_rules import Allowed, GuardMode, Rules
+from trainmaster.core.request.validation.fields import values_of
 from trainmaster.core.request.validation.sections import Section, elements, section
 from trainmaster.core.rules.forms import forms_of
 from trainmaster.core.rules.violation import Violation, listed
@@ -78,35 +77,6 @@ def _against(rule: Allowed[Image], field: str, message: str) -> Violation:
     return Violation(rule="images", field=field, message=message, hint=hint, mode=rule.mode)
 
 
-_BY_PREFIX = "S3Prefix"
-"""S3DataType of an input that reads every key that begins like its URI. Source: SageMaker API reference."""
-
-
-def check_places(body: Section, rules: Rules) -> Iterator[Violation]:
-    """Every S3 URI that the service model has a field for; what a manifest names is not seen."""
-    rule = rules.s3_prefixes
-    if rule is None:
-        return
-    for found in values_of("S3Uri", dict(body)):
-        problem = _problem(found, rule)
-        if problem is not None:
-            message, hint = problem
-            yield Violation(rule="s3_prefixes", field=found.field, message=message, hint=hint, mode=rule.mode)
-
-
-def _problem(found: Found, rule: Allowed[S3Location]) -> tuple[str, str] | None:
-    place = parse_s3(found.value)
-    if place is None:
-        return "is no place in S3", "write it as s3://bucket/prefix"
-    holders = [allowed for allowed in rule.allow if allowed.holds(place)]
-    if not holders:
-        return "lies outside of what is allowed", f"use a place in {listed(rule.allow)}"
-    reads_beyond = found.beside.get("S3DataType") == _BY_PREFIX and place.is_open
-    if reads_beyond and all(len(allowed.parts) == len(place.parts) for allowed in holders):
-        return "reads every key that begins like it, also of others", "end it with a slash"
-    return None
-
-
 _SUBNETS = "VpcConfig.Subnets"
 
 
@@ -162,12 +132,21 @@ def check_debugging(body: Section, rules: Rules) -> Iterator[Violation]:
                         hint="leave InstanceType out of the rule",
                         mode=rules.debugger_instances,
                     )
-    remote = section(body, "RemoteDebugConfig") or {}
-    if rules.remote_debug is not None and remote.get("EnableRemoteDebug") is True:
-        yield Violation(
-            rule="remote_debug",
-            field="RemoteDebugConfig.EnableRemoteDebug",
-            message="opens a shell in the container",
-            hint="leave RemoteDebugConfig out",
-            mode=rules.remote_debug,
-        )
+    yield from _guarded(body, "RemoteDebugConfig.EnableRemoteDebug", rules.remote_debug, _REMOTE_DEBUG)
+    yield from _guarded(
+        body, "SessionChainingConfig.EnableSessionTagChaining", rules.session_chaining, _SESSION_CHAINING
+    )
+
+
+_REMOTE_DEBUG = ("remote_debug", "opens a shell in the container, with the rights of the job's role")
+_SESSION_CHAINING = ("session_chaining", "hands the caller's session tags on to the role of the job")
+
+
+def _guarded(
+    body: Section, field: str, guard: GuardMode | None, told: tuple[str, str]
+) -> Iterator[Violation]:
+    parent, _, switch = field.partition(".")
+    mode, (rule, message) = guard.judges if guard else None, told
+    if mode is not None and (section(body, parent) or {}).get(switch) is True:
+        hint = f"leave {parent} out, or have an admin write rules.{rule}"
+        yield Violation(rule=rule, field=field, message=message, hint=hint, mode=mode)

@@ -68,7 +68,7 @@ class Verdict:
 
 def judge(submission: Submission, policy: Policy) -> Verdict:
     """Find the pool and every rule and limit of the policy that the submission violates."""
-    found = rules.check(submission.body, team=submission.team, policy=policy)
+    found = rules.check(submission.body, team=submission.team, policy=policy, is_submission=True)
     return Verdict(
         pool=policy.pool_of(_types(submission.ask)),
         violations=(

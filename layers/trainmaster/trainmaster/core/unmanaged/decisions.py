@@ -7,8 +7,17 @@ from typing import Any
 
 from trainmaster.core.jobs.observations import Described
 from trainmaster.core.planning.snapshot import Snapshot
-from trainmaster.core.policy import DEFAULT_TEAM, UNMANAGED, UNMANAGED_TEAM, Policy, PoolPolicy, role_matches
+from trainmaster.core.policy import (
+    DEFAULT_TEAM,
+    UNMANAGED,
+    UNMANAGED_TEAM,
+    Policy,
+    PoolPolicy,
+    TeamPolicy,
+    role_matches,
+)
 from trainmaster.core.policy.governance import UnmanagedJobs, UnmanagedThen
+from trainmaster.core.policy.job_rules import Allowed
 from trainmaster.core.request.options import READERS, TAG_PREFIX, TEAM, BadOptionError
 from trainmaster.core.request.request import Ask, read_request
 from trainmaster.core.rules.violation import Outcome
@@ -90,8 +99,13 @@ def team_of(unmanaged: UnmanagedJob, policy: Policy) -> str:
     named = unmanaged.tags.get(TEAM)
     if named is not None and policy.team(named) is not None:
         return named
-    owners = (team.name for team in policy.teams if team.roles and unmanaged.role_arn in team.roles.allow)
+    owners = (team.name for team in policy.teams if _may_use(team, unmanaged.role_arn))
     return next(owners, UNMANAGED_TEAM)
+
+
+def _may_use(team: TeamPolicy, role_arn: str) -> bool:
+    """By its list: of a team that may use any role, none says that it is the team's."""
+    return isinstance(team.roles, Allowed) and role_arn in team.roles.allow
 
 
 def is_excepted(unmanaged: UnmanagedJob, rules: UnmanagedJobs) -> bool:

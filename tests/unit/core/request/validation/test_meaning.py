@@ -122,14 +122,3 @@ def test_a_mistake_of_meaning_is_named_with_advice(whole: dict[str, Any], expect
     errors = check_request(whole)
     assert fields(errors) == expected
     assert all(error.hint for error in errors)
-
-
-def test_a_public_key_is_no_secret_whatever_its_name() -> None:
-    """Each remote function of the SDK v3 has one."""
-    key = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZI\n-----END PUBLIC KEY-----\n"
-    private = key.replace("PUBLIC", "PRIVATE")
-    assert check_request(body(Environment={"REMOTE_FUNCTION_SECRET_KEY": key, "OTHER": key})) == []
-    refused = check_request(
-        body(Environment={"A_SECRET_KEY": key + private, "B": private, "C_SECRET_KEY": "x"})
-    )
-    assert fields(refused) == ["Environment.A_SECRET_KEY", "Environment.B", "Environment.C_SECRET_KEY"]

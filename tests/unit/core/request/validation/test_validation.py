@@ -180,10 +180,9 @@ def test_all_mistakes_are_listed_at_once() -> None:
         Resourceconfig={},
         ResourceConfig={"InstanceType": "ml.p5.48xlarge", "InstanceCount": 0},
         Tags=tags(priority="high"),
-        HyperParameters={"lr": 0.1, "key": "AKIAIOSFODNN7EXAMPLE"},
+        HyperParameters={"lr": 0.1},
     )
     assert sorted(fields(check_request(whole))) == [
-        "HyperParameters.key",
         "HyperParameters.lr",
         "ResourceConfig.InstanceCount",
         "Resourceconfig",
@@ -192,7 +191,7 @@ def test_all_mistakes_are_listed_at_once() -> None:
     ]
     with pytest.raises(InvalidRequestError) as caught:
         require_valid(whole)
-    assert "and 5 more" in caught.value.detail
+    assert "and 4 more" in caught.value.detail
 
 
 def test_a_hostile_body_gets_fifty_mistakes_and_costs_no_more() -> None:
@@ -202,9 +201,7 @@ def test_a_hostile_body_gets_fifty_mistakes_and_costs_no_more() -> None:
 
 
 @pytest.mark.parametrize("place", ["HyperParameters", "Environment"])
-@pytest.mark.parametrize(
-    "value", ["\x00canary", "canary\ud800", "canary" * 1000, ["canary"], "AKIAIOSFODNN7CANARY0"]
-)
+@pytest.mark.parametrize("value", ["\x00canary", "canary\ud800", "canary" * 1000, ["canary"]])
 def test_no_answer_repeats_what_stands_in_hyperparameters_and_environment(place: str, value: object) -> None:
     errors = check_request(body(**{place: {"name": value}}))
     assert fields(errors) == [f"{place}.name"]

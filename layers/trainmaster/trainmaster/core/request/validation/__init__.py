@@ -6,7 +6,6 @@ from trainmaster.core.errors import MAX_ERRORS, FieldError, Mistake, invalid
 from trainmaster.core.request.strict_json import JsonObject, JsonValue
 from trainmaster.core.request.validation.fields import place_mistakes
 from trainmaster.core.request.validation.meaning import meaning_mistakes, resource_mistakes, tag_mistakes
-from trainmaster.core.request.validation.secrets import secret_mistakes
 from trainmaster.core.request.validation.shape import shape_mistakes
 
 __all__ = ["check_request", "check_shape", "require_valid"]
@@ -39,6 +38,5 @@ def _meaning(body: JsonObject) -> list[Mistake]:
         resource_mistakes(body),
         tag_mistakes(body),
         place_mistakes(body),
-        secret_mistakes(body),
     )
     return list(islice(found, MAX_ERRORS))

@@ -1,0 +1,203 @@
+"""What looks or is called like a secret: a training job shows its request to all who may describe it."""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    finds: str
+    """What to call it in a message."""
+    pattern: str
+
+
+ANYWHERE = (
+    Detector("an AWS access key id", r"(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}"),
+    Detector("a private key", r"-----BEGIN (?!PUBLIC KEY-)[A-Z0-9 ]+-----"),
+    Detector("a GitHub token", r"\bgh[opsur]_[A-Za-z0-9]{36}|\bgithub_pat_[A-Za-z0-9_]{22}"),
+    Detector("a GitLab token", r"\bglpat-[A-Za-z0-9_-]{20}"),
+    Detector("a Hugging Face token", r"\bhf_[A-Za-z0-9]{30}"),
+    Detector("an OpenAI or Anthropic key", r"\bsk-(?:[a-z0-9]{2,8}-[A-Za-z0-9_-]{20}|[A-Za-z0-9]{20})"),
+    Detector("a Stripe key", r"\b[rs]k_live_[A-Za-z0-9]{20}"),
+    Detector("a Google API key", r"\bAIza[A-Za-z0-9_-]{35}"),
+    Detector("an npm token", r"\bnpm_[A-Za-z0-9]{36}"),
+    Detector("a PyPI token", r"\bpypi-AgE[A-Za-z0-9_-]{50}"),
+    Detector("a Databricks token", r"\bdapi[0-9a-f]{32}\b"),
+    Detector("a Slack token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10}"),
+    Detector("a Slack webhook", r"(?i:\bhooks\.slack\.com/(?:services|workflows|triggers)/)\w"),
+    Detector("a Discord webhook", r"(?i:\bdiscord(?:app)?\.com/api/webhooks/)\d"),
+    Detector("a JSON web token", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\."),
+    Detector("a bearer token", r"\b(?i:bearer) {1,3}[A-Za-z0-9._~+/-]{16,}"),
+    Detector("a URL with a password", r"://[^\s/:@]{0,256}:[^\s/@]{1,256}@"),
+    Detector("a presigned URL", r"[?&](?i:X-(?:Amz|Goog)-Signature|Signature|AWSAccessKeyId)="),
+    Detector("a shared access signature", r"[?&;](?i:sig|SharedAccessSignature)=[A-Za-z0-9%+/]{20,}"),
+    Detector("a Weights & Biases key", r"\b(?i:wandb)\b.{0,40}?\b[0-9a-f]{40}\b"),
+)
+"""By their own shape, in whatever text they stand. Sources: the issuers' documents and the public rules of
+gitleaks and detect-secrets, read in November 2026."""
+WHOLE = (
+    Detector(
+        "an AWS secret access key",
+        r"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[A-Za-z0-9/+]{40}",
+    ),
+    Detector("a key of 40 hexadecimal digits", r"[0-9a-f]{40}"),
+)
+"""Where nothing else stands in a free text: in the middle of one they would be anything."""
+
+SECRETS = re.compile("|".join(f"(?:{one.pattern})" for one in ANYWHERE))
+_ONE_BY_ONE = tuple((one.finds, re.compile(one.pattern)) for one in ANYWHERE)
+_WHOLE = tuple((one.finds, re.compile(rf'"?(?:{one.pattern})"?')) for one in WHOLE)
+_HEX = WHOLE[1].finds
+
+
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_SECRET_WORDS = _words_of(
+    """
+    password passwd passphrase pass pwd secret secrets credential credentials token pat apikey secretkey
+    privatekey accesskey accesstoken authtoken authorization
+    """
+)
+_SECRET_KEYS = _words_of(
+    """
+    api secret private access storage account encryption signing master shared auth ssh service license
+    """
+)
+"""What stands before ``key`` where that is a secret."""
+_HARMLESS_TOKENS = _words_of(
+    """
+    pad padding eos bos unk mask sep cls eot fim special stop start end begin first last new next max min num
+    n per image video audio vision text patch additional trigger placeholder class prompt separator system
+    user assistant response instruction think tool prefix suffix middle sentence word sub char byte target
+    source control newline dummy empty blank reserved summary memory register forced decoder task lang
+    language speaker
+    """
+)
+"""What stands before ``token`` where that is one of a text."""
+_HARMLESS_PASSES = _words_of(
+    """
+    first second one two three single multi forward backward num n max per high low band by
+    """
+)
+_HASHES = _words_of(
+    """
+    sha sha1 commit revision rev hash digest checksum git version ref etag fingerprint id uuid md5
+    """
+)
+"""Words in names of what is as long as a key and is none."""
+_NUMBER = re.compile(r'"?[-+]?[0-9.]{1,16}"?')
+_NO_SECRET = re.compile(
+    r'["\']?(?:|true|false|none|null|0|1|\*+|<.{0,200}>|\[.{0,200}\]'
+    r"|(?:arn:|ssm:|s3://|file:|/|\./|\$|\{|os\.environ).{0,2048}"
+    r'|[\w./-]{1,256}\.(?:json|pem|txt|ya?ml|ini|crt|key|pub|env))["\']?'
+    r"|-----BEGIN PUBLIC KEY-----[\s\S]{0,2048}",
+    re.IGNORECASE,
+)
+"""What stands under a secret's name where there is none: nothing, a switch, where it is kept, a public key.
+
+The SDK v3 puts such a key into each job of a remote function, as REMOTE_FUNCTION_SECRET_KEY. Source:
+sagemaker-core 2.27, remote_function/job.py.
+"""
+_ASSIGNED = re.compile(
+    r"(?<![\w.-])(?P<dashes>-{0,2})(?P<name>[A-Za-z][\w.-]{0,100})[\"'\\]{0,4}"
+    r"(?:[ \t]{0,3}[=:][ \t]{0,3}|(?P<space>[ \t]{1,3}))[\"'\\]{0,4}(?P<value>[^\s\"'\\,;&)}\]]{1,512})"
+)
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{24,}={0,2}(?![A-Za-z0-9+/_=-])")
+_CALLED = "what is called a secret"
+
+
+def secret_in(value: str, *, name: str = "") -> str | None:
+    """What kind of secret a free text holds, without a word of it; None: none that could be told.
+
+    Args:
+        value: Of a hyperparameter, a variable, a tag, an argument.
+        name: What it is called; of an argument the option before it.
+    """
+    if calls_for_secret(name) and not _is_harmless(name, value):
+        return _CALLED
+    return _by_shape(value, name) or _assigned(value) or _encoded(value)
+
+
+def secret_in_text(text: str) -> str | None:
+    """The same where names and places stand: only what has a shape of its own."""
+    if SECRETS.search(text) is None:
+        return None
+    return next(finds for finds, pattern in _ONE_BY_ONE if pattern.search(text))
+
+
+@cache
+def calls_for_secret(name: str) -> bool:
+    """By its last words: ``DB_PASS``, ``hubToken``, ``azure-storage-key``; not ``eos_token``."""
+    words = _words(name)
+    if not words:
+        return False
+    last, before = words[-1], words[-2] if len(words) > 1 else ""
+    if last == "token":
+        return before not in _HARMLESS_TOKENS
+    if last == "pass":
+        return before not in _HARMLESS_PASSES
+    return last in _SECRET_WORDS or (last == "key" and before in _SECRET_KEYS)
+
+
+def option_named(argument: str) -> str:
+    """The option that the next argument is the value of; empty where this one is none."""
+    return argument if argument.startswith("-") and "=" not in argument and " " not in argument else ""
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _WORDS.findall(name[-200:])]
+
+
+def _is_harmless(name: str, value: str) -> bool:
+    """Of a token a number is a number of them; a password may be one."""
+    counts = _words(name)[-1] == "token" and _NUMBER.fullmatch(value) is not None
+    return counts or _NO_SECRET.fullmatch(value) is not None
+
+
+def _by_shape(value: str, name: str) -> str | None:
+    hashes = not _HASHES.isdisjoint(_words(name))
+    for finds, pattern in _WHOLE:
+        if pattern.fullmatch(value) and not (finds == _HEX and hashes):
+            return finds
+    return secret_in_text(value)
+
+
+def _assigned(text: str) -> str | None:
+    """``secret=x``, ``"password": "x"``, ``--password x``."""
+    for name, value in _assignments(text):
+        if calls_for_secret(name) and not _is_harmless(name, value):
+            return _CALLED
+    return None
+
+
+def _assignments(text: str) -> Iterator[tuple[str, str]]:
+    for found in _ASSIGNED.finditer(text):
+        if found["space"] is None or (found["dashes"] and not found["value"].startswith("-")):
+            yield found["name"], found["value"]
+
+
+def _encoded(text: str) -> str | None:
+    for decoded in _decoded(_BASE64.findall(text)):
+        found = _by_shape(decoded, "") or _assigned(decoded)
+        if found is not None:
+            return f"{found}, in base64"
+    return None
+
+
+def _decoded(runs: Iterable[str]) -> Iterator[str]:
+    for run in runs:
+        padded = run.rstrip("=") + "=" * (-len(run.rstrip("=")) % 4)
+        try:
+            yield base64.b64decode(padded.translate(_URL_SAFE)).decode("ascii").strip()
+        except (binascii.Error, UnicodeDecodeError):
+            continue
+
+
+_URL_SAFE = str.maketrans("-_", "+/")
