@@ -3,6 +3,7 @@ PYTHON ?= python3
 PIP_ARGS ?=
 TORCH := torch==2.13.0
 BIN := .venv/bin
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 PYTEST := $(BIN)/python -m pytest
 export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
@@ -18,8 +19,10 @@ setup: .venv/.ready ## make .venv with everything in it
 .venv/.ready: requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "You need Python 3.11: make setup PYTHON=python3.11")'
 	$(PYTHON) -m venv --clear .venv
+	$(PIP) --require-hashes --no-deps -r requirements.lock
 	$(BIN)/python local/setup/torch_build.py $(TORCH) $(PIP_ARGS)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements.lock $(TORCH) --editable .
+	$(PIP) $(TORCH)
+	$(PIP) --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m pip check
 	touch $@
 
@@ -54,7 +57,8 @@ test-v3: setup .venv-v3/.ready ## the SDK v3, which needs an environment of its 
 
 .venv-v3/.ready: requirements-v3.lock
 	$(PYTHON) -m venv --clear .venv-v3
-	.venv-v3/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-v3.lock --editable .
+	$(subst .venv,.venv-v3,$(PIP)) --require-hashes --no-deps -r requirements-v3.lock
+	$(subst .venv,.venv-v3,$(PIP)) --no-deps --editable .
 	touch $@
 
 check: setup ## format, lint, types, import contract, template, documents; reads only
@@ -77,9 +81,9 @@ reference: setup ## the policy's JSON Schema, tables and comments, from the keys
 	$(BIN)/python layers/trainmaster/generate_policy_reference.py
 
 lock: ## every requirements*.lock from its .in (needs uv)
-	uv pip compile requirements.in --override requirements.override --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o requirements.lock
-	uv pip compile requirements-v3.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o requirements-v3.lock
-	uv pip compile requirements-ministack.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o requirements-ministack.lock
+	uv pip compile requirements.in --override requirements.override --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements.lock
+	uv pip compile requirements-v3.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-v3.lock
+	uv pip compile requirements-ministack.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-ministack.lock
 
 docs: setup ## the documents as a site in build/site; strict: a wrong link fails it
 	$(BIN)/mkdocs build
@@ -99,7 +103,7 @@ deploy-check: setup .venv-ministack/.ready ## template.yaml deployed onto an emu
 
 .venv-ministack/.ready: requirements-ministack.lock
 	$(PYTHON) -m venv --clear .venv-ministack
-	.venv-ministack/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-ministack.lock
+	$(subst .venv,.venv-ministack,$(PIP)) --require-hashes --no-deps -r requirements-ministack.lock
 	.venv-ministack/bin/python -m pip check
 	touch $@
 

@@ -114,10 +114,11 @@ class Environment:
     index: Index
 
     def make_setup(self, *pip_args: str, public: str, torch_index: str = "") -> str:
-        """What is printed. Beside torch a package is installed that requires torch, as the lock has one."""
+        """What is printed. Before torch a package is installed that requires torch, as the lock has one."""
+        self._python("-m", "pip", "install", "--quiet", "--no-deps", *pip_args, "needs-torch")
         program = [ROOT / "local/setup/torch_build.py", "--public-index", public, GPU, *pip_args]
         printed = self._python(*program, TORCH_INDEX=torch_index)
-        self._python("-m", "pip", "install", "--quiet", *pip_args, "needs-torch", GPU)
+        self._python("-m", "pip", "install", "--quiet", *pip_args, GPU)
         return printed
 
     def installed(self) -> set[str]:
