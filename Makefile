@@ -61,13 +61,14 @@ test-v3: setup .venv-v3/.ready ## the SDK v3, which needs an environment of its 
 	$(subst .venv,.venv-v3,$(PIP)) --no-deps --editable .
 	touch $@
 
-check: setup ## format, lint, types, import contract, template, documents; reads only
+check: setup .venv-scan/.ready ## format, lint, types, import contract, template, scanners, documents; reads only
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/cfn-lint template.yaml
 	$(BIN)/sam validate --lint --region us-east-1
+	$(BIN)/python -m tests.scanners
 	site=$$(mktemp -d); $(BIN)/mkdocs build --site-dir $$site; status=$$?; rm -r $$site; exit $$status
 
 fmt: setup ## write what `make check` wants of format and imports
@@ -83,6 +84,7 @@ reference: setup ## the policy's JSON Schema, tables and comments, from the keys
 lock: ## every requirements*.lock from its .in (needs uv)
 	uv pip compile requirements.in --override requirements.override --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements.lock
 	uv pip compile requirements-v3.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-v3.lock
+	uv pip compile requirements-scan.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-scan.lock
 	uv pip compile requirements-ministack.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-ministack.lock
 
 docs: setup ## the documents as a site in build/site; strict: a wrong link fails it
@@ -101,6 +103,12 @@ test-wheel: setup ## the wheel in empty environments, away from here; a minute o
 deploy-check: setup .venv-ministack/.ready ## template.yaml deployed onto an emulator, the four jobs on it; no account, 3 minutes
 	$(BIN)/python -m demos.deploy_check
 
+.venv-scan/.ready: requirements-scan.lock
+	$(PYTHON) -m venv --clear .venv-scan
+	$(subst .venv,.venv-scan,$(PIP)) --require-hashes --no-deps -r requirements-scan.lock
+	.venv-scan/bin/python -m pip check
+	touch $@
+
 .venv-ministack/.ready: requirements-ministack.lock
 	$(PYTHON) -m venv --clear .venv-ministack
 	$(subst .venv,.venv-ministack,$(PIP)) --require-hashes --no-deps -r requirements-ministack.lock
@@ -114,4 +122,4 @@ deploy: build ## to your AWS account; asks for each parameter of docs/guides/dep
 	$(BIN)/sam deploy --guided
 
 clean: ## everything that was made here
-	rm -rf .venv .venv-v3 .venv-ministack .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-v3 .venv-scan .venv-ministack .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

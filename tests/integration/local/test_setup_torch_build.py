@@ -205,7 +205,7 @@ def test_a_torch_index_without_torch_stops_setup(environment: Environment, publi
     with_cpu_build(environment.index)
     with pytest.raises(subprocess.CalledProcessError):
         environment.make_setup(public=REFUSED, torch_index=public.url)
-    assert environment.installed() == set()
+    assert environment.installed() == {"needs-torch==1"}
 
 
 def test_a_pip_that_fetches_no_wheel_to_answer_is_asked_where_there_is_one(

@@ -1,5 +1,6 @@
 """Which torch `make setup` takes: from what pip reports, what the public CPU index has, and TORCH_INDEX."""
 
+import re
 import subprocess
 
 import pytest
@@ -155,14 +156,22 @@ def test_markers(marker: str, *, expected: bool) -> None:
     assert holds(marker, LINUX) is expected
 
 
-def test_make_setup_settles_torch_before_it_installs_what_requires_it() -> None:
+def test_make_setup_takes_nothing_without_a_hash_but_torch_and_the_package_itself() -> None:
     make = ["make", "--dry-run", "--always-make", ".venv/.ready", "PIP_ARGS=--proxy p", "PYTHON=python"]
     lines = subprocess.run(make, cwd=ROOT, capture_output=True, check=True, text=True).stdout.splitlines()
-    settled = lines.index(".venv/bin/python local/setup/torch_build.py torch==2.13.0 --proxy p")
-    assert lines.index("python -m venv --clear .venv") < settled
-    (rest,) = [number for number, line in enumerate(lines) if " pip install " in line]
-    assert settled < rest
-    assert " --proxy p -r requirements.lock torch==2.13.0 " in lines[rest]
+    steps = [line for line in lines if " pip install " in line or "torch_build" in line]
+    locked, settled, torch, package = steps
+    assert " --proxy p --require-hashes --no-deps -r requirements.lock" in locked
+    assert settled == ".venv/bin/python local/setup/torch_build.py torch==2.13.0 --proxy p"
+    assert torch.endswith(" --proxy p torch==2.13.0")
+    assert " --no-deps --no-build-isolation --editable ." in package
+    assert lines.index(".venv/bin/python -m pip check") > lines.index(package)
+
+
+def test_every_line_of_a_lock_has_hashes() -> None:
+    for path in ROOT.glob("requirements*.lock"):
+        pinned = re.split(r"\n(?=\S)", path.read_text(encoding="utf-8").strip())
+        assert [one for one in pinned if "==" not in one or "--hash=sha256:" not in one] == [], path.name
 
 
 def test_no_lock_asks_for_torch() -> None:

@@ -1,0 +1,86 @@
+"""What scanners find, held against the reasons why each finding stays open."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    scanner: str
+    id: str
+    on: str
+    """A resource of the template, a role, or a package."""
+    says: str
+
+    def __str__(self) -> str:
+        return f"{self.scanner} {self.id} {self.on}: {self.says}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why findings of one id stay open."""
+
+    scanner: str
+    id: str
+    on: tuple[str, ...]
+    """``*`` stands for any characters."""
+    because: str
+
+    def explains(self, finding: Finding) -> bool:
+        return (self.scanner, self.id) == (finding.scanner, finding.id) and any(
+            fnmatchcase(finding.on, pattern) for pattern in self.on
+        )
+
+    def __str__(self) -> str:
+        return f"{self.scanner} {self.id} on {', '.join(self.on)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    explained: tuple[tuple[Finding, Reason], ...]
+    unexplained: tuple[Finding, ...]
+    idle: tuple[Reason, ...]
+    """Reasons for what nobody finds any more."""
+
+    @property
+    def ok(self) -> bool:
+        return not self.unexplained and not self.idle
+
+
+def judge(findings: Iterable[Finding], reasons: Collection[Reason]) -> Verdict:
+    explained: list[tuple[Finding, Reason]] = []
+    unexplained: list[Finding] = []
+    for finding in sorted(set(findings)):
+        reason = next((one for one in reasons if one.explains(finding)), None)
+        if reason is None:
+            unexplained.append(finding)
+        else:
+            explained.append((finding, reason))
+    used = [reason for _, reason in explained]
+    idle = tuple(one for one in reasons if one not in used)
+    return Verdict(explained=tuple(explained), unexplained=tuple(unexplained), idle=idle)
+
+
+def of_checkov(report: Any) -> Iterator[Finding]:
+    """Of ``checkov --output json``."""
+    for part in report if isinstance(report, list) else [report]:
+        for one in part["results"]["failed_checks"]:
+            yield Finding("checkov", one["check_id"], one["resource"].rpartition(".")[2], one["check_name"])
+
+
+def of_rights(report: Mapping[str, Mapping[str, Iterable[Any]]]) -> Iterator[Finding]:
+    """Of ``rights_program``: by role, by kind of risk, actions."""
+    for role, risks in report.items():
+        for risk, actions in risks.items():
+            for action in actions:
+                yield Finding("cloudsplaining", risk, role, str(action))
+
+
+def of_licences(packages: Iterable[Mapping[str, str]], allowed: Collection[str]) -> Iterator[Finding]:
+    """Of ``pip-licenses --format=json``; of several licences each has to be allowed."""
+    for package in packages:
+        licence = package["License"].strip('"')
+        if licence not in allowed:
+            yield Finding("licences", "not-listed", package["Name"], licence)

@@ -1,0 +1,43 @@
+import pytest
+
+from tests.scanners.findings import Finding, Reason, judge, of_checkov, of_licences, of_rights
+
+OPEN = Finding("checkov", "CKV_1", "ApiFunction", "says")
+REASON = Reason(scanner="checkov", id="CKV_1", on=("*Function",), because="it is so")
+
+
+def test_a_finding_with_a_reason_stays_open() -> None:
+    verdict = judge([OPEN, OPEN], [REASON])
+    assert verdict.ok
+    assert verdict.explained == ((OPEN, REASON),)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(Finding("checkov", "CKV_2", "ApiFunction", "says"), id="of another check"),
+        pytest.param(Finding("checkov", "CKV_1", "Table", "says"), id="on another resource"),
+        pytest.param(Finding("cloudsplaining", "CKV_1", "ApiFunction", "says"), id="of another scanner"),
+    ],
+)
+def test_a_finding_that_no_reason_is_about_is_a_fault(other: Finding) -> None:
+    verdict = judge([OPEN, other], [REASON])
+    assert not verdict.ok
+    assert verdict.unexplained == (other,)
+
+
+def test_a_reason_for_what_nobody_finds_is_a_fault() -> None:
+    verdict = judge([], [REASON])
+    assert not verdict.ok
+    assert verdict.idle == (REASON,)
+
+
+def test_the_scanners_reports_are_read() -> None:
+    failed = {"check_id": "CKV_1", "resource": "AWS::Serverless::Function.ApiFunction", "check_name": "says"}
+    report = {"results": {"failed_checks": [failed]}}
+    assert list(of_checkov(report)) == list(of_checkov([report])) == [OPEN]
+    assert [str(one) for one in of_rights({"Role": {"risk": ["s3:PutObject"], "none": []}})] == [
+        "cloudsplaining risk Role: s3:PutObject"
+    ]
+    packages = [{"Name": "a", "License": "MIT"}, {"Name": "b", "License": "GPL-3.0"}]
+    assert [one.on for one in of_licences(packages, ["MIT"])] == ["b"]
