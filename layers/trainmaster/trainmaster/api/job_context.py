@@ -116,8 +116,12 @@ def job_context_of(
     )
 
 
+ESTIMATE_CPU_SECONDS = 0.8
+"""What one answer may cost all others: behind a long queue of many shapes the start is not estimated."""
+
+
 def estimated_start(job: Job, standing: Standing, context: RequestContext) -> View | None:
-    """None where nothing can be said: it does not wait its turn, nothing starts, or it is far behind."""
+    """None where nothing can be said: it has no turn, nothing starts, it is far behind, or time is up."""
     from trainmaster.core.forecast.start_estimate import MOST_AHEAD, Question, estimate  # noqa: PLC0415  few calls ask
 
     look, ahead = standing.look, standing.ahead
@@ -133,5 +137,7 @@ def estimated_start(job: Job, standing: Standing, context: RequestContext) -> Vi
         run_times=context.outside.reader.run_times(job.spec.pool),
         now=look.at,
     )
-    found = estimate(question, seed=job.spec.entry_id)
+    spent = context.outside.cpu_seconds
+    until = spent() + ESTIMATE_CPU_SECONDS
+    found = estimate(question, seed=job.spec.entry_id, in_time=lambda: spent() < until)
     return None if found is None else {"p50": instant_text(found.p50), "p90": instant_text(found.p90)}

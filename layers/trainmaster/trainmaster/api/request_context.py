@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
+from time import process_time
 from typing import Any, Protocol
 
 from trainmaster.core.errors import FieldError, ForbiddenError, UnavailableError, invalid, path_text
@@ -56,6 +57,8 @@ class Outside:
     """For entry ids."""
     account_id: str
     admin_principal_arns: tuple[str, ...]
+    cpu_seconds: Callable[[], float] = process_time
+    """What this process has spent."""
     region: str = ""
     """Where the stack is; "" where nobody knows."""
 

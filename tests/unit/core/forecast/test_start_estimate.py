@@ -246,6 +246,17 @@ def test_a_deep_queue_is_cut_short_by_work_not_by_the_clock(monkeypatch: pytest.
     assert 1 <= len(waits_drawn(asked, seed="a")) < 10
 
 
+def test_when_time_is_up_what_was_drawn_by_then_is_the_answer() -> None:
+    ahead = [waiting(f"ahead-{number}", minutes_ago=9) for number in range(60)]
+    asked = question(running("first"), *ahead, asks=waiting("mine"))
+    answers = iter([True] * 200)
+    some = waits_drawn(asked, seed="a", in_time=lambda: next(answers, False))
+    assert 1 <= len(some) < len(waits_drawn(asked, seed="a"))
+    assert some == waits_drawn(asked, seed="a")[: len(some)]
+    assert waits_drawn(asked, seed="a", in_time=lambda: False) == []
+    assert estimate(asked, seed="a", in_time=lambda: False) is None
+
+
 @pytest.mark.parametrize("seed", ["1", "2", "3"])
 def test_the_median_never_lies_behind_the_ninetieth(seed: str) -> None:
     run_times: Mapping[tuple[str, str], RunTimes] = history(1, 5, 30, 60, 300, 1000, 3000)

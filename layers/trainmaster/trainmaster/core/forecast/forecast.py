@@ -1,7 +1,7 @@
 """One possible future of a pool: lengths and arrivals are drawn, ``plan()`` decides, until a job starts."""
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
@@ -88,13 +88,18 @@ class Future:
         self._events = [(at, name) for name, at in self._ends.items()]
         heapify(self._events)
 
-    def start_of(self, name: str, *, most_looks: int) -> timedelta | None:
-        """How long from now until it starts; None: not within the horizon, or not seen in so many looks."""
+    def start_of(self, name: str, *, most_looks: int, in_time: Callable[[], bool]) -> timedelta | None:
+        """How long from now until it starts; None: not within the horizon, or not in time.
+
+        Where so many looks are not enough, the rest counts as at the pace so far.
+        """
         at = self._decide(name)
         ahead = self._ahead(name)
         while at is None and self.looks < most_looks and self._now - self._outlook.now <= HORIZON:
             interval_end = self._next_interval()
             if interval_end is None:
+                return None
+            if not in_time():
                 return None
             at = self._let_pass(interval_end, name)
         if at is not None:

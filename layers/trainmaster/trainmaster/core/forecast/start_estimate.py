@@ -1,7 +1,7 @@
 """When a waiting job is likely to start: ``plan()`` rolled forward through drawn futures."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from statistics import mean, median, pvariance
@@ -54,20 +54,27 @@ class StartEstimate:
     p90: datetime
 
 
-def estimate(question: Question, *, seed: str) -> StartEstimate | None:
+def _always() -> bool:
+    return True
+
+
+def estimate(question: Question, *, seed: str, in_time: Callable[[], bool] = _always) -> StartEstimate | None:
     """The band in which the job is likely to start; None where it starts in no future that was drawn.
 
     Args:
         question: The pool and the queue as they are.
-        seed: Equal seeds give equal answers to equal questions.
+        seed: Equal seeds give equal answers to equal questions, as long as there is time for all futures.
+        in_time: False from when on no more time is to be spent; what was drawn by then is the answer.
     """
     if question.snapshot.blocked:
         return None
-    return band(waits_drawn(question, seed=seed), now=question.now)
+    return band(waits_drawn(question, seed=seed, in_time=in_time), now=question.now)
 
 
-def waits_drawn(question: Question, *, seed: str) -> list[timedelta]:
+def waits_drawn(question: Question, *, seed: str, in_time: Callable[[], bool] = _always) -> list[timedelta]:
     """How long the job waits, in as many futures as there is time for."""
+    if not in_time():
+        return []
     outlook = Outlook(
         snapshot=question.snapshot,
         waiting=(*question.ahead, *_unseen(question), question.job),
@@ -88,11 +95,11 @@ def waits_drawn(question: Question, *, seed: str) -> list[timedelta]:
     looks = 0
     for number in range(MOST_DRAWS):
         future = Future(outlook, arrivals.drawn(f"{seed}/{number}"), Chance(f"{seed}/{number}"))
-        wait = future.start_of(question.job.name, most_looks=MOST_LOOKS)
+        wait = future.start_of(question.job.name, most_looks=MOST_LOOKS, in_time=in_time)
         if wait is not None:
             waits.append(wait)
         looks += future.looks
-        if looks + future.looks > MOST_LOOKS:
+        if looks + future.looks > MOST_LOOKS or not in_time():
             break
     return waits
 
