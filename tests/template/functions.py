@@ -13,13 +13,15 @@ from tests.template.stack import PARAMETERS, of_type
 class Function:
     folder: str
     timeout_seconds: int
+    reserved: int | None = None
+    """Concurrent executions, as the parameters of these tests say."""
     asynchronous: tuple[int, int] | None = None
     """Retries and the oldest event in seconds, where something invokes it without waiting for the answer."""
 
 
 FUNCTIONS = {
-    "ApiFunction": Function(folder="api", timeout_seconds=15),
-    "ScheduleFunction": Function(folder="schedule", timeout_seconds=120),
+    "ApiFunction": Function(folder="api", timeout_seconds=15, reserved=50),
+    "ScheduleFunction": Function(folder="schedule", timeout_seconds=120, reserved=3),
     "OnTrainingJobEventFunction": Function(
         folder="on_training_job_event", timeout_seconds=60, asynchronous=(2, 21600)
     ),
@@ -63,6 +65,7 @@ def _expected_function(name: str, layer: str) -> dict[str, Any]:
         "Architectures": ["arm64"],
         "Layers": [f"${{{layer}}}"],
         "Timeout": FUNCTIONS[name].timeout_seconds,
+        **({"ReservedConcurrentExecutions": FUNCTIONS[name].reserved} if FUNCTIONS[name].reserved else {}),
         **({"RecursiveLoop": "Allow"} if name == "ScheduleFunction" else {}),
         "Role": f"${{{name}Role.Arn}}",
         "LoggingConfig": {"LogFormat": "JSON", "LogGroup": f"${{{name}LogGroup}}"},

@@ -44,6 +44,8 @@ PARAMETERS: dict[str, Any] = {
     "CreateApiGatewayLogRole": "true",
     "OldestWaitAlarmSeconds": 86400,
     "PassesAtOnce": 3,
+    "ApiReservedConcurrency": 50,
+    "ScheduleReservedConcurrency": 3,
 }
 _NO_VALUE = object()
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {

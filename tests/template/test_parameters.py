@@ -171,3 +171,20 @@ def test_samconfig_shows_how_to_give_every_parameter_that_has_no_default():
     needed = {name for name, one in stack.source()["Parameters"].items() if "Default" not in one}
     shown = re.findall(r'^#   "(\w+)=', (stack.ROOT / "samconfig.toml").read_text(), re.MULTILINE)
     assert needed <= set(shown) <= set(stack.source()["Parameters"])
+
+
+def test_concurrency_is_reserved_only_where_the_stack_says_how_much():
+    def reserved(**changed):
+        functions = stack.of_type(stack.resources(**changed), "AWS::Lambda::Function")
+        return {
+            name: function["ReservedConcurrentExecutions"]
+            for name, function in functions.items()
+            if "ReservedConcurrentExecutions" in function
+        }
+
+    definitions = stack.source()["Parameters"]
+    both = ("ApiReservedConcurrency", "ScheduleReservedConcurrency")
+    assert [definitions[name]["Default"] for name in both] == [0, 0]
+    assert reserved(ApiReservedConcurrency=0, ScheduleReservedConcurrency=0) == {}
+    assert reserved(ApiReservedConcurrency=7, ScheduleReservedConcurrency=0) == {"ApiFunction": 7}
+    assert reserved(ApiReservedConcurrency=0, ScheduleReservedConcurrency=4) == {"ScheduleFunction": 4}
