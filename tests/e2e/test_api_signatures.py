@@ -14,8 +14,8 @@ pytestmark = pytest.mark.thorough
 
 ACCOUNT = "123456789012"
 TEAMS = [
-    {"name": "vision", "principals": [f"arn:aws:iam::{ACCOUNT}:role/vision-*"]},
-    {"name": "speech", "principals": [f"arn:aws:iam::{ACCOUNT}:role/speech"]},
+    {"name": "vision", "principals": [f"arn:aws:iam::{ACCOUNT}:role/vision-*"], "roles": "any"},
+    {"name": "speech", "principals": [f"arn:aws:iam::{ACCOUNT}:role/speech"], "roles": "any"},
 ]
 MASKED = {"name", "team", "pool", "state", "priority", "instances", "position", "started_at"}
 PROBLEM = "application/problem+json"

@@ -29,7 +29,7 @@ def policy(a: int = 3) -> dict[str, Any]:
         "warm_pool": {"keep_alive": "10m", "max_idle": "30m"},
     }
     budget = {"usd_per_month": 100_000, "at_limit": "wait"}
-    teams = [{"name": name, "principals": [USER], "budget": budget} for name in TEAMS]
+    teams = [{"name": name, "principals": [USER], "roles": "any", "budget": budget} for name in TEAMS]
     return {"pools": [pool], "teams": teams, "prices": {A: 1.25, B: 40}}
 
 

@@ -13,8 +13,8 @@ from tests.integration.world import World
 TWO = {"InstanceType": A, "InstanceCount": 2, "VolumeSizeInGB": 10}
 TEAMS = {
     "teams": [
-        {"name": "red", "principals": ["arn:aws:iam::123456789012:user/ada"]},
-        {"name": "blue", "principals": ["arn:aws:iam::123456789012:user/ada"]},
+        {"name": "red", "principals": ["arn:aws:iam::123456789012:user/ada"], "roles": "any"},
+        {"name": "blue", "principals": ["arn:aws:iam::123456789012:user/ada"], "roles": "any"},
     ],
 }
 KEEPING = {"pools": [{"name": "main", "capacity": {A: 2}, "warm_pool": {"keep_alive": "10m"}}]}

@@ -182,8 +182,8 @@ def test_F3_a_team_tag_of_no_team_of_the_caller_is_a_403_and_nothing_is_stored(
     new_world: NewWorld,
 ) -> None:
     teams = [
-        {"name": "vision", "principals": ["arn:aws:iam::123456789012:user/ada"]},
-        {"name": "speech", "principals": ["arn:aws:iam::123456789012:role/speech"]},
+        {"name": "vision", "principals": ["arn:aws:iam::123456789012:user/ada"], "roles": "any"},
+        {"name": "speech", "principals": ["arn:aws:iam::123456789012:role/speech"], "roles": "any"},
     ]
     world = new_world({"pools": [{"name": "main", "capacity": {A: 2}}], "teams": teams})
     before = world.items()

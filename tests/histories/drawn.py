@@ -64,7 +64,8 @@ def document_of(dice: random.Random) -> dict[str, Any]:
 
 
 def _team(name: str, dice: random.Random) -> dict[str, Any]:
-    team: dict[str, Any] = {"name": name, "principals": ["arn:aws:iam::123456789012:user/*"]}
+    principals = ["arn:aws:iam::123456789012:user/*"]
+    team: dict[str, Any] = {"name": name, "principals": principals, "roles": "any"}
     if dice.random() < 0.3:
         budget = {"usd_per_month": dice.choice([3, 8, 100]), "at_limit": dice.choice(["wait", "spot"])}
         team["budget"] = budget

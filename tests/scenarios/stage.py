@@ -264,7 +264,7 @@ def policy_of(
     document: Document = {"version": 1, "pools": [{"name": "main", "capacity": {INSTANCE_TYPE: 1}} | pool]}
     if teams:
         document["teams"] = [
-            {"name": team, "principals": [f"arn:aws:iam::123456789012:role/{team}"]}
+            {"name": team, "principals": [f"arn:aws:iam::123456789012:role/{team}"], "roles": "any"}
             | ({"budget": budgets[team]} if budgets and team in budgets else {})
             for team in teams
         ]

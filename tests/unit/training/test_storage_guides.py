@@ -44,4 +44,4 @@ def test_the_rights_shown_are_those_a_refusal_asks_for() -> None:
 def test_the_version_of_the_connector_is_the_one_the_tests_run_with() -> None:
     (line,) = [block.text.strip() for block in blocks(_S3, "text")]
     assert line == "s3torchconnector[dcp]==1.5.0"
-    assert "\ns3torchconnector==1.5.0\n" in (ROOT / "requirements.lock").read_text().replace("[dcp]", "")
+    assert "\ns3torchconnector==1.5.0 \\\n" in (ROOT / "requirements.lock").read_text().replace("[dcp]", "")
