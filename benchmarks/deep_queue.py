@@ -57,7 +57,7 @@ class DeepQueue:
 def build(engine: MotoEngine, pending: int, *, now: datetime) -> DeepQueue:
     """A new table with the policy, a pool without a free instance, and this many waiting jobs."""
     client, table = engine.client("dynamodb"), f"deep-{pending}"
-    _make_table(client, table)
+    make_table(client, table)
     policies = DynamoPolicyStore(client, table=table)
     policy = policies.put(POLICY, pools=[POOL], replaces=policies.current())
     pool = parse_policy(POLICY).pools[0]
@@ -145,7 +145,7 @@ def _call(engine: MotoEngine, operation: str, params: Mapping[str, Any]) -> None
     engine.call(call, _NO_REQUEST)
 
 
-def _make_table(client: Any, name: str) -> None:  # noqa: ANN401  boto3's clients are typed by their service
+def make_table(client: Any, name: str) -> None:  # noqa: ANN401  boto3's clients are typed by their service
     def schema(partition: str, sort: str) -> list[dict[str, str]]:
         return [
             {"AttributeName": partition, "KeyType": "HASH"},
