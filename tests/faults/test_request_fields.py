@@ -146,6 +146,24 @@ def test_F8_a_count_above_the_pools_capacity_is_a_422(count: int) -> None:
     assert [one.rule for one in error.errors] == ["never-fits"]
 
 
+def test_K15_an_alternative_that_can_never_fit_is_a_422_that_names_it() -> None:
+    listed = "ml.p5.48xlarge=1 ml.p5.48xlarge=999999"
+    error = refusal(body(Tags=[{"Key": "trainmaster:alternatives", "Value": listed}]))
+    assert error.status == 422
+    ((field, message, rule),) = [(one.field, one.message, one.rule) for one in error.errors]
+    assert (field, rule) == ("Tags[0].Value", "never-fits")
+    assert message.startswith("ml.p5.48xlarge=999999 asks for 999999, but pool ")
+
+
+def test_K15_an_instance_preference_that_can_never_fit_is_a_422_that_names_it() -> None:
+    wished = {"ml.p5.48xlarge": 1, "ml.g5.xlarge": 999_999}
+    preferences = [{"InstanceType": name, "InstanceCount": count} for name, count in wished.items()]
+    error = refusal(resources(InstancePreferences=preferences))
+    assert error.status == 422
+    ((field, rule),) = [(one.field, one.rule) for one in error.errors]
+    assert (field, rule) == ("ResourceConfig.InstancePreferences[1].InstanceCount", "never-fits")
+
+
 def test_F9_groups_are_counted_by_type() -> None:
     whole = sent(resources(InstanceGroups=[GROUP, LARGE, GROUP | {"InstanceGroupName": "c"}]))
     require_valid(whole)

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
 from trainmaster.adapters.dynamodb.calls import Transactions
 from trainmaster.adapters.dynamodb.codec import from_attributes
-from trainmaster.core.errors import LostRaceError, UnavailableError
+from trainmaster.core.errors import LostRaceError, UnavailableError, WriteRefusedError
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, lane_text
 from trainmaster.core.jobs.model import Job, JobState
@@ -307,6 +307,27 @@ def test_C13_a_transaction_conflict_is_tried_again_and_is_not_a_lost_race() -> N
     client = Refusing(_cancelled("None", "TransactionConflict"), _cancelled("TransactionConflict", "None"))
     Transactions(client, pause=lambda _: None).write([])
     assert client.calls == 3
+
+
+@pytest.mark.parametrize("beside", ["None", "TransactionConflict"])
+def test_a_write_that_can_never_be_taken_names_its_row_and_is_not_tried_again(beside: str) -> None:
+    key = {"pk": {"S": "T#main"}, "sk": {"S": "red"}}
+    client = Refusing(_cancelled(beside, "ValidationError"))
+    with pytest.raises(WriteRefusedError, match="T#main/red") as caught:
+        Transactions(client, pause=lambda _: None).write([{"Put": {"Item": {}}}, {"Update": {"Key": key}}])
+    assert (client.calls, caught.value.retryable) == (1, False)
+
+
+def test_a_call_that_the_table_calls_invalid_is_not_to_be_tried_again() -> None:
+    error = ClientError({"Error": {"Code": "ValidationException", "Message": "m"}}, "TransactWriteItems")
+    with pytest.raises(WriteRefusedError):
+        Transactions(Refusing(error), pause=lambda _: None).write([])
+
+
+def test_a_failed_condition_beside_an_invalid_row_is_a_lost_race() -> None:
+    client = Refusing(_cancelled("ConditionalCheckFailed", "ValidationError"))
+    with pytest.raises(LostRaceError):
+        Transactions(client, pause=lambda _: None).write([])
 
 
 def test_C13_a_failed_condition_beside_a_conflict_is_a_lost_race() -> None:

@@ -296,7 +296,8 @@ def test_a_job_that_the_budget_does_not_cover_would_preempt_nobody(api: Api) -> 
     ("alternatives", "rules"),
     [
         pytest.param(f"{P5}=3 {P5}=4", {"never-fits"}, id="none would ever fit"),
-        pytest.param(f"{P5}=3 {P5}=2", set(), id="one would"),
+        pytest.param(f"{P5}=3 {P5}=2", {"never-fits"}, id="one would not"),
+        pytest.param(f"{P5}=2 {P5}=1", set(), id="each would"),
         pytest.param(f"{P5}=1 {G5}=1", {"one-pool"}, id="of two pools"),
         pytest.param(f"{P5}=1 ml.p4d.24xlarge=1", {"no-pool"}, id="of no pool"),
     ],

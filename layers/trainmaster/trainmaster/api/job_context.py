@@ -10,6 +10,7 @@ from trainmaster.api.views import JobContext, View, instant_text
 from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Job
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.actions import Plan, Start
 from trainmaster.core.planning.planner import plan
@@ -56,8 +57,14 @@ def reason_now(job: Job, position: QueuePosition, look: Look | None, *, paused: 
     if look is None:
         return wait_reasons.in_line(position)
     if any(isinstance(action, Start) and action.job.name == job.name for action in look.decided.actions):
-        return wait_reasons.NEXT
+        return _kept_from_starting(job) or wait_reasons.NEXT
     return look.decided.reasons.get(job.name) or wait_reasons.in_line(position)
+
+
+def _kept_from_starting(job: Job) -> Reason | None:
+    """What the last pass that tried ran into, where trying again cannot help."""
+    is_known = job.starts.faults and job.waiting is not None and job.waiting.code is ReasonCode.BACKOFF
+    return job.waiting if is_known else None
 
 
 SHORT_QUEUE = 50

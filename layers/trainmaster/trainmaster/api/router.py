@@ -28,7 +28,12 @@ from trainmaster.api.request_context import (
 from trainmaster.api.usage import show_usage
 from trainmaster.api.views import field_error_view, pool_view
 from trainmaster.api.violations import show_violations
-from trainmaster.core.errors import TooManyRequestsError, TrainmasterError, UnavailableError
+from trainmaster.core.errors import (
+    TooManyRequestsError,
+    TrainmasterError,
+    UnavailableError,
+    WriteRefusedError,
+)
 from trainmaster.core.planning.wait_reasons import MAX_POSITION
 
 
@@ -56,6 +61,8 @@ RETRY_AFTER_UNAVAILABLE_SECONDS = 1
 
 
 def problem(error: TrainmasterError) -> Response[str]:
+    if isinstance(error, WriteRefusedError):  # nobody can wait it out: an operator has to hear of it
+        logger.error("the table refused a write for good", exc_info=error)
     body = {
         "type": f"urn:trainmaster:problem:{error.title.lower().replace(' ', '-')}",
         "title": error.title,

@@ -11,6 +11,7 @@
   + TooManyRequestsError          429  over a per-team limit
   + MissingIdentityError          500  the gateway gave no caller: misconfigured, nothing is written
   + RowSetAsideError              500  a row of the table cannot be understood: it is left as it is
+  + WriteRefusedError             500  the table will never take a write as it is: nothing is stored
   + UnavailableError              503  AWS refused for now (retryable)
     + LostRaceError               503  somebody else changed the item first
     + AccountLimitError           503  the account allows no more instances of the type for now
@@ -139,6 +140,12 @@ class RowSetAsideError(TrainmasterError):
         self.key = key
         self.subject = subject
         """The job that is out of reach because of it; None: no single one."""
+
+
+class WriteRefusedError(TrainmasterError):
+    """The table will never take the write as it is: a row at its size limit, a malformed value."""
+
+    title = "Write refused"
 
 
 class UnavailableError(TrainmasterError):

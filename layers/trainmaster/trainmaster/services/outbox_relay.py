@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import assert_never
 
-from trainmaster.core.errors import StopDeniedError, TrainmasterError
+from trainmaster.core.errors import StopDeniedError, TrainmasterError, WriteRefusedError
 from trainmaster.core.jobs.model import epoch_ms
 from trainmaster.core.monitoring.alarms import full_name
 from trainmaster.core.outbox import not_stopped_notice, to_tell
@@ -131,6 +131,8 @@ class _Look:
                 for message in messages:
                     self.now.messages.done(self.now.pool, message)
                     self.result.done.append(message)
+        except WriteRefusedError as error:
+            self.result.failures.append(error)
         except TrainmasterError as error:
             self.result.postponed += [(message, error) for message in messages]
             self.refused[messages[0].kind] += 1

@@ -113,11 +113,13 @@ def alternatives(text: str, **resource_config: Any) -> dict[str, Any]:
                     {"InstanceType": G5, "InstanceCount": 3},
                 ]
             ),
-            [],
-            id="of several preferences one that fits is enough",
+            [("ResourceConfig.InstancePreferences[0].InstanceCount", "never-fits")],
+            id="a preference that never fits, beside one of its type that does",
         ),
         pytest.param(
-            alternatives(f"{P5}=9 {P5}=1"), [], id="of several alternatives one that fits is enough"
+            alternatives(f"{P5}=9 {P5}=1"),
+            [("Tags[0].Value", "never-fits")],
+            id="an alternative that never fits, beside one that does",
         ),
         pytest.param(
             alternatives(f"{P5}=9 {P5}=5:spot"),

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 from uuid import uuid4
@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import from_attributes, to_attributes
-from trainmaster.core.errors import LostRaceError, UnavailableError
+from trainmaster.core.errors import LostRaceError, UnavailableError, WriteRefusedError
 
 CONFLICT_TRIES = 8
 """Two writers on the same item at the same instant: AWS cancels one and leaves the retry to us."""
@@ -23,6 +23,8 @@ MAX_ITEMS = 100
 
 _CANCELLED = "TransactionCanceledException"
 _CONDITION = "ConditionalCheckFailed"
+_INVALID = frozenset({"ValidationError", "ValidationException"})
+"""A reason of a cancelled transaction, and the code of a call by itself."""
 _CONFLICTS = frozenset({"TransactionConflictException", "TransactionInProgressException"})
 
 
@@ -45,6 +47,8 @@ class Transactions:
     def write(self, operations: Sequence[dict[str, Any]]) -> None:
         """Raises LostRaceError when a condition failed, UnavailableError when DynamoDB did not take it.
 
+        WriteRefusedError: it never will, as it is.
+
         Every try has the same ClientRequestToken, botocore's and ours: a write whose answer was lost is not
         applied twice and does not lose against itself, but is recognised.
         """
@@ -57,7 +61,7 @@ class Transactions:
                 self._client.transact_write_items(TransactItems=list(operations), ClientRequestToken=token)
             except ClientError as error:
                 if not _is_conflict(error):
-                    raise _translated(error) from error
+                    raise _translated(error, operations) from error
             except BotoCoreError as error:
                 lost += 1
                 if lost == LOST_TRIES:
@@ -70,20 +74,48 @@ class Transactions:
 def _is_conflict(error: ClientError) -> bool:
     code = error.response["Error"]["Code"]
     return code in _CONFLICTS or (
-        code == _CANCELLED and "TransactionConflict" in _reasons(error) and _CONDITION not in _reasons(error)
+        code == _CANCELLED
+        and "TransactionConflict" in _reasons(error)
+        and _reasons(error).isdisjoint({_CONDITION, *_INVALID})
     )
 
 
-def _translated(error: ClientError) -> Exception:
+def _translated(error: ClientError, operations: Sequence[Mapping[str, Any]]) -> Exception:
     code = error.response["Error"]["Code"]
     if code == _CANCELLED and _CONDITION in _reasons(error):
         return ConditionsFailedError(_failed(error))
-    return unavailable(error)
+    if code == _CANCELLED and not _reasons(error).isdisjoint(_INVALID):
+        return _refused_rows(error, operations)
+    return refused(error)
 
 
-def unavailable(error: ClientError) -> UnavailableError:
-    """Throttles, outages, a disabled key: nothing was written, the caller may come back."""
-    return UnavailableError(f"the table refused: {error.response['Error']['Code']}")
+def refused(error: ClientError) -> UnavailableError | WriteRefusedError:
+    """Throttles, outages, a disabled key: nothing was done, the caller may come back.
+
+    Unless the call itself is what is wrong: then it is our mistake, or a row at its limit, and stays so.
+    """
+    code = error.response["Error"]["Code"]
+    if code in _INVALID:
+        return WriteRefusedError(f"the table takes no such call: {error.response['Error'].get('Message')}")
+    return UnavailableError(f"the table refused: {code}")
+
+
+def _refused_rows(error: ClientError, operations: Sequence[Mapping[str, Any]]) -> WriteRefusedError:
+    """Which rows cannot be written, and why."""
+    cancelled = zip(operations, error.response.get("CancellationReasons", []), strict=False)
+    found = [
+        f"{_row_of(operation)}: {reason.get('Message', 'not valid')}"
+        for operation, reason in cancelled
+        if reason.get("Code") in _INVALID
+    ]
+    return WriteRefusedError(f"the table will not take the write as it is ({'; '.join(found)})")
+
+
+def _row_of(operation: Mapping[str, Any]) -> str:
+    """``partition/sort key`` of an element of TransactItems."""
+    (content,) = operation.values()
+    key = content.get("Key") or content["Item"]
+    return f"{key['pk']['S']}/{key['sk']['S']}"
 
 
 def _failed(error: ClientError) -> frozenset[int]:
@@ -121,7 +153,7 @@ class SortKeys:
 
 
 class Rows:
-    """Every call may raise UnavailableError."""
+    """Every call may raise UnavailableError, and WriteRefusedError where trying again cannot help."""
 
     def __init__(self, client: Any, *, table: str) -> None:
         self._client = client
@@ -198,7 +230,7 @@ class Rows:
         except ClientError as error:
             if error.response["Error"]["Code"] == "ConditionalCheckFailedException":
                 raise ConditionsFailedError(frozenset({0})) from error
-            raise unavailable(error) from error
+            raise refused(error) from error
         except BotoCoreError as error:
             raise UnavailableError("the table did not answer") from error
         return answer

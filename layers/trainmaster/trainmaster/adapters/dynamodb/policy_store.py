@@ -13,7 +13,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster.adapters.dynamodb import layout, submissions
-from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, Transactions, unavailable
+from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, Transactions, refused
 from trainmaster.adapters.dynamodb.codec import from_attributes, to_attributes, value
 from trainmaster.adapters.dynamodb.guard import Report, unreported
 from trainmaster.adapters.dynamodb.writes import Retention, Writes
@@ -80,7 +80,7 @@ class DynamoPolicyStore:
         try:
             answer = self._client.get_item(TableName=self._table, Key=_key(sk), ConsistentRead=True)
         except ClientError as error:
-            raise unavailable(error) from error
+            raise refused(error) from error
         except BotoCoreError as error:
             raise UnavailableError("the table did not answer") from error
         return from_attributes(answer["Item"]) if "Item" in answer else None

@@ -14,7 +14,7 @@ from trainmaster.core.errors import (
     TooManyRequestsError,
     path_text,
 )
-from trainmaster.core.jobs.instances import Capacity, CapacityType
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, vector_text
 from trainmaster.core.jobs.model import Job, JobSpec, JobState, epoch_ms
 from trainmaster.core.planning.order import score_of
 from trainmaster.core.policy import Policy, PoolPolicy
@@ -203,26 +203,29 @@ def _two_pools(types: list[str], policy: Policy) -> FieldError:
 
 
 def _never_fits(submission: Submission, pool: PoolPolicy) -> Iterator[FieldError]:
-    """Of several shapes one that fits into the empty pool is enough."""
-    ask = submission.ask
-    short = [
-        (capacity, count)
-        for shape in ask.shapes
-        for capacity, count in sorted(shape.vector.items())
-        if count > _room(pool, capacity)
-    ]
-    if any(all(count <= _room(pool, one) for one, count in shape.vector.items()) for shape in ask.shapes):
-        return
-    for capacity, count in dict.fromkeys(short):
-        most = _room(pool, capacity)
-        kind = capacity.capacity_type.value
-        has = f"{most} {kind} {capacity.instance_type}"
-        yield FieldError(
-            field=_where(submission, capacity.instance_type, "InstanceCount"),
-            message=f"asks for {count}, but pool {pool.name} has {has} in all",
-            hint=f"ask for at most {most}" if most else f"the pool has no {kind} instances of this type",
-            rule=RULE_NEVER_FITS,
-        )
+    """Each shape that does not fit into the empty pool, also where another does.
+
+    One that can never start would only make a lane of its own for passes to look at.
+    """
+    for number, shape in enumerate(submission.ask.shapes):
+        for capacity, count in sorted(shape.vector.items()):
+            if count > _room(pool, capacity):
+                yield _too_many(submission, number, capacity, count, pool)
+
+
+def _too_many(
+    submission: Submission, number: int, capacity: Capacity, count: int, pool: PoolPolicy
+) -> FieldError:
+    most, kind, ask = _room(pool, capacity), capacity.capacity_type.value, submission.ask
+    fewer = f"ask for at most {most}" if most else f"the pool has no {kind} instances of this type"
+    has = f"{most} {kind} {capacity.instance_type}"
+    subject = f"{vector_text(ask.shapes[number].vector)} " if len(ask.shapes) > 1 else ""
+    return FieldError(
+        field=_where_counted(submission, number, capacity.instance_type),
+        message=f"{subject}asks for {count}, but pool {pool.name} has {has} in all",
+        hint=f"{fewer}, or leave it out of the list" if subject else fewer,
+        rule=RULE_NEVER_FITS,
+    )
 
 
 def _room(pool: PoolPolicy, capacity: Capacity) -> int:
@@ -256,6 +259,14 @@ def _tag(submission: Submission, key: str) -> str:
     tags = submission.body.get("Tags", [])
     index = next(index for index, tag in enumerate(tags) if tag["Key"] == key)
     return path_text(("Tags", index, "Value"))
+
+
+def _where_counted(submission: Submission, number: int, instance_type: str) -> str:
+    """The path of the count of the job's shape of this number."""
+    preferences = submission.body["ResourceConfig"].get("InstancePreferences", [])
+    if submission.ask.choice is Choice.SAGEMAKER and "InstanceCount" in preferences[number]:
+        return path_text(("ResourceConfig", "InstancePreferences", number, "InstanceCount"))
+    return _where(submission, instance_type, "InstanceCount")
 
 
 def _where(submission: Submission, instance_type: str, field: str) -> str:

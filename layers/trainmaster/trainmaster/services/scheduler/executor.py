@@ -12,6 +12,7 @@ from trainmaster.core.errors import (
     ThrottledError,
     TrainmasterError,
     UnreachableError,
+    WriteRefusedError,
 )
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
@@ -130,18 +131,25 @@ def _do(
         outcome.postponed.append((action, error))
     except EntryRemovedError:
         outcome.removed += 1
+    except WriteRefusedError as error:
+        _blame(outcome, action, error, context)
     except TrainmasterError as error:
         _note(outcome, action, error)
     except Exception as error:  # noqa: BLE001  the bulkhead; the handler raises it after the pass
-        outcome.failures.append(error)
-        if isinstance(action, Start | Preempt):
-            outcome.out_of_reach.add(action.job.name)
-            blame(action.job, error, context)
+        _blame(outcome, action, error, context)
     else:
         if rest is None:
             outcome.done.append(action)
         return rest
     return None
+
+
+def _blame(outcome: Outcome, action: Action, error: Exception, context: PassContext) -> None:
+    """What trying again cannot help: the pass goes on without the job."""
+    outcome.failures.append(error)
+    if isinstance(action, Start | Preempt):
+        outcome.out_of_reach.add(action.job.name)
+        blame(action.job, error, context)
 
 
 def _note(outcome: Outcome, action: Action, error: TrainmasterError) -> None:

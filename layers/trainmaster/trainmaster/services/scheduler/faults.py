@@ -1,6 +1,11 @@
 """Faults of ours while a job was about to start: one job must not fail every pass over its pool."""
 
-from trainmaster.core.errors import TrainmasterError
+from contextlib import suppress
+
+from trainmaster.core.errors import TrainmasterError, WriteRefusedError
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.snapshot import WaitingJob
@@ -15,11 +20,24 @@ def blame(waiting: WaitingJob, fault: Exception, context: PassContext) -> None:
     Where that cannot be written the next pass counts.
     """
     message = f"trainmaster failed to start it: {type(fault).__name__}: {fault}"[:MAX_MESSAGE]
-    try:
+    with suppress(TrainmasterError):
         job = context.reader.job(waiting.name)
         if job is None or job.is_final:
             return
-        after = steps.faulted(job, message=message, now=context.clock())
-        context.store.commit([Change(before=job, after=after)], at=context.clock())
-    except TrainmasterError:
-        return
+        counted = steps.faulted(job, message=message, now=context.clock())
+        if isinstance(fault, WriteRefusedError) and job.is_waiting:
+            _say_at_once(job, counted, message, context)
+        else:
+            context.store.commit([Change(before=job, after=counted)], at=context.clock())
+
+
+def _say_at_once(job: Job, counted: Job, message: str, context: PassContext) -> None:
+    """Trying again changes nothing, so its owner need not wait for a third time to hear of it.
+
+    To stand aside is counted in its team's row, which may be the very one that takes no more.
+    """
+    reason = Reason(code=ReasonCode.BACKOFF, message=message)
+    for after in (steps.explained(counted, reason), steps.explained(job, reason)):
+        with suppress(WriteRefusedError):
+            context.store.commit([Change(before=job, after=after)], at=context.clock())
+            return
