@@ -8,6 +8,7 @@ from typing import Any, cast
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
 from trainmaster.adapters.threads import beside
 from trainmaster.ports import AlarmKeeper, Mailer, Notifier, TrainingApi, Turns
+from trainmaster.services.policy_in_force import RecentPolicy
 from trainmaster.services.scheduler.passes import Scheduler
 from trainmaster.services.scheduler.score_updates import Reranker
 
@@ -20,7 +21,7 @@ def scheduler_of(client: Any, table: str) -> Scheduler:  # noqa: ANN401  boto3's
     clock = partial(datetime.now, UTC)
     nobody = _Nobody()
     return Scheduler(
-        policies=DynamoPolicyStore(client, table=table),
+        policy=RecentPolicy(policies=DynamoPolicyStore(client, table=table), clock=clock),
         snapshots=reader,
         store=store,
         messages=store,

@@ -18,6 +18,7 @@ from trainmaster.services.alarm_events import IdleWatch
 from trainmaster.services.alarm_sweep import AlarmSweep
 from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.observer import Observer
+from trainmaster.services.policy_in_force import RecentPolicy
 from trainmaster.services.reconciler import CheckpointLooks, Reconciler
 from trainmaster.services.repair_steps import RepairSteps
 from trainmaster.services.scheduler.passes import Scheduler
@@ -118,7 +119,7 @@ class World:
     def _scheduler(self, ports: _Ports) -> Scheduler:
         store, reader = ports.store, ports.reader
         return Scheduler(
-            policies=ports.policies,
+            policy=RecentPolicy(policies=ports.policies, clock=self.clock),
             snapshots=reader,
             store=store,
             messages=store,

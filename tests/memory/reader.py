@@ -83,6 +83,7 @@ class MemoryReader:
         waiting = tuple(entry for entry in self._heads(pool.name) if entry.name not in skip)
         return Snapshot(
             paused=paused,
+            policy_version=rows.policy_version,
             used=_some(rows.used),
             warm=_some(rows.warm),
             warm_pools=tuple(rows.warm_pools[name] for name in sorted(rows.warm_pools)),

@@ -134,7 +134,7 @@ class MemoryJobStore:
 
     def tell_policy(self, pool: str, version: int) -> None:
         rows = self._tables.pools[pool]
-        rows.policy_version = version if rows.policy_version is None else rows.policy_version
+        rows.policy_version = max(version, rows.policy_version or 0)
 
     def limit_hold(self, pool: str, hold: PreemptionReservation, until: datetime) -> None:
         """Only the very hold that was seen."""

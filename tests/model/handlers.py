@@ -6,6 +6,7 @@ from typing import Any
 from trainmaster.api.jobs import cancel_job
 from trainmaster.api.request_context import Call, Outside, enter
 from trainmaster.core.errors import JobConflictError
+from trainmaster.services.policy_in_force import RecentPolicy
 from trainmaster.services.scheduler.passes import Scheduler
 from trainmaster.services.scheduler.score_updates import Reranker
 
@@ -32,7 +33,7 @@ def scheduler(replay: Replay, tables: Tables, store: Any, reader: Any, training:
         return NOON
 
     return Scheduler(
-        policies=replay.watched(MemoryPolicyStore(tables)),
+        policy=RecentPolicy(policies=replay.watched(MemoryPolicyStore(tables)), clock=clock),
         snapshots=reader,
         store=store,
         messages=store,

@@ -191,11 +191,12 @@ class Wiring:
     @cached_property
     def scheduler(self) -> Scheduler:
         from trainmaster.adapters.notifications import EventBridgeNotifier, SnsMailer
+        from trainmaster.services.policy_in_force import RecentPolicy
         from trainmaster.services.scheduler.passes import Scheduler
         from trainmaster.services.scheduler.score_updates import Reranker
 
         return Scheduler(
-            policies=self.policies,
+            policy=RecentPolicy(policies=self.policies, clock=self.clock),
             snapshots=self.reader,
             store=self.store,
             messages=self.store,

@@ -8,7 +8,7 @@ import pytest
 from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.lifecycle import steps
-from trainmaster.core.policy import Limits
+from trainmaster.core.policy import Limits, PoolPolicy, parse_policy
 from trainmaster.core.records import Admission, SubmissionFreeze
 
 from tests.builders import NOON, claimed, job, minutes
@@ -43,6 +43,21 @@ def test_a_pool_that_was_not_told_of_the_policy_refuses_its_claims(plane: Plane)
         plane.change(one, claimed(one), policy_version=second.version)
     plane.change(one, claimed(one), policy_version=plane.policy.version)
     assert plane.job("a").state is S.STARTING
+
+
+def test_a_policy_tells_more_pools_than_a_transaction_takes_and_no_pool_an_older_one(plane: Plane) -> None:
+    pools = [f"pool-{number:03d}" for number in range(201)]
+    second = plane.policies.put(DOCUMENT, pools=pools, replaces=plane.policy)
+    assert {told(plane, pool) for pool in pools} == {second.version}
+    plane.store.tell_policy(pools[-1], second.version + 1)
+    plane.store.tell_policy(pools[-1], second.version)
+    assert told(plane, pools[-1]) == second.version + 1
+
+
+def told(plane: Plane, pool: str) -> int | None:
+    policy = parse_policy({})
+    written = PoolPolicy(name=pool, capacity={})
+    return plane.reader.snapshot(written, policy=policy, paused=False, now=NOON).policy_version
 
 
 def admission(plane: Plane, version: int | None = None, **limits: int) -> Admission:

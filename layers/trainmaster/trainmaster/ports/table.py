@@ -87,7 +87,7 @@ class JobStore(Protocol):
         """
 
     def tell_policy(self, pool: str, version: int) -> None:
-        """Have a pool that has heard of no policy know this version; one that was keeps what it knows."""
+        """Have a pool know this version that has heard of none, or of an earlier one only."""
 
     def limit_hold(self, pool: str, hold: PreemptionReservation, until: datetime) -> None: ...
 

@@ -1,11 +1,14 @@
 """The policy in force: what the table has, or the last revision of it that this version understands."""
 
-from dataclasses import dataclass, replace
+import json
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from trainmaster.core.errors import FieldError, PolicyViolationError
 from trainmaster.core.policy import Policy, parse_policy
 from trainmaster.core.records import SetAside, StoredPolicy
-from trainmaster.ports import PolicyStore
+from trainmaster.ports import Clock, PolicyStore
 
 KEY = "POLICY/current"
 MOST_TRIED = 50
@@ -28,6 +31,35 @@ class PolicyInForce:
         return replace(self.stored, document=self.policy.to_document())
 
 
+KEPT = timedelta(seconds=10)
+
+
+@dataclass(slots=True, kw_only=True)
+class RecentPolicy:
+    """The policy in force as this process read it a moment ago: passes of a batch would all read the same.
+
+    Nothing is decided on an old one for that. The pool's counters say which version it has heard of;
+    whoever finds a newer one there asks for it, and a claim decided on another version fails.
+    """
+
+    policies: PolicyStore
+    clock: Clock
+    _found: PolicyInForce | None = field(default=None, init=False)
+    _read_at: datetime = field(default=datetime.min.replace(tzinfo=UTC), init=False)
+
+    def of_pool(self, name: str, *, at_least: int = 0) -> PolicyInForce:
+        """Read anew where it is too old, and for a pool that it does not have."""
+        found = self._found
+        if found is None or found.stored.version < at_least or found.policy.pool(name) is None:
+            return self._read()
+        return found if timedelta() <= self.clock() - self._read_at < KEPT else self._read()
+
+    def _read(self) -> PolicyInForce:
+        self._read_at = self.clock()
+        self._found = policy_in_force(self.policies)
+        return self._found
+
+
 def policy_in_force(policies: PolicyStore) -> PolicyInForce:
     """Never raises for what a document says: somebody must be able to replace it."""
     stored = policies.current()
@@ -42,7 +74,13 @@ def _parsed(stored: StoredPolicy) -> Policy:
     if not stored.is_readable:
         error = FieldError(field="", message="is not JSON", hint="put the policy again")
         raise PolicyViolationError("the stored policy is not JSON", errors=[error])
-    return parse_policy(stored.document, is_stored=True)
+    return _parsed_text(json.dumps(stored.document))
+
+
+@lru_cache(maxsize=2)
+def _parsed_text(text: str) -> Policy:
+    """Whoever reads it again has mostly read the same: the document of 500 pools is a matter of 0.1 s."""
+    return parse_policy(json.loads(text), is_stored=True)
 
 
 def _earlier(stored: StoredPolicy, refused: PolicyViolationError, policies: PolicyStore) -> PolicyInForce:

@@ -97,10 +97,10 @@ class Reconciler:
     clock: Clock
 
     def run(self, *, deadline: Deadline) -> "Repairs":
-        """Wake every pool, look at the live jobs, their alarms and their checkpoints, and wake every pool.
+        """Wake every pool, look at the live jobs, their alarms and their checkpoints, and wake their pools.
 
-        First, because whatever becomes of the rest the passes go on; last, because of what was found, if
-        there was anything to look at.
+        First, because whatever becomes of the rest the passes go on; last, because of what was found, where
+        there was anything to look at: of many pools most are idle.
         """
         repairs = Repairs()
         policy = policy_in_force(self.policies).policy
@@ -118,7 +118,7 @@ class Reconciler:
         with repairs.bulkhead():
             self.repair.run(deadline)
         if everybody:
-            self._wake(pools, repairs)
+            self._wake([*(pool for pool in pools if live[pool]), UNMANAGED], repairs)
         return repairs
 
     def _wake(self, pools: Sequence[str], repairs: "Repairs") -> None:

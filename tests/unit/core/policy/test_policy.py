@@ -279,9 +279,9 @@ def test_a_pool_is_a_mapping() -> None:
     assert fields_of({"pools": ["p5"]}) == ["pools[0]", "pools[0].name"]
 
 
-def test_there_are_at_most_48_pools() -> None:
-    pools = [{"name": f"p{number}"} for number in range(49)]
-    parse_policy({"pools": pools[:48]})
+def test_there_are_at_most_500_pools() -> None:
+    pools = [{"name": f"p{number}"} for number in range(501)]
+    parse_policy({"pools": pools[:500]})
     assert fields_of({"pools": pools}) == ["pools"]
 
 

@@ -1,11 +1,13 @@
 """PolicyStore over DynamoDB.
 
-Each pool's counters carry the version, so that a claim decided on an old policy fails.
+Each pool's counters carry the version, so that a claim decided on an old policy fails. One transaction puts
+a policy in force and tells as many pools as it takes; the others hear of it right after that, and a pool that
+nobody came to tell hears of it from its next pass.
 """
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -13,7 +15,13 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster.adapters.dynamodb import layout, submissions
-from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, Transactions, refused
+from trainmaster.adapters.dynamodb.calls import (
+    MAX_ITEMS,
+    ConditionsFailedError,
+    Transactions,
+    key_attributes,
+    refused,
+)
 from trainmaster.adapters.dynamodb.codec import from_attributes, to_attributes, value
 from trainmaster.adapters.dynamodb.guard import Report, unreported
 from trainmaster.adapters.dynamodb.writes import Retention, Writes
@@ -95,23 +103,37 @@ class DynamoPolicyStore:
         }
         if replaces.version:
             put["ExpressionAttributeValues"] = {":old": value(replaces.version)}
-        told = self._told({*pools, UNMANAGED}, new.version)
-        self._transactions.write([{"Put": put}, *extra, *told])
+        first = [{"Put": put}, *extra]
+        told = [self._told(pool, new.version) for pool in sorted({*pools, UNMANAGED})]
+        room = MAX_ITEMS - len(first)
+        self._transactions.write([*first, *told[:room]])
+        for start in range(room, len(told), MAX_ITEMS):
+            self._tell([_unless_newer(one) for one in told[start : start + MAX_ITEMS]])
 
-    def _told(self, pools: Iterable[str], version: int) -> list[dict[str, Any]]:
-        return [
-            {
-                "Update": {
-                    "TableName": self._table,
-                    "Key": dict(
-                        zip(("pk", "sk"), ({"S": part} for part in layout.counters_key(pool)), strict=True)
-                    ),
-                    "UpdateExpression": "SET policy_version = :v",
-                    "ExpressionAttributeValues": {":v": value(version)},
-                },
-            }
-            for pool in pools
-        ]
+    def _tell(self, operations: Sequence[dict[str, Any]]) -> None:
+        """But for those whom the next policy has told already."""
+        while operations:
+            try:
+                self._transactions.write(operations)
+            except ConditionsFailedError as error:
+                operations = [one for number, one in enumerate(operations) if number not in error.positions]
+            else:
+                return
+
+    def _told(self, pool: str, version: int) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self._table,
+                "Key": key_attributes(layout.counters_key(pool)),
+                "UpdateExpression": "SET policy_version = :v",
+                "ExpressionAttributeValues": {":v": value(version)},
+            },
+        }
+
+
+def _unless_newer(operation: Mapping[str, Any]) -> dict[str, Any]:
+    condition = "attribute_not_exists(policy_version) OR policy_version < :v"
+    return {"Update": {**operation["Update"], "ConditionExpression": condition}}
 
 
 def _stored(item: Mapping[str, Any]) -> StoredPolicy:

@@ -56,7 +56,7 @@ class PoolReads(GuardedReads):
         running = self._running(pool.name)
         return Snapshot(
             paused=paused,
-            knows_policy=counters.policy_version is not None,
+            policy_version=counters.policy_version,
             recount=self._recount(pool.name, counters, running, warm_pools),
             used=counters.used,
             warm=counters.warm,

@@ -117,7 +117,8 @@ class DynamoJobStore(GuardedReads):
         self._rows.change(
             "update_item",
             Key=key_attributes(layout.counters_key(pool)),
-            UpdateExpression="SET policy_version = if_not_exists(policy_version, :v)",
+            UpdateExpression="SET policy_version = :v",
+            ConditionExpression="attribute_not_exists(policy_version) OR policy_version < :v",
             ExpressionAttributeValues={":v": value(version)},
         )
 

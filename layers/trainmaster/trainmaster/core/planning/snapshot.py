@@ -207,8 +207,8 @@ class Snapshot:
     """
 
     paused: bool = False
-    knows_policy: bool = True
-    """False: the pool has heard of no policy, so every claim would fail."""
+    policy_version: int | None = None
+    """That the pool has heard of: claims decided on another policy fail. None: it has heard of none."""
     recount: Reason | None = None
     """Why nothing starts: what is used is not known. None: it is."""
     used: Vector = field(default_factory=dict)

@@ -25,8 +25,8 @@ DEFAULT_TEAM = "default"
 """Everybody's team as long as the policy has no teams."""
 UNMANAGED_TEAM = "unmanaged"
 """Of jobs that bypassed the queue and belong to no team that the policy knows: admins alone see them."""
-# A new policy and what it replaces tell every pool in one transaction: DynamoDB limits, 100 items.
-MAX_POOLS = 48
+# What reconcile and the passes of two functions at once get round to each minute: docs/guides/scale.md.
+MAX_POOLS = 500
 # Wider than any price or budget there is: they only catch a slip of the finger.
 _PRICE = Usd(least=Decimal("0.0001"), most=Decimal(1_000_000))
 _BUDGET = Usd(least=Decimal("0.01"), most=Decimal(1_000_000_000))

@@ -25,7 +25,6 @@ from trainmaster.ports import (
     Mailer,
     Notifier,
     OutboxStore,
-    PolicyStore,
     PoolReader,
     SnapshotReader,
     TrainingApi,
@@ -33,7 +32,7 @@ from trainmaster.ports import (
 )
 from trainmaster.services.deadline import Deadline
 from trainmaster.services.outbox_relay import relay_messages
-from trainmaster.services.policy_in_force import policy_in_force
+from trainmaster.services.policy_in_force import RecentPolicy
 from trainmaster.services.scheduler.broken_rows import read_job, without
 from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.executor import Outcome, execute
@@ -45,7 +44,7 @@ LONGEST_LOOK = timedelta(seconds=20)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheduler:
-    policies: PolicyStore
+    policy: RecentPolicy
     snapshots: SnapshotReader
     store: JobStore
     messages: OutboxStore
@@ -72,13 +71,15 @@ class Scheduler:
 
     def look(self, name: str, summary: "Summary", *, deadline: Deadline) -> bool:
         """One look; True when something was done, so that another look is worth it."""
-        found = policy_in_force(self.policies)
+        found = self.policy.of_pool(name, at_least=summary.told_version)
         stored, policy = found.stored, found.policy
         written = policy.pool(name)
         if written is None:
             nothing = PoolPolicy(name=name, capacity={})
             return self._tell(self._pass(nothing, policy, stored, deadline), summary)
         snapshot = self._snapshot(written, policy, stored, summary)
+        if summary.was_told_more(snapshot, stored):
+            return True
         pool_policy = rules_for(written, snapshot)
         decided = plan(snapshot, pool_policy, now=self.clock())
         context = self._pass(pool_policy, policy, stored, deadline)
@@ -101,9 +102,7 @@ class Scheduler:
         if outcome.left:
             summary.unfinished = True
             return False
-        if summary.leaves_out(explain(decided.reasons, snapshot.waiting, context)):
-            return True
-        if deadline.is_over:
+        if summary.leaves_out(explain(decided.reasons, snapshot.waiting, context)) or deadline.is_over:
             return True
         if not needs_reranking(snapshot, pool_policy):
             return False
@@ -117,7 +116,7 @@ class Scheduler:
         out_of_reach = frozenset(summary.out_of_reach)
         now = self.clock()
         found = self.snapshots.snapshot(pool, policy=policy, paused=stored.paused, now=now, skip=out_of_reach)
-        if not found.knows_policy:
+        if found.policy_version is None or found.policy_version < stored.version:
             self.store.tell_policy(pool.name, stored.version)
         return without(found, out_of_reach)
 
@@ -175,6 +174,8 @@ class Summary:
     """What the last look did, to which state of things."""
     repeated: bool = False
     """A look did what the one before had done, and nothing else: the pass was ended."""
+    told_version: int = 0
+    """Of the policy, by the pool's counters, where that was newer than the one that a look had."""
     unfinished: bool = False
     """The time was over before there was nothing left to do."""
 
@@ -184,6 +185,14 @@ class Summary:
         self.repeated = bool(done) and done <= self.done_before
         self.done_before = done
         return self.repeated
+
+    def was_told_more(self, snapshot: Snapshot, stored: StoredPolicy) -> bool:
+        """True, once, where the pool knows a newer policy: nothing decided on this one could be claimed."""
+        known = snapshot.policy_version or 0
+        if known <= max(stored.version, self.told_version):
+            return False
+        self.told_version = known
+        return True
 
     def leaves_out(self, found: Iterable[str]) -> bool:
         """True where one of them is new, so that another look is worth it."""
