@@ -19,6 +19,7 @@ from trainmaster.services.alarm_sweep import AlarmSweep
 from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.observer import Observer
 from trainmaster.services.policy_in_force import RecentPolicy
+from trainmaster.services.read_counts import ReadCounts
 from trainmaster.services.reconciler import CheckpointLooks, Reconciler
 from trainmaster.services.repair_steps import RepairSteps
 from trainmaster.services.scheduler.passes import Scheduler
@@ -35,6 +36,7 @@ from tests.memory.edges import (
     MemoryLogs,
     MemoryMailer,
     MemoryNotifier,
+    MemoryReadCounts,
     MemoryRegister,
     MemoryRepairs,
     MemoryRotation,
@@ -218,6 +220,7 @@ class World:
             random_bytes=self._random_bytes,
             account_id=ACCOUNT,
             admin_principal_arns=(USER,),
+            reads=ReadCounts(MemoryReadCounts()),
         )
 
     def clock(self) -> datetime:

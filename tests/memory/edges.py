@@ -1,5 +1,6 @@
 """The small ports: the wake-up queue, checkpoints in a bucket, alarms, what listeners and people are told."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -55,6 +56,24 @@ class MemoryRotation:
 
     def note_looked(self, name: str) -> None:
         self.last = name
+
+
+@dataclass(slots=True)
+class MemoryReadCounts:
+    """What instances tell; a broken one takes nothing."""
+
+    totals: Counter[tuple[str, datetime]] = field(default_factory=Counter)
+    """By team and minute."""
+    writes: list[tuple[str, datetime]] = field(default_factory=list)
+    is_broken: bool = False
+
+    def add_reads(self, team: str, count: int, *, at: datetime) -> int:
+        self.writes.append((team, at))
+        if self.is_broken:
+            raise UnavailableError("throttled")
+        minute = (team, at.replace(second=0, microsecond=0))
+        self.totals[minute] += count
+        return self.totals[minute]
 
 
 FOREVER = Deadline(lambda: timedelta(hours=1))

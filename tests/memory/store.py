@@ -41,6 +41,13 @@ class MemoryJobStore:
         )
         tables.lines[job.spec.entry_id].append(line)
 
+    def count_change(self, pool: str, team: str, *, most: int, at: datetime) -> bool:
+        submissions = self._tables.pools[pool].submissions
+        minute = (team, at.replace(second=0, microsecond=0))
+        is_within = submissions[minute] < most
+        submissions[minute] += is_within
+        return is_within
+
     def adopt(self, adoption: Adoption, *, at: datetime) -> None:
         tables, job, live = self._tables, adoption.job, adoption.job.live
         assert live is not None
@@ -197,10 +204,9 @@ class MemoryJobStore:
         )
         if sum(not one.is_final for one in waiting) >= limits.max_waiting:
             raise TeamLimitError(TeamLimit.MAX_WAITING)
-        minute = (spec.team, spec.submitted_at.replace(second=0, microsecond=0))
-        if rows.submissions[minute] >= limits.max_submissions_per_minute:
+        most = limits.max_submissions_per_minute
+        if not self.count_change(spec.pool, spec.team, most=most, at=spec.submitted_at):
             raise TeamLimitError(TeamLimit.MAX_SUBMISSIONS_PER_MINUTE)
-        rows.submissions[minute] += 1
 
     def _check(self, change: Change) -> None:
         tables, after = self._tables, change.after

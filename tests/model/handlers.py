@@ -7,6 +7,7 @@ from trainmaster.api.jobs import cancel_job
 from trainmaster.api.request_context import Call, Outside, enter
 from trainmaster.core.errors import JobConflictError
 from trainmaster.services.policy_in_force import RecentPolicy
+from trainmaster.services.read_counts import ReadCounts
 from trainmaster.services.scheduler.passes import Scheduler
 from trainmaster.services.scheduler.score_updates import Reranker
 
@@ -15,6 +16,7 @@ from tests.memory.edges import (
     MemoryAlarms,
     MemoryMailer,
     MemoryNotifier,
+    MemoryReadCounts,
     MemoryRegister,
     MemoryRepairs,
     MemoryTurns,
@@ -63,6 +65,7 @@ def cancel(name: str, replay: Replay, tables: Tables, store: Any, reader: Any) -
         random_bytes=bytes,
         account_id="123456789012",
         admin_principal_arns=(USER,),
+        reads=ReadCounts(MemoryReadCounts()),
     )
     call = Call(user_arn=USER, query={}, body=None, is_base64=False, content_type=None)
     try:

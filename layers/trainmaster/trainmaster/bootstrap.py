@@ -171,7 +171,9 @@ class Wiring:
     def api(self) -> Handler:
         """The REST API, as a handler of proxy events."""
         from trainmaster.api import Outside, build_api
+        from trainmaster.services.read_counts import ReadCounts
 
+        counts = self.table.read_counts(lambda: self._client("dynamodb", config=BRIEF))
         return build_api(
             Outside(
                 store=self.store,
@@ -184,6 +186,8 @@ class Wiring:
                 repairs=self.table.repairs,
                 account_id=self.settings.account_id,
                 admin_principal_arns=self.settings.admin_principal_arns,
+                reads=ReadCounts(counts),
+                left=self._left,
                 region=self.settings.region,
             ),
         )

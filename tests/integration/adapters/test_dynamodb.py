@@ -9,7 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 from botocore.exceptions import ClientError
-from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
+from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReadCounts, DynamoReader
 from trainmaster.adapters.dynamodb.calls import Transactions
 from trainmaster.adapters.dynamodb.codec import from_attributes
 from trainmaster.core.errors import LostRaceError, UnavailableError, WriteRefusedError
@@ -226,6 +226,16 @@ def test_rows_written_while_a_job_lives_expire_twice_as_late_as_the_job(table: T
     for key in (("J#v", "a#01v#000001"), ("N#v", "alias"), ("J#v", "h#01v#000000004"), taken):
         assert table.row(*key)["ttl"] == twice, key
     assert "ttl" not in table.row("J#v", "job")
+
+
+def test_reads_of_a_minute_are_summed_and_expire(table: Table) -> None:
+    counts = DynamoReadCounts(lambda: table.client, table=TABLE)
+    at = NOON + timedelta(seconds=59)
+    assert [counts.add_reads("red", 30, at=NOON), counts.add_reads("red", 5, at=at)] == [30, 35]
+    assert counts.add_reads("blue", 1, at=at) == 1
+    assert counts.add_reads("red", 1, at=at + timedelta(seconds=1)) == 1
+    minute = f"{int(NOON.timestamp()) // 60:010d}"
+    assert table.row("S#-#red", minute) == {"reads": 35, "ttl": int((at + timedelta(hours=1)).timestamp())}
 
 
 def test_months_run_times_and_warm_pools_never_expire(table: Table) -> None:

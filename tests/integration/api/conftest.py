@@ -14,6 +14,7 @@ from trainmaster import __version__
 from trainmaster.adapters.dynamodb import (
     DynamoJobStore,
     DynamoPolicyStore,
+    DynamoReadCounts,
     DynamoReader,
     DynamoRegister,
     DynamoRepairStore,
@@ -26,6 +27,7 @@ from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import settlement, steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.decision import End
+from trainmaster.services.read_counts import ReadCounts
 
 from tests.bodies import body, tag_list
 from tests.builders import NOON, claimed, waiting
@@ -105,6 +107,7 @@ class Api:
         self.store = DynamoJobStore(client, table=self.table, retention_days=90)
         self.repairs = DynamoRepairStore(client, table=self.table)
         self.register = DynamoRegister(client, table=self.table)
+        self.reads = ReadCounts(DynamoReadCounts(lambda: client, table=self.table))
         self.reader = DynamoReader(client, table=self.table, report=self.register.see)
         self.policies = DynamoPolicyStore(client, table=self.table)
         pools = [pool["name"] for pool in document.get("pools", [])]
@@ -124,6 +127,7 @@ class Api:
             "random_bytes": self.random_bytes,
             "account_id": OWN,
             "admin_principal_arns": (ADMIN,),
+            "reads": self.reads,
         }
         return Outside(**values | other)
 
@@ -224,6 +228,9 @@ class Racing:
         self._api = api
         self._losses = losses
         self._meanwhile = meanwhile
+
+    def count_change(self, *counted: Any, **rest: Any) -> bool:
+        return self._api.store.count_change(*counted, **rest)
 
     def commit(self, *changes: Any, **rest: Any) -> Any:
         if not self._losses:

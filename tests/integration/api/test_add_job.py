@@ -379,7 +379,7 @@ def test_G10_a_team_may_submit_so_often_in_a_minute(api: Api) -> None:
     answer = api.submit("c")
     assert (answer.status, answer.fields) == (429, ["pools.p5.limits.max_submissions_per_minute"])
     assert answer.headers == {"Retry-After": "45"}
-    assert answer.json["detail"] == "team vision has submitted 2 jobs to pool p5 in this minute already"
+    assert answer.json["detail"] == "team vision has submitted or changed 2 jobs of pool p5 in this minute"
     assert api.reader.job("c") is None
     api.now += timedelta(seconds=45)
     assert api.submit("c").status == 201

@@ -112,6 +112,21 @@ def test_a_team_submits_at_most_so_often_in_a_minute(plane: Plane) -> None:
     submit(plane, "c", one, team="vision")
 
 
+def test_changes_of_jobs_count_with_submissions(plane: Plane) -> None:
+    def change(team: str, second: int, most: int = 2) -> bool:
+        return plane.store.count_change("main", team, most=most, at=NOON + timedelta(seconds=second))
+
+    assert change("default", 1)
+    two = admission(plane, max_submissions_per_minute=2)
+    submit(plane, "a", two, submitted_at=NOON + timedelta(seconds=2))
+    with pytest.raises(TeamLimitError):
+        submit(plane, "b", two, submitted_at=NOON + timedelta(seconds=3))
+    assert not change("default", 59)
+    assert change("default", 59, most=3), "what was refused was not counted"
+    assert change("vision", 59)
+    assert change("default", 60)
+
+
 def test_a_name_in_use_goes_before_every_limit(plane: Plane) -> None:
     one = admission(plane, max_waiting=1, max_submissions_per_minute=1)
     submit(plane, "a", one)

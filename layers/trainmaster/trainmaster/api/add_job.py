@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 from trainmaster.api.dry_run import UNFORESEEN, foresee
 from trainmaster.api.job_context import position_if_short
-from trainmaster.api.request_context import Answer, RequestContext, flag, wake
+from trainmaster.api.request_context import Answer, RequestContext, count_read, flag, wake
 from trainmaster.api.views import JobContext, field_error_view, job_view
 from trainmaster.core.errors import (
     FieldError,
@@ -40,6 +40,8 @@ RANDOM_BYTES = 10
 
 def add_job(context: RequestContext) -> Answer:
     dry_run = flag(context.call, "dry_run", default=False)
+    if dry_run:
+        count_read(context)
     submission = _read(context)
     return _dry_run(context, submission) if dry_run else _submit(context, submission)
 
@@ -69,7 +71,7 @@ def _submit(context: RequestContext, submission: Submission) -> Answer:
     try:
         context.outside.store.submit(job, canonical(submission.body), admission)
     except TeamLimitError as error:
-        raise over_limit(job, pool, error.limit) from error
+        raise over_limit(job.spec.team, pool, error.limit, at=job.spec.submitted_at) from error
     except LostRaceError as error:
         existing = _existing(context, submission)
         if existing is None:

@@ -10,7 +10,14 @@ from http import HTTPStatus
 from trainmaster.api.job_context import estimated_start, job_context_of, standing_of
 from trainmaster.api.request_context import Answer, RequestContext, flags, wake
 from trainmaster.api.views import JobContext, View, instant_text, job_view, reason_view
-from trainmaster.core.errors import FieldError, JobConflictError, NotFoundError, PolicyViolationError, invalid
+from trainmaster.core.errors import (
+    FieldError,
+    JobConflictError,
+    NotFoundError,
+    PolicyViolationError,
+    TeamLimit,
+    invalid,
+)
 from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.failures import Diagnosis
 from trainmaster.core.jobs.model import Job, JobState
@@ -21,7 +28,7 @@ from trainmaster.core.planning.order import score_of
 from trainmaster.core.records import HistoryLine
 from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.request.strict_json import JsonObject, parse_object
-from trainmaster.core.submission.admission import over_ceiling
+from trainmaster.core.submission.admission import over_ceiling, over_limit
 from trainmaster.services import job_steps
 
 
@@ -162,11 +169,26 @@ def patch_job(context: RequestContext, name: str) -> Answer:
     context.call.parameters()
     call = context.call
     patch = _patch(parse_object(call.body, base64=call.is_base64, content_type=call.content_type))
+    _count(context, find_job(context, name))
     job = change_job(context, name, lambda job: _change(context, job, patch))
     wake(context.outside.wake_ups, [job.spec.pool])
     return Answer(
         status=HTTPStatus.OK, body=job_view(job, job_context_of(job, standing_of(job, context), context))
     )
+
+
+def _count(context: RequestContext, job: Job) -> None:
+    """With the submissions of the job's team; an admin's changes count for nobody.
+
+    Raises TooManyRequestsError.
+    """
+    pool = context.policy.pool(job.spec.pool)
+    if context.is_admin or pool is None:
+        return
+    team, now = job.spec.team, context.outside.clock()
+    most = pool.limits.max_submissions_per_minute
+    if not context.outside.store.count_change(pool.name, team, most=most, at=now):
+        raise over_limit(team, pool, TeamLimit.MAX_SUBMISSIONS_PER_MINUTE, at=now)
 
 
 def _patch(body: JsonObject) -> JobPatch:

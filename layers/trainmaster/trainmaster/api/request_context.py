@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from http import HTTPStatus
 from time import process_time
 from typing import Any, Protocol
@@ -10,6 +11,7 @@ from typing import Any, Protocol
 from trainmaster.core.errors import FieldError, ForbiddenError, UnavailableError, invalid, path_text
 from trainmaster.core.policy import Policy
 from trainmaster.core.records import StoredPolicy
+from trainmaster.core.submission.admission import most_reads, too_many_reads
 from trainmaster.core.submission.identity import Caller, caller_of, is_admin, stranger, teams_of
 from trainmaster.ports import (
     Clock,
@@ -27,6 +29,7 @@ from trainmaster.ports import (
     WakeUps,
 )
 from trainmaster.services.policy_in_force import PolicyInForce, policy_in_force
+from trainmaster.services.read_counts import ReadCounts
 
 
 class ApiReader(
@@ -57,8 +60,11 @@ class Outside:
     """For entry ids."""
     account_id: str
     admin_principal_arns: tuple[str, ...]
+    reads: ReadCounts
     cpu_seconds: Callable[[], float] = process_time
     """What this process has spent."""
+    left: Callable[[], timedelta] = lambda: timedelta(minutes=1)
+    """Time of this call; what an answer can do without is left out when little is."""
     region: str = ""
     """Where the stack is; "" where nobody knows."""
 
@@ -150,6 +156,31 @@ def enter(call: Call, outside: Outside) -> RequestContext:
     if not context.teams and not context.is_admin:
         raise stranger(caller)
     return context
+
+
+def enter_to_read(call: Call, outside: Outside) -> RequestContext:
+    """Raises as ``enter``, and TooManyRequestsError where the caller's team has read too often."""
+    now = outside.clock()
+    known = outside.reads.refused(call.user_arn, now=now)
+    if known is not None:
+        raise too_many_reads(*known, at=now)
+    context = enter(call, outside)
+    count_read(context)
+    return context
+
+
+def count_read(context: RequestContext) -> None:
+    """For the first team of the caller; an admin's reads count for nobody: he looks while others storm.
+
+    Raises TooManyRequestsError.
+    """
+    if context.is_admin:
+        return
+    outside, team, most = context.outside, context.teams[0], most_reads(context.policy)
+    now = outside.clock()
+    if not outside.reads.within(team, most=most, now=now):
+        outside.reads.refuse(context.call.user_arn or "", team, most=most)
+        raise too_many_reads(team, most, at=now)
 
 
 def enter_as_admin(call: Call, outside: Outside) -> RequestContext:

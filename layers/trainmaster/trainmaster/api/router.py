@@ -24,6 +24,7 @@ from trainmaster.api.request_context import (
     RequestContext,
     enter,
     enter_as_admin,
+    enter_to_read,
 )
 from trainmaster.api.usage import show_usage
 from trainmaster.api.views import field_error_view, pool_view
@@ -119,17 +120,20 @@ def routes(outside: Outside) -> APIGatewayRestResolver:
     def context() -> RequestContext:
         return enter(_call(app.current_event.raw_event), outside)
 
+    def reading_context() -> RequestContext:
+        return enter_to_read(_call(app.current_event.raw_event), outside)
+
     def admin_context() -> RequestContext:
         return enter_as_admin(_call(app.current_event.raw_event), outside)
 
     app.post("/add-job")(lambda: _response(add_job(context())))
-    app.get("/jobs")(lambda: _response(list_jobs(context())))
-    app.get("/jobs/<name>")(lambda name: _response(show_job(context(), name)))
+    app.get("/jobs")(lambda: _response(list_jobs(reading_context())))
+    app.get("/jobs/<name>")(lambda name: _response(show_job(reading_context(), name)))
     app.patch("/jobs/<name>")(lambda name: _response(patch_job(context(), name)))
     app.delete("/jobs/<name>")(lambda name: _response(cancel_job(context(), name)))
-    app.get("/pools")(lambda: _response(list_pools(context())))
-    app.get("/usage")(lambda: _response(show_usage(context())))
-    app.get("/violations")(lambda: _response(show_violations(context())))
+    app.get("/pools")(lambda: _response(list_pools(reading_context())))
+    app.get("/usage")(lambda: _response(show_usage(reading_context())))
+    app.get("/violations")(lambda: _response(show_violations(reading_context())))
     app.get("/policy")(lambda: _response(show_policy(admin_context())))
     app.put("/policy")(lambda: _response(put_policy(admin_context())))
     app.put("/policy/paused")(lambda: _response(put_paused(admin_context())))

@@ -113,6 +113,7 @@ class TeamLimit(StrEnum):
 
     MAX_WAITING = "max_waiting"
     MAX_SUBMISSIONS_PER_MINUTE = "max_submissions_per_minute"
+    MAX_READS_PER_MINUTE = "max_reads_per_minute"
 
 
 class TeamLimitError(TrainmasterError):

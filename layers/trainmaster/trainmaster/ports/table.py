@@ -48,6 +48,9 @@ class JobStore(Protocol):
             TeamLimitError: The team has reached one of its limits in the pool.
         """
 
+    def count_change(self, pool: str, team: str, *, most: int, at: datetime) -> bool:
+        """Count a change of a job with the team's submissions; False, and uncounted, where there are most."""
+
     def adopt(self, adoption: Adoption, *, at: datetime) -> None:
         """Store a job that SageMaker runs already: running, counted, whatever the pool has room for.
 
@@ -194,6 +197,11 @@ class QueueReader(Protocol):
         self, team: str, *, state: JobState, after: tuple[str, str] | None, limit: int
     ) -> tuple[tuple[str, str], ...]:
         """(ended_at, name) of final jobs, newest first, from behind ``after``; from the index."""
+
+
+class ReadCountStore(Protocol):
+    def add_reads(self, team: str, count: int, *, at: datetime) -> int:
+        """Count reads of a team's minute; how many everybody has counted in it. Raises UnavailableError."""
 
 
 class PaceStore(Protocol):

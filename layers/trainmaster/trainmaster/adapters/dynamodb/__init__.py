@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from trainmaster.adapters.dynamodb.account import DynamoAccount
+from trainmaster.adapters.dynamodb.account import DynamoAccount, DynamoReadCounts
 from trainmaster.adapters.dynamodb.policy_store import DynamoPolicyStore
 from trainmaster.adapters.dynamodb.reads import DynamoReader
 from trainmaster.adapters.dynamodb.register import DynamoRegister
@@ -15,6 +15,7 @@ __all__ = [
     "DynamoAccount",
     "DynamoJobStore",
     "DynamoPolicyStore",
+    "DynamoReadCounts",
     "DynamoReader",
     "DynamoRegister",
     "DynamoRepairStore",
@@ -42,3 +43,7 @@ class DynamoTable:
         self.policies = DynamoPolicyStore(client, table=name, report=report)
         self.repairs = DynamoRepairStore(client, table=name)
         self.account = DynamoAccount(client, table=name)
+        self._name = name
+
+    def read_counts(self, client: Callable[[], Any]) -> DynamoReadCounts:
+        return DynamoReadCounts(client, table=self._name)

@@ -1,13 +1,17 @@
-"""What is true of the whole account and of no pool: one row, never in a transaction."""
+"""What belongs to no pool, and to no transaction: rates of the account, how often teams read."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.calls import Rows, key_attributes
 from trainmaster.adapters.dynamodb.codec import iso, value
+from trainmaster.adapters.dynamodb.submissions import MINUTE_MS, ttl_of_count
+from trainmaster.core.jobs.model import epoch_ms
 from trainmaster.core.pace import Pace
+from trainmaster.core.policy import UNMANAGED
 
 _LOOKED_UPTO = "looked_upto"
 
@@ -49,6 +53,28 @@ class DynamoAccount:
             ExpressionAttributeValues=values,
             **only_if,
         )
+
+
+class DynamoReadCounts:
+    """ReadCountStore. Its client is its own: nobody's answer waits for a count."""
+
+    def __init__(self, client: Callable[[], Any], *, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    @cached_property
+    def _rows(self) -> Rows:
+        return Rows(self._client(), table=self._table)
+
+    def add_reads(self, team: str, count: int, *, at: datetime) -> int:
+        key = layout.minute_key(UNMANAGED, team, epoch_ms(at) // MINUTE_MS)
+        row = self._rows.changed(
+            Key=key_attributes(key),
+            UpdateExpression="SET #ttl = :ttl ADD #reads :count",
+            ExpressionAttributeNames={"#ttl": "ttl", "#reads": "reads"},
+            ExpressionAttributeValues={":ttl": value(ttl_of_count(at)), ":count": value(count)},
+        )
+        return int(row["reads"])
 
 
 def _pace_of(operation: str) -> str:

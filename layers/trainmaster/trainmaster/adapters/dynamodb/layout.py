@@ -14,7 +14,8 @@
 | rows set aside | ``SET-ASIDE`` | ``key`` |
 | a repair | ``REPAIR`` | ``state``, ``id#part#page``, ``id#diff#pool`` |
 | team | ``T#pool`` | ``team`` |
-| its submissions in a minute | ``S#pool#team`` | ``minute`` |
+| its submissions and changes in a minute | ``S#pool#team`` | ``minute`` |
+| its reads in a minute | ``S#-#team`` | ``minute`` |
 | warm pool | ``W#pool`` | ``training-job-name`` |
 | run times | ``H#pool`` | ``team#lane`` |
 | a team's month | ``U#team#month`` | ``total`` |

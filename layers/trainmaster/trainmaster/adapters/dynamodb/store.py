@@ -57,6 +57,10 @@ class DynamoJobStore(GuardedReads):
                 raise
             raise TeamLimitError(limit) from error
 
+    def count_change(self, pool: str, team: str, *, most: int, at: datetime) -> bool:
+        counted = submissions.of_minute(pool, team, self._writes, most=most, at=at)
+        return self._rows.change("update_item", **counted["Update"])
+
     def adopt(self, adoption: Adoption, *, at: datetime) -> None:
         packed = gzip.compress(adoption.body, mtime=0)
         self._transactions.write(submissions.of_adoption(adoption, packed, self._writes, at=at))

@@ -125,14 +125,18 @@ def _open_to(version: int, *, at: datetime) -> list[tuple[str, str, Any]]:
 
 
 def _this_minute(job: Job, admission: Admission, writes: Writes) -> Operation:
-    at, most = job.spec.submitted_at, admission.limits.max_submissions_per_minute
-    update = Update(add=Counter({"submissions": 1}), put={"ttl": _ttl(at)})
+    most = admission.limits.max_submissions_per_minute
+    return of_minute(job.spec.pool, job.spec.team, writes, most=most, at=job.spec.submitted_at)
+
+
+def of_minute(pool: str, team: str, writes: Writes, *, most: int, at: datetime) -> Operation:
+    """One more submission, or change of a job, of the team in this minute."""
+    update = Update(add=Counter({"submissions": 1}), put={"ttl": ttl_of_count(at)})
     update.conditions.append(("attribute_not_exists(#n) OR #n < :v", "submissions", most))
-    key = layout.minute_key(job.spec.pool, job.spec.team, epoch_ms(at) // MINUTE_MS)
-    return writes.update(key, update)
+    return writes.update(layout.minute_key(pool, team, epoch_ms(at) // MINUTE_MS), update)
 
 
-def _ttl(at: datetime) -> int:
+def ttl_of_count(at: datetime) -> int:
     return int((at + COUNTS_KEPT).timestamp())
 
 

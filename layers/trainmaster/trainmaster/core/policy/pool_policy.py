@@ -162,7 +162,16 @@ class Limits(Section):
         Whole(least=1), 5000, "Jobs of one team that may wait in the pool; one more is refused (429)."
     )
     max_submissions_per_minute: int = key(
-        Whole(least=1), 100, "Submissions of one team; one more is refused (429) until the minute is over."
+        Whole(least=1),
+        100,
+        "Submissions of one team and changes of its jobs (PATCH); one more is refused (429) until the minute "
+        "is over.",
+    )
+    max_reads_per_minute: int = key(
+        Whole(least=1),
+        3000,
+        "Reads of one team, of all pools together: the largest of the pools' limits counts. One more is "
+        "refused (429) until the minute is over.",
     )
 
 

@@ -17,7 +17,7 @@ from trainmaster.core.errors import (
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, vector_text
 from trainmaster.core.jobs.model import Job, JobSpec, JobState, epoch_ms
 from trainmaster.core.planning.order import score_of
-from trainmaster.core.policy import Policy, PoolPolicy
+from trainmaster.core.policy import Limits, Policy, PoolPolicy
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.request.options import ALTERNATIVES, MAX_PRIORITY, PRIORITY, OnOom
 from trainmaster.core.request.request import Ask, body_hash
@@ -136,18 +136,33 @@ def audit_record(
     )
 
 
-def over_limit(job: Job, pool: PoolPolicy, limit: TeamLimit) -> TooManyRequestsError:
+def over_limit(team: str, pool: PoolPolicy, limit: TeamLimit, *, at: datetime) -> TooManyRequestsError:
     """The answer when the team has reached a limit of the pool; nothing was stored."""
-    spec, field = job.spec, f"pools.{pool.name}.limits.{limit}"
+    field = f"pools.{pool.name}.limits.{limit}"
     if limit is TeamLimit.MAX_WAITING:
-        message = f"{pool.limits.max_waiting} jobs of team {spec.team} wait in pool {pool.name} already"
+        message = f"{pool.limits.max_waiting} jobs of team {team} wait in pool {pool.name} already"
         wait, hint = QUEUE_FULL_SECONDS, "cancel some, or submit again once some have started"
     else:
         most = pool.limits.max_submissions_per_minute
-        message = f"team {spec.team} has submitted {most} jobs to pool {pool.name} in this minute already"
-        wait = _MINUTE_SECONDS - spec.submitted_at.second
-        hint = f"submit again in {wait} s"
+        message = f"team {team} has submitted or changed {most} jobs of pool {pool.name} in this minute"
+        wait = _MINUTE_SECONDS - at.second
+        hint = f"try again in {wait} s"
     error = FieldError(field=field, message=message, hint=hint, rule=limit.value)
+    return TooManyRequestsError(message, retry_after=wait, errors=[error])
+
+
+def most_reads(policy: Policy) -> int:
+    """Of one team in a minute; a read has no pool, so the most generous pool counts."""
+    limits = [pool.limits for pool in policy.pools] or [Limits()]
+    return max(one.max_reads_per_minute for one in limits)
+
+
+def too_many_reads(team: str, most: int, *, at: datetime) -> TooManyRequestsError:
+    message = f"team {team} has read {most} times in this minute already"
+    wait = _MINUTE_SECONDS - at.second
+    hint = f"try again in {wait} s, and ask less often: one list tells of many jobs"
+    limit = TeamLimit.MAX_READS_PER_MINUTE.value
+    error = FieldError(field=f"pools.limits.{limit}", message=message, hint=hint, rule=limit)
     return TooManyRequestsError(message, retry_after=wait, errors=[error])
 
 

@@ -1,0 +1,221 @@
+"""Rows K8 and K14: what one team asks of the API costs the others nothing, and answers have a size."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from trainmaster.api import Outside, build_api
+from trainmaster.services.read_counts import ReadCounts
+
+from tests.bodies import body, tag_list
+from tests.builders import NOON
+from tests.memory.edges import MemoryReadCounts, MemoryRegister, MemoryRepairs, MemoryWakeUps
+from tests.memory.policies import MemoryPolicyStore
+from tests.memory.reader import MemoryReader
+from tests.memory.store import MemoryJobStore
+from tests.memory.tables import Tables
+
+OWN = "111122223333"
+RED, BLUE = (f"arn:aws:sts::{OWN}:assumed-role/{name}/someone" for name in ("red", "blue"))
+ADMIN = f"arn:aws:iam::{OWN}:user/admin"
+P5 = "ml.p5.48xlarge"
+MOST_READS, MOST_CHANGES = 3000, 100
+
+
+def document(**limits: int) -> dict[str, Any]:
+    pools = [{"name": "p5", "capacity": {P5: 2}, "limits": limits}]
+    teams = [
+        {"name": name, "roles": "any", "principals": [f"arn:aws:iam::{OWN}:role/{name}"]}
+        for name in ("red", "blue")
+    ]
+    return {"pools": pools, "teams": teams}
+
+
+@dataclass(slots=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    json: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Plane:
+    """The API over a table in memory; instances of its function share the table alone."""
+
+    policy: dict[str, Any] = field(default_factory=document)
+    now: datetime = NOON
+    tables: Tables = field(default_factory=Tables)
+    counts: MemoryReadCounts = field(default_factory=MemoryReadCounts)
+    handle: Callable[[dict[str, Any], Any], dict[str, Any]] = field(init=False)
+    entries: int = 0
+
+    def __post_init__(self) -> None:
+        policies = MemoryPolicyStore(self.tables)
+        pools = [pool["name"] for pool in self.policy["pools"]]
+        policies.put(self.policy, pools=pools, replaces=policies.current())
+        self.handle = self.instance()
+
+    def instance(self, **other: Any) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
+        """One more instance of the function."""
+        outside: dict[str, Any] = {
+            "store": MemoryJobStore(self.tables),
+            "reader": MemoryReader(self.tables),
+            "policies": MemoryPolicyStore(self.tables),
+            "wake_ups": MemoryWakeUps(),
+            "clock": lambda: self.now,
+            "register": MemoryRegister(),
+            "repairs": MemoryRepairs(),
+            "random_bytes": self.random_bytes,
+            "account_id": OWN,
+            "admin_principal_arns": (ADMIN,),
+            "reads": ReadCounts(self.counts),
+        }
+        return build_api(Outside(**outside | other))
+
+    def random_bytes(self, count: int) -> bytes:
+        self.entries += 1
+        return self.entries.to_bytes(count, "big")
+
+    def call(self, method: str, path: str, content: Any = None, *, user: str = RED, **query: str) -> Answer:
+        event = {
+            "path": path,
+            "httpMethod": method,
+            "headers": {"content-type": "application/json"},
+            "queryStringParameters": query or None,
+            "multiValueQueryStringParameters": {name: [one] for name, one in query.items()} or None,
+            "requestContext": {"identity": {"userArn": user}},
+            "body": None if content is None else json.dumps(content),
+        }
+        answer = self.handle(event, None)
+        headers = {name.lower(): values[0] for name, values in answer["multiValueHeaders"].items()}
+        return Answer(status=answer["statusCode"], headers=headers, json=json.loads(answer["body"]))
+
+    def submit(self, name: str, *, user: str = RED, **changes: Any) -> Answer:
+        options = changes.pop("tags", {})
+        request = body(TrainingJobName=name, Tags=tag_list(options), **changes)
+        return self.call("POST", "/add-job", request, user=user)
+
+
+def statuses(answers: Iterable[Answer]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for answer in answers:
+        found[answer.status] = found.get(answer.status, 0) + 1
+    return found
+
+
+def test_K14_reads_of_a_team_are_limited_and_those_of_others_are_not() -> None:
+    plane = Plane(document(max_reads_per_minute=40))
+    plane.now += timedelta(seconds=18)
+    plane.submit("a")
+    paths = ("/jobs", "/jobs/a", "/pools", "/usage", "/violations", "/jobs/nothing")
+    found = [plane.call("GET", paths[number % len(paths)]) for number in range(60)]
+    assert [one.status == 429 for one in found] == [False] * 40 + [True] * 20
+    refusal = found[-1]
+    assert refusal.headers["retry-after"] == "42"
+    assert refusal.json["errors"][0]["rule"] == "max_reads_per_minute"
+    assert plane.call("GET", "/jobs", user=BLUE).status == 200
+    assert plane.call("GET", "/jobs", user=ADMIN).status == 200
+    assert plane.submit("b", user=BLUE).status == 201
+    plane.now += timedelta(seconds=42)
+    assert plane.call("GET", "/jobs").status == 200
+
+
+def test_K14_a_team_that_has_read_too_often_still_submits_changes_and_cancels() -> None:
+    plane = Plane(document(max_reads_per_minute=1))
+    plane.submit("a")
+    assert statuses(plane.call("GET", "/jobs") for _ in range(2)) == {200: 1, 429: 1}
+    assert plane.submit("b").status == 201
+    assert plane.call("PATCH", "/jobs/a", {"held": True}).status == 200
+    assert plane.call("DELETE", "/jobs/a").status == 202
+    dry_run = plane.call("POST", "/add-job", body(), dry_run="true")
+    assert dry_run.status == 429, "a dry run is a read"
+
+
+def test_K14_the_most_generous_pool_says_how_often_a_team_may_read() -> None:
+    policy = document(max_reads_per_minute=2)
+    policy["pools"].append(
+        {"name": "g5", "capacity": {"ml.g5.xlarge": 1}, "limits": {"max_reads_per_minute": 5}}
+    )
+    plane = Plane(policy)
+    assert statuses(plane.call("GET", "/jobs", pool="p5") for _ in range(7)) == {200: 5, 429: 2}
+
+
+def test_K14_who_reads_at_100_a_second_for_five_minutes_has_the_limit_in_each() -> None:
+    """Four instances of the function, calls in turn: beyond the limit only what none of them has told."""
+    table = MemoryReadCounts()
+    instances = [ReadCounts(table) for _ in range(4)]
+    accepted: Counter[int] = Counter()
+    for number in range(100 * 300):
+        now = NOON + timedelta(seconds=number / 100)
+        accepted[number // 6000] += instances[number % 4].within("red", most=MOST_READS, now=now)
+    assert len(accepted) == 5
+    a_second = 100
+    assert all(abs(count - MOST_READS) <= a_second for count in accepted.values()), accepted
+    assert len(table.writes) <= 4 * 300, "one a second and instance"
+
+
+def test_K14_the_count_of_reads_is_told_once_a_second_and_a_few_reads_cost_no_write() -> None:
+    plane = Plane(document(max_reads_per_minute=MOST_READS))
+    for _ in range(29):
+        plane.call("GET", "/usage")
+    assert plane.counts.writes == []
+    for number in range(1000):
+        plane.now = NOON + timedelta(milliseconds=10 * number)
+        plane.call("GET", "/usage")
+    seconds = [at.second for _, at in plane.counts.writes]
+    assert 9 <= len(seconds) <= 10
+    assert len(set(seconds)) == len(seconds)
+
+
+def test_K14_a_table_that_takes_no_counts_neither_fails_nor_slows_the_answers() -> None:
+    plane = Plane(document(max_reads_per_minute=110))
+    plane.counts.is_broken = True
+    found = []
+    for number in range(120):
+        plane.now = NOON + timedelta(milliseconds=100 * number)
+        found.append(plane.call("GET", "/usage"))
+    assert statuses(found) == {200: 110, 429: 10}, "each instance still knows what it counted itself"
+    assert len(plane.counts.writes) == 2, "12 seconds, and 10 of rest after each try"
+
+
+class Untouchable:
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"used {name}")
+
+
+def test_K14_who_is_refused_is_refused_unread_until_the_minute_is_over() -> None:
+    plane = Plane(document(max_reads_per_minute=1))
+    reads = ReadCounts(plane.counts)
+    plane.handle = plane.instance(reads=reads)
+    assert statuses(plane.call("GET", "/jobs") for _ in range(2)) == {200: 1, 429: 1}
+    nothing: Any = Untouchable()
+    plane.handle = plane.instance(reads=reads, policies=nothing, reader=nothing)
+    assert plane.call("GET", "/jobs").status == 429
+
+
+def test_K14_changes_count_with_submissions_and_a_cancel_is_never_refused() -> None:
+    plane = Plane(document(max_submissions_per_minute=MOST_CHANGES))
+    plane.now += timedelta(seconds=5)
+    plane.submit("a")
+    plane.submit("b")
+    found = [plane.call("PATCH", "/jobs/a", {"held": number % 2 == 0}) for number in range(300)]
+    assert statuses(found) == {200: MOST_CHANGES - 2, 429: 202}
+    assert found[-1].headers["retry-after"] == "55"
+    assert found[-1].json["errors"][0]["rule"] == "max_submissions_per_minute"
+    assert plane.submit("c").status == 429
+    assert plane.submit("d", user=BLUE).status == 201
+    assert plane.call("PATCH", "/jobs/a", {"priority": 3}, user=ADMIN).status == 200
+    assert [plane.call("DELETE", f"/jobs/{name}").status for name in ("a", "b")] == [202, 202]
+
+
+def test_K14_without_teams_there_is_one_limit_for_all() -> None:
+    policy = document(max_reads_per_minute=3) | {"teams": []}
+    plane = Plane(policy)
+    users = (RED, BLUE)
+    assert statuses(plane.call("GET", "/jobs", user=users[number % 2]) for number in range(5)) == {
+        200: 3,
+        429: 2,
+    }
