@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import botocore.session
 
 from trainmaster.adapters.client_settings import BRIEF, IN_TURN, QUICK, TABLE
+from trainmaster.adapters.lean_client import LeanClient
 from trainmaster.settings import Settings
 
 if TYPE_CHECKING:
@@ -89,8 +90,7 @@ class Wiring:
     def table(self) -> DynamoTable:
         from trainmaster.adapters.dynamodb import DynamoTable
 
-        client = self._client("dynamodb", config=TABLE)
-        days = self.settings.retention_days
+        client, days = self._lean("dynamodb", config=TABLE), self.settings.retention_days
         return DynamoTable(client, name=self.settings.table, retention_days=days, measure=self.samples.extend)
 
     @property
@@ -111,11 +111,11 @@ class Wiring:
 
     @cached_property
     def training(self) -> SageMakerTraining:
-        from trainmaster.adapters.sagemaker import SageMakerTraining
+        from trainmaster.adapters.sagemaker import LEAN, SageMakerTraining
         from trainmaster.adapters.turn_taking import TurnTaking
 
-        client = self._client("sagemaker", config=IN_TURN)
-        return SageMakerTraining(client, calls=TurnTaking(self.turns, left=self._left))
+        calls = TurnTaking(self.turns, left=self._left)
+        return SageMakerTraining(self._lean("sagemaker", config=IN_TURN, only=LEAN), calls=calls)
 
     @cached_property
     def turns(self) -> AccountTurns:
@@ -143,7 +143,7 @@ class Wiring:
     def wake_ups(self) -> SqsWakeUps:
         from trainmaster.adapters.wake_ups import SqsWakeUps
 
-        return SqsWakeUps(self._client("sqs"), queue_url=self.settings.wake_up_queue_url)
+        return SqsWakeUps(self._lean("sqs"), queue_url=self.settings.wake_up_queue_url)
 
     @cached_property
     def observer(self) -> Observer:
@@ -208,7 +208,7 @@ class Wiring:
             pools=self.reader,
             training=self.training,
             alarms=self.alarms,
-            notifier=EventBridgeNotifier(self._client("events"), stack=self.settings.stack),
+            notifier=EventBridgeNotifier(self._lean("events"), stack=self.settings.stack),
             mailer=SnsMailer(self._client("sns"), topic_arn=self.settings.mail_topic_arn),
             reranker=Reranker(store=self.store, queue=self.reader, reader=self.reader, clock=self.clock),
             turns=self.turns,
@@ -293,6 +293,9 @@ class Wiring:
 
     def _client(self, service: str, *, config: Config = QUICK) -> Any:
         return self._session.create_client(service, config=config)
+
+    def _lean(self, service: str, *, config: Config = QUICK, only: Collection[str] = ()) -> Any:
+        return LeanClient(self._client(service, config=config), only=only)
 
 
 @lru_cache(maxsize=1)

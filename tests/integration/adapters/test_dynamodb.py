@@ -10,8 +10,8 @@ from unittest.mock import Mock
 import pytest
 from botocore.exceptions import ClientError
 from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReadCounts, DynamoReader
+from trainmaster.adapters.dynamodb.attribute_values import from_attributes
 from trainmaster.adapters.dynamodb.calls import Transactions
-from trainmaster.adapters.dynamodb.codec import from_attributes
 from trainmaster.core.errors import LostRaceError, UnavailableError, WriteRefusedError
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, lane_text

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trainmaster.adapters.dynamodb.codec import decode, encode, from_attributes, to_attributes
+from trainmaster.adapters.dynamodb.attribute_values import from_attributes, to_attributes
+from trainmaster.adapters.dynamodb.codec import decode, encode
 from trainmaster.adapters.dynamodb.stored_names import PARTS
 
 from tests.unit.adapters.stored import EXAMPLES

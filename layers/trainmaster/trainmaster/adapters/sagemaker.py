@@ -53,6 +53,8 @@ _NOT_FOUND = "Requested resource not found"
 
 The one text that is read: the same code also says that a request is malformed, and then the job may well run.
 """
+LEAN = ("create_training_job", "stop_training_job")
+"""Of our client those methods whose requests and answers hold texts and numbers alone."""
 _DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
 SERVER_FAULT = 500
 PAGES = 4

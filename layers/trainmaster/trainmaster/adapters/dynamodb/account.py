@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.attribute_values import value
 from trainmaster.adapters.dynamodb.calls import Rows, key_attributes
-from trainmaster.adapters.dynamodb.codec import iso, value
+from trainmaster.adapters.dynamodb.codec import iso
 from trainmaster.adapters.dynamodb.submissions import MINUTE_MS, ttl_of_count
 from trainmaster.core.jobs.model import epoch_ms
 from trainmaster.core.pace import Pace

@@ -10,7 +10,7 @@ from uuid import uuid4
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster.adapters.dynamodb import layout
-from trainmaster.adapters.dynamodb.codec import from_attributes, to_attributes
+from trainmaster.adapters.dynamodb.attribute_values import from_attributes, to_attributes
 from trainmaster.core.errors import LostRaceError, UnavailableError, WriteRefusedError
 
 CONFLICT_TRIES = 8

@@ -1,4 +1,4 @@
-"""Frozen dataclasses to DynamoDB's attribute values and back, by their type hints.
+"""Frozen dataclasses to plain values and back, by their type hints.
 
 Instants are ISO 8601 UTC with milliseconds, durations seconds, vectors one line of text (``vector_text``);
 None is left out.
@@ -15,8 +15,6 @@ from enum import Enum
 from functools import partial
 from typing import Any, TypeVar
 
-from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
-
 from trainmaster.adapters.dynamodb.stored_names import PARTS, stored_name
 from trainmaster.core.costs.ledger import Cause, MonthAccount, UsageLine
 from trainmaster.core.costs.spot_record import SpotDay
@@ -25,25 +23,8 @@ from trainmaster.core.jobs.instances import Vector, parse_vector, vector_text
 from trainmaster.core.jobs.reason_codes import ReasonCode, parse_code
 
 T = TypeVar("T")
-AttributeMap = dict[str, Any]
-"""DynamoDB JSON: ``{"name": {"S": "..."}}``."""
 
 _STORED: dict[type, "_StoredClass"] = {}
-_serialize = TypeSerializer().serialize
-_deserialize = TypeDeserializer().deserialize
-
-
-def to_attributes(values: Mapping[str, Any]) -> AttributeMap:
-    return {name: _serialize(value) for name, value in values.items()}
-
-
-def from_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _plain(_deserialize(value)) for name, value in attributes.items()}
-
-
-def value(content: object) -> dict[str, Any]:
-    """One attribute value."""
-    return dict(_serialize(content))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,19 +198,6 @@ def _without_none(hint: Any) -> Any:
     if isinstance(hint, types.UnionType):
         return next(part for part in typing.get_args(hint) if part is not type(None))
     return hint
-
-
-def _plain(content: Any) -> Any:
-    """Decimal and Binary are DynamoDB's business."""
-    match content:
-        case Decimal():
-            return int(content) if content == content.to_integral_value() else float(content)
-        case dict():
-            return {name: _plain(part) for name, part in content.items()}
-        case list():
-            return [_plain(part) for part in content]
-        case _:
-            return content
 
 
 def named(item: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:

@@ -15,6 +15,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster.adapters.dynamodb import layout, submissions
+from trainmaster.adapters.dynamodb.attribute_values import from_attributes, to_attributes, value
 from trainmaster.adapters.dynamodb.calls import (
     MAX_ITEMS,
     ConditionsFailedError,
@@ -22,7 +23,6 @@ from trainmaster.adapters.dynamodb.calls import (
     key_attributes,
     refused,
 )
-from trainmaster.adapters.dynamodb.codec import from_attributes, to_attributes, value
 from trainmaster.adapters.dynamodb.guard import Report, unreported
 from trainmaster.adapters.dynamodb.writes import Retention, Writes
 from trainmaster.core.errors import LostRaceError, UnavailableError

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.attribute_values import value
 from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, Transactions, key_attributes
-from trainmaster.adapters.dynamodb.codec import named, value
+from trainmaster.adapters.dynamodb.codec import named
 from trainmaster.adapters.dynamodb.counting import Update
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item, pool_of
 from trainmaster.adapters.dynamodb.pool_reads import job_row

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.attribute_values import to_attributes
 from trainmaster.adapters.dynamodb.calls import PAGE, SortKeys
 from trainmaster.adapters.dynamodb.codec import (
     account_of,
@@ -18,7 +19,6 @@ from trainmaster.adapters.dynamodb.codec import (
     run_times_of,
     spot_day,
     ties_by_name,
-    to_attributes,
     usage_line,
 )
 from trainmaster.adapters.dynamodb.guard import Item

@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.attribute_values import to_attributes
 from trainmaster.adapters.dynamodb.calls import key_attributes
-from trainmaster.adapters.dynamodb.codec import decode, encode, iso, to_attributes
+from trainmaster.adapters.dynamodb.codec import decode, encode, iso
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item
 from trainmaster.core.errors import TrainmasterError
 from trainmaster.core.monitoring.metrics import SET_ASIDE, Sample

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.attribute_values import to_attributes
 from trainmaster.adapters.dynamodb.calls import SortKeys
-from trainmaster.adapters.dynamodb.codec import decode, encode, to_attributes
+from trainmaster.adapters.dynamodb.codec import decode, encode
 from trainmaster.adapters.dynamodb.guard import Item, described, pool_of
 from trainmaster.adapters.dynamodb.pool_reads import job_row
 from trainmaster.adapters.dynamodb.pool_recounts import PoolRecounts

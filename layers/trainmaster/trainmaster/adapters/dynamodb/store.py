@@ -8,8 +8,9 @@ from itertools import islice
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout, submissions
+from trainmaster.adapters.dynamodb.attribute_values import value
 from trainmaster.adapters.dynamodb.calls import ConditionsFailedError, Transactions, key_attributes
-from trainmaster.adapters.dynamodb.codec import decode, encode, iso, value
+from trainmaster.adapters.dynamodb.codec import decode, encode, iso
 from trainmaster.adapters.dynamodb.counting import Update
 from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, GuardedReads, Item, Report, require, unreported
 from trainmaster.adapters.dynamodb.stored_names import stored_name

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
-from trainmaster.adapters.dynamodb.codec import encode, iso, to_attributes, value
+from trainmaster.adapters.dynamodb.attribute_values import to_attributes, value
+from trainmaster.adapters.dynamodb.codec import encode, iso
 from trainmaster.adapters.dynamodb.counting import Update, Updates, bill_warm, counted, warm_changed
 from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.core.costs.ledger import PreemptionEntry, month_of

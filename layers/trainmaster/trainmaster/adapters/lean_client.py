@@ -1,0 +1,176 @@
+"""A botocore client of a JSON service without its request pipeline, which costs more than what we do with it.
+
+Kept of botocore: configuration, endpoint, credentials, signer, connections, retries with their quota, errors
+and three of its events. Left out: validation of parameters that our own code builds, endpoint rules, the walk
+over the service model of each request and answer. So answers are as the wire has them: bytes are base64 text,
+instants numbers.
+"""
+
+import json
+import zlib
+from base64 import b64encode
+from collections.abc import Collection, Mapping
+from functools import cache, partial
+from typing import Any
+
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import (
+    AWSHTTPConnection,
+    AWSHTTPConnectionPool,
+    AWSHTTPSConnection,
+    AWSHTTPSConnectionPool,
+    AWSPreparedRequest,
+    AWSRequest,
+)
+from botocore.exceptions import NoCredentialsError
+from botocore.parsers import create_parser
+
+_OK = 200
+_FIRST_ERROR = 300
+
+
+class LeanClient:
+    """Only for operations whose answers are used as the wire has them; the others are the client's own."""
+
+    def __init__(self, client: Any, *, only: Collection[str] = ()) -> None:
+        """``only`` names the methods that are made lean; empty: all of them."""
+        self._client = client
+        self._only = frozenset(only)
+        self._endpoint = client._endpoint  # noqa: SLF001  botocore is pinned; a test holds both to the same answers
+        self._signer = client._request_signer  # noqa: SLF001  as above
+        self._parser = create_parser("json")
+        meta = client.meta
+        self._events, self._url = meta.events, f"{meta.endpoint_url}/"
+        metadata = meta.service_model.metadata
+        self._service = meta.service_model.service_id.hyphenize()
+        self._target = metadata["targetPrefix"]
+        self._headers = {
+            "Content-Type": f"application/x-amz-json-{metadata['jsonVersion']}",
+            "User-Agent": meta.config.user_agent,
+        }
+        self._judge = self._endpoint._needs_retry  # noqa: SLF001  as above
+        _write_at_once(self._endpoint.http_session)
+
+    def __getattr__(self, method: str) -> Any:
+        operation = self._client.meta.method_to_api_mapping.get(method)
+        if operation is None or (self._only and method not in self._only):
+            return getattr(self._client, method)
+        call = partial(self._call, operation)
+        self.__dict__[method] = call
+        return call
+
+    def _call(self, operation: str, **params: Any) -> dict[str, Any]:
+        model = self._client.meta.service_model.operation_model(operation)
+        body = json.dumps(params, default=_text, separators=(",", ":")).encode()
+        context: dict[str, Any] = {"client_config": self._client.meta.config}
+        headers = {**self._headers, "X-Amz-Target": f"{self._target}.{operation}"}
+        self._emit("before-call", operation, model=model, params={"headers": headers}, context=context)
+        http, parsed = self._answered(model, headers, body, context)
+        self._emit("after-call", operation, http_response=http, parsed=parsed, model=model, context=context)
+        if http.status_code >= _FIRST_ERROR:
+            raise self._client.exceptions.from_code(parsed["Error"].get("Code"))(parsed, operation)
+        return parsed
+
+    def _answered(
+        self, model: Any, headers: Mapping[str, str], body: bytes, context: dict[str, Any]
+    ) -> tuple[Any, dict[str, Any]]:
+        """After as many tries as botocore makes, with its waits in between."""
+        attempts = 1
+        while True:
+            answer, error = self._tried(model, headers, body)
+            if error is None and answer is not None and answer[0].status_code == _OK and _is_whole(answer[0]):
+                return answer
+            again = self._judge(attempts, model, {"context": context}, answer, error)
+            if not again and error is not None:
+                raise error
+            if not again and answer is not None:
+                return answer
+            attempts += 1
+
+    def _tried(
+        self, model: Any, headers: Mapping[str, str], body: bytes
+    ) -> tuple[tuple[Any, dict[str, Any]] | None, Exception | None]:
+        """What is raised on the way is for botocore to judge, as in its own pipeline."""
+        request = self._signed(headers, body)
+        try:
+            http = self._emit("before-send", model.name, request=request)
+            if http is None:
+                http = self._endpoint.http_session.send(request)
+        except Exception as error:  # noqa: BLE001  as botocore's endpoint does; it is raised if nobody retries
+            return None, error
+        return (http, self._parsed(model, http)), None
+
+    def _signed(self, headers: Mapping[str, str], body: bytes) -> AWSPreparedRequest:
+        credentials = self._signer._credentials  # noqa: SLF001  as above
+        if credentials is None:
+            raise NoCredentialsError
+        request = AWSRequest(method="POST", url=self._url, data=body, headers=headers)
+        frozen = credentials.get_frozen_credentials()
+        SigV4Auth(frozen, self._signer.signing_name, self._signer.region_name).add_auth(request)
+        prepared: AWSPreparedRequest = request.prepare()
+        return prepared
+
+    def _parsed(self, model: Any, http: Any) -> dict[str, Any]:
+        content = http.content
+        if http.status_code == _OK:
+            parsed: dict[str, Any] = json.loads(content) if content else {}
+            return parsed
+        raw = {"status_code": http.status_code, "headers": http.headers, "body": content}
+        failed: dict[str, Any] = self._parser.parse(raw, model.output_shape)
+        shape = model.service_model.shape_for_error_code(failed.get("Error", {}).get("Code"))
+        return failed | self._parser.parse(raw, shape) if shape is not None else failed
+
+    def _emit(self, event: str, operation: str, **details: Any) -> Any:
+        """What the first handler with an answer says."""
+        found = self._events.emit_until_response(f"{event}.{self._service}.{operation}", **details)
+        return found[1]
+
+
+def _text(content: object) -> str:
+    if isinstance(content, bytes | bytearray):
+        return b64encode(content).decode()
+    raise TypeError(f"{type(content).__name__} has no form in JSON")
+
+
+def _is_whole(http: Any) -> bool:
+    """DynamoDB says what its answer must add up to; botocore judges one that does not."""
+    expected = http.headers.get("x-amz-crc32")
+    return expected is None or int(expected) == zlib.crc32(http.content)
+
+
+class _WritesAtOnce:
+    """Head and body in one write: urllib3 makes two, and each is a packet and a switch of processes."""
+
+    _parts: list[bytes] | None = None
+
+    def request(self, *arguments: Any, **options: Any) -> None:
+        self._parts = []
+        try:
+            super().request(*arguments, **options)  # type: ignore[misc]
+            parts, self._parts = self._parts, None
+            self.send(b"".join(parts))
+        finally:
+            self._parts = None
+
+    def send(self, content: Any) -> None:
+        if self._parts is None:
+            super().send(content)  # type: ignore[misc]
+        else:
+            self._parts.append(content)
+
+
+@cache
+def _pools() -> Mapping[str, type]:
+    def pool(scheme: type, connection: type) -> type:
+        at_once = type(connection.__name__, (_WritesAtOnce, connection), {})
+        return type(scheme.__name__, (scheme,), {"ConnectionCls": at_once})
+
+    return {
+        "http": pool(AWSHTTPConnectionPool, AWSHTTPConnection),
+        "https": pool(AWSHTTPSConnectionPool, AWSHTTPSConnection),
+    }
+
+
+def _write_at_once(http_session: Any) -> None:
+    """Of connections that are made from now on."""
+    http_session._manager.pool_classes_by_scheme = _pools()  # noqa: SLF001  botocore is pinned
