@@ -13,6 +13,8 @@ from tests.integration.world import World
 
 TWO_POOLS = {"pools": [{"name": "main", "capacity": {A: 2}}, {"name": "other", "capacity": {B: 1}}]}
 ON_B = {"InstanceType": B, "InstanceCount": 1, "VolumeSizeInGB": 10}
+QUEUE_ROWS = ("O#main", "OT#main", "Q#main")
+"""How the partitions begin in which a job that waits in its turn has a row."""
 Change = Callable[[Item], Item | None]
 
 

@@ -7,7 +7,19 @@ import pytest
 from tests.builders import A, minutes
 from tests.faults.conftest import NewWorld
 from tests.faults.scenes import code_of, ends, trains
-from tests.faults.spoiling import ON_B, TWO_POOLS, Change, gone, lacks, notes, rows_of, says, set_aside, spoil
+from tests.faults.spoiling import (
+    ON_B,
+    QUEUE_ROWS,
+    TWO_POOLS,
+    Change,
+    gone,
+    lacks,
+    notes,
+    rows_of,
+    says,
+    set_aside,
+    spoil,
+)
 from tests.integration.world import World
 
 TWO = {"InstanceType": A, "InstanceCount": 2, "VolumeSizeInGB": 10}
@@ -146,12 +158,24 @@ def test_J4_the_next_of_the_lane_starts_where_a_queue_row_cannot_be_understood(
 ) -> None:
     plane.submit("job0", ResourceConfig=TWO)
     plane.submit("job1", ResourceConfig=TWO)
-    left = spoil(plane, "Q#main", "job0", change)
+    left = [spoil(plane, row, "job0", change) for row in QUEUE_ROWS]
     plane.wake()
     assert plane.states("job1") == ["running"]
-    assert left in plane.items()
-    assert set_aside(plane)["main"] == 1
+    assert all(row in plane.items() for row in left)
+    assert set_aside(plane)["main"] >= 2
     assert [job["name"] for job in plane.api("GET", "/jobs")["jobs"]] == ["job1"]
+
+
+@pytest.mark.parametrize("row", QUEUE_ROWS)
+def test_J4_a_job_starts_in_its_turn_as_long_as_one_order_has_a_row_of_it(plane: World, row: str) -> None:
+    plane.submit("job0", ResourceConfig=TWO)
+    plane.submit("job1", ResourceConfig=TWO)
+    spoil(plane, row, "job0", lacks("shapes"))
+    plane.wake()
+    assert plane.states("job0", "job1") == ["running", "pending"]
+    assert {item["sk"]["S"][-4:] for item in plane.items() if item["pk"]["S"].startswith(QUEUE_ROWS)} == {
+        "job1"
+    }
 
 
 def test_J4_a_queue_row_whose_job_is_gone_is_removed_and_the_next_starts(plane: World) -> None:
@@ -160,19 +184,19 @@ def test_J4_a_queue_row_whose_job_is_gone_is_removed_and_the_next_starts(plane: 
     spoil(plane, "J#job0", "job", gone)
     plane.wake()
     assert plane.states("next") == ["running"]
-    assert [item for item in plane.items() if item["pk"]["S"].startswith("Q#")] == []
+    assert [item for item in plane.items() if item["pk"]["S"].startswith(QUEUE_ROWS)] == []
 
 
 def test_J4_a_queue_row_whose_job_stands_elsewhere_is_removed_and_the_next_starts(plane: World) -> None:
     plane.submit("job0")
-    (row,) = (item for item in plane.items() if item["pk"]["S"].startswith("Q#main"))
+    rows = [item for item in plane.items() if item["pk"]["S"].startswith(QUEUE_ROWS)]
     plane.wake()
-    plane.put_back([*plane.items(), row])
+    plane.put_back([*plane.items(), *rows])
     plane.submit("next")
     plane.wake()
     assert plane.states("job0", "next") == ["running", "running"]
     assert plane.sagemaker.creates == ["job0", "next"]
-    assert [item for item in plane.items() if item["pk"]["S"].startswith("Q#")] == []
+    assert [item for item in plane.items() if item["pk"]["S"].startswith(QUEUE_ROWS)] == []
 
 
 def test_J5_others_that_are_due_come_back_beside_a_parked_row_that_cannot_be_understood(

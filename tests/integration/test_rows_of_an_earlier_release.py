@@ -28,6 +28,8 @@ FINAL = {"completed", "failed", "stopped"}
 NEW_NAMES = {"refused", "refused_by_account", "max_pending", "missing_since", "reuses", "live", "told#"}
 """Attributes that later releases write beside the others; the earlier one ignores what it does not know."""
 UNFINISHED = {name: row["state"] for name, row in JOBS.items() if row["state"] not in FINAL}
+NEW_ROWS = {"O", "OT", "L"}
+"""How partitions begin that the earlier release does not look into."""
 ERRANDS = [row for row in ROWS if row["pk"].startswith("E#")]
 
 
@@ -110,6 +112,8 @@ def words(items: Iterable[dict[str, Any]]) -> set[str]:
     found = set()
     for item in items:
         pk, sk = item["pk"]["S"].partition("#")[0], item["sk"]["S"]
+        if pk in NEW_ROWS:
+            continue
         row = f"{pk}#{sk.partition('#')[0]}" if pk in {"J", "N", "P", "POLICY", "U"} else pk
         found |= {f"{row} {name}" for name in _names({"M": item})}
     return found

@@ -1,11 +1,13 @@
 """Every read of the table over ``Tables``."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
+from trainmaster.adapters.dynamodb.layout import rank_text
 from trainmaster.core.costs.ledger import (
     Cause,
     MonthAccount,
@@ -21,14 +23,14 @@ from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.planning.account_limits import is_due
-from trainmaster.core.planning.candidates import HEADS
+from trainmaster.core.planning.candidates import FIRST, HEADS, lane, lanes_to_read, teams_to_read
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
-from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob, total
+from trainmaster.core.planning.snapshot import BudgetState, LaneRow, RunningJob, Snapshot, WaitingJob, total
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.records import Alias, HistoryLine, PoolState, TeamStanding, TeamState
 from trainmaster.core.rules.violation import ViolationRecord
 
-from tests.memory.tables import Month, Tables, Usage, lane_of
+from tests.memory.tables import Month, Tables, Usage
 
 HISTORY_LINES = 200
 MOST_DUE = 100
@@ -79,8 +81,23 @@ class MemoryReader:
         now: datetime,
         skip: frozenset[str] = frozenset(),
     ) -> Snapshot:
+        waiting = self._candidates(pool.name, skip, now=now)
+        return self._around(pool, waiting, policy, paused=paused, now=now)
+
+    def overview(self, pool: PoolPolicy, *, policy: Policy, paused: bool, now: datetime) -> Snapshot:
+        waiting = self._candidates(pool.name, frozenset(), now=None)
+        return self._around(pool, waiting, policy, paused=paused, now=now)
+
+    def _around(
+        self,
+        pool: PoolPolicy,
+        waiting: tuple[WaitingJob, ...],
+        policy: Policy,
+        *,
+        paused: bool,
+        now: datetime,
+    ) -> Snapshot:
         rows = self._tables.pools[pool.name]
-        waiting = tuple(entry for entry in self._heads(pool.name) if entry.name not in skip)
         return Snapshot(
             paused=paused,
             policy_version=rows.policy_version,
@@ -101,13 +118,32 @@ class MemoryReader:
             watch=policy.governing.watch,
         )
 
-    def _heads(self, pool: str) -> tuple[WaitingJob, ...]:
+    def _candidates(self, pool: str, skip: frozenset[str], *, now: datetime | None) -> tuple[WaitingJob, ...]:
+        """``now``: None leaves out the lanes that nobody speaks for."""
+        everybody = self._in_turn(pool)
+        order = [entry for entry in everybody if entry.name not in skip]
+        found = {entry.name: entry for entry in order[:FIRST]}
+        for team in teams_to_read(found.values(), Counter(entry.team for entry in everybody)):
+            own = (entry for entry in order if entry.team == team)
+            found |= {entry.name: entry for entry in islice(own, HEADS)}
         lanes: dict[tuple[str, str], list[WaitingJob]] = {}
-        for job in self._of(pool):
-            if job.is_waiting and not job.is_parked:
-                lanes.setdefault((job.spec.team, lane_of(job)), []).append(waiting_entry(job))
-        heads = (sorted(lanes[key], key=lambda one: one.rank)[:HEADS] for key in sorted(lanes))
-        return tuple(entry for lane in heads for entry in lane)
+        for entry in order:
+            lanes.setdefault((entry.team, lane(entry.shapes, entry.choice)), []).append(entry)
+        known = [
+            LaneRow(team=team, text=text, head=rank_text(*lanes[team, text][0].rank)) for team, text in lanes
+        ]
+        for read in lanes_to_read(known, tuple(found.values()), now=now) if now else ():
+            behind = (
+                entry
+                for entry in lanes[read.lane.team, read.lane.text]
+                if read.after is None or entry.rank > read.after
+            )
+            found |= {entry.name: entry for entry in islice(behind, read.most)}
+        return tuple(found.values())
+
+    def _in_turn(self, pool: str) -> list[WaitingJob]:
+        entries = (waiting_entry(job) for job in self._of(pool) if job.is_waiting and not job.is_parked)
+        return sorted(entries, key=lambda one: one.rank)
 
     def _due(self, pool: str, *, now: datetime) -> tuple[WaitingJob, ...]:
         rows = self._tables.pools[pool]
@@ -164,9 +200,8 @@ class MemoryReader:
         return None if found is None else found.predicted
 
     def waiting(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
-        entries = [waiting_entry(job) for job in self._of(pool) if job.is_waiting and not job.is_parked]
-        behind = [entry for entry in entries if after is None or entry.rank > after]
-        return tuple(sorted(behind, key=lambda one: one.rank)[:limit])
+        behind = (entry for entry in self._in_turn(pool) if after is None or entry.rank > after)
+        return tuple(islice(behind, limit))
 
     def parked(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
         entries = self._parked(pool)

@@ -12,7 +12,13 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.metrics import Sample, samples, samples_of_record
 from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import OutboxMessage
-from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WaitingJob, WarmPool
+from trainmaster.core.planning.snapshot import (
+    AccountLimit,
+    LaneRow,
+    PreemptionReservation,
+    WaitingJob,
+    WarmPool,
+)
 from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import Admission, Adoption, Alias, HistoryLine, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
@@ -138,6 +144,12 @@ class MemoryJobStore:
     def remove_entry(self, pool: str, entry: WaitingJob, job: Job | None) -> None:  # noqa: ARG002
         """There is none to remove: entries are made of the jobs."""
         raise LostRaceError(f"{entry.name} is no entry without a job")
+
+    def drop_lanes(self, pool: str, lanes: Iterable[LaneRow]) -> None:
+        """There are none without a job."""
+
+    def take_over(self, pool: str, lanes: Sequence[LaneRow], *, in_time: Callable[[], bool]) -> None:
+        """No release before left any."""
 
     def tell_policy(self, pool: str, version: int) -> None:
         rows = self._tables.pools[pool]

@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
-from trainmaster.adapters.dynamodb.layout import lane
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.forecast.run_times import RunTimes
@@ -12,6 +11,7 @@ from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.outbox.messages import OutboxMessage
+from trainmaster.core.planning.candidates import lane
 from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
 from trainmaster.core.records import Alias, HistoryLine, StoredPolicy, SubmissionFreeze
 from trainmaster.core.rules.violation import ViolationRecord

@@ -63,6 +63,10 @@ class Plane:
         policy = parse_policy(self.policy.document)
         return self.reader.snapshot(policy.pools[0], policy=policy, paused=paused, now=NOON + at)
 
+    def overview(self) -> Snapshot:
+        policy = parse_policy(self.policy.document)
+        return self.reader.overview(policy.pools[0], policy=policy, paused=False, now=NOON)
+
     def preempts(self, hold: PreemptionReservation, victim: Job, preemptor: Job) -> Job:
         after = steps.preempted_for(victim, waiting_entry(preemptor))
         return self.change(victim, after, places_hold=hold, still_waiting=waiting_entry(preemptor))

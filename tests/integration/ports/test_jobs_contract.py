@@ -13,6 +13,7 @@ from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.policy.governance import Idle, Utilization, Watch
@@ -154,16 +155,42 @@ def test_a_back_off_parks_a_job_until_it_is_due_and_a_hold_for_ever(plane: Plane
     assert plane.reader.queue_length("main") == 2
 
 
-def test_a_pass_reads_eight_heads_of_each_lane_of_each_team(plane: Plane) -> None:
-    for number in reversed(range(10)):
+def test_a_pass_reads_the_first_64_then_eight_of_each_other_team_and_lane(plane: Plane) -> None:
+    for number in reversed(range(66)):
         plane.submitted(f"a{number:02d}", score=number)
-    plane.submitted("b", vector=of(1, B), score=99)
-    plane.submitted("c", team="other", score=100)
+    for number in range(10):
+        plane.submitted(f"b{number}", vector=of(1, B), score=100 + number)
+        plane.submitted(f"c{number}", team="other", score=200 + number)
     spot = (Shape(vector=of(1)), Shape(vector=of(1, spot=True)))
-    plane.submitted("d", shapes=spot, score=101)
-    plane.submitted("e", shapes=spot, choice=Choice.SAGEMAKER, score=102)
-    names = [entry.name for entry in sorted(plane.snapshot().waiting, key=lambda one: one.rank)]
-    assert names == [*(f"a{number:02d}" for number in range(8)), "b", "c", "d", "e"]
+    plane.submitted("d", shapes=spot, score=301)
+    plane.submitted("e", shapes=spot, choice=Choice.SAGEMAKER, score=302)
+    first = [f"a{number:02d}" for number in range(64)]
+    of_other, of_lane = ([f"{letter}{number}" for number in range(8)] for letter in "cb")
+    assert in_turn(plane.snapshot()) == [*first, *of_lane, *of_other, "d", "e"]
+    assert in_turn(plane.snapshot(at=minutes(9))) == in_turn(plane.snapshot())
+    assert in_turn(plane.overview()) == [*first, *of_other]
+
+
+def in_turn(snapshot: Snapshot) -> list[str]:
+    return [entry.name for entry in sorted(snapshot.waiting, key=lambda one: one.rank)]
+
+
+def test_a_lane_of_which_few_are_among_the_first_is_read_on(plane: Plane) -> None:
+    for number in range(62):
+        plane.submitted(f"a{number:02d}", score=number)
+    for number in range(12):
+        plane.submitted(f"b{number:02d}", vector=of(1, B), score=100 + number)
+    assert in_turn(plane.snapshot())[62:] == [f"b{number:02d}" for number in range(8)]
+    assert in_turn(plane.overview())[62:] == ["b00", "b01"]
+
+
+def test_entries_say_the_version_that_they_were_put_with(plane: Plane) -> None:
+    """So that a reason that is written to a job moves no row of the queue."""
+    one = plane.submitted("a")
+    noted = plane.change(one, replace(one, comebacks=replace(one.comebacks, halvings=1)))
+    (entry,) = plane.snapshot().waiting
+    assert (plane.job("a").ver, noted.ver) == (1, 1)
+    assert entry == replace(waiting_entry(noted), ver=entry.ver)
 
 
 def test_an_entry_follows_its_job_to_another_rank(plane: Plane) -> None:

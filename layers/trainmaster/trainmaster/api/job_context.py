@@ -43,9 +43,9 @@ def look_at(pool: PoolPolicy | None, context: RequestContext) -> Look | None:
 
 
 def snapshot_of(pool: PoolPolicy, context: RequestContext, *, now: datetime) -> Snapshot:
-    """The pool as a pass would read it now."""
+    """The pool as a pass would read it now, but for the lanes that take turns."""
     reader = context.outside.reader
-    return reader.snapshot(pool, policy=context.policy, paused=context.stored.paused, now=now)
+    return reader.overview(pool, policy=context.policy, paused=context.stored.paused, now=now)
 
 
 def reason_now(job: Job, position: QueuePosition, look: Look | None, *, paused: bool) -> Reason | None:

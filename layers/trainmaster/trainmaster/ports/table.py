@@ -1,6 +1,6 @@
 """The table, as small protocols: one for each kind of reader and writer."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.pace import Pace
 from trainmaster.core.planning.snapshot import (
     AccountLimit,
+    LaneRow,
     PreemptionReservation,
     RunningJob,
     Snapshot,
@@ -87,6 +88,15 @@ class JobStore(Protocol):
         """Drop the queue or parking entry of a job that is gone (None), or stands elsewhere by now.
 
         Raises LostRaceError when the entry or the job is not as it was seen.
+        """
+
+    def drop_lanes(self, pool: str, lanes: Iterable[LaneRow]) -> None:
+        """Of empty lanes; a row stays where somebody was put into the lane since it was read."""
+
+    def take_over(self, pool: str, lanes: Sequence[LaneRow], *, in_time: Callable[[], bool]) -> None:
+        """Put the entries of earlier lanes into the pool's order, as far as time allows.
+
+        May be done again and by two at once; who leaves the lane meanwhile is not put back.
         """
 
     def tell_policy(self, pool: str, version: int) -> None:
@@ -170,6 +180,12 @@ class SnapshotReader(Protocol):
         skip: frozenset[str] = frozenset(),
     ) -> Snapshot:
         """``skip``: jobs that wait and whose rows turned out to be out of reach; those behind them come."""
+
+    def overview(self, pool: PoolPolicy, *, policy: Policy, paused: bool, now: datetime) -> Snapshot:
+        """For people: as a pass reads it, of those that wait the first of the pool and of each team alone.
+
+        What it costs is the same for any number of lanes.
+        """
 
 
 class QueueReader(Protocol):

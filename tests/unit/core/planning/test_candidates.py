@@ -1,73 +1,112 @@
-"""Which lanes a pass looks at when there are more than it can."""
+"""Whom a pass looks at, and that no number of lanes or depth of a queue hides anybody for long."""
 
+from collections import Counter
 from datetime import datetime
 
 import pytest
-from trainmaster.core.jobs.instances import Vector
-from trainmaster.core.planning.candidates import MAX_LANES, Lane, chosen_lanes
+from trainmaster.core.jobs.instances import Choice, Shape
+from trainmaster.core.planning.candidates import (
+    HEADS,
+    MAX_LANES,
+    MAX_SHORT,
+    LaneRead,
+    lane,
+    lanes_to_read,
+    teams_to_read,
+)
+from trainmaster.core.planning.snapshot import LaneRow, WaitingJob
 
-from tests.builders import NOON, A, minutes, of
-
-
-def lanes(count: int, text: str = f"{A}=1") -> list[Lane]:
-    """One of each team."""
-    return [Lane(team=f"{text}-{number:03d}", text=text, waiting=1) for number in range(count)]
-
-
-def seen(all_lanes: list[Lane], free: Vector, *, passes: int) -> set[Lane]:
-    """What passes a minute apart look at."""
-    found: set[Lane] = set()
-    for minute in range(passes):
-        chosen = chosen_lanes(all_lanes, free=free, now=NOON + minutes(minute))
-        assert len(chosen) <= MAX_LANES
-        assert len(set(chosen)) == len(chosen)
-        found |= set(chosen)
-    return found
+from tests.builders import NOON, A, minutes, of, waiting
 
 
-def test_a_pass_looks_at_every_lane_as_long_as_there_are_few() -> None:
-    few = lanes(64)
-    assert chosen_lanes(reversed(few), free={}, now=NOON) == tuple(few)
+def lanes(count: int, team: str = "red") -> list[LaneRow]:
+    """The later their number the later their heads."""
+    return [LaneRow(team=team, text=f"lane-{number:04d}", head=f"{number:017d}#x") for number in range(count)]
 
 
-def test_lanes_with_something_free_go_first() -> None:
-    full, roomy = lanes(70, f"{A}=2"), lanes(10, f"{A}=1")
-    chosen = chosen_lanes([*full, *roomy], free=of(1), now=NOON)
-    assert set(roomy) < set(chosen)
-    assert len(chosen) == 64
+def entries(count: int, team: str = "red", *, width: int = 1) -> list[WaitingJob]:
+    return [
+        waiting(f"{team}-{width}-{number:03d}", team=team, vector=of(width), score=number)
+        for number in range(count)
+    ]
+
+
+def its_lane(one: WaitingJob) -> LaneRow:
+    return LaneRow(team=one.team, text=lane(one.shapes, one.choice))
 
 
 @pytest.mark.parametrize(
-    ("text", "promising"),
+    ("queued", "read"),
     [
-        pytest.param(f"{A}=1", True, id="as much is free"),
-        pytest.param(f"{A}=2", False, id="more than is free"),
-        pytest.param(f"{A}:spot=1", False, id="spot is counted apart"),
-        pytest.param(f"{A}=2>{A}=1", True, id="one of its alternatives fits"),
-        pytest.param(f"{A}=2|{A}=1", True, id="one of its preferences fits"),
-        pytest.param(f"{A}=1@subnet-1", True, id="bound to a subnet"),
-        pytest.param("0f0e0d0c0b0a09080706050403020100", True, id="a digest might"),
+        pytest.param({"red": 900, "blue": 900}, ("blue",), id="of whom too few are among the first"),
+        pytest.param({"red": 900, "blue": 3}, (), id="all of whom are among the first"),
+        pytest.param({"red": 900, "blue": 4}, ("blue",), id="one of whom is not"),
+        pytest.param({"red": 61, "blue": 3, "green": 1}, ("green",), id="of whom nobody is"),
     ],
 )
-def test_what_is_promising(text: str, *, promising: bool) -> None:
-    lane = Lane(team="x", text=text, waiting=1)
-    crowd = [*lanes(60, f"{A}=1"), *lanes(900, f"{A}=3")]
-    hits = sum(lane in chosen_lanes([*crowd, lane], free=of(1), now=at) for at in minute_by_minute(5))
-    assert (hits == 5) is promising
+def test_a_teams_own_first_are_read(queued: dict[str, int], read: tuple[str, ...]) -> None:
+    first = [*entries(61), *entries(3, "blue")]
+    assert teams_to_read(first, queued) == read
 
 
-def minute_by_minute(count: int) -> list[datetime]:
-    return [NOON + minutes(number) for number in range(count)]
+def test_a_lane_that_an_entry_speaks_for_is_not_read_again() -> None:
+    seen = entries(HEADS)
+    assert lanes_to_read([its_lane(seen[0])], seen, now=NOON) == ()
 
 
-@pytest.mark.parametrize(
-    ("roomy", "full", "passes"),
-    [
-        pytest.param(200, 0, 4, id="more promising ones than a pass takes"),
-        pytest.param(0, 200, 4, id="more of the others"),
-        pytest.param(60, 30, 8, id="a few of the others beside many promising ones"),
-    ],
-)
-def test_each_lane_gets_its_look(roomy: int, full: int, passes: int) -> None:
-    everything = [*lanes(roomy, f"{A}=1"), *lanes(full, f"{A}=2")]
-    assert seen(everything, of(1), passes=passes) == set(everything)
+def test_a_lane_of_which_only_a_few_were_seen_is_read_on_behind_them() -> None:
+    seen = entries(3)
+    known = its_lane(seen[0])
+    (read,) = lanes_to_read([known], seen, now=NOON)
+    assert read == LaneRead(lane=known, after=seen[2].rank, most=HEADS - 3)
+
+
+def test_of_many_such_lanes_a_few_take_turns() -> None:
+    seen = [entries(1, f"team-{number}")[0] for number in range(40)]
+    known = [its_lane(one) for one in seen]
+    read = Counter[str]()
+    for minute in range(60):
+        found = lanes_to_read(known, seen, now=NOON + minutes(minute))
+        assert len(found) == MAX_SHORT
+        read.update(one.lane.team for one in found)
+    assert len(read) == 40
+
+
+def test_half_of_the_lanes_are_those_with_the_first_heads() -> None:
+    known = lanes(1500)
+    for minute in range(5):
+        found = lanes_to_read(reversed(known), (), now=NOON + minutes(minute))
+        assert [one.lane for one in found[: MAX_LANES // 2]] == known[: MAX_LANES // 2]
+        assert (len(found), len({one.lane for one in found})) == (MAX_LANES, MAX_LANES)
+        assert {(one.after, one.most) for one in found} == {(None, HEADS)}
+
+
+@pytest.mark.parametrize("count", [96, 200, 500])
+def test_each_lane_is_read_within_three_rounds_at_most(count: int) -> None:
+    known = lanes(count)
+    turns = 3 * (count // (MAX_LANES // 2))
+    for start in (0, 1000, 77_777):
+        read = {
+            one.lane
+            for minute in range(start, start + turns)
+            for one in lanes_to_read(known, (), now=NOON + minutes(minute))
+        }
+        assert read == set(known)
+
+
+def test_nobody_can_choose_names_that_push_another_lane_out_of_its_turn() -> None:
+    mine = LaneRow(team="blue", text="mine", head="9" * 17)
+    crowd = lanes(400)
+    read = [mine in [one.lane for one in lanes_to_read([*crowd, mine], (), now=at)] for at in of_an_hour()]
+    assert sum(read) >= 2
+
+
+def of_an_hour() -> list[datetime]:
+    return [NOON + minutes(number) for number in range(60)]
+
+
+def test_a_lane_text_that_is_too_long_for_keys_is_hashed() -> None:
+    groups = [Shape(vector=of(number), subnet=f"subnet-{number:017d}") for number in range(1, 20)]
+    assert len(lane(groups, Choice.FIRST_FIT)) == 32
+    assert lane(groups, Choice.FIRST_FIT) != lane(groups[::-1], Choice.FIRST_FIT)
+    assert lane(groups[:1], Choice.FIRST_FIT) == f"{A}=1@subnet-00000000000000001"

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 from uuid import uuid4
@@ -207,7 +207,11 @@ class Rows:
         return rows, None if last is None else (last["pk"]["S"], last["sk"]["S"])
 
     def jobs(self, names: list[str]) -> Iterator[dict[str, Any]]:
-        keys = [key_attributes(layout.job_key(name)) for name in names]
+        return self.several(layout.job_key(name) for name in names)
+
+    def several(self, wanted: Iterable[layout.Key]) -> Iterator[dict[str, Any]]:
+        """Of at most 100 rows those that are there."""
+        keys = [key_attributes(key) for key in wanted]
         while keys:
             request = {self._table: {"Keys": keys, "ConsistentRead": True}}
             answer = self._call("batch_get_item", table=False, RequestItems=request)

@@ -17,7 +17,8 @@ from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import CapacityType
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.planning.snapshot import WarmPool
+from trainmaster.core.planning.candidates import lane
+from trainmaster.core.planning.snapshot import LaneRow, WaitingJob, WarmPool
 from trainmaster.core.records import WriteCondition
 
 SPOT_DAYS_KEPT = spot_record.KEPT + timedelta(days=1)
@@ -84,7 +85,7 @@ def bill_warm(updates: Updates, warm: WarmPool, *, at: datetime, retained: timed
 
 
 def places(updates: Updates, job: Job, sign: int) -> None:
-    """Where a job stands: in use, in its lane, or parked."""
+    """Where a job stands: in use, waiting for its turn, or parked."""
     spec = job.spec
     team = updates[layout.team_key(spec.pool, spec.team)]
     if job.is_live:
@@ -92,9 +93,27 @@ def places(updates: Updates, job: Job, sign: int) -> None:
             updates[layout.counters_key(spec.pool)].add[layout.used(capacity)] += sign * count
             team.add[layout.used(capacity)] += sign * count
     elif not job.is_final:
-        lane = layout.waiting_in(layout.lane(job.shapes, spec.choice))
-        team.add["parked" if job.is_parked else lane] += sign
         team.add[layout.WAITING] += sign
+        if job.is_parked:
+            team.add[layout.PARKED] += sign
+
+
+def enters_lane(updates: Updates, pool: str, entry: WaitingJob) -> None:
+    """A lane that somebody is put into after it was found empty stays; a commit may put in several."""
+    text, head = lane(entry.shapes, entry.choice), layout.rank_text(entry.score, entry.name)
+    row = updates[layout.lane_key(pool, entry.team, text)]
+    row.add[layout.LANE_PUTS] += 1
+    row.put |= {layout.LANE_TEAM: entry.team, layout.LANE_TEXT: text}
+    row.shift = [(layout.LANE_HEAD, layout.LANE_HEAD, head)]
+
+
+def lane_item(row: LaneRow) -> dict[str, Any]:
+    return {
+        layout.LANE_TEAM: row.team,
+        layout.LANE_TEXT: row.text,
+        layout.LANE_HEAD: row.head,
+        layout.LANE_PUTS: row.puts,
+    }
 
 
 def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
@@ -111,8 +130,8 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
         return
     trained = change.before.checkpointed + ((attempt.ended_at or at) - attempt.training_since)
     run = Run(trained=trained, limit=spec.max_runtime, priority=change.after.priority, ended_at=at)
-    lane = layout.lane(change.after.shapes, spec.choice)
-    _run(updates[layout.run_times_key(spec.pool, spec.team, lane)], run)
+    key = layout.run_times_key(spec.pool, spec.team, lane(change.after.shapes, spec.choice))
+    _run(updates[key], run)
 
 
 def _spot_day(updates: Updates, attempt: Attempt, *, at: datetime) -> None:

@@ -13,8 +13,8 @@ MAX_ERROR_CHARACTERS = 200
 MOST_SKIPPED = 100
 """Rows in a row that a bounded read passes over before it leaves the rest to the next."""
 
-_POOL_ROWS = frozenset("RBTWPHESQ")
-"""First letters of partitions that name a pool."""
+_POOL_ROWS = frozenset((*"RBTWPHESQOL", "OT"))
+"""How partitions that name a pool begin."""
 
 
 def unreported(_: SetAside) -> None:

@@ -7,7 +7,10 @@
 | its attempts | ``J#name`` | ``a#entry#number`` |
 | its transitions | ``J#name`` | ``h#entry#ver`` |
 | alias of a training job | ``N#training-job-name`` | ``alias`` |
-| queue entry | ``Q#pool#team#lane`` | ``score#name`` |
+| queue entry, in the pool's order | ``O#pool`` | ``score#name`` |
+| the same in its team's | ``OT#pool#team`` | ``score#name`` |
+| the same in its lane | ``Q#pool#team#lane`` | ``score#name`` |
+| lane | ``L#pool`` | hash of team and lane |
 | parked: backing off, held | ``B#pool`` | ``until#name`` |
 | running | ``R#pool`` | ``name`` |
 | counters | ``P#pool`` | ``counters`` |
@@ -30,13 +33,11 @@
 Only final jobs have ``ended_at`` beside ``team``, so only they are in the index ``by_team``.
 """
 
-import hashlib
-from collections.abc import Sequence
 from datetime import date
 
-from trainmaster.core.jobs.instances import Capacity, Choice, Shape, lane_text
-from trainmaster.core.jobs.model import Job
-from trainmaster.core.planning.snapshot import WaitingJob
+from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.planning.candidates import lane, lane_id
+from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 
 SCORE_OFFSET = 10**16
 SCORE_DIGITS = 17
@@ -55,9 +56,6 @@ CLOSED_UNTIL = "closed_until"
 """... until then (epoch milliseconds), should the change never come."""
 MESSAGE_SCHEMA = 1
 """Attribute ``schema`` of messages; rows of a higher one are left to the version that knows them."""
-MAX_LANE_TEXT = 200
-"""Longer lanes (many instance groups) are hashed, so that keys stay far below 1,024 bytes."""
-
 MAX_SORT_KEY = 1000
 """Characters; DynamoDB takes 1,024 bytes."""
 
@@ -164,11 +162,31 @@ def violation_key(month: str, at: str, training_job_name: str) -> Key:
     return (f"V#{month}", f"{at}#{training_job_name}")
 
 
-def queue_key(pool: str, entry: WaitingJob) -> Key:
+def queue_keys(pool: str, entry: WaitingJob) -> tuple[Key, ...]:
+    """Its rows in the pool's order, in its team's and in its lane."""
+    rank = rank_text(entry.score, entry.name)
+    text = lane(entry.shapes, entry.choice)
     return (
-        queue_partition(pool, entry.team, lane(entry.shapes, entry.choice)),
-        rank_text(entry.score, entry.name),
+        (order_partition(pool), rank),
+        (team_order_partition(pool, entry.team), rank),
+        (queue_partition(pool, entry.team, text), rank),
     )
+
+
+def order_partition(pool: str) -> str:
+    return f"O#{pool}"
+
+
+def team_order_partition(pool: str, team: str) -> str:
+    return f"OT#{pool}#{team}"
+
+
+def lanes_partition(pool: str) -> str:
+    return f"L#{pool}"
+
+
+def lane_key(pool: str, team: str, lane_text: str) -> Key:
+    return (lanes_partition(pool), lane_id(team, lane_text))
 
 
 def queue_partition(pool: str, team: str, lane_text: str) -> str:
@@ -183,18 +201,6 @@ def rank_text(score: int, name: str) -> str:
     return f"{score + SCORE_OFFSET:0{SCORE_DIGITS}d}#{name}"
 
 
-def lane(shapes: Sequence[Shape], choice: Choice) -> str:
-    """Jobs of a lane ask for the same thing, so a head that cannot start speaks for those behind it."""
-    return short_lane(lane_text(shapes, choice))
-
-
-def short_lane(text: str) -> str:
-    """A text that is short enough for keys stays as it is."""
-    if len(text) <= MAX_LANE_TEXT:
-        return text
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
 USED, WARM, LAST_END, ACCOUNT_LIMIT, HOLD, LANE, TEAM = (
     "used#",
     "warm#",
@@ -204,7 +210,13 @@ USED, WARM, LAST_END, ACCOUNT_LIMIT, HOLD, LANE, TEAM = (
     "lane#",
     "team#",
 )
-"""How attributes of counters and teams begin that there are several of."""
+"""How attributes of counters and teams begin that there are several of.
+
+``lane#`` is of the release before: teams counted the jobs of each lane. Where one is found the lane's
+entries are put into the pool's order.
+"""
+LANE_TEAM, LANE_TEXT, LANE_HEAD, LANE_PUTS = "team", "lane", "head", "puts"
+"""Attributes of a lane."""
 PARKED = "parked"
 """Attribute of a team: how many of its jobs are held or back off."""
 COUNTED = "counted"
@@ -260,20 +272,15 @@ def spent_on(cause: str) -> str:
     return f"by#{cause}"
 
 
-def waiting_in(lane_text: str) -> str:
-    """Attribute of a team: how many of its jobs wait in the lane."""
-    return f"{LANE}{lane_text}"
-
-
 def hold_of(preemptor: str) -> str:
     """Attribute of counters."""
     return f"{HOLD}{preemptor}"
 
 
-def row_key(job: Job, entry: WaitingJob | None) -> Key | None:
-    """The one row of queue, parking and pool that a job has; None when final."""
-    if job.is_live:
-        return running_key(job.spec.pool, job.name)
+def row_keys(pool: str, entry: WaitingJob | RunningJob | None) -> tuple[Key, ...]:
+    """The rows of queue, parking and pool that a job has, all with the same content; none when final."""
     if entry is None:
-        return None
-    return parked_key(job.spec.pool, entry) if job.is_parked else queue_key(job.spec.pool, entry)
+        return ()
+    if isinstance(entry, RunningJob):
+        return (running_key(pool, entry.name),)
+    return (parked_key(pool, entry),) if entry.is_parked else queue_keys(pool, entry)

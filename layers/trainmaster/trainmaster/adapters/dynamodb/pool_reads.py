@@ -1,31 +1,28 @@
 """One pool, as a pass reads it: strongly consistent, and past every row that cannot be understood."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
-from itertools import islice
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.calls import SortKeys
 from trainmaster.adapters.dynamodb.codec import account_of, decode
-from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, GuardedReads, Item, described, require
+from trainmaster.adapters.dynamodb.guard import Item, described, require
 from trainmaster.adapters.dynamodb.pool_rows import (
     Counters,
-    TeamRow,
     read_counters,
     running_row,
     slot_of,
     team_row,
-    waiting_row,
     warm_row,
 )
+from trainmaster.adapters.dynamodb.queue_reads import Candidates, QueueReads
 from trainmaster.core.costs.ledger import budget_cents, month_of
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.model import Job, epoch_ms
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.account_limits import LONGEST_WAIT, is_due
-from trainmaster.core.planning.candidates import HEADS, Lane, chosen_lanes
-from trainmaster.core.planning.capacity import minus, pool_vector
 from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob, WarmPool, total
 from trainmaster.core.policy import Budget, Policy, PoolPolicy
 from trainmaster.core.records import PoolState, SetAside, TeamStanding, TeamState
@@ -34,7 +31,7 @@ MOST_DUE = 100
 """Parked jobs that one look takes back."""
 
 
-class PoolReads(GuardedReads):
+class PoolReads(QueueReads):
     """SnapshotReader, and the state of a pool for people."""
 
     def snapshot(
@@ -46,31 +43,43 @@ class PoolReads(GuardedReads):
         now: datetime,
         skip: frozenset[str] = frozenset(),
     ) -> Snapshot:
-        """Read the pool; what it costs depends on teams, shapes and running jobs, not on the queue."""
+        """Read the pool; what it costs depends on teams, bounds and running jobs, not on the queue."""
         counters = self._counters(pool.name)
-        lanes = chosen_lanes(
-            self._lanes(pool.name, counters.teams), free=minus(pool_vector(pool), counters.used), now=now
-        )
-        waiting = tuple(entry for lane in lanes for entry in self._heads(pool.name, lane, skip))
+        teams = self._teams(pool.name, counters.teams)
+        found = self._candidates(pool.name, teams, skip, now=now)
+        due = self._due(pool.name, skip, counters, now=now)
+        return replace(self._around(pool, found, counters, policy=policy, now=now), paused=paused, due=due)
+
+    def overview(self, pool: PoolPolicy, *, policy: Policy, paused: bool, now: datetime) -> Snapshot:
+        counters = self._counters(pool.name)
+        teams = self._teams(pool.name, counters.teams)
+        found = self._candidates(pool.name, teams, frozenset(), now=None)
+        due = self._due(pool.name, frozenset(), counters, now=now)
+        return replace(self._around(pool, found, counters, policy=policy, now=now), paused=paused, due=due)
+
+    def _around(
+        self, pool: PoolPolicy, found: Candidates, counters: Counters, *, policy: Policy, now: datetime
+    ) -> Snapshot:
+        """The candidates, and what there is for them."""
         warm_pools = self._warm_pools(pool.name) if counters.warm or not counters.is_there else ()
         running = self._running(pool.name)
         return Snapshot(
-            paused=paused,
             policy_version=counters.policy_version,
             recount=self._recount(pool.name, counters, running, warm_pools),
             used=counters.used,
             warm=counters.warm,
             warm_pools=warm_pools,
             holds=counters.holds,
-            waiting=waiting,
-            due=self._due(pool.name, skip, counters, now=now),
+            waiting=found.waiting,
+            empty_lanes=found.empty,
+            earlier_lanes=found.earlier,
             running=running,
             gone_preemptors=frozenset(
                 hold.preemptor for hold in counters.holds if not self._waits(hold.preemptor)
             ),
             account_limits=counters.limits,
             last_end=counters.last_ends,
-            budgets=self._budgets(policy, {entry.team for entry in waiting}, now=now),
+            budgets=self._budgets(policy, {entry.team for entry in found.waiting}, now=now),
             order_key=counters.order_key,
             prices=PriceTable(overrides=policy.prices),
             spot_max_wait=policy.spot_max_wait,
@@ -112,30 +121,6 @@ class PoolReads(GuardedReads):
 
     # ---- who waits
 
-    def _teams(self, pool: str, known: frozenset[str]) -> list[TeamRow]:
-        """A row that is gone, or was made anew by an increment, says nothing of the jobs before that."""
-        rows = {
-            row.name: row for row in self._understood(self._rows.query(layout.team_partition(pool)), team_row)
-        }
-        lost = sorted(team for team in known if team not in rows or not rows[team].is_counted)
-        for team in lost:
-            error = "the pool counts the team, and its row is gone or was made anew since"
-            self._report(SetAside(key="/".join(layout.team_key(pool, team)), error=error, pool=pool))
-        return [row for name, row in rows.items() if name not in lost]
-
-    def _lanes(self, pool: str, known: frozenset[str] = frozenset()) -> list[Lane]:
-        """Those in which jobs wait."""
-        return [
-            Lane(team=team.name, text=text, waiting=count)
-            for team in self._teams(pool, known)
-            for text, count in team.lanes.items()
-            if count > 0
-        ]
-
-    def _heads(self, pool: str, lane: Lane, skip: frozenset[str]) -> Iterator[WaitingJob]:
-        items = self._rows.query(layout.queue_partition(pool, lane.team, lane.text), page=HEADS)
-        return self._first(items, skip, most=HEADS)
-
     def _due(
         self, pool: str, skip: frozenset[str], counters: Counters, *, now: datetime
     ) -> tuple[WaitingJob, ...]:
@@ -143,13 +128,8 @@ class PoolReads(GuardedReads):
         until = f"{epoch_ms(now + LONGEST_WAIT):015d}~"  # '~' sorts behind every name
         items = self._rows.query(layout.parked_partition(pool), SortKeys.up_to(until), page=MOST_DUE)
         held = total((counters.used, counters.warm))
-        parked = self._first(items, skip, most=MOST_DUE)
+        parked = self._first(items, lambda entry: entry.name not in skip, most=MOST_DUE)
         return tuple(one for one in parked if is_due(one, held=held, limits=counters.limits, now=now))
-
-    def _first(self, items: Iterable[Item], skip: frozenset[str], *, most: int) -> Iterator[WaitingJob]:
-        """The first entries that can be understood, but for those to skip; it does not look on for ever."""
-        entries = self._understood(islice(items, most + MOST_SKIPPED), waiting_row)
-        return islice((entry for entry in entries if entry.name not in skip), most)
 
     def _waits(self, name: str) -> bool:
         """Whether a preemptor still does; of one that cannot be understood nobody can tell, so it goes."""
@@ -182,7 +162,7 @@ class PoolReads(GuardedReads):
     def pool_state(self, pool: str) -> PoolState:
         counters = self._counters(pool)
         teams = {
-            row.name: TeamState(used=row.used, waiting=row.parked + sum(row.lanes.values()))
+            row.name: TeamState(used=row.used, waiting=row.waiting)
             for row in self._teams(pool, counters.teams)
         }
         warm_pools = self._warm_pools(pool) if counters.warm or not counters.is_there else ()

@@ -1,19 +1,21 @@
 """One pool counted anew at one instant: what follows from its jobs, compared with its rows, and written."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.attribute_values import value
 from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, Transactions, key_attributes
 from trainmaster.adapters.dynamodb.codec import named
-from trainmaster.adapters.dynamodb.counting import Update
+from trainmaster.adapters.dynamodb.counting import Update, lane_item
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item, pool_of
 from trainmaster.adapters.dynamodb.pool_reads import job_row
 from trainmaster.adapters.dynamodb.recount import (
     Recount,
+    entries_of,
     entry_fields,
-    entry_of,
+    judged,
     recounted,
     sums_of,
     undecodable,
@@ -21,6 +23,7 @@ from trainmaster.adapters.dynamodb.recount import (
 from trainmaster.adapters.dynamodb.writes import Operation, Retention, Writes
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.model import Job
+from trainmaster.core.planning.snapshot import LaneRow
 from trainmaster.core.row_differences import Difference, PoolFound, differences
 
 BATCH = 100
@@ -43,16 +46,18 @@ class PoolRecounts(GuardedReads):
         """
         for _ in range(TRIES):
             before = self._sums(pool)
-            entries, jobs, broken = self._entries(pool, found, before)
+            lanes = self._lanes(pool)
+            entries, jobs, broken = self._entries(pool, found, before, lanes)
             warm = list(self._rows.query(layout.warm_partition(pool)))
             if self._sums(pool) != before:
                 continue
             wanted = recounted(pool, jobs.values(), broken, warm)
-            different = tuple(differences(*_compared(wanted, entries, before)))
+            different = tuple(differences(*_compared(wanted, entries, before, lanes)))
             if not apply:
                 return different
             try:
                 self._apply(pool, wanted, entries, jobs, before)
+                self._add_lanes(wanted, lanes)
             except ConditionsFailedError:
                 continue
             return different
@@ -64,14 +69,27 @@ class PoolRecounts(GuardedReads):
         items = [*([] if counters is None else [counters]), *self._rows.query(layout.team_partition(pool))]
         return {(item["pk"], item["sk"]): item for item in items}
 
+    def _lanes(self, pool: str) -> dict[layout.Key, Item]:
+        return {(item["pk"], item["sk"]): item for item in self._rows.query(layout.lanes_partition(pool))}
+
     def _entries(
-        self, pool: str, found: PoolFound, sums: Mapping[layout.Key, Item]
+        self,
+        pool: str,
+        found: PoolFound,
+        sums: Mapping[layout.Key, Item],
+        lanes: Mapping[layout.Key, Item],
     ) -> tuple[dict[layout.Key, Item], dict[str, Job], list[Item]]:
         """Rows of queue, parking and running; the jobs behind them; rows whose jobs are broken."""
         jobs, broken = self._jobs(found.names)
-        lanes = {*found.lanes, *(layout.queue_partition(pool, *one) for one in _lanes(sums))}
-        lanes |= {key[0] for job in jobs.values() if not job.is_final for key, _ in [entry_of(job)]}
-        partitions = {*lanes, layout.running_partition(pool), layout.parked_partition(pool)}
+        partitions = {
+            *found.lanes,
+            *(layout.queue_partition(pool, *one) for one in _named_lanes(sums, lanes)),
+            *(layout.team_order_partition(pool, team) for _, team in sums),
+            *(key[0] for job in jobs.values() if not job.is_final for key in entries_of(job)),
+            layout.order_partition(pool),
+            layout.running_partition(pool),
+            layout.parked_partition(pool),
+        }
         entries: dict[layout.Key, Item] = {
             (item["pk"], item["sk"]): item
             for partition in sorted(partitions)
@@ -120,6 +138,15 @@ class PoolRecounts(GuardedReads):
         for start in range(0, len(updates), MAX_ITEMS):
             self._transactions.write(updates[start : start + MAX_ITEMS])
 
+    def _add_lanes(self, wanted: Recount, lanes: Mapping[layout.Key, Item]) -> None:
+        """Those that are missing or broken; as if somebody had been put into them just now."""
+        for key, row in wanted.lanes.items():
+            stored = lanes.get(key, {})
+            if not _is_lane(row, stored):
+                puts = stored.get(layout.LANE_PUTS)
+                again = replace(row, puts=1 + (puts if isinstance(puts, int) else 0))
+                self._transactions.write([self._writes.put(key, lane_item(again))])
+
     def _unchanged(self, name: str, job: Job | None) -> Operation:
         check: dict[str, Any] = {
             "TableName": self._table,
@@ -163,10 +190,15 @@ class PoolRecounts(GuardedReads):
 
 
 def _compared(
-    wanted: Recount, entries: Mapping[layout.Key, Item], sums: Mapping[layout.Key, Item]
+    wanted: Recount,
+    entries: Mapping[layout.Key, Item],
+    sums: Mapping[layout.Key, Item],
+    lanes: Mapping[layout.Key, Item],
 ) -> tuple[dict[str, Mapping[str, Any]], dict[str, Mapping[str, Any]]]:
     """Expected and stored rows, by their keys as text, with the fields that are ours to judge."""
-    expected: dict[str, Mapping[str, Any]] = {"/".join(key): row for key, row in wanted.entries.items()}
+    expected: dict[str, Mapping[str, Any]] = {
+        "/".join(key): judged(row) for key, row in wanted.entries.items()
+    }
     stored: dict[str, Mapping[str, Any]] = {
         "/".join(key): entry_fields(item, wanted.entries.get(key, item))
         for key, item in entries.items()
@@ -179,15 +211,30 @@ def _compared(
             name: count for name, count in wanted.sums.get(key, {}).items() if wanted.judges(name)
         }
         stored["/".join(key)] = found | {name: item[name] for name in undecodable(item)}
+    for key, row in wanted.lanes.items():
+        if not _is_lane(row, lanes.get(key, {})):
+            expected["/".join(key)] = {layout.LANE_TEAM: row.team, layout.LANE_TEXT: row.text}
     return expected, stored
 
 
 def _holds(row: Mapping[str, Any], stored: Item | None) -> bool:
-    return stored is not None and entry_fields(stored, row) == row
+    return stored is not None and entry_fields(stored, row) == judged(row)
 
 
-def _lanes(sums: Mapping[layout.Key, Item]) -> Iterator[tuple[str, str]]:
-    """Team and lane, of every team's row."""
+def _is_lane(row: LaneRow, stored: Item) -> bool:
+    fields = ((layout.LANE_TEAM, row.team), (layout.LANE_TEXT, row.text))
+    counts = isinstance(stored.get(layout.LANE_PUTS), int)
+    return counts and all(stored.get(name) == content for name, content in fields)
+
+
+def _named_lanes(
+    sums: Mapping[layout.Key, Item], lanes: Mapping[layout.Key, Item]
+) -> Iterator[tuple[str, str]]:
+    """Team and lane: of every lane's row, and of every team's that the release before left."""
+    for item in lanes.values():
+        team, text = item.get(layout.LANE_TEAM), item.get(layout.LANE_TEXT)
+        if isinstance(team, str) and isinstance(text, str):
+            yield team, text
     for (_, team), item in sums.items():
         yield from ((team, lane) for lane, _ in named(item, layout.LANE) if lane)
 

@@ -12,6 +12,7 @@ from trainmaster.core.jobs.instances import Capacity, Vector, parse_vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.snapshot import (
     AccountLimit,
+    LaneRow,
     PreemptionReservation,
     RunningJob,
     WaitingJob,
@@ -89,6 +90,11 @@ def _count(_: str, content: Any) -> int:
     return int(content)
 
 
+def _whole(content: Any) -> int:
+    require(type(content) is int, f"{content!r} is no number")
+    return int(content)
+
+
 def _hold(name: str, content: Any) -> PreemptionReservation:
     hold = decode(PreemptionReservation, content)
     require(hold.preemptor == name, f"it is the hold of {hold.preemptor}")
@@ -105,10 +111,18 @@ def _aware(text: str) -> datetime:
 class TeamRow:
     name: str
     used: Vector = field(default_factory=dict)
-    lanes: Mapping[str, int] = field(default_factory=dict)
+    waiting: int = 0
+    """Jobs that are neither live nor final."""
     parked: int = 0
+    earlier_lanes: Mapping[str, int] = field(default_factory=dict)
+    """Lanes that the release before counted; such counts may be less than nothing."""
     is_counted: bool = False
     """It was there from the team's first job on; rows of earlier releases do not say so."""
+
+    @property
+    def queued(self) -> int:
+        """Jobs that wait for their turn."""
+        return max(self.waiting - self.parked, 0)
 
 
 def team_row(item: Item) -> TeamRow:
@@ -119,10 +133,22 @@ def team_row(item: Item) -> TeamRow:
     return TeamRow(
         name=item["sk"],
         used={capacity: count for capacity, count in used.items() if count},
-        lanes={name: _count(name, one) for name, one in named(item, layout.LANE)},
+        waiting=item.get(layout.WAITING, 0),
         parked=item.get(layout.PARKED, 0),
+        earlier_lanes={name: _whole(one) for name, one in named(item, layout.LANE) if name},
         is_counted=bool(item.get(layout.COUNTED)),
     )
+
+
+def lane_row(item: Item) -> LaneRow:
+    made = LaneRow(
+        team=item[layout.LANE_TEAM],
+        text=item[layout.LANE_TEXT],
+        head=item.get(layout.LANE_HEAD, ""),
+        puts=item[layout.LANE_PUTS],
+    )
+    require(layout.lane_key("", made.team, made.text)[1] == item["sk"], f"it is lane {made.text}")
+    return made
 
 
 def waiting_row(item: Item) -> WaitingJob:

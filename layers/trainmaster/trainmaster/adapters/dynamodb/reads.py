@@ -1,9 +1,8 @@
 """Every read of the table, strongly consistent but for the index of finished jobs."""
 
 import gzip
-import heapq
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, TypeVar
@@ -30,7 +29,7 @@ from trainmaster.core.errors import RowSetAsideError
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.model import Job, JobState
-from trainmaster.core.planning.candidates import Lane
+from trainmaster.core.planning.candidates import short_lane
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 from trainmaster.core.records import Alias, HistoryLine, SetAside
 from trainmaster.core.rules.violation import ViolationRecord
@@ -118,26 +117,11 @@ class DynamoReader(PoolReads):
 
     def predicted(self, pool: str, team: str, lane: str) -> timedelta | None:
         """How long the team's next job of this lane is likely to train."""
-        item = self._rows.get(layout.run_times_key(pool, team, layout.short_lane(lane)))
+        item = self._rows.get(layout.run_times_key(pool, team, short_lane(lane)))
         times = self._understood([item] if item else [], run_times_of)
         return next((one.predicted for one in times), None)
 
     # ---- lists for people
-
-    def queue_length(self, pool: str) -> int:
-        return sum(lane.waiting for lane in self._lanes(pool))
-
-    def waiting(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
-        lanes = [self._lane(pool, lane, after, limit) for lane in self._lanes(pool)]
-        merged = heapq.merge(*lanes, key=lambda entry: entry.rank)
-        return tuple(islice(merged, limit))
-
-    def _lane(self, pool: str, lane: Lane, after: tuple[int, str] | None, limit: int) -> Iterator[WaitingJob]:
-        behind = None if after is None else SortKeys.behind(layout.rank_text(*after))
-        items = self._rows.query(
-            layout.queue_partition(pool, lane.team, lane.text), behind, page=min(limit, PAGE)
-        )
-        return self._understood(items, waiting_row)
 
     def parked(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
         behind = None if after is None else SortKeys.behind(f"{after[0]:015d}#{after[1]}")

@@ -13,10 +13,12 @@ from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.adapters.dynamodb.pool_rows import read_counters
 from trainmaster.core.jobs.instances import parse_vector
 from trainmaster.core.jobs.model import Job
-from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
+from trainmaster.core.planning.candidates import lane
+from trainmaster.core.planning.queue_entries import entry_of
+from trainmaster.core.planning.snapshot import LaneRow
 from trainmaster.core.records import SetAside
 
-SUMS = (layout.USED, layout.WARM, layout.LANE)
+SUMS = (layout.USED, layout.WARM)
 """How fields begin that are counted; beside ``parked`` and ``waiting``."""
 
 
@@ -26,6 +28,8 @@ class Recount:
 
     entries: dict[Key, dict[str, Any]] = field(default_factory=dict)
     """Of queue, parking and running."""
+    lanes: dict[Key, LaneRow] = field(default_factory=dict)
+    """In which somebody waits; rows of others may be there, a pass drops them."""
     sums: dict[Key, dict[str, int]] = field(default_factory=dict)
     """Counted fields of the counters and of the teams."""
     kept: set[Key] = field(default_factory=set)
@@ -51,8 +55,8 @@ def recounted(pool: str, jobs: Iterable[Job], broken: Iterable[Item], warm: Iter
     for job in jobs:
         if not job.is_final and job.spec.pool == pool:
             places(updates, job, +1)
-            key, entry = entry_of(job)
-            made.entries[key] = entry
+            made.entries |= entries_of(job)
+            made.lanes |= lanes_of(pool, job)
     for item in broken:
         made.kept.add((item["pk"], item["sk"]))
         if not _count_entry(updates, pool, item):
@@ -66,27 +70,35 @@ def recounted(pool: str, jobs: Iterable[Job], broken: Iterable[Item], warm: Iter
     return made
 
 
-def entry_of(job: Job) -> tuple[Key, dict[str, Any]]:
-    """The one row of queue, parking and pool of a job that is not final."""
-    entry = None if job.is_live else waiting_entry(job)
-    key = layout.row_key(job, entry)
-    assert key is not None, f"{job.name} is final"
-    return key, encode(running_entry(job) if entry is None else entry)
+def entries_of(job: Job) -> dict[Key, dict[str, Any]]:
+    """The rows of queue, parking and pool of a job that is not final."""
+    entry = entry_of(job)
+    return dict.fromkeys(layout.row_keys(job.spec.pool, entry), encode(entry))
+
+
+def lanes_of(pool: str, job: Job) -> dict[Key, LaneRow]:
+    """The one it waits in, if it does."""
+    if job.is_live or job.is_final or job.is_parked:
+        return {}
+    text = lane(job.shapes, job.spec.choice)
+    row = LaneRow(team=job.spec.team, text=text, head=layout.rank_text(job.score, job.name))
+    return {layout.lane_key(pool, row.team, text): row}
 
 
 def _count_entry(updates: Updates, pool: str, item: Item) -> bool:
     """As far as its row says; nobody can ask the job. False: instances that nobody can tell."""
-    kind, _, rest = item["pk"].partition("#")
+    kind = item["pk"].partition("#")[0]
     team = item.get("team")
+    if kind in {"O", "OT"}:
+        return True  # counted by its row in the lane
     if not isinstance(team, str):
         return bool(kind != "R")
     sums = updates[layout.team_key(pool, team)].add
     if kind == "R":
         counters = updates[layout.counters_key(pool)].add
         return all(_add_vector(one, layout.USED, item.get("vector")) for one in (sums, counters))
-    lane = rest.removeprefix(f"{pool}#{team}#")
-    sums[layout.PARKED if kind == "B" else layout.waiting_in(lane)] += 1
     sums[layout.WAITING] += 1
+    sums[layout.PARKED] += int(kind == "B")
     return True
 
 
@@ -109,7 +121,13 @@ def sums_of(item: Item) -> dict[str, Any]:
 
 def entry_fields(item: Item, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Of a stored entry what can be compared: fields of a newer release are not ours to judge."""
-    return {name: item[name] for name in wanted if name in item}
+    return {name: item[name] for name in judged(wanted) if name in item}
+
+
+def judged(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """One that waits says the version of the job that it was put with; the job may be written since."""
+    waits = "lease_until" not in entry
+    return {name: content for name, content in entry.items() if not (waits and name == "ver")}
 
 
 def undecodable(item: Item) -> list[str]:

@@ -83,7 +83,7 @@ class DynamoRepairStore(PoolRecounts):
 
 
 def _is_wanted(pk: str, sk: str) -> bool:
-    return sk in {"job", layout.COUNTERS} or pk.startswith(("Q#", "R#", "B#"))
+    return sk in {"job", layout.COUNTERS} or pk.startswith(("Q#", "OT#", "R#", "B#"))
 
 
 def _note_job(item: Item, found: dict[str, PoolFound], broken: list[SetAside]) -> None:
@@ -101,5 +101,5 @@ def _note_row(item: Item, found: dict[str, PoolFound]) -> None:
     if pool is None:
         return
     one = found.setdefault(pool, PoolFound())
-    if item["pk"].startswith("Q#") and item["pk"] not in one.lanes:
+    if item["pk"].startswith(("Q#", "OT#")) and item["pk"] not in one.lanes:
         one.lanes.append(item["pk"])

@@ -9,12 +9,13 @@ from typing import Any
 
 from trainmaster.adapters.dynamodb import layout, submissions
 from trainmaster.adapters.dynamodb.attribute_values import value
-from trainmaster.adapters.dynamodb.calls import ConditionsFailedError, Transactions, key_attributes
+from trainmaster.adapters.dynamodb.calls import ConditionsFailedError, key_attributes
 from trainmaster.adapters.dynamodb.codec import decode, encode, iso
 from trainmaster.adapters.dynamodb.counting import Update
-from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, GuardedReads, Item, Report, require, unreported
+from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, Item, Report, require, unreported
+from trainmaster.adapters.dynamodb.lane_rows import LaneRows
 from trainmaster.adapters.dynamodb.stored_names import stored_name
-from trainmaster.adapters.dynamodb.writes import Retention, Writes, with_new_versions
+from trainmaster.adapters.dynamodb.writes import Retention, Writes
 from trainmaster.core.errors import TeamLimit, TeamLimitError
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
@@ -30,7 +31,7 @@ def _unmeasured(_: Iterable[Sample]) -> None:
     """For who does not measure."""
 
 
-class DynamoJobStore(GuardedReads):
+class DynamoJobStore(LaneRows):
     """``measure`` takes what a write counts as, once it is done: one that lost a race is not counted."""
 
     def __init__(
@@ -42,10 +43,9 @@ class DynamoJobStore(GuardedReads):
         measure: Callable[[Iterable[Sample]], None] = _unmeasured,
         report: Report = unreported,
     ) -> None:
-        super().__init__(client, table=table, report=report)
+        writes = Writes(table=table, retention=Retention(days=retention_days))
+        super().__init__(client, table=table, writes=writes, report=report)
         self._measure = measure
-        self._writes = Writes(table=table, retention=Retention(days=retention_days))
-        self._transactions = Transactions(client)
 
     def submit(self, job: Job, body: bytes, admission: Admission | None = None) -> None:
         packed = gzip.compress(body, mtime=0)
@@ -143,7 +143,7 @@ class DynamoJobStore(GuardedReads):
     def commit(
         self, changes: Sequence[Change], *, at: datetime, condition: WriteCondition | None = None
     ) -> tuple[Job, ...]:
-        versioned = with_new_versions(changes)
+        versioned = [replace(one, after=replace(one.after, ver=one.before.ver + 1)) for one in changes]
         self._transactions.write(self._writes.of(versioned, at=at, condition=condition))
         for change in versioned:
             self._measure(samples(change))

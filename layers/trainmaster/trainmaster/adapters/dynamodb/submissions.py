@@ -1,6 +1,6 @@
 """Rows of a new or adopted job. The limits of its team are conditions of the same transaction: no read."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,10 +9,10 @@ from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.attribute_values import to_attributes
 from trainmaster.adapters.dynamodb.calls import key_attributes
 from trainmaster.adapters.dynamodb.codec import encode, iso
-from trainmaster.adapters.dynamodb.counting import Update, counted_in
+from trainmaster.adapters.dynamodb.counting import Update, Updates, counted_in, enters_lane
 from trainmaster.adapters.dynamodb.writes import Operation, Writes, job_item
 from trainmaster.core.costs.ledger import month_of
-from trainmaster.core.jobs.model import Job, JobState, epoch_ms
+from trainmaster.core.jobs.model import Job, epoch_ms
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.snapshot import WaitingJob
@@ -40,10 +40,17 @@ def of_submission(job: Job, packed: bytes, writes: Writes, *, admission: Admissi
         writes.update(layout.team_key(spec.pool, spec.team), _one_more(job, admission)),
         *([] if admission is None else [_this_minute(job, admission, writes)]),
         writes.put(layout.request_key(job.name), {"body": packed}),
-        writes.put(layout.queue_key(spec.pool, entry), encode(entry)),
+        *writes.puts(layout.queue_keys(spec.pool, entry), encode(entry)),
         writes.history(job, line),
+        *_enter_lane(job, entry, writes),
         *(_mark_team(job, writes) if admission is not None and admission.marks_team else []),
     ]
+
+
+def _enter_lane(job: Job, entry: WaitingJob, writes: Writes) -> list[Operation]:
+    updates: Updates = defaultdict(Update)
+    enters_lane(updates, job.spec.pool, entry)
+    return writes.updates(updates)
 
 
 def _mark_team(job: Job, writes: Writes) -> list[Operation]:
@@ -54,15 +61,20 @@ def _mark_team(job: Job, writes: Writes) -> list[Operation]:
 
 
 def of_removal(pool: str, entry: WaitingJob, job: Job | None, writes: Writes) -> list[Operation]:
-    """Drop the row of queue or parking as it was seen; the job is gone (None) or still as it was seen."""
-    is_parked = entry.not_before is not None or entry.state is JobState.HELD
-    key = (layout.parked_key if is_parked else layout.queue_key)(pool, entry)
-    delete = {
-        "TableName": writes.table,
-        "Key": key_attributes(key),
-        "ConditionExpression": "ver = :seen",
-        "ExpressionAttributeValues": to_attributes({":seen": entry.ver}),
-    }
+    """Drop the rows of queue or parking as they were seen; the job is gone (None) or still as it was seen.
+
+    Of the queue's three some may be missing: another release left them.
+    """
+    as_seen = "ver = :seen" if entry.is_parked else "attribute_not_exists(pk) OR ver = :seen"
+    deletes = [
+        {
+            "TableName": writes.table,
+            "Key": key_attributes(key),
+            "ConditionExpression": as_seen,
+            "ExpressionAttributeValues": to_attributes({":seen": entry.ver}),
+        }
+        for key in layout.row_keys(pool, entry)
+    ]
     check: dict[str, Any] = {
         "TableName": writes.table,
         "Key": key_attributes(layout.job_key(entry.name)),
@@ -70,7 +82,7 @@ def of_removal(pool: str, entry: WaitingJob, job: Job | None, writes: Writes) ->
     }
     if job is not None:
         check["ExpressionAttributeValues"] = to_attributes({":ver": job.ver})
-    return [{"ConditionCheck": check}, {"Delete": delete}]
+    return [{"ConditionCheck": check}, *({"Delete": delete} for delete in deletes)]
 
 
 def name_was_taken(positions: Collection[int]) -> bool:
@@ -88,8 +100,7 @@ def minute_was_full(positions: Collection[int]) -> bool:
 
 def _one_more(job: Job, admission: Admission | None) -> Update:
     spec = job.spec
-    lane = layout.waiting_in(layout.lane(spec.shapes, spec.choice))
-    update = Update(add=Counter({lane: 1, layout.WAITING: 1}))
+    update = Update(add=Counter({layout.WAITING: 1}))
     if admission is not None:
         most = admission.limits.max_waiting
         update.conditions.append(("attribute_not_exists(#n) OR #n < :v", layout.WAITING, most))

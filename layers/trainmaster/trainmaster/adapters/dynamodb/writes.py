@@ -9,7 +9,14 @@ from typing import Any
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.attribute_values import to_attributes, value
 from trainmaster.adapters.dynamodb.codec import encode, iso
-from trainmaster.adapters.dynamodb.counting import Update, Updates, bill_warm, counted, warm_changed
+from trainmaster.adapters.dynamodb.counting import (
+    Update,
+    Updates,
+    bill_warm,
+    counted,
+    enters_lane,
+    warm_changed,
+)
 from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.core.costs.ledger import PreemptionEntry, month_of
 from trainmaster.core.jobs.attempts import Attempt
@@ -17,8 +24,8 @@ from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import OutboxMessage
-from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
-from trainmaster.core.planning.snapshot import WarmPool
+from trainmaster.core.planning.queue_entries import entry_of
+from trainmaster.core.planning.snapshot import WaitingJob, WarmPool
 from trainmaster.core.records import Alias, HistoryLine, WriteCondition
 
 Operation = dict[str, Any]
@@ -54,7 +61,8 @@ class Writes:
         self, changes: Sequence[Change], *, at: datetime, condition: WriteCondition | None
     ) -> list[Operation]:
         """All operations of one commit; the jobs in ``changes`` already carry their new versions."""
-        operations = [one for change in changes for one in self._of_change(change, at=at)]
+        sums = counted(changes, at=at, condition=condition)
+        operations = [one for change in changes for one in self._of_change(change, sums, at=at)]
         operations += [
             self.message(change.after.spec.pool, message)
             for change in changes
@@ -63,7 +71,7 @@ class Writes:
         if condition is not None:
             operations += self._unchanged(condition)
             operations += self._reused(changes[0].after.spec.pool, condition.reuses)
-        return operations + self.updates(counted(changes, at=at, condition=condition))
+        return operations + self.updates(sums)
 
     def updates(self, updates: Updates) -> list[Operation]:
         return [self.update(key, update) for key, update in updates.items() if update.says_something]
@@ -108,31 +116,31 @@ class Writes:
         }
         return {"Delete": delete}
 
-    def _of_change(self, change: Change, *, at: datetime) -> Iterable[Operation]:
+    def _of_change(self, change: Change, sums: Updates, *, at: datetime) -> Iterable[Operation]:
         before, after = change.before, change.after
         item = job_item(after)
         if after.is_final:
             item["ttl"] = self.retention.of_final(after.ended_at or at)
             yield from self._expire(after, item["ttl"])
         yield self.put(layout.job_key(after.name), item, only_if="ver = :ver", values={":ver": before.ver})
-        yield from self._row(before, after)
+        yield from self._rows(before, after, sums)
         yield from self._attempt(change, at=at)
         yield from self._left_warm(change)
         yield from self._taken(change, at=at)
         if before.state is not after.state or change.note is not None:
             yield self.history(after, _line(change, at=at))
 
-    def _row(self, before: Job, after: Job) -> Iterable[Operation]:
-        """Move the job's one row of queue, parking or pool."""
-        old = layout.row_key(before, None if before.is_live else waiting_entry(before))
-        new = (
-            None if after.is_final else layout.row_key(after, None if after.is_live else waiting_entry(after))
-        )
-        if old is not None and old != new:
-            yield {"Delete": {"TableName": self.table, "Key": _key(old)}}
-        if new is not None:
-            entry = running_entry(after) if after.is_live else waiting_entry(after)
-            yield self.put(new, encode(entry))
+    def _rows(self, before: Job, after: Job, sums: Updates) -> Iterable[Operation]:
+        """Move the job's rows of queue, parking or pool."""
+        pool, left, entry = after.spec.pool, entry_of(before), entry_of(after)
+        old, new = layout.row_keys(pool, left), layout.row_keys(pool, entry)
+        if isinstance(entry, WaitingJob):
+            if new == old and isinstance(left, WaitingJob) and entry == replace(left, ver=entry.ver):
+                return  # no more than its version: an entry says the one that it was put with
+            if new != old and not entry.is_parked:
+                enters_lane(sums, pool, entry)
+        yield from ({"Delete": {"TableName": self.table, "Key": _key(key)}} for key in old if key not in new)
+        yield from self.puts(new, {} if entry is None else encode(entry))
 
     def _attempt(self, change: Change, *, at: datetime) -> Iterable[Operation]:
         attempt = change.ended or change.after.live
@@ -227,6 +235,11 @@ class Writes:
             put["ExpressionAttributeValues"] = to_attributes(values)
         return {"Put": put}
 
+    def puts(self, keys: Iterable[Key], item: Mapping[str, Any]) -> list[Operation]:
+        """The same under several keys."""
+        attributes = to_attributes(item)
+        return [{"Put": {"TableName": self.table, "Item": _key(key) | attributes}} for key in keys]
+
     def update(self, key: Key, update: Update) -> Operation:
         """One Update, or a mere ConditionCheck, with short aliases for every name and value."""
         names: dict[str, str] = {}
@@ -265,10 +278,6 @@ class Writes:
         if conditions:
             operation["ConditionExpression"] = " AND ".join(conditions)
         return {"Update" if expression else "ConditionCheck": operation}
-
-
-def with_new_versions(changes: Sequence[Change]) -> list[Change]:
-    return [replace(one, after=replace(one.after, ver=one.before.ver + 1)) for one in changes]
 
 
 def _line(change: Change, *, at: datetime) -> HistoryLine:

@@ -1,54 +1,95 @@
-"""Which queue entries a pass looks at: bounded by teams and shapes, whatever the depth of the queue."""
+"""Which queue entries a pass looks at: bounded, whatever the depth of the queue and the number of lanes.
 
-from collections.abc import Iterable
+The first of the pool's order and of each team's come in every pass; what is free decides nothing. Of the
+lanes that none of them speaks for some come by the order of their heads, and some in turns.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
-from trainmaster.core.jobs.instances import Vector, parse_vector
+from trainmaster.core.jobs.instances import Choice, Shape, lane_text
+from trainmaster.core.planning.snapshot import LaneRow, WaitingJob
 
+FIRST = 64
+"""Entries read of the pool's order."""
 HEADS = 8
-"""Entries read of each lane."""
+"""Entries read of each team's order, and of each lane."""
 MAX_LANES = 64
-"""Lanes read in one pass."""
+"""Lanes that nobody speaks for yet, read in one pass: half by their heads, half in turns."""
+MAX_SHORT = 8
+"""Lanes of which fewer than ``HEADS`` are among the first, read on in one pass: they take turns."""
+MAX_KNOWN = 512
+"""Rows of lanes read in one pass."""
+MAX_LANE_TEXT = 200
+"""Longer lanes (many instance groups) are hashed, so that keys stay far below 1,024 bytes."""
+
+_RING = 1 << 128
+_GOLDEN = 0x9E3779B97F4A7C15F39CC0605CEDC834
+"""Of the ring: steps of the golden ratio leave no part of it out for long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
-    """Jobs of one team that ask for the same thing: one that cannot start speaks for those behind it."""
+class LaneRead:
+    """What to read of a lane."""
 
-    team: str
-    text: str
-    """``lane_text``, or a digest of it where that is long."""
-    waiting: int
-
-
-def chosen_lanes(lanes: Iterable[Lane], *, free: Vector, now: datetime) -> tuple[Lane, ...]:
-    """At most ``MAX_LANES``: those with something free first, the others taking turns minute by minute."""
-    known = sorted(lanes, key=lambda lane: (lane.team, lane.text))
-    if len(known) <= MAX_LANES:
-        return tuple(known)
-    promising = _some([lane for lane in known if _may_fit(lane, free)], MAX_LANES, now)
-    others = [lane for lane in known if not _may_fit(lane, free)]
-    return (*promising, *_some(others, MAX_LANES - len(promising), now))
+    lane: LaneRow
+    after: tuple[int, str] | None
+    """Rank of its last entry that is known; None: none is."""
+    most: int
 
 
-def _some(lanes: list[Lane], places: int, now: datetime) -> tuple[Lane, ...]:
-    """As many as there are places: the next ones each minute, so that each gets its look."""
-    if len(lanes) <= places:
-        return tuple(lanes)
-    first = int(now.timestamp() // 60) * places % len(lanes)
-    return tuple([*lanes[first:], *lanes[:first]][:places])
+def teams_to_read(first: Iterable[WaitingJob], queued: Mapping[str, int]) -> tuple[str, ...]:
+    """Those with fewer than ``HEADS`` among the first, and more that wait.
+
+    Args:
+        first: The first of the pool's order.
+        queued: How many of each team wait for their turn.
+    """
+    seen = Counter(entry.team for entry in first)
+    return tuple(sorted(team for team, count in queued.items() if seen[team] < min(HEADS, count)))
 
 
-def _may_fit(lane: Lane, free: Vector) -> bool:
-    """A lane whose text is a digest might."""
-    shapes = lane.text.replace("|", ">").split(">")
-    if "=" not in lane.text:
-        return True
-    return any(
-        all(
-            free.get(capacity, 0) >= count
-            for capacity, count in parse_vector(shape.partition("@")[0]).items()
-        )
-        for shape in shapes
+def lanes_to_read(
+    known: Iterable[LaneRow], seen: Sequence[WaitingJob], *, now: datetime
+) -> tuple[LaneRead, ...]:
+    """The further lanes: first those that none of the entries seen speaks for."""
+    ranks: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    for entry in seen:
+        ranks.setdefault((entry.team, lane(entry.shapes, entry.choice)), []).append(entry.rank)
+    point = ring_point(now)
+    ring = sorted(known, key=lambda one: (lane_id(one.team, one.text) < point, lane_id(one.team, one.text)))
+    unseen = [one for one in ring if (one.team, one.text) not in ranks]
+    by_head = dict.fromkeys(sorted(unseen, key=lambda one: one.head)[: MAX_LANES // 2])
+    fresh = islice(dict.fromkeys((*by_head, *unseen)), MAX_LANES)
+    short = [one for one in ring if 0 < len(ranks.get((one.team, one.text), ())) < HEADS]
+    behind = ((one, ranks[one.team, one.text]) for one in short[:MAX_SHORT])
+    return (
+        *(LaneRead(lane=one, after=None, most=HEADS) for one in fresh),
+        *(LaneRead(lane=one, after=max(found), most=HEADS - len(found)) for one, found in behind),
     )
+
+
+def ring_point(now: datetime) -> str:
+    """Where the lanes of this minute begin, by their ids."""
+    return f"{int(now.timestamp() // 60) * _GOLDEN % _RING:032x}"
+
+
+def lane_id(team: str, text: str) -> str:
+    """Spread evenly, so that the lanes from any point on are anybody's."""
+    return hashlib.blake2b(f"{team}#{text}".encode(), digest_size=16).hexdigest()
+
+
+def lane(shapes: Sequence[Shape], choice: Choice) -> str:
+    """Jobs of a lane ask for the same thing, so a head that cannot start speaks for those behind it."""
+    return short_lane(lane_text(shapes, choice))
+
+
+def short_lane(text: str) -> str:
+    """A text that is short enough for keys stays as it is."""
+    if len(text) <= MAX_LANE_TEXT:
+        return text
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -7,6 +7,13 @@ from trainmaster.core.jobs.run_time import ends_by, runtime_left
 from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, WaitingJob
 
 
+def entry_of(job: Job) -> WaitingJob | RunningJob | None:
+    """None: it is final."""
+    if job.is_final:
+        return None
+    return running_entry(job) if job.is_live else waiting_entry(job)
+
+
 def waiting_entry(job: Job) -> WaitingJob:
     return WaitingJob(
         name=job.name,

@@ -61,6 +61,11 @@ class WaitingJob:
         return (self.score, self.name)
 
     @property
+    def is_parked(self) -> bool:
+        """Waits for an instant or for a person, not for its turn."""
+        return self.state is JobState.HELD or self.not_before is not None
+
+    @property
     def parked_until_ms(self) -> int:
         """Where it stands among those that wait for an instant or for a person."""
         return epoch_ms(self.not_before or FOREVER)
@@ -199,11 +204,24 @@ class BudgetState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LaneRow:
+    """Jobs of one team that ask for the same thing; the row is there from the first of them on."""
+
+    team: str
+    text: str
+    """``candidates.lane``."""
+    head: str = ""
+    """Rank, as text, of the job that it was made for: a hint of how early its jobs are."""
+    puts: int = 0
+    """How often a job was put into it; of an earlier lane what its team counts in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """One pool, as read at the start of a pass.
 
-    ``waiting`` holds the heads of each lane (jobs that ask for the same thing), so its size depends
-    on teams and shapes, never on how many jobs wait.
+    ``waiting`` holds the first of the pool's order, of each team's and of some lanes (``candidates``), so
+    its size depends on teams and bounds, never on how many jobs wait or in how many lanes.
     """
 
     paused: bool = False
@@ -228,6 +246,10 @@ class Snapshot:
     budgets: Mapping[str, BudgetState] = field(default_factory=dict)
     """By team, of those with a budget."""
     prices: PriceTable = field(default_factory=PriceTable)
+    empty_lanes: tuple[LaneRow, ...] = ()
+    """Lanes in which nobody waits any more: their rows may go."""
+    earlier_lanes: tuple[LaneRow, ...] = ()
+    """Lanes whose entries are not in the pool's order yet: the release before left them."""
     order_key: str | None = None
     """``PoolPolicy.order_key`` of the order that every job is known to have a score of."""
     spot_max_wait: timedelta = timedelta(hours=6)

@@ -25,7 +25,7 @@ class EntryRemovedError(LostRaceError):
 
 
 def read_job(seen: WaitingJob | RunningJob, context: PassContext) -> Job:
-    """The whole job, provided that it is still what the plan was made for.
+    """The whole job, provided that it is still what the plan was made for: one that waits, in its turn.
 
     Raises:
         LostRaceError: It has changed since.
@@ -33,17 +33,20 @@ def read_job(seen: WaitingJob | RunningJob, context: PassContext) -> Job:
         RowSetAsideError: Its row cannot be understood, or nobody is behind the entry that was seen.
     """
     job = context.reader.job(seen.name)
-    if job is not None and job.ver == seen.ver:
-        return job
     if isinstance(seen, RunningJob):
+        if job is not None and job.ver == seen.ver:
+            return job
         if job is None:
             raise RowSetAsideError(f"R#{context.pool}/{seen.name}", subject=seen.name)
     elif job is None or not _stands_there(job, seen):
         _remove(seen, job, context)
+    else:
+        return job
     raise LostRaceError(f"{seen.name} changed after it was planned for")
 
 
 def _stands_there(job: Job, seen: WaitingJob) -> bool:
+    """Whatever else was written to it: that moves the job's version, not the entry's."""
     if job.is_live or job.is_final:
         return False
     entry = waiting_entry(job)

@@ -1,7 +1,7 @@
 """Carries out a plan: the only code that starts and stops training jobs."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias, assert_never
 
@@ -258,7 +258,7 @@ def _preempt(action: Preempt, context: PassContext) -> Rest | None:
         policy_version=context.policy_version,
         used=action.used,
         places_hold=hold,
-        still_waiting=action.job,
+        still_waiting=replace(action.job, ver=preemptor.ver),
     )
     asked = context.store.commit(changes, at=context.clock(), condition=condition)
     return partial(_stop_each, asked, context)

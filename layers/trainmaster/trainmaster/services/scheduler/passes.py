@@ -78,7 +78,7 @@ class Scheduler:
             nothing = PoolPolicy(name=name, capacity={})
             return self._tell(self._pass(nothing, policy, stored, deadline), summary)
         snapshot = self._snapshot(written, policy, stored, summary)
-        if summary.was_told_more(snapshot, stored):
+        if summary.was_told_more(snapshot, stored) or self._takes_over(name, snapshot, summary, deadline):
             return True
         pool_policy = rules_for(written, snapshot)
         decided = plan(snapshot, pool_policy, now=self.clock())
@@ -102,11 +102,20 @@ class Scheduler:
         if outcome.left:
             summary.unfinished = True
             return False
-        if summary.leaves_out(explain(decided.reasons, snapshot.waiting, context)) or deadline.is_over:
+        return self._settle(decided.reasons, snapshot, context, summary)
+
+    def _settle(
+        self, reasons: Mapping[str, Reason], snapshot: Snapshot, context: PassContext, summary: "Summary"
+    ) -> bool:
+        """Nothing is left to start or to stop; True when another look is worth it all the same."""
+        if summary.leaves_out(explain(reasons, snapshot.waiting, context)):
             return True
-        if not needs_reranking(snapshot, pool_policy):
+        if context.deadline.is_over:
+            return True
+        self.store.drop_lanes(context.pool, snapshot.empty_lanes)
+        if not needs_reranking(snapshot, context.pool_policy):
             return False
-        summary.reranked += self.reranker.run(pool_policy, deadline=deadline)
+        summary.reranked += self.reranker.run(context.pool_policy, deadline=context.deadline)
         return True
 
     def _snapshot(
@@ -119,6 +128,16 @@ class Scheduler:
         if found.policy_version is None or found.policy_version < stored.version:
             self.store.tell_policy(pool.name, stored.version)
         return without(found, out_of_reach)
+
+    def _takes_over(self, pool: str, snapshot: Snapshot, summary: "Summary", deadline: Deadline) -> bool:
+        """Once in a pass, what the release before left, as far as it gets: nobody waits for the rest."""
+        if not snapshot.earlier_lanes or summary.took_over:
+            summary.unfinished |= bool(snapshot.earlier_lanes)
+            return False
+        brief = deadline.within(LONGEST_LOOK)
+        self.store.take_over(pool, snapshot.earlier_lanes, in_time=lambda: not brief.is_over)
+        summary.took_over = True
+        return True
 
     @staticmethod
     def _tell(context: PassContext, summary: "Summary") -> bool:
@@ -176,6 +195,8 @@ class Summary:
     """A look did what the one before had done, and nothing else: the pass was ended."""
     told_version: int = 0
     """Of the policy, by the pool's counters, where that was newer than the one that a look had."""
+    took_over: bool = False
+    """What the release before left was put into the pool's order, as far as the time went."""
     unfinished: bool = False
     """The time was over before there was nothing left to do."""
 

@@ -1,0 +1,106 @@
+"""Rows of lanes: empty ones go, and lanes that the release before left get into the pool's order."""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from itertools import groupby, islice
+from typing import Any
+
+from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.attribute_values import to_attributes, value
+from trainmaster.adapters.dynamodb.calls import ConditionsFailedError, Transactions, key_attributes
+from trainmaster.adapters.dynamodb.counting import Update, Updates, enters_lane
+from trainmaster.adapters.dynamodb.guard import GuardedReads, Item, Report, unreported
+from trainmaster.adapters.dynamodb.pool_rows import waiting_row
+from trainmaster.adapters.dynamodb.writes import Operation, Writes
+from trainmaster.core.planning.snapshot import LaneRow
+
+AT_ONCE = 30
+"""Entries of one transaction: a check and two rows each, and the row of the lane."""
+LANES_AT_ONCE = 50
+"""Of one team's row."""
+
+
+class LaneRows(GuardedReads):
+    """What a pass does about lanes; see ``JobStore``."""
+
+    def __init__(self, client: Any, *, table: str, writes: Writes, report: Report = unreported) -> None:
+        super().__init__(client, table=table, report=report)
+        self._writes = writes
+        self._transactions = Transactions(client)
+
+    def drop_lanes(self, pool: str, lanes: Iterable[LaneRow]) -> None:
+        for lane in lanes:
+            self._rows.change(
+                "delete_item",
+                Key=key_attributes(layout.lane_key(pool, lane.team, lane.text)),
+                ConditionExpression="#puts = :seen",
+                ExpressionAttributeNames={"#puts": layout.LANE_PUTS},
+                ExpressionAttributeValues={":seen": value(lane.puts)},
+            )
+
+    def take_over(self, pool: str, lanes: Sequence[LaneRow], *, in_time: Callable[[], bool]) -> None:
+        for team, of_team in groupby(sorted(lanes, key=_team_of), key=_team_of):
+            while some := list(islice(of_team, LANES_AT_ONCE)):
+                done = [lane for lane in some if self._is_in_order(pool, lane, in_time)]
+                self._forget(pool, team, done)
+
+    def _is_in_order(self, pool: str, lane: LaneRow, in_time: Callable[[], bool]) -> bool:
+        if not in_time():
+            return False
+        items = self._rows.query(layout.queue_partition(pool, lane.team, lane.text))
+        while entries := list(islice(items, AT_ONCE)):
+            if not in_time():
+                return False
+            self._into_order(pool, entries)
+        return True
+
+    def _forget(self, pool: str, team: str, lanes: Sequence[LaneRow]) -> None:
+        """In one write: the row may be large. Where somebody came in, the next look reads them again."""
+        update = Update(remove=[f"{layout.LANE}{lane.text}" for lane in lanes])
+        update.conditions += [("#n = :v", f"{layout.LANE}{lane.text}", lane.puts) for lane in lanes]
+        if lanes:
+            with suppress(ConditionsFailedError):
+                self._transactions.write([self._writes.update(layout.team_key(pool, team), update)])
+
+    def _into_order(self, pool: str, entries: Sequence[Item]) -> None:
+        """All at once; or each by itself, where one of them has left meanwhile."""
+        there = {item["sk"] for item in self._rows.several(_order_key(pool, one) for one in entries)}
+        missing = [one for one in entries if one["sk"] not in there and self._is_understood(one)]
+        try:
+            self._put(pool, missing)
+        except ConditionsFailedError:
+            for one in missing:
+                with suppress(ConditionsFailedError):
+                    self._put(pool, [one])
+
+    def _is_understood(self, item: Item) -> bool:
+        return any(True for _ in self._understood([item], waiting_row))
+
+    def _put(self, pool: str, entries: Sequence[Item]) -> None:
+        updates = Updates(Update)
+        operations: list[Operation] = []
+        for item in entries:
+            entry = waiting_row(item)
+            enters_lane(updates, pool, entry)
+            order, of_team, in_lane = layout.queue_keys(pool, entry)
+            content = {name: one for name, one in item.items() if name not in {"pk", "sk"}}
+            operations += [self._as_seen(in_lane, entry.ver), *self._writes.puts((order, of_team), content)]
+        if operations:
+            self._transactions.write([*operations, *self._writes.updates(updates)])
+
+    def _as_seen(self, key: layout.Key, ver: int) -> Operation:
+        check = {
+            "TableName": self._writes.table,
+            "Key": key_attributes(key),
+            "ConditionExpression": "ver = :seen",
+            "ExpressionAttributeValues": to_attributes({":seen": ver}),
+        }
+        return {"ConditionCheck": check}
+
+
+def _team_of(lane: LaneRow) -> str:
+    return lane.team
+
+
+def _order_key(pool: str, item: Item) -> layout.Key:
+    return (layout.order_partition(pool), item["sk"])

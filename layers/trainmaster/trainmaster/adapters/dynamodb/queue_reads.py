@@ -1,0 +1,183 @@
+"""The queue of one pool: its order, read for people from any rank on, and the candidates of a pass."""
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+
+from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.calls import PAGE, SortKeys
+from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, GuardedReads, Item
+from trainmaster.adapters.dynamodb.pool_rows import TeamRow, lane_row, team_row, waiting_row
+from trainmaster.core.planning.candidates import (
+    FIRST,
+    HEADS,
+    MAX_KNOWN,
+    MAX_LANES,
+    LaneRead,
+    lanes_to_read,
+    ring_point,
+    teams_to_read,
+)
+from trainmaster.core.planning.snapshot import LaneRow, WaitingJob
+from trainmaster.core.records import SetAside
+
+
+@dataclass(slots=True)
+class Candidates:
+    """What a pass was told of a queue."""
+
+    entries: dict[str, WaitingJob] = field(default_factory=dict)
+    """By name."""
+    empty: tuple[LaneRow, ...] = ()
+    earlier: tuple[LaneRow, ...] = ()
+    is_whole: bool = False
+    """Everybody who waits is among them."""
+
+    def add(self, entries: Iterable[WaitingJob]) -> None:
+        for entry in entries:
+            self.entries.setdefault(entry.name, entry)
+
+    @property
+    def waiting(self) -> tuple[WaitingJob, ...]:
+        return tuple(self.entries.values())
+
+
+class QueueReads(GuardedReads):
+    """Queue entries that cannot be understood are passed over; it does not look on for ever."""
+
+    # ---- in turn, for people
+
+    def queue_length(self, pool: str) -> int:
+        return sum(row.queued for row in self._teams(pool))
+
+    def waiting(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
+        """One read of the pool's order, and one of each lane that is not in it yet."""
+        earlier = _earlier(self._teams(pool))
+        partitions = [layout.order_partition(pool), *(_partition(pool, lane) for lane in earlier)]
+        merged = heapq.merge(
+            *(self._behind(one, after, limit) for one in partitions), key=lambda entry: entry.rank
+        )
+        return tuple(islice(_once(merged), limit))
+
+    def _behind(self, partition: str, after: tuple[int, str] | None, limit: int) -> Iterator[WaitingJob]:
+        items = self._rows.query(partition, _behind(after), page=min(limit, PAGE))
+        return self._understood(items, waiting_row)
+
+    # ---- a pass
+
+    def _candidates(
+        self, pool: str, teams: Iterable[TeamRow], skip: frozenset[str], *, now: datetime | None
+    ) -> Candidates:
+        """``now``: None leaves out the lanes that nobody speaks for.
+
+        Lanes are read before anybody: one that is found empty then, and that nobody was put into since it
+        was read, is empty. Who belongs to no team that can be understood is no candidate.
+        """
+        queued = {row.name: row.queued for row in teams}
+        known = [] if now is None else self._known_lanes(pool, now)
+        found = Candidates(earlier=_earlier(teams))
+
+        def wanted(entry: WaitingJob) -> bool:
+            return entry.name not in skip and entry.team in queued
+
+        first = _Counted(self._rows.query(layout.order_partition(pool), page=FIRST))
+        found.add(self._first(first, wanted, most=FIRST))
+        found.is_whole = first.is_through and first.count == len(found.entries)
+        for team in teams_to_read(found.waiting, queued):
+            items = self._rows.query(layout.team_order_partition(pool, team), page=HEADS)
+            found.add(self._first(items, wanted, most=HEADS))
+        self._read_lanes(pool, lanes_to_read(known, found.waiting, now=now) if now else (), found, wanted)
+        for lane in found.earlier[:MAX_LANES]:
+            items = self._rows.query(_partition(pool, lane), page=HEADS)
+            found.add(self._first(items, wanted, most=HEADS))
+        return found
+
+    def _read_lanes(
+        self,
+        pool: str,
+        reads: Iterable[LaneRead],
+        found: Candidates,
+        wanted: Callable[[WaitingJob], bool],
+    ) -> None:
+        """Where everybody is known already, nothing is read: who is not among them has left."""
+        empty: list[LaneRow] = []
+        for read in reads:
+            items = _Counted(())
+            if not found.is_whole:
+                partition = _partition(pool, read.lane)
+                items = _Counted(self._rows.query(partition, _behind(read.after), page=read.most))
+            found.add(self._first(items, wanted, most=read.most))
+            if not items.count and read.after is None:
+                empty.append(read.lane)
+        found.empty = tuple(empty)
+
+    def _known_lanes(self, pool: str, now: datetime) -> list[LaneRow]:
+        """From the point of this minute on, and from the beginning again."""
+        partition, point = layout.lanes_partition(pool), ring_point(now)
+        behind = islice(self._rows.query(partition, SortKeys.behind(point), page=MAX_KNOWN), MAX_KNOWN)
+        found = list(self._understood(behind, lane_row))
+        if len(found) < MAX_KNOWN:
+            rest = self._rows.query(partition, SortKeys.up_to(point), page=MAX_KNOWN - len(found))
+            found += self._understood(islice(rest, MAX_KNOWN - len(found)), lane_row)
+        return found
+
+    def _first(
+        self, items: Iterable[Item], wanted: Callable[[WaitingJob], bool], *, most: int
+    ) -> Iterator[WaitingJob]:
+        entries = self._understood(islice(items, most + MOST_SKIPPED), waiting_row)
+        return islice((entry for entry in entries if wanted(entry)), most)
+
+    # ---- teams
+
+    def _teams(self, pool: str, known: frozenset[str] = frozenset()) -> list[TeamRow]:
+        """A row that is gone, or was made anew by an increment, says nothing of the jobs before that."""
+        rows = {
+            row.name: row for row in self._understood(self._rows.query(layout.team_partition(pool)), team_row)
+        }
+        lost = sorted(team for team in known if team not in rows or not rows[team].is_counted)
+        for team in lost:
+            error = "the pool counts the team, and its row is gone or was made anew since"
+            self._report(SetAside(key="/".join(layout.team_key(pool, team)), error=error, pool=pool))
+        return [row for name, row in rows.items() if name not in lost]
+
+
+class _Counted:
+    """Rows as they are drawn: how many, and whether there were no more."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._items = items
+        self.count = 0
+        self.is_through = False
+
+    def __iter__(self) -> Iterator[Item]:
+        for item in self._items:
+            self.count += 1
+            yield item
+        self.is_through = True
+
+
+def _earlier(teams: Iterable[TeamRow]) -> tuple[LaneRow, ...]:
+    return tuple(
+        LaneRow(team=row.name, text=text, puts=count)
+        for row in teams
+        for text, count in sorted(row.earlier_lanes.items())
+    )
+
+
+def _partition(pool: str, lane: LaneRow) -> str:
+    return layout.queue_partition(pool, lane.team, lane.text)
+
+
+def _behind(after: tuple[int, str] | None) -> SortKeys | None:
+    return None if after is None else SortKeys.behind(layout.rank_text(*after))
+
+
+def _once(entries: Iterable[WaitingJob]) -> Iterator[WaitingJob]:
+    """In their order, who comes twice in a row once."""
+    last: str | None = None
+    for entry in entries:
+        if entry.name != last:
+            yield entry
+        last = entry.name
