@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, cast
 
-from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
+from trainmaster.adapters.dynamodb import DynamoFronts, DynamoJobStore, DynamoPolicyStore, DynamoReader
 from trainmaster.adapters.threads import beside
 from trainmaster.ports import AlarmKeeper, Mailer, Notifier, TrainingApi, Turns
 from trainmaster.services.policy_in_force import RecentPolicy
@@ -34,6 +34,7 @@ def scheduler_of(client: Any, table: str) -> Scheduler:  # noqa: ANN401  boto3's
         reranker=Reranker(store=store, queue=reader, reader=reader, clock=clock),
         turns=cast("Turns", nobody),
         beside=beside,
+        fronts=DynamoFronts(client, table=table),
         clock=clock,
         stack="depth",
     )

@@ -33,6 +33,7 @@ from tests.memory.edges import (
     FOREVER,
     MemoryAlarms,
     MemoryCheckpoints,
+    MemoryFronts,
     MemoryLogs,
     MemoryMailer,
     MemoryNotifier,
@@ -77,6 +78,7 @@ class World:
     notifier: MemoryNotifier = field(default_factory=MemoryNotifier)
     mailer: MemoryMailer = field(default_factory=MemoryMailer)
     alarms: MemoryAlarms = field(default_factory=MemoryAlarms)
+    fronts: MemoryFronts = field(default_factory=MemoryFronts)
     logs: MemoryLogs = field(default_factory=MemoryLogs)
     sagemaker: MemorySageMaker = field(init=False)
     reader: MemoryReader = field(init=False)
@@ -134,6 +136,7 @@ class World:
             reranker=Reranker(store=store, queue=reader, reader=reader, clock=self.clock),
             turns=MemoryTurns(),
             beside=one_by_one,
+            fronts=self.fronts,
             clock=self.clock,
             stack="trainmaster",
         )
@@ -204,6 +207,7 @@ class World:
             wake_ups=ports.wake_ups,
             repair=RepairSteps(store=MemoryRepairs(), register=MemoryRegister(), clock=self.clock),
             rotation=MemoryRotation(),
+            fronts=self.fronts,
             beside=one_by_one,
             clock=self.clock,
         )

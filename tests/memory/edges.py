@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trainmaster.core.errors import UnavailableError
 from trainmaster.core.jobs.observations import Newest
 from trainmaster.core.monitoring.alarms import Alarm, AlarmReading, AlarmState
+from trainmaster.core.monitoring.first_look import Front, Look, Unseen
 from trainmaster.core.records import SetAside
 from trainmaster.core.row_differences import Repair
 from trainmaster.services.deadline import Deadline
@@ -74,6 +75,20 @@ class MemoryReadCounts:
         minute = (team, at.replace(second=0, microsecond=0))
         self.totals[minute] += count
         return self.totals[minute]
+
+
+@dataclass(slots=True)
+class MemoryFronts:
+    fronts: dict[str, Front] = field(default_factory=dict)
+
+    def front(self, pool: str) -> Front:
+        return self.fronts.get(pool, Front())
+
+    def note_look(self, pool: str, look: Look) -> None:
+        self.fronts[pool] = replace(self.front(pool), look=look)
+
+    def note_unseen(self, pool: str, unseen: Unseen | None) -> None:
+        self.fronts[pool] = replace(self.front(pool), unseen=unseen)
 
 
 FOREVER = Deadline(lambda: timedelta(hours=1))

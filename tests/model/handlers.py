@@ -14,6 +14,7 @@ from trainmaster.services.scheduler.score_updates import Reranker
 from tests.builders import NOON
 from tests.memory.edges import (
     MemoryAlarms,
+    MemoryFronts,
     MemoryMailer,
     MemoryNotifier,
     MemoryReadCounts,
@@ -48,6 +49,7 @@ def scheduler(replay: Replay, tables: Tables, store: Any, reader: Any, training:
         reranker=Reranker(store=store, queue=reader, reader=reader, clock=clock),
         turns=MemoryTurns(),
         beside=one_by_one,
+        fronts=MemoryFronts(),
         clock=clock,
         stack="trainmaster",
     )

@@ -36,6 +36,8 @@ def _own_alarm(name: str, metric: Metric, statistic: str, *, periods: int, thres
 
 def _expected_alarms() -> Iterator[dict[str, Any]]:
     yield _own_alarm("oldest-wait", metrics.OLDEST_WAIT, "Maximum", periods=3, threshold=86400)
+    first = _own_alarm("first-unseen", metrics.FIRST_UNSEEN, "Maximum", periods=1, threshold=300)
+    yield {**first, "TreatMissingData": "breaching"}  # reconcile writes it each minute, whatever waits
     yield _own_alarm("unguarded-jobs", metrics.UNGUARDED, "Minimum", periods=12, threshold=1)
     yield _own_alarm("errands-pending", metrics.MESSAGES_PENDING, "Maximum", periods=3, threshold=1)
     yield _own_alarm("rows-set-aside", metrics.SET_ASIDE, "Maximum", periods=1, threshold=1)

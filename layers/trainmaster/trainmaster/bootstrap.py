@@ -156,15 +156,10 @@ class Wiring:
         from trainmaster.services.end_policy import EndPolicy
         from trainmaster.services.observer import Observer
 
+        store, reader, training = self.store, self.reader, self.training
+        judge = EndPolicy(policies=self.policies, reader=reader, training=training, logs=logs)
         return Observer(
-            store=self.store,
-            reader=self.reader,
-            training=self.training,
-            end_policy=EndPolicy(
-                policies=self.policies, reader=self.reader, training=self.training, logs=logs
-            ),
-            listing=listing,
-            clock=self.clock,
+            store=store, reader=reader, training=training, end_policy=judge, listing=listing, clock=self.clock
         )
 
     @cached_property
@@ -213,6 +208,7 @@ class Wiring:
             reranker=Reranker(store=self.store, queue=self.reader, reader=self.reader, clock=self.clock),
             turns=self.turns,
             beside=self.beside,
+            fronts=self.table.fronts,
             clock=self.clock,
             stack=self.settings.stack,
         )
@@ -225,6 +221,7 @@ class Wiring:
         from trainmaster.services.repair_steps import RepairSteps
         from trainmaster.services.unmanaged_jobs import UnmanagedJobSweep
 
+        checkpoints = S3Checkpoints(self._client("s3"))
         return Reconciler(
             policies=self.policies,
             queue=self.reader,
@@ -239,10 +236,7 @@ class Wiring:
                 stack=self.settings.stack,
             ),
             checkpoint_looks=CheckpointLooks(
-                reader=self.reader,
-                store=self.store,
-                checkpoints=S3Checkpoints(self._client("s3")),
-                clock=self.clock,
+                reader=self.reader, store=self.store, checkpoints=checkpoints, clock=self.clock
             ),
             sweep=UnmanagedJobSweep(
                 training=self.training,
@@ -254,6 +248,7 @@ class Wiring:
             ),
             wake_ups=self.wake_ups,
             rotation=self.table.account,
+            fronts=self.table.fronts,
             repair=RepairSteps(store=self.table.repairs, register=self.register, clock=self.clock),
             beside=self.beside,
             clock=self.clock,

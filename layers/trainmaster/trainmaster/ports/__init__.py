@@ -17,6 +17,7 @@ from trainmaster.ports.outside import (
 )
 from trainmaster.ports.repairs import RepairReader, RepairStore, SetAsideRegister
 from trainmaster.ports.table import (
+    FrontRegister,
     JobReader,
     JobStore,
     LedgerReader,
@@ -38,6 +39,7 @@ __all__ = [
     "Beside",
     "CheckpointReader",
     "Clock",
+    "FrontRegister",
     "JobReader",
     "JobStore",
     "LedgerReader",

@@ -11,6 +11,7 @@ from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.monitoring.first_look import Front, Look, Unseen
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.pace import Pace
 from trainmaster.core.planning.snapshot import (
@@ -236,6 +237,16 @@ class Rotation(Protocol):
         """Name of the last job up to which the last run looked at everybody; None: there was none."""
 
     def note_looked(self, name: str) -> None: ...
+
+
+class FrontRegister(Protocol):
+    """What passes look at of each pool's order; each call may raise UnavailableError."""
+
+    def front(self, pool: str) -> Front: ...
+
+    def note_look(self, pool: str, look: Look) -> None: ...
+
+    def note_unseen(self, pool: str, unseen: Unseen | None) -> None: ...
 
 
 class SpotReader(Protocol):

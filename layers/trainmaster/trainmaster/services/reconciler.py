@@ -11,7 +11,8 @@ from trainmaster.core.errors import ThrottledError, TrainmasterError
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.checkpoints import looked_at, needs_look
-from trainmaster.core.monitoring.metrics import QUEUE_DEPTH, REPAIRS_FAILED, UNGUARDED, Sample
+from trainmaster.core.monitoring.first_look import judged
+from trainmaster.core.monitoring.metrics import FIRST_UNSEEN, QUEUE_DEPTH, REPAIRS_FAILED, UNGUARDED, Sample
 from trainmaster.core.outbox import checkpoints_unreadable_notice, to_tell
 from trainmaster.core.outbox.texts.refusals import PlatformSubject
 from trainmaster.core.planning.snapshot import RunningJob
@@ -20,6 +21,7 @@ from trainmaster.ports import (
     Beside,
     CheckpointReader,
     Clock,
+    FrontRegister,
     JobReader,
     JobStore,
     PolicyStore,
@@ -92,6 +94,7 @@ class Reconciler:
     sweep: UnmanagedJobSweep
     wake_ups: WakeUps
     rotation: Rotation
+    fronts: FrontRegister
     repair: RepairSteps
     beside: Beside
     clock: Clock
@@ -114,6 +117,7 @@ class Reconciler:
         if readings is not None:
             repairs.failures += self.alarm_sweep.run(readings, everybody, policy.governing, deadline)
         self._checkpoints(live, policy, repairs, deadline)
+        repairs.first_unseen = self._fronts(pools, repairs)
         repairs.failures += self.sweep.run(deadline)
         with repairs.bulkhead():
             self.repair.run(deadline)
@@ -173,6 +177,27 @@ class Reconciler:
                     entries, others_wait=depth > 0, max_age=max_age, deadline=deadline
                 )
 
+    def _fronts(self, pools: Sequence[str], repairs: "Repairs") -> tuple[timedelta, str] | None:
+        """The longest time that passes have not looked at the first of an order, and the pool.
+
+        None: not known of every pool. Where nobody waits it costs nothing.
+        """
+        unseen = {pool: timedelta() for pool, depth in repairs.depths.items() if not depth}
+        for pool in repairs.depths.keys() - unseen.keys():
+            with repairs.bulkhead():
+                unseen[pool] = self._unseen_for(pool)
+        if not unseen.keys() >= set(pools):
+            return None
+        return max((age, pool) for pool, age in unseen.items())
+
+    def _unseen_for(self, pool: str) -> timedelta:
+        front = self.fronts.front(pool)
+        first = next(iter(self.queue.waiting(pool, after=None, limit=1)), None)
+        verdict = judged(first, front, now=self.clock())
+        if verdict.unseen != front.unseen:
+            self.fronts.note_unseen(pool, verdict.unseen)
+        return verdict.unseen_for
+
 
 @dataclass(slots=True)
 class _Looks:
@@ -219,6 +244,8 @@ class Repairs:
     """What could not be done, for the next run."""
     depths: dict[str, int] = field(default_factory=dict)
     """Jobs that wait in their turn, by pool."""
+    first_unseen: tuple[timedelta, str] | None = None
+    """How long no pass has looked at the first of an order, and the pool, of all the longest."""
     unmonitored: int = 0
     """Running jobs whose GPUs go unwatched although the policy wants it."""
 
@@ -238,6 +265,9 @@ class Repairs:
     def samples(self) -> Iterator[Sample]:
         for pool, depth in self.depths.items():
             yield Sample(metric=QUEUE_DEPTH, value=depth, of=pool)
+        if self.first_unseen is not None:
+            longest, pool = self.first_unseen
+            yield Sample(metric=FIRST_UNSEEN, value=longest.total_seconds(), note=pool)
         yield Sample(metric=UNGUARDED, value=self.unmonitored)
         if self.faults:
             yield Sample(metric=REPAIRS_FAILED, value=len(self.faults))

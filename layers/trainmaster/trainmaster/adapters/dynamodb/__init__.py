@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from trainmaster.adapters.dynamodb.account import DynamoAccount, DynamoReadCounts
+from trainmaster.adapters.dynamodb.fronts import DynamoFronts
 from trainmaster.adapters.dynamodb.policy_store import DynamoPolicyStore
 from trainmaster.adapters.dynamodb.reads import DynamoReader
 from trainmaster.adapters.dynamodb.register import DynamoRegister
@@ -13,6 +14,7 @@ from trainmaster.core.monitoring.metrics import Sample
 
 __all__ = [
     "DynamoAccount",
+    "DynamoFronts",
     "DynamoJobStore",
     "DynamoPolicyStore",
     "DynamoReadCounts",
@@ -43,6 +45,7 @@ class DynamoTable:
         self.policies = DynamoPolicyStore(client, table=name, report=report)
         self.repairs = DynamoRepairStore(client, table=name)
         self.account = DynamoAccount(client, table=name)
+        self.fronts = DynamoFronts(client, table=name)
         self._name = name
 
     def read_counts(self, client: Callable[[], Any]) -> DynamoReadCounts:

@@ -14,6 +14,7 @@
 | parked: backing off, held | ``B#pool`` | ``until#name`` |
 | running | ``R#pool`` | ``name`` |
 | counters | ``P#pool`` | ``counters`` |
+| what its passes look at | ``P#pool`` | ``front`` |
 | rows set aside | ``SET-ASIDE`` | ``key`` |
 | a repair | ``REPAIR`` | ``state``, ``id#part#page``, ``id#diff#pool`` |
 | team | ``T#pool`` | ``team`` |
@@ -86,6 +87,10 @@ def alias_key(training_job_name: str) -> Key:
 
 def counters_key(pool: str) -> Key:
     return (f"P#{pool}", COUNTERS)
+
+
+def front_key(pool: str) -> Key:
+    return (f"P#{pool}", "front")
 
 
 def team_key(pool: str, team: str) -> Key:

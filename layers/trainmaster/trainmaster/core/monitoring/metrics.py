@@ -78,6 +78,12 @@ OLDEST_WAIT = Metric(
     also_whole=True,
     meaning="since the oldest of the jobs at the front of the queue that a pass did not start was submitted",
 )
+FIRST_UNSEEN = Metric(
+    name="FirstUnseenSeconds",
+    unit=Unit.SECONDS,
+    meaning="for how long no pass has looked at the first job of a queue, the longest of all pools, each "
+    "minute; 0 where nobody waits",
+)
 WAIT = Metric(
     name="WaitSeconds",
     unit=Unit.SECONDS,
@@ -165,6 +171,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         for one in (
             QUEUE_DEPTH,
             OLDEST_WAIT,
+            FIRST_UNSEEN,
             WAIT,
             STARTS,
             PREEMPTIONS,

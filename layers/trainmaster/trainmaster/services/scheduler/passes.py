@@ -1,14 +1,16 @@
 """One pass over one pool: look, decide, act, and look again until nothing is left to do."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from trainmaster.core.errors import LostRaceError, RowSetAsideError, TrainmasterError
+from trainmaster.core.errors import LostRaceError, RowSetAsideError, TrainmasterError, UnavailableError
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.alarms import missing_alarms
+from trainmaster.core.monitoring.first_look import EVERY, Look
 from trainmaster.core.monitoring.metrics import MESSAGES_PENDING, OLDEST_WAIT, PASSES_REPEATED, Sample
 from trainmaster.core.planning.actions import Action, identity
 from trainmaster.core.planning.planner import plan
@@ -20,6 +22,7 @@ from trainmaster.ports import (
     AlarmKeeper,
     Beside,
     Clock,
+    FrontRegister,
     JobReader,
     JobStore,
     Mailer,
@@ -57,8 +60,11 @@ class Scheduler:
     reranker: Reranker
     turns: Turns
     beside: Beside
+    fronts: FrontRegister
     clock: Clock
     stack: str
+    _noted: dict[str, datetime] = field(default_factory=dict, init=False)
+    """When this process last wrote down a look, by pool."""
 
     def run(self, pool: str, *, deadline: Deadline) -> "Summary":
         """Run one pass. Two at once are harmless: each write is conditional, the loser looks again."""
@@ -82,6 +88,7 @@ class Scheduler:
             return True
         pool_policy = rules_for(written, snapshot)
         decided = plan(snapshot, pool_policy, now=self.clock())
+        self._note_look(name, snapshot)
         context = self._pass(pool_policy, policy, stored, deadline)
         alarms = missing_alarms(snapshot, now=self.clock())
         brief = replace(context, deadline=deadline.within(LONGEST_LOOK))
@@ -138,6 +145,15 @@ class Scheduler:
         self.store.take_over(pool, snapshot.earlier_lanes, in_time=lambda: not brief.is_over)
         summary.took_over = True
         return True
+
+    def _note_look(self, pool: str, snapshot: Snapshot) -> None:
+        """For ``reconcile``, who tells when the first is not looked at; only where somebody waits."""
+        now, last = self.clock(), self._noted.get(pool)
+        if not snapshot.waiting or (last is not None and timedelta() <= now - last < EVERY):
+            return
+        with suppress(UnavailableError):  # it says no more than that this pass was here
+            self.fronts.note_look(pool, Look.over(snapshot.waiting, at=now))
+            self._noted[pool] = now
 
     @staticmethod
     def _tell(context: PassContext, summary: "Summary") -> bool:
