@@ -4,6 +4,7 @@ import gc
 
 gc.disable()  # imports leave no garbage: a collection among them is a tenth of the cold start
 
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
@@ -17,12 +18,15 @@ from trainmaster.core.monitoring.metrics import SERVER_ERRORS, Sample
 
 gc.freeze()  # what was imported is never looked through again
 gc.enable()
+MARGIN = timedelta(seconds=5)
+"""Of the function's timeout: by then nothing is begun that an answer can do without."""
 logger = Logger()
 
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Bodies and headers are never logged: they may hold what only the caller should know."""
+    wiring().deadline(context.get_remaining_time_in_millis, margin=MARGIN)
     with wiring().measured():
         answer = wiring().api(event, context)
         if answer["statusCode"] >= HTTPStatus.INTERNAL_SERVER_ERROR:

@@ -5,13 +5,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import count, permutations
 from typing import Any
 
+import pytest
 from trainmaster.api import Outside, build_api
+from trainmaster.api.job_context import ANSWER_CPU_SECONDS
+from trainmaster.core.jobs.instances import Shape
+from trainmaster.core.jobs.model import epoch_ms
+from trainmaster.core.records import Alias
 from trainmaster.services.read_counts import ReadCounts
 
 from tests.bodies import body, tag_list
-from tests.builders import NOON
+from tests.builders import NOON, changed, job, live_job, of
 from tests.memory.edges import MemoryReadCounts, MemoryRegister, MemoryRepairs, MemoryWakeUps
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
@@ -50,7 +56,7 @@ class Plane:
     tables: Tables = field(default_factory=Tables)
     counts: MemoryReadCounts = field(default_factory=MemoryReadCounts)
     handle: Callable[[dict[str, Any], Any], dict[str, Any]] = field(init=False)
-    entries: int = 0
+    entries: int = 1_000_000
 
     def __post_init__(self) -> None:
         policies = MemoryPolicyStore(self.tables)
@@ -139,7 +145,7 @@ def test_K14_the_most_generous_pool_says_how_often_a_team_may_read() -> None:
     policy["pools"].append(
         {"name": "g5", "capacity": {"ml.g5.xlarge": 1}, "limits": {"max_reads_per_minute": 5}}
     )
-    plane = Plane(policy)
+    plane = Plane(policy, now=NOON + timedelta(minutes=10))
     assert statuses(plane.call("GET", "/jobs", pool="p5") for _ in range(7)) == {200: 5, 429: 2}
 
 
@@ -213,9 +219,131 @@ def test_K14_changes_count_with_submissions_and_a_cancel_is_never_refused() -> N
 
 def test_K14_without_teams_there_is_one_limit_for_all() -> None:
     policy = document(max_reads_per_minute=3) | {"teams": []}
-    plane = Plane(policy)
+    plane = Plane(policy, now=NOON + timedelta(minutes=10))
     users = (RED, BLUE)
     assert statuses(plane.call("GET", "/jobs", user=users[number % 2]) for number in range(5)) == {
         200: 3,
         429: 2,
     }
+
+
+TYPES = [f"ml.g5.{size}xlarge" for size in (2, 4, 8, 12, 16, 24, 48)]
+
+
+class Counting:
+    """A reader that knows what was asked of it."""
+
+    def __init__(self, reader: MemoryReader) -> None:
+        self._reader = reader
+        self.asked: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        self.asked[name] += 1
+        return getattr(self._reader, name)
+
+
+def crowd(waiting: int) -> Plane:
+    """A full pool of 14 instances, and so many jobs of team red that wait, no two of one shape."""
+    policy = document() | {"pools": [{"name": "main", "capacity": dict.fromkeys(TYPES, 2)}]}
+    plane = Plane(policy, now=NOON + timedelta(minutes=10))
+    tables = plane.tables
+    for kind in TYPES:
+        vector = of(2, kind)
+        one = live_job(f"on-{kind.replace('.', '-')}", team="blue", vector=vector, entry_id=kind)
+        assert one.live is not None
+        training = changed(one.live, shape=Shape(vector=vector), training_since=NOON)
+        tables.jobs[one.name] = changed(one, live=training)
+        tables.pools["main"].used.update(vector)
+    orders = permutations([(kind, instances) for kind in TYPES for instances in (1, 2)], 4)
+    for number, order in zip(range(waiting), orders, strict=False):
+        shapes = tuple(Shape(vector=of(instances, kind)) for kind, instances in order)
+        score = epoch_ms(NOON) + number
+        one = job(f"w-{number}", team="red", shapes=shapes, entry_id=f"{number:04d}", score=score)
+        tables.jobs[one.name] = one
+        tables.aliases[one.name] = Alias(job=one.name, entry_id=one.spec.entry_id, attempt=0)
+    return plane
+
+
+def spends(step: float) -> Callable[[], float]:
+    """CPU seconds of a process that spends so much between two looks at them."""
+    ticks = count()
+    return lambda: next(ticks) * step
+
+
+def dry_run(plane: Plane) -> Answer:
+    resources = {"InstanceType": TYPES[0], "InstanceCount": 1, "VolumeSizeInGB": 50}
+    request = body(TrainingJobName="mine", ResourceConfig=resources, Tags=[])
+    return plane.call("POST", "/add-job", request, dry_run="true")
+
+
+def test_K8_an_estimate_behind_many_shapes_has_a_deadline_of_cpu_time() -> None:
+    """5 ms a step of a future: a machine with 0.6 of a CPU takes as long."""
+    asked = []
+    for waiting in (20, 75, 150):
+        plane = crowd(waiting)
+        reader = Counting(MemoryReader(plane.tables))
+        spent = spends(0.005)
+        plane.handle = plane.instance(reader=reader, cpu_seconds=spent)
+        found = plane.call("GET", f"/jobs/w-{waiting - 1}")
+        assert (found.status, found.json["position"]) == (200, waiting)
+        assert (found.json["estimated_start"] is None) != (found.json["estimate_note"] is None)
+        assert spent() <= ANSWER_CPU_SECONDS + 0.02
+        asked.append(dict(reader.asked))
+    assert asked[0] == asked[1] == asked[2], "what is read does not grow with the queue"
+
+
+@pytest.mark.parametrize("what", ["GET", "dry run"])
+def test_K8_where_time_is_up_the_answer_says_so_and_has_everything_else(what: str) -> None:
+    plane = crowd(20)
+    plane.handle = plane.instance(cpu_seconds=spends(1.0))
+    found = plane.call("GET", "/jobs/w-19") if what == "GET" else dry_run(plane)
+    assert found.status == 200
+    assert found.json["estimated_start"] is None
+    assert found.json["estimate_note"] == (
+        "not estimated: there was no time to work it out behind so many others"
+    )
+    assert found.json["position"] == (20 if what == "GET" else 21)
+
+
+@pytest.mark.parametrize("what", ["GET", "dry run"])
+def test_K8_behind_hundreds_of_shapes_no_estimate_is_begun(what: str) -> None:
+    plane = crowd(900)
+    plane.handle = plane.instance(cpu_seconds=spends(0.001))
+    found = plane.call("GET", "/jobs/w-899") if what == "GET" else dry_run(plane)
+    assert (found.status, found.json["estimated_start"]) == (200, None)
+    assert found.json["estimate_note"] == "not estimated: jobs of more than 250 different shapes go before it"
+
+
+def test_K8_behind_a_thousand_jobs_the_note_says_how_many() -> None:
+    found = crowd(1001).call("GET", "/jobs/w-1000")
+    assert (found.status, found.json["position"], found.json["ahead_at_least"]) == (200, None, 1000)
+    assert found.json["estimate_note"] == "not estimated: 1000 jobs or more go before it"
+
+
+class Slow(Counting):
+    """What asks the planner is not to be asked any more."""
+
+    def snapshot(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("there was no time for it")
+
+
+@pytest.mark.parametrize("what", ["GET", "list", "dry run", "PATCH"])
+def test_K8_with_little_time_left_the_answer_leaves_out_what_it_can_do_without(what: str) -> None:
+    """Else the function would be ended, and the caller get a 502."""
+    plane = crowd(20)
+    plane.handle = plane.instance(reader=Slow(MemoryReader(plane.tables)), left=timedelta)
+    found = {
+        "GET": lambda: plane.call("GET", "/jobs/w-19"),
+        "list": lambda: plane.call("GET", "/jobs"),
+        "dry run": lambda: dry_run(plane),
+        "PATCH": lambda: plane.call("PATCH", "/jobs/w-19", {"priority": 1}),
+    }[what]()
+    assert found.status == 200
+    if what in {"GET", "dry run"}:
+        assert found.json["estimated_start"] is None
+        assert "no time" in found.json["estimate_note"]
+
+
+def test_K8_an_estimate_that_nobody_asked_for_needs_no_note() -> None:
+    found = crowd(3).call("GET", "/jobs/w-2", estimate="false")
+    assert (found.json["estimated_start"], found.json["estimate_note"]) == (None, None)

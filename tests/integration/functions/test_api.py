@@ -23,6 +23,9 @@ class Context:
     invoked_function_arn = "arn:aws:lambda:us-east-1:111122223333:function:api"
     aws_request_id = "request"
 
+    def get_remaining_time_in_millis(self) -> int:
+        return 15_000
+
 
 @pytest.fixture
 def answer_with(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:

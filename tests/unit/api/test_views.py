@@ -312,6 +312,7 @@ def test_the_story_of_a_job() -> None:
             },
         ],
         "estimated_start": None,
+        "estimate_note": None,
     }
 
 

@@ -6,7 +6,10 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from trainmaster.api.job_context import (
+    NO_PROSPECT,
+    TOO_SLOW,
     Look,
+    Prospect,
     Standing,
     estimated_start,
     jobs_ahead,
@@ -62,8 +65,7 @@ class Foreseen:
     position: QueuePosition
     victims: tuple[str | None, ...]
     """Whom it would stop; jobs of other teams have no names."""
-    start: View | None
-    """As of ``estimated_start``."""
+    prospect: Prospect
     usd_per_hour: float | None
     """On-demand price of all its instances together; None: a price is unknown."""
     cost_usd: float | None
@@ -73,11 +75,13 @@ class Foreseen:
 
 
 UNFORESEEN = Foreseen(
-    position=NO_POSITION, victims=(), start=None, usd_per_hour=None, cost_usd=None, spot_record=()
+    position=NO_POSITION, victims=(), prospect=NO_PROSPECT, usd_per_hour=None, cost_usd=None, spot_record=()
 )
 
 
 def foresee(job: Job, pool: PoolPolicy, context: RequestContext) -> Foreseen:
+    if not context.has_time:
+        return replace(UNFORESEEN, prospect=TOO_SLOW)
     now, entry = context.outside.clock(), waiting_entry(job)
     snapshot = _with_budget(snapshot_of(pool, context, now=now), job.spec.team, context, now=now)
     others = tuple(one for one in snapshot.waiting if one.name != job.name)  # the same request, sent already
@@ -89,7 +93,7 @@ def foresee(job: Job, pool: PoolPolicy, context: RequestContext) -> Foreseen:
     return Foreseen(
         position=position_behind(job, ahead),
         victims=tuple(_victims(job, decided, context)),
-        start=estimated_start(job, Standing(look=look, ahead=ahead), context),
+        prospect=estimated_start(job, Standing(look=look, ahead=ahead), context),
         usd_per_hour=None if rate is None else float(rate),
         cost_usd=_cost_usd(job, rate),
         spot_record=spot_chances(job, context),

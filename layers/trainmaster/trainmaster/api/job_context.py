@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from trainmaster.api.request_context import RequestContext
 from trainmaster.api.views import JobContext, View, instant_text
@@ -21,6 +22,9 @@ from trainmaster.core.policy import PoolPolicy
 from trainmaster.core.unmanaged.decisions import rules_for
 from trainmaster.ports import QueueReader
 
+if TYPE_CHECKING:
+    from trainmaster.core.forecast.start_estimate import Question
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
@@ -33,8 +37,8 @@ class Look:
 
 
 def look_at(pool: PoolPolicy | None, context: RequestContext) -> Look | None:
-    """None: there is no such pool."""
-    if pool is None:
+    """None: there is no such pool, or no time to look."""
+    if pool is None or not context.has_time:
         return None
     now = context.outside.clock()
     snapshot = snapshot_of(pool, context, now=now)
@@ -99,7 +103,7 @@ class Standing:
     """What was read about one job and its pool."""
 
     look: Look | None
-    """None: it does not wait."""
+    """None: it does not wait, or there was no time to look."""
     ahead: tuple[WaitingJob, ...]
 
 
@@ -123,28 +127,75 @@ def job_context_of(
     )
 
 
-ESTIMATE_CPU_SECONDS = 0.8
-"""What one answer may cost all others: behind a long queue of many shapes the start is not estimated."""
+ANSWER_CPU_SECONDS = 0.75
+"""What one answer with an estimate may cost, its reads included: nobody asks at the cost of all others."""
 
 
-def estimated_start(job: Job, standing: Standing, context: RequestContext) -> View | None:
-    """None where nothing can be said: it has no turn, nothing starts, it is far behind, or time is up."""
-    from trainmaster.core.forecast.start_estimate import MOST_AHEAD, Question, estimate  # noqa: PLC0415  few calls ask
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prospect:
+    """``start`` as of ``estimated_start``; where it is None for a job that waits, ``note`` says why."""
 
-    look, ahead = standing.look, standing.ahead
-    if look is None or job.is_parked or context.stored.paused or len(ahead) >= MAX_POSITION:
-        return None
-    unseen = Counter((one.team, lane_text(one.shapes, one.choice)) for one in ahead[MOST_AHEAD:])
-    question = Question(
+    start: View | None = None
+    note: str | None = None
+
+
+NO_PROSPECT = Prospect()
+TOO_SLOW = Prospect(note="not estimated: the table answers slowly, and there was no time")
+
+
+def estimated_start(job: Job, standing: Standing, context: RequestContext) -> Prospect:
+    if not job.is_waiting:
+        return NO_PROSPECT
+    if not context.has_time:
+        return TOO_SLOW
+    look, why_not = standing.look, _no_turn(job, standing, context)
+    if look is None or why_not is not None:
+        return _not_estimated(why_not or "its pool is not in the policy")
+    return _estimated(_question(job, look, standing.ahead, context), job.spec.entry_id, context)
+
+
+def _no_turn(job: Job, standing: Standing, context: RequestContext) -> str | None:
+    if job.is_parked:
+        return "it is held or waits for another try, so it has no turn"
+    if context.stored.paused:
+        return "the queue is paused"
+    if len(standing.ahead) >= MAX_POSITION:
+        return f"{MAX_POSITION} jobs or more go before it"
+    return None
+
+
+def _question(job: Job, look: Look, ahead: tuple[WaitingJob, ...], context: RequestContext) -> "Question":
+    from trainmaster.core.forecast.start_estimate import MOST_AHEAD, Question  # noqa: PLC0415  few calls ask
+
+    return Question(
         snapshot=look.snapshot,
         job=waiting_entry(job),
         ahead=ahead[:MOST_AHEAD],
-        unseen=unseen,
+        unseen=Counter((one.team, lane_text(one.shapes, one.choice)) for one in ahead[MOST_AHEAD:]),
         pool=look.pool,
         run_times=context.outside.reader.run_times(job.spec.pool),
         now=look.at,
     )
-    spent = context.outside.cpu_seconds
-    until = spent() + ESTIMATE_CPU_SECONDS
-    found = estimate(question, seed=job.spec.entry_id, in_time=lambda: spent() < until)
-    return None if found is None else {"p50": instant_text(found.p50), "p90": instant_text(found.p90)}
+
+
+def _estimated(question: "Question", seed: str, context: RequestContext) -> Prospect:
+    from trainmaster.core.forecast.start_estimate import estimate, too_much  # noqa: PLC0415  few calls ask
+
+    why_not = too_much(question)
+    if why_not is not None:
+        return _not_estimated(why_not)
+    until = context.began_at_cpu + ANSWER_CPU_SECONDS
+
+    def in_time() -> bool:
+        return context.outside.cpu_seconds() < until and context.has_time
+
+    found = estimate(question, seed=seed, in_time=in_time)
+    if found is not None:
+        return Prospect(start={"p50": instant_text(found.p50), "p90": instant_text(found.p90)})
+    if not in_time():
+        return _not_estimated("there was no time to work it out behind so many others")
+    return _not_estimated("as things are it never starts")
+
+
+def _not_estimated(why: str) -> Prospect:
+    return Prospect(note=f"not estimated: {why}")

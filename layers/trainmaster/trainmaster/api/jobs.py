@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from http import HTTPStatus
 
-from trainmaster.api.job_context import estimated_start, job_context_of, standing_of
+from trainmaster.api.job_context import NO_PROSPECT, Prospect, estimated_start, job_context_of, standing_of
 from trainmaster.api.request_context import Answer, RequestContext, flags, wake
 from trainmaster.api.views import JobContext, View, instant_text, job_view, reason_view
 from trainmaster.core.errors import (
@@ -33,13 +33,14 @@ from trainmaster.services import job_steps
 
 
 def story_view(
-    attempts: tuple[Attempt, ...], history: tuple[HistoryLine, ...], estimated_start: View | None = None
+    attempts: tuple[Attempt, ...], history: tuple[HistoryLine, ...], prospect: Prospect = NO_PROSPECT
 ) -> View:
     """What only the view of one job has."""
     return {
         "attempts": [_attempt_view(attempt) for attempt in attempts],
         "history": [_history_view(line) for line in history],
-        "estimated_start": estimated_start,
+        "estimated_start": prospect.start,
+        "estimate_note": prospect.note,
     }
 
 
@@ -132,7 +133,7 @@ def show_job(context: RequestContext, name: str) -> Answer:
     attempts, history = context.outside.reader.story(job)
     standing = standing_of(job, context)
     around = job_context_of(job, standing, context, latest=attempts[-1] if attempts else None)
-    estimate = estimated_start(job, standing, context) if asked["estimate"] else None
+    estimate = estimated_start(job, standing, context) if asked["estimate"] else NO_PROSPECT
     request = {"request": context.outside.reader.request(job.name)} if asked["request"] else {}
     body = job_view(job, around) | story_view(attempts, history, estimate) | request
     return Answer(status=HTTPStatus.OK, body=body)

@@ -124,10 +124,17 @@ class RequestContext:
     is_admin: bool
     found: PolicyInForce
     policy: Policy
+    began_at_cpu: float = 0.0
+    """What the process had spent when the call came in."""
 
     @property
     def stored(self) -> StoredPolicy:
         return self.found.stored
+
+    @property
+    def has_time(self) -> bool:
+        """For what an answer can do without."""
+        return self.outside.left() > timedelta()
 
     def sees(self, team: str) -> bool:
         """True when the team's jobs are shown whole."""
@@ -141,6 +148,7 @@ def enter(call: Call, outside: Outside) -> RequestContext:
         MissingIdentityError: The gateway named no caller; nothing was read.
         ForbiddenError: Somebody of no team who is no admin either.
     """
+    began_at_cpu = outside.cpu_seconds()
     caller = caller_of(call.user_arn)
     found = policy_in_force(outside.policies)
     policy = found.policy
@@ -152,6 +160,7 @@ def enter(call: Call, outside: Outside) -> RequestContext:
         is_admin=is_admin(caller, policy, outside.admin_principal_arns),
         found=found,
         policy=policy,
+        began_at_cpu=began_at_cpu,
     )
     if not context.teams and not context.is_admin:
         raise stranger(caller)

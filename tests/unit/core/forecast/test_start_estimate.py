@@ -7,10 +7,21 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from trainmaster.core.forecast import forecast
 from trainmaster.core.forecast import start_estimate as estimating
 from trainmaster.core.forecast.run_times import RunTimes, bucket
-from trainmaster.core.forecast.start_estimate import Question, StartEstimate, band, estimate, waits_drawn
+from trainmaster.core.forecast.start_estimate import (
+    MOST_SHAPES,
+    Question,
+    StartEstimate,
+    band,
+    estimate,
+    too_much,
+    waits_drawn,
+)
 from trainmaster.core.jobs.model import JobState
+from trainmaster.core.planning.actions import Plan
+from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob, WarmPool
 from trainmaster.core.policy import Order, PoolPolicy, Preemption, Quota
 
@@ -255,6 +266,35 @@ def test_when_time_is_up_what_was_drawn_by_then_is_the_answer() -> None:
     assert some == waits_drawn(asked, seed="a")[: len(some)]
     assert waits_drawn(asked, seed="a", in_time=lambda: False) == []
     assert estimate(asked, seed="a", in_time=lambda: False) is None
+
+
+def test_time_is_looked_at_before_every_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many jobs start in one step of a future, one plan at most is made past the deadline."""
+    ahead = [waiting(f"ahead-{number}", minutes_ago=9) for number in range(60)]
+    asked = question(running("first"), *ahead, asks=waiting("mine"), pool=pool(40))
+    plans: list[int] = []
+
+    def planned(*args: Any, **rest: Any) -> Plan:
+        plans.append(1)
+        return plan(*args, **rest)
+
+    def in_time() -> bool:
+        assert len(plans) <= 1
+        plans.clear()
+        return True
+
+    monkeypatch.setattr(forecast, "plan", planned)
+    assert waits_drawn(asked, seed="a", in_time=in_time)
+
+
+def test_a_question_that_is_too_large_is_known_before_it_costs_anything() -> None:
+    def asking(shapes: int, runs: int = 1) -> Question:
+        ahead = [waiting(f"ahead-{number}", n=number + 1) for number in range(shapes)]
+        return question(*[running("r")] * runs, *ahead, asks=waiting("mine"))
+
+    assert too_much(asking(MOST_SHAPES)) is None
+    assert too_much(asking(MOST_SHAPES + 1)) == "jobs of more than 250 different shapes go before it"
+    assert too_much(asking(1, runs=5001)) == "more than 5000 jobs run in the pool"
 
 
 @pytest.mark.parametrize("seed", ["1", "2", "3"])

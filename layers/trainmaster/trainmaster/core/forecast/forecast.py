@@ -85,6 +85,7 @@ class Future:
         for job in outlook.snapshot.running:
             self._ends[job.name] = self._holds_until(job)
         self._going = self._warm_pools_that_go()
+        self._in_time: Callable[[], bool] = lambda: True
         self._events = [(at, name) for name, at in self._ends.items()]
         heapify(self._events)
 
@@ -93,6 +94,7 @@ class Future:
 
         Where so many looks are not enough, the rest counts as at the pace so far.
         """
+        self._in_time = in_time
         at = self._decide(name)
         ahead = self._ahead(name)
         while at is None and self.looks < most_looks and self._now - self._outlook.now <= HORIZON:
@@ -224,8 +226,8 @@ class Future:
     # ---- what is done
 
     def _decide(self, name: str) -> datetime | None:
-        """Plan and act until all that can start has started; when the job did, if it did."""
-        while True:
+        """Plan and act until all that can start has started, or time is up; when the job did, if it did."""
+        while self._in_time():
             snapshot = self._snapshot()
             found = plan(snapshot, self._outlook.pool, now=self._now)
             self.looks += len(snapshot.waiting) + len(snapshot.running)
@@ -233,7 +235,8 @@ class Future:
             if name in started:
                 return started[name]
             if len(started) < HEADS:
-                return None
+                break
+        return None
 
     def _carry_out(self, found: Plan) -> dict[str, datetime]:
         started: dict[str, datetime] = {}

@@ -11,6 +11,7 @@ from trainmaster.core.forecast.durations import Durations, LaneKey
 from trainmaster.core.forecast.forecast import Future, Outlook
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.forecast.sampling import Chance
+from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy
@@ -22,6 +23,10 @@ MOST_UNSEEN = 2000
 MOST_DRAWS = 40
 MOST_LOOKS = 150_000
 """Jobs looked at in all passes of all futures: about a second of CPU. Source: measured, 5 to 7 us each."""
+MOST_SHAPES = 250
+"""Lanes of those ahead: behind more, a second of CPU does not see one future to its end. Source: measured."""
+MOST_RUNNING = 5000
+"""Running jobs: with more, every step of a future takes too long."""
 HOUR, DAY = 3600.0, 24 * 3600.0
 ERROR_OF_AN_HOUR, ERROR_OF_A_DAY = 0.7, 0.25
 """What the futures do not vary, as the standard deviation of the logarithm of a wait: people submit in
@@ -52,6 +57,18 @@ class StartEstimate:
 
     p50: datetime
     p90: datetime
+
+
+def too_much(question: Question) -> str | None:
+    """What makes the question too large to be worked out; None: nothing does."""
+    shapes = {
+        (one.team, lane_text(one.shapes, one.choice)) for one in question.ahead
+    } | question.unseen.keys()
+    if len(shapes) > MOST_SHAPES:
+        return f"jobs of more than {MOST_SHAPES} different shapes go before it"
+    if len(question.snapshot.running) > MOST_RUNNING:
+        return f"more than {MOST_RUNNING} jobs run in the pool"
+    return None
 
 
 def _always() -> bool:
