@@ -1,0 +1,64 @@
+"""One team's many shapes hide nobody: what is first in the queue is looked at, whatever waits beside it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.plane import INSTANCE_TYPE, Document, Plane, pool, running_plane, tags, until_exists
+from tests.e2e.signing import Keys
+
+pytestmark = pytest.mark.thorough
+
+CAPACITY = 2
+SHAPES = 75
+WITHIN_SECONDS = 60
+"""Of the twin's clock, from blue's submission to its start."""
+_STEP_SECONDS = 5
+
+
+def member(plane: Plane, team: str) -> Keys:
+    role = f"arn:aws:iam::{plane.twin.ready['account_id']}:role/{team}-ann"
+    made = plane.client("sts").assume_role(RoleArn=role, RoleSessionName="ann")["Credentials"]
+    return Keys(
+        access_key_id=made["AccessKeyId"],
+        secret_access_key=made["SecretAccessKey"],
+        session_token=made["SessionToken"],
+    )
+
+
+def team(name: str) -> Document:
+    return {"name": name, "principals": [f"arn:aws:iam::123456789012:role/{name}-*"], "roles": "any"}
+
+
+def both(plane: Plane, name: str, end: Path, **more: str) -> Document:
+    """A request for both instances of the pool, until the file exists."""
+    resources = {"InstanceType": INSTANCE_TYPE, "InstanceCount": CAPACITY, "VolumeSizeInGB": 10}
+    network = {"SecurityGroupIds": ["sg-0a1b2c3d"], "Subnets": ["subnet-0a1b2c3d"]}
+    return plane.request(
+        name, until_exists(end), ResourceConfig=resources, VpcConfig=network, Tags=tags(**more)
+    )
+
+
+def shapes(number: int) -> str:
+    """Different for each job; most so long that their lane is known by a digest."""
+    subnets = range(2 if number % 10 == 0 else 8)
+    return " ".join(f"{INSTANCE_TYPE}={CAPACITY}@subnet-{number:04x}{one:04x}" for one in subnets)
+
+
+def test_a_teams_many_shapes_do_not_hide_another_teams_urgent_job(tmp_path: Path) -> None:
+    policy = pool(CAPACITY, teams=[team("red"), team("blue")])
+    end = tmp_path / "end"
+    with running_plane(tmp_path, "--clock", "manual", "--speed", "60", policy=policy) as plane:
+        red, blue = member(plane, "red"), member(plane, "blue")
+        for number in range(SHAPES):
+            request = both(plane, f"red-{number}", end, **{"trainmaster:alternatives": shapes(number)})
+            plane.add(request, keys=red)
+        plane.clock(120)
+        assert {state for _, state in plane.queue()[1:]} == {"pending"}
+        plane.add(both(plane, "blue-urgent", end, priority="1000"), keys=blue)
+        waited = 0
+        while plane.job("blue-urgent")["state"] != "running":
+            assert waited < WITHIN_SECONDS, plane.job("blue-urgent")
+            plane.clock(_STEP_SECONDS)
+            waited += _STEP_SECONDS
+        end.touch()
