@@ -191,7 +191,9 @@ def _sts(operation: Operation) -> Checks:
         case "GetCallerIdentity":
             return []  # needs no permission
         case "AssumeRole":
-            return [Check(action="sts:AssumeRole", resource=operation.params.get("RoleArn", ""))]
+            role, tags = operation.params.get("RoleArn", ""), _tag_context(operation.params)
+            asked = [Check(action="sts:AssumeRole", resource=role, context=tags)]
+            return [*asked, Check(action="sts:TagSession", resource=role, context=tags)] if tags else asked
         case _:
             return None
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from trainmaster.core.errors import AccountLimitError, UnavailableError
 from trainmaster.core.jobs.observations import Listed, Observation
+from trainmaster.core.request.request import Launcher
 
 from local.worlds import HARSH, Rates, World, capacity_type, changed, keeps_warm, latency, refusal
 from tests.builders import A, B
@@ -27,12 +28,12 @@ class HarshSageMaker(MemorySageMaker):
     """Moves the clock."""
     _rates: Rates = field(default_factory=Rates)
 
-    def create(self, request: Mapping[str, Any]) -> str:
+    def create(self, request: Mapping[str, Any], *, launcher: Launcher | None = None) -> str:
         self._called("CreateTrainingJob")
         refused = refusal(self.account, request, self._used()) if not self.refuse else None
         if refused is not None:
             raise AccountLimitError(refused.message)
-        return MemorySageMaker.create(self, request)
+        return MemorySageMaker.create(self, request, launcher=launcher)
 
     def describe(self, training_job_name: str) -> Observation | None:
         self._called("DescribeTrainingJob")

@@ -141,10 +141,11 @@ class Cloud:
         assert self.plane is not None, "nobody lives here yet"
         return self.plane.now
 
-    def client(self, service: str, *, config: Config = QUICK) -> Any:
-        if service not in self._clients:
-            self._clients[service] = self._session.create_client(service, config=config)
-        return self._clients[service]
+    def client(self, service: str, *, config: Config = QUICK, **keys: Any) -> Any:
+        name = service + keys.get("aws_access_key_id", "")
+        if name not in self._clients:
+            self._clients[name] = self._session.create_client(service, config=config, **keys)
+        return self._clients[name]
 
     def forget_clients(self) -> None:
         """As in a new process: a client that saw many failures stops retrying."""

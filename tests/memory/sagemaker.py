@@ -8,6 +8,7 @@ from typing import Any
 
 from trainmaster.core.errors import (
     AccountLimitError,
+    LauncherRefusedError,
     NameTakenError,
     OutcomeUnknownError,
     StopDeniedError,
@@ -21,6 +22,7 @@ from trainmaster.core.jobs.observations import (
     Observation,
     TrainingInterval,
 )
+from trainmaster.core.request.request import Launcher
 
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/"
 
@@ -108,6 +110,10 @@ class MemorySageMaker:
     """Names whose tags are not shown (yet)."""
     limits: dict[Capacity, int] = field(default_factory=dict)
     """The account's quotas, warm pools counted; none where it is not named."""
+    launchers: dict[str, Launcher | None] = field(default_factory=dict)
+    """By whom each was created."""
+    untrusting: set[str] = field(default_factory=set)
+    """ARNs of launcher roles that cannot be assumed."""
     tried: list[str] = field(default_factory=list)
     """Names of all creates, in order."""
     denies_stops: bool = False
@@ -117,9 +123,11 @@ class MemorySageMaker:
 
     # ---- the port
 
-    def create(self, request: Mapping[str, Any]) -> str:
+    def create(self, request: Mapping[str, Any], *, launcher: Launcher | None = None) -> str:
         name: str = request["TrainingJobName"]
         self.tried.append(name)
+        if launcher and launcher.role_arn in self.untrusting:
+            raise LauncherRefusedError(f"the launcher role {launcher.role_arn} cannot be assumed")
         if self.refuse:
             raise self.refuse.pop(0)
         for objection in self.objections:
@@ -133,6 +141,7 @@ class MemorySageMaker:
             self._require_quota(job)
         self.jobs[name] = job
         self.creates.append(name)
+        self.launchers[name] = launcher
         if self.lose_answers:
             self.lose_answers -= 1
             raise OutcomeUnknownError("SageMaker did not answer")

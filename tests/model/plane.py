@@ -14,7 +14,7 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.snapshot import AccountLimit
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.records import Alias, StoredPolicy, WriteCondition
-from trainmaster.core.request.request import attempt_name, canonical, read_request
+from trainmaster.core.request.request import Launcher, attempt_name, canonical, read_request
 from trainmaster.core.submission.admission import Submission, new_job
 from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.observer import Observer
@@ -59,12 +59,14 @@ class ModelStore(MemoryJobStore):
 
 
 class ModelSageMaker(MemorySageMaker):
-    def create(self, request: Mapping[str, Any], *, outcome: str = "ok") -> str:
+    def create(
+        self, request: Mapping[str, Any], *, launcher: Launcher | None = None, outcome: str = "ok"
+    ) -> str:
         if outcome == "limit":
             raise AccountLimitError("no more")
         if outcome == "throttled":
             raise UnavailableError("throttled")
-        arn = super().create(request)
+        arn = super().create(request, launcher=launcher)
         if outcome == "lost":
             raise OutcomeUnknownError("no answer")
         return arn

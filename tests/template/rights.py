@@ -103,6 +103,11 @@ RIGHTS: dict[str, frozenset[Grant]] = {
         when={"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}},
     )
     | _may(
+        "sts:AssumeRole sts:TagSession",
+        *PARAMETERS["LauncherRoleArns"],
+        when={"StringEquals": {"aws:RequestTag/trainmaster:stack": "prod"}},
+    )
+    | _may(
         "kms:CreateGrant",
         *PARAMETERS["TrainingKmsKeyArns"],
         when={

@@ -34,6 +34,10 @@ PARAMETERS: dict[str, Any] = {
     "CallerAccounts": ["111122223333", "444455556666"],
     "AdminPrincipalArns": ["arn:aws:iam::111122223333:role/admin", "arn:aws:iam::111122223333:role/ops-*"],
     "TrainingRoleArns": ["arn:aws:iam::111122223333:role/train", "arn:aws:iam::111122223333:role/ml/*-train"],
+    "LauncherRoleArns": [
+        "arn:aws:iam::111122223333:role/launcher-red",
+        "arn:aws:iam::111122223333:role/ml/blue",
+    ],
     "CheckpointBuckets": ["arn:aws:s3:::one", "arn:aws:s3:::two"],
     "CheckpointKmsKeyArns": ["arn:aws:kms:eu-west-1:111122223333:key/checkpoints"],
     "TrainingKmsKeyArns": [

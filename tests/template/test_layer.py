@@ -33,10 +33,12 @@ for service in session.get_available_services():
 
 
 def _pins(path: Path) -> set[str]:
-    return {line for line in path.read_text().splitlines() if line and not line.startswith("#")}
+    """Each package with its version and its hashes."""
+    lines = path.read_text().replace("\\\n", "").splitlines()
+    return {" ".join(line.split()) for line in lines if line and not line.startswith("#")}
 
 
-def test_the_layer_has_the_versions_that_everything_is_tested_with():
+def test_the_layer_has_the_wheels_that_everything_is_tested_with():
     assert _pins(LAYER / "requirements.txt") <= _pins(ROOT / "requirements.lock")
 
 

@@ -32,6 +32,9 @@ def _accepts(parameter: str, value: str) -> bool:
         ("CallerAccounts", "111122223333,444455556666"),
         ("AdminPrincipalArns", f"{ROLE}/ops-*"),
         ("TrainingRoleArns", f"{ROLE}/ml/*-train,{ROLE}/train"),
+        ("TrainingRoleArns", ""),
+        ("LauncherRoleArns", ""),
+        ("LauncherRoleArns", f"{ROLE}/ml/launcher-red,{ROLE}/launcher-blue"),
         ("CheckpointBuckets", ""),
         ("CheckpointBuckets", "arn:aws:s3:::one,arn:aws-cn:s3:::two.three"),
         ("CheckpointKmsKeyArns", ""),
@@ -68,6 +71,9 @@ def test_accepted(parameter, value):
         ("TrainingRoleArns", f"{ROLE}/*"),
         ("TrainingRoleArns", f"{ROLE}/ml/*"),
         ("TrainingRoleArns", "arn:aws:iam::111122223333:user/train"),
+        ("LauncherRoleArns", "*"),
+        ("LauncherRoleArns", f"{ROLE}/launcher-*"),
+        ("LauncherRoleArns", "arn:aws:iam::111122223333:user/red"),
         ("CheckpointBuckets", "one"),
         ("CheckpointBuckets", "arn:aws:s3:::*"),
         ("CheckpointBuckets", "arn:aws:s3:::one/prefix"),
@@ -111,6 +117,20 @@ def test_a_customer_s_keys_are_nobody_s_unless_the_stack_names_them(parameter):
     gone = rights() - rights(**{parameter: ""})
     assert {grant[1] for grant in gone} == set(stack.PARAMETERS[parameter])
     assert not [grant for grant in rights(TrainingKmsKeyArns="") if grant[0] == "kms:CreateGrant"]
+
+
+@pytest.mark.parametrize(
+    ("parameter", "actions"),
+    [("TrainingRoleArns", {"iam:PassRole"}), ("LauncherRoleArns", {"sts:AssumeRole", "sts:TagSession"})],
+)
+def test_the_stack_passes_and_assumes_no_role_that_it_does_not_name(parameter, actions):
+    def rights(**changed):
+        return set(grants(stack.resources(**changed)["ScheduleFunctionRole"]["Properties"]))
+
+    gone = rights() - rights(**{parameter: ""})
+    assert {grant[0] for grant in gone} == actions
+    assert {grant[1] for grant in gone} == set(stack.PARAMETERS[parameter])
+    assert stack.source()["Parameters"]["LauncherRoleArns"]["Default"] == ""
 
 
 def test_unmanaged_jobs_can_be_stopped_only_where_the_stack_says_so():

@@ -76,7 +76,7 @@ class Plane:
             )
         )
         wiring.clock = self.clock  # type: ignore[method-assign]
-        wiring._client = self.account.client  # type: ignore[method-assign]
+        wiring._client = self.account.client  # type: ignore[assignment,method-assign]
         turns: Any = wiring.turns
         turns._lock = self.timeline.lock()  # its threads are actors
         return wiring

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import botocore.session
@@ -23,14 +23,8 @@ from trainmaster.settings import Settings
 if TYPE_CHECKING:
     from botocore.config import Config
 
+    from trainmaster.adapters import dynamodb
     from trainmaster.adapters.cloudwatch_alarms import CloudWatchAlarms
-    from trainmaster.adapters.dynamodb import (
-        DynamoJobStore,
-        DynamoPolicyStore,
-        DynamoReader,
-        DynamoRegister,
-        DynamoTable,
-    )
     from trainmaster.adapters.sagemaker import SageMakerTraining
     from trainmaster.adapters.wake_ups import SqsWakeUps
     from trainmaster.api import Handler
@@ -87,35 +81,37 @@ class Wiring:
         return self.register.samples(at=self.clock()) if "table" in self.__dict__ else []
 
     @cached_property
-    def table(self) -> DynamoTable:
+    def table(self) -> dynamodb.DynamoTable:
         from trainmaster.adapters.dynamodb import DynamoTable
 
         client, days = self._lean("dynamodb", config=TABLE), self.settings.retention_days
         return DynamoTable(client, name=self.settings.table, retention_days=days, measure=self.samples.extend)
 
     @property
-    def register(self) -> DynamoRegister:
+    def register(self) -> dynamodb.DynamoRegister:
         return self.table.register
 
     @property
-    def store(self) -> DynamoJobStore:
+    def store(self) -> dynamodb.DynamoJobStore:
         return self.table.store
 
     @property
-    def reader(self) -> DynamoReader:
+    def reader(self) -> dynamodb.DynamoReader:
         return self.table.reader
 
     @property
-    def policies(self) -> DynamoPolicyStore:
+    def policies(self) -> dynamodb.DynamoPolicyStore:
         return self.table.policies
 
     @cached_property
     def training(self) -> SageMakerTraining:
+        from trainmaster.adapters.launcher_sessions import LauncherSessions
         from trainmaster.adapters.sagemaker import LEAN, SageMakerTraining
         from trainmaster.adapters.turn_taking import TurnTaking
 
-        calls = TurnTaking(self.turns, left=self._left)
-        return SageMakerTraining(self._lean("sagemaker", config=IN_TURN, only=LEAN), calls=calls)
+        client = partial(self._lean, "sagemaker", config=IN_TURN, only=LEAN)
+        launchers = LauncherSessions(lambda: self._client("sts"), client_with=client, clock=self.clock)
+        return SageMakerTraining(client(), calls=TurnTaking(self.turns, left=self._left), launchers=launchers)
 
     @cached_property
     def turns(self) -> AccountTurns:
@@ -286,11 +282,11 @@ class Wiring:
     def _session(self) -> botocore.session.Session:
         return botocore.session.get_session()
 
-    def _client(self, service: str, *, config: Config = QUICK) -> Any:
-        return self._session.create_client(service, config=config)
+    def _client(self, service: str, *, config: Config = QUICK, **keys: Any) -> Any:
+        return self._session.create_client(service, config=config, **keys)
 
-    def _lean(self, service: str, *, config: Config = QUICK, only: Collection[str] = ()) -> Any:
-        return LeanClient(self._client(service, config=config), only=only)
+    def _lean(self, service: str, *, only: Collection[str] = (), **settings: Any) -> Any:
+        return LeanClient(self._client(service, **settings), only=only)
 
 
 @lru_cache(maxsize=1)

@@ -8,11 +8,17 @@ from typing import Any
 import pytest
 
 from tests.integration.local.running_twin import POLICY, RunningTwin, eventually, running_twin
+from tests.markdown import text_of
+
+LAUNCHER = "arn:aws:iam::123456789012:role/trainmaster-launcher-vision"
 
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTwin]:
-    with running_twin(tmp_path_factory.mktemp("twin"), policy=POLICY, speed=600.0) as twin:
+    parameters = {"LauncherRoleArns": LAUNCHER}
+    with running_twin(
+        tmp_path_factory.mktemp("twin"), policy=POLICY, speed=600.0, parameters=parameters
+    ) as twin:
         yield twin
 
 
@@ -55,6 +61,71 @@ def test_a_job_is_queued_started_by_schedule_run_and_completed(twin: RunningTwin
     assert created["error_code"] is None
     listed = twin.control("GET", "/training-jobs").json["training_jobs"]
     assert "end-to-end" in json.dumps(listed)
+
+
+def started_by(twin: RunningTwin, name: str) -> list[tuple[str, str | None]]:
+    """Principal and error of each CreateTrainingJob."""
+    return [
+        (line["principal"], line["error_code"])
+        for line in twin.journal()
+        if line.get("operation") == "CreateTrainingJob" and line["params"]["TrainingJobName"] == name
+    ]
+
+
+def launcher_role(twin: RunningTwin) -> str:
+    """As docs/guides/iam has it, with the rights of the one training role of the twin."""
+    account, name = twin.ready.account_id, LAUNCHER.rpartition("/")[2]
+    text = text_of("docs/guides/iam/launcher-role.json").replace("111122223333", account)
+    rights = text.replace("vision-training", twin.ready.role_arn.rpartition("/")[2])
+    iam = twin.client("iam")
+    iam.create_role(
+        RoleName=name, AssumeRolePolicyDocument=text_of("docs/guides/iam/launcher-role-trust.json")
+    )
+    iam.put_role_policy(RoleName=name, PolicyName="launcher", PolicyDocument=rights)
+    return f"arn:aws:sts::{account}:assumed-role/{name}/trainmaster-vision"
+
+
+def test_a_launcher_role_starts_its_team_s_jobs_under_the_team_s_role_and_no_other(twin: RunningTwin) -> None:
+    session = launcher_role(twin)
+    account = twin.ready.account_id
+    team = {
+        "name": "vision",
+        "principals": [f"arn:aws:iam::{account}:user/local-admin"],
+        "roles": "any",
+        "launcher_role": LAUNCHER,
+    }
+    assert twin.api("PUT", "/policy", POLICY | {"teams": [team]}).status == 200
+    others = submission(twin, "under-another-role") | {"RoleArn": f"arn:aws:iam::{account}:role/language"}
+    for request in (submission(twin, "by-its-launcher"), others):
+        assert twin.api("POST", "/add-job", request).status == 201
+    assert eventually(lambda: state_of(twin, "by-its-launcher") == "completed")
+    assert started_by(twin, "by-its-launcher") == [(session, None)]
+    assert eventually(lambda: state_of(twin, "under-another-role") == "failed")
+    assert started_by(twin, "under-another-role") == [(session, "AccessDeniedException")]
+    assert "iam:PassRole" in twin.api("GET", "/jobs/under-another-role").json["reason"]["message"]
+    assumed, *_ = [one for one in calls_of(twin, "schedule") if one["operation"] == "AssumeRole"]
+    assert {tag["Key"]: tag["Value"] for tag in assumed["params"]["Tags"]} == {
+        "trainmaster:team": "vision",
+        "trainmaster:stack": "trainmaster",
+    }
+
+
+def test_a_launcher_role_that_the_stack_may_not_assume_is_named_to_its_team(twin: RunningTwin) -> None:
+    unlisted = f"{LAUNCHER}-2"
+    team = {"name": "vision", "principals": [f"arn:aws:iam::{twin.ready.account_id}:user/*a*"]}
+    policy = POLICY | {"teams": [team | {"roles": "any", "launcher_role": unlisted}]}
+    assert twin.api("PUT", "/policy", policy).status == 200
+    assert twin.api("POST", "/add-job", submission(twin, "held-up")).status == 201
+
+    def waits_for() -> str:
+        return str((twin.api("GET", "/jobs/held-up").json["waiting"] or {}).get("message"))
+
+    assert eventually(lambda: unlisted in waits_for())
+    assert "LauncherRoleArns" in waits_for()
+    assert started_by(twin, "held-up") == []
+    assert twin.api("PUT", "/policy", POLICY).status in {200, 409}
+    twin.api("DELETE", "/jobs/held-up")
+    assert twin.api("PUT", "/policy", POLICY).status == 200
 
 
 def test_jobs_that_come_at_once_are_all_taken_and_never_more_run_than_fit(twin: RunningTwin) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import botocore.session
 import pytest
+from trainmaster.core.request.request import TAG_STACK, TAG_TEAM
 
 from local.identity.checks import Operation
 from local.identity.conditions import like
@@ -15,7 +16,8 @@ from tests.markdown import ROOT, links, text_of
 
 FOLDER = ROOT / "docs/guides/iam"
 FILES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
-IDENTITY = sorted(set(FILES) - {"training-role-trust"})
+TRUST = {"training-role-trust", "launcher-role-trust"}
+IDENTITY = sorted(set(FILES) - TRUST)
 
 ACCOUNT, REGION = "111122223333", "eu-west-1"
 JOB = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/job1"
@@ -31,7 +33,15 @@ FULL_ACCESS = {
 GOVERNED = {"trainmaster:stack": "trainmaster", "trainmaster:attempt": "0"}
 REQUEST = {"TrainingJobName": "job1", "RoleArn": f"arn:aws:iam::{ACCOUNT}:role/vision-training"}
 
-PERMISSIONS_ONLY = frozenset({"execute-api:Invoke", "s3:ListBucket", "s3:ListBucketMultipartUploads"})
+PERMISSIONS_ONLY = frozenset(
+    {
+        "execute-api:Invoke",
+        "iam:PassRole",
+        "s3:ListBucket",
+        "s3:ListBucketMultipartUploads",
+        "sts:TagSession",
+    }
+)
 """No operation has these names. Source: Service Authorization Reference."""
 MESSAGES = frozenset(f"{what}{kind}Channel" for what in ("Create", "Open") for kind in ("Control", "Data"))
 """Of ssmmessages, which has no API of its own."""
@@ -120,7 +130,7 @@ def test_only_a_deny_speaks_of_all_training_jobs_or_of_what_the_queue_alone_may(
             if statement["Effect"] == "Allow":
                 granted = set(actions_of({"Statement": [statement]}))
                 forbidden = {"sagemaker:CreateTrainingJob", "sagemaker:AddTags", "iam:PassRole"}
-                assert granted.isdisjoint(forbidden), (name, statement["Sid"])
+                assert name == "launcher-role" or granted.isdisjoint(forbidden), (name, statement["Sid"])
 
 
 # ---- a user, with AmazonSageMakerFullAccess and without
@@ -287,6 +297,55 @@ def test_in_an_organisation_nobody_calls_the_api_s_function_past_the_gateway() -
     assert not allows(both, "lambda:UpdateFunctionCode", f"{arn}-ApiFunction-AB12", aws__PrincipalArn=ANN)
     deployer = f"arn:aws:iam::{ACCOUNT}:role/DEPLOYMENT_ROLE"
     assert allows(both, "lambda:UpdateFunctionCode", f"{arn}-ApiFunction-AB12", aws__PrincipalArn=deployer)
+
+
+# ---- launcher roles
+
+
+OURS = REQUEST | {"Tags": [{"Key": key, "Value": value} for key, value in GOVERNED.items()]}
+
+
+def test_a_launcher_role_starts_the_queue_s_jobs_under_the_team_s_roles_alone() -> None:
+    launcher = [FILES["launcher-role"]]
+    assert may(launcher, "sagemaker", "CreateTrainingJob", OURS)
+    assert not may(launcher, "sagemaker", "CreateTrainingJob", REQUEST), "without the stack's tag"
+    others = f"arn:aws:iam::{ACCOUNT}:role/language-training"
+    assert not may(launcher, "sagemaker", "CreateTrainingJob", OURS | {"RoleArn": others})
+    to_lambda = {"iam__PassedToService": "lambda.amazonaws.com"}
+    assert not allows(FILES["launcher-role"], "iam:PassRole", REQUEST["RoleArn"], **to_lambda)
+    for operation in ("StopTrainingJob", "DeleteTrainingJob", "DescribeTrainingJob"):
+        assert not may(launcher, "sagemaker", operation, {"TrainingJobName": "job1"}, tags=GOVERNED)
+    assert not may(launcher, "sagemaker", "AddTags", {"ResourceArn": JOB, "Tags": OURS["Tags"]})
+
+
+@pytest.mark.parametrize(
+    ("changed", "may_be"),
+    [
+        pytest.param({}, True, id="as the stack asks"),
+        pytest.param({TAG_TEAM: "language"}, False, id="for another team"),
+        pytest.param({TAG_STACK: "other"}, False, id="by another stack"),
+        pytest.param({TAG_TEAM: None}, False, id="without the team"),
+        pytest.param({"role": "admin"}, False, id="with a tag more"),
+    ],
+)
+def test_a_launcher_role_is_assumed_for_its_team_by_its_stack(
+    changed: dict[str, str | None], *, may_be: bool
+) -> None:
+    (statement,) = FILES["launcher-role-trust"]["Statement"]
+    assert statement["Principal"] == {"AWS": f"arn:aws:iam::{ACCOUNT}:role/SCHEDULE_FUNCTION_ROLE"}
+    role = f"arn:aws:iam::{ACCOUNT}:role/trainmaster-launcher-vision"
+    rights = {key: part for key, part in statement.items() if key != "Principal"} | {"Resource": role}
+    tags = {TAG_TEAM: "vision", TAG_STACK: "trainmaster"} | changed
+    listed = [{"Key": key, "Value": value} for key, value in tags.items() if value is not None]
+    asked = {"RoleArn": role, "RoleSessionName": "trainmaster-vision", "Tags": listed}
+    assert may([{"Statement": [rights]}], "sts", "AssumeRole", asked) is may_be
+
+
+def test_in_an_organisation_launcher_roles_start_and_tag_jobs_and_stop_none() -> None:
+    launcher = f"arn:aws:iam::{ACCOUNT}:role/trainmaster-launcher-vision"
+    assert may(ORGANISATION, "sagemaker", "CreateTrainingJob", OURS, by=launcher)
+    named = {"TrainingJobName": "job1"}
+    assert not may(ORGANISATION, "sagemaker", "StopTrainingJob", named, tags=GOVERNED, by=launcher)
 
 
 # ---- shells and training roles

@@ -13,10 +13,12 @@ from botocore.exceptions import (
     ParamValidationError,
 )
 
+from trainmaster.adapters.launcher_sessions import LauncherSessions
 from trainmaster.adapters.sagemaker_answers import in_milliseconds, observation_of, printable, request_of
 from trainmaster.adapters.turn_taking import THROTTLES, TurnTaking
 from trainmaster.core.errors import (
     AccountLimitError,
+    LauncherRefusedError,
     NameTakenError,
     OutcomeUnknownError,
     ServerFaultError,
@@ -29,6 +31,7 @@ from trainmaster.core.errors import (
     UnreachableError,
 )
 from trainmaster.core.jobs.observations import Described, Listed, Observation
+from trainmaster.core.request.request import Launcher
 
 # Codes of the SageMaker API and of AWS's common errors.
 _NAME_IN_USE = "ResourceInUse"
@@ -56,6 +59,10 @@ The one text that is read: the same code also says that a request is malformed, 
 LEAN = ("create_training_job", "stop_training_job")
 """Of our client those methods whose requests and answers hold texts and numbers alone."""
 _DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
+_NO_KEYS = frozenset(
+    {"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException"}
+)
+"""A session that is over, or was ended early."""
 SERVER_FAULT = 500
 PAGES = 4
 """Of ListTrainingJobs in one look, of 100 each: the lowest reported quota is 2 calls a second."""
@@ -72,21 +79,31 @@ _RUNNING = {
 
 
 class SageMakerTraining:
-    """TrainingApi and TrainingJobReader; without ``calls`` each call is made once, at once."""
+    """TrainingApi and TrainingJobReader; without ``calls`` each call is made once, at once.
 
-    def __init__(self, client: Any, *, calls: TurnTaking | None = None) -> None:
+    ``launchers`` are needed where teams have launcher roles.
+    """
+
+    def __init__(
+        self, client: Any, *, calls: TurnTaking | None = None, launchers: LauncherSessions | None = None
+    ) -> None:
         self._client = client
         self._calls = calls or TurnTaking()
+        self._launchers = launchers
 
-    def create(self, request: Mapping[str, Any]) -> str:
+    def create(self, request: Mapping[str, Any], *, launcher: Launcher | None = None) -> str:
         """Whoever claimed the instances has waited for its turn before."""
         try:
             answer = self._calls.make(
-                "CreateTrainingJob", lambda: self._client.create_training_job(**request), has_turn=True
+                "CreateTrainingJob",
+                lambda: self._client_of(launcher).create_training_job(**request),
+                has_turn=True,
             )
         except ParamValidationError as error:
             raise TrainingRefusedError(str(error)) from error
         except ClientError as error:
+            if launcher and self._launchers and _code(error) in _DENIED | _NO_KEYS:
+                self._launchers.forget(launcher)
             raise _create_error(error, request) from error
         except (ConnectTimeoutError, EndpointConnectionError) as error:
             raise UnreachableError("SageMaker could not be reached") from error
@@ -94,6 +111,13 @@ class SageMakerTraining:
             raise OutcomeUnknownError("SageMaker did not answer CreateTrainingJob") from error
         arn: str = answer["TrainingJobArn"]
         return arn
+
+    def _client_of(self, launcher: Launcher | None) -> Any:
+        if launcher is None:
+            return self._client
+        if self._launchers is None:
+            raise LauncherRefusedError(f"this function starts nothing as {launcher.role_arn}")
+        return self._launchers.client(launcher)
 
     def describe(self, training_job_name: str) -> Observation | None:
         answer = self._describe(training_job_name)

@@ -27,6 +27,7 @@
   + TrainingRefusedError          the start was refused for good: the job fails with the reason
   + NameTakenError                a training job with the attempt's name exists
   + UnclassifiedTrainingError     SageMaker answered with an error we do not know
+    + LauncherRefusedError        the role that a team has its jobs started by cannot be assumed
 """
 
 import json
@@ -205,6 +206,10 @@ class NameTakenError(TrainmasterError):
 
 class UnclassifiedTrainingError(TrainmasterError):
     """SageMaker answered with an error code we do not know; counted, and given up after a few."""
+
+
+class LauncherRefusedError(UnclassifiedTrainingError):
+    """STS gives no session of a team's launcher role: nothing was sent, and somebody can fix it."""
 
 
 MAX_ERRORS = 50

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from trainmaster.core.jobs.observations import Described, Listed, Newest, Observation
 from trainmaster.core.monitoring.alarms import Alarm, AlarmReading
+from trainmaster.core.request.request import Launcher
 
 Clock = Callable[[], datetime]
 """Now, aware, UTC."""
@@ -16,14 +17,15 @@ Beside = Callable[[Iterable[Callable[[], object]]], None]
 class TrainingApi(Protocol):
     """SageMaker. Every call may raise UnavailableError (for now)."""
 
-    def create(self, request: Mapping[str, Any]) -> str:
-        """The ARN.
+    def create(self, request: Mapping[str, Any], *, launcher: Launcher | None = None) -> str:
+        """The ARN. Called by a session of ``launcher``; None: by the stack itself.
 
         Raises:
             NameTakenError: The name exists.
             TrainingRefusedError: Refused for good.
             ServerFaultError: SageMaker failed; it may have created the training job all the same.
             OutcomeUnknownError: No answer came back.
+            LauncherRefusedError: Nothing was sent: there is no session of ``launcher``.
             UnclassifiedTrainingError: None of these.
         """
 

@@ -79,6 +79,7 @@ FULL: dict[str, Any] = {
             "budget": {"usd_per_month": 50000, "at_limit": "spot"},
             "rules": copy.deepcopy(RULES),
             "roles": [ROLE],
+            "launcher_role": ROLE,
             "images": [IMAGE],
             "s3_prefixes": ["s3://vision-data/"],
         },

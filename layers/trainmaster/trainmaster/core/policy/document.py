@@ -15,7 +15,7 @@ from trainmaster.core.policy.image_names import Image
 from trainmaster.core.policy.job_rules import IMAGES, ROLES, S3_PREFIXES, Allowed, AnyOrListed, Rules
 from trainmaster.core.policy.keys import Keys, Section, inline, key, keys_of, needed, optional, read_keys
 from trainmaster.core.policy.kinds import ByName, Usd, Whole, Word, list_of
-from trainmaster.core.policy.names import CALLERS, INSTANCE_TYPE, NAME, NAME_HINT
+from trainmaster.core.policy.names import CALLERS, INSTANCE_TYPE, NAME, NAME_HINT, ROLE
 from trainmaster.core.policy.pool_policy import UNMANAGED, UNMANAGED_POOL, PoolPolicy
 from trainmaster.core.policy.principals import PrincipalPattern
 from trainmaster.core.request.options import MAX_PRIORITY
@@ -70,6 +70,12 @@ class TeamPolicy(Section):
         AnyOrListed(listed=ROLES),
         "The roles that its jobs may run under: ARNs, compared as they stand; or `any`. Not written: none.",
         example='["arn:aws:iam::111122223333:role/vision-training"]',
+    )
+    launcher_role: str | None = optional(
+        ROLE,
+        "The role that starts its jobs: CreateTrainingJob is called by a session of it, with the tags "
+        "`trainmaster:team` and `trainmaster:stack`. Not written: the stack itself.",
+        example="arn:aws:iam::111122223333:role/trainmaster-launcher-vision",
     )
     images: Allowed[Image] | None = optional(
         IMAGES,

@@ -25,6 +25,9 @@ LONGEST_PENDING = timedelta(seconds=2_419_200)
 ACCELERATED_PREFIXES = ("ml.p", "ml.g", "ml.trn")
 """Families that MaxPendingTimeInSeconds works for. Source: as above."""
 
+TAG_TEAM = "trainmaster:team"
+"""Of a session of a launcher role, beside ``TAG_STACK``."""
+
 _HASH_CHARACTERS = 6
 _WARM_KEY_BYTES = 8
 _SDK_INSTANCE_TYPE = "sagemaker_instance_type"
@@ -159,6 +162,15 @@ def attempt_name(name: str, entry_id: str, attempt: int) -> str:
     digest = hashlib.sha256(f"{entry_id}:{attempt}".encode()).hexdigest()[:_HASH_CHARACTERS]
     suffix = f"-r{attempt}-{digest}"
     return name[: MAX_NAME_CHARACTERS - len(suffix)].rstrip("-") + suffix
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launcher:
+    """Who calls CreateTrainingJob, where that is not the stack itself: a role that a team has for it."""
+
+    role_arn: str
+    team: str
+    stack: str
 
 
 def attempt_request(

@@ -18,7 +18,7 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.outbox import additions_refused_notice, to_tell
 from trainmaster.core.outbox.texts.refusals import PlatformSubject
-from trainmaster.core.request.request import attempt_request, is_ours
+from trainmaster.core.request.request import Launcher, attempt_request, is_ours
 from trainmaster.ports import TrainingApi
 from trainmaster.services.scheduler.context import PassContext
 
@@ -88,9 +88,16 @@ def create_request(
     )
 
 
+def _launcher(job: Job, context: PassContext) -> Launcher | None:
+    team = context.policy.team(job.spec.team)
+    if team is None or team.launcher_role is None:
+        return None
+    return Launcher(role_arn=team.launcher_role, team=team.name, stack=context.stack)
+
+
 def _create(job: Job, request: Mapping[str, Any], context: PassContext) -> str:
     try:
-        return context.training.create(request)
+        return context.training.create(request, launcher=_launcher(job, context))
     except (NameTakenError, ServerFaultError, OutcomeUnknownError) as error:
         arn = _looked_up(job, context)
         if arn is not None:
@@ -103,7 +110,7 @@ def _create(job: Job, request: Mapping[str, Any], context: PassContext) -> str:
 def _create_again(job: Job, request: Mapping[str, Any], context: PassContext) -> str:
     """The name was in use and is not found: deleted, or made so lately that nobody sees it yet."""
     try:
-        return context.training.create(request)
+        return context.training.create(request, launcher=_launcher(job, context))
     except NameTakenError as error:
         name = job.live_attempt.training_job_name
         raise OutcomeUnknownError(f"{name} is in use and cannot be seen yet") from error
