@@ -14,37 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from trainmaster.core.policy import Policy, PoolPolicy, TeamPolicy
-from trainmaster.core.policy.job_rules import (
-    ANY,
-    AnyOrListed,
-    Guard,
-    GuardMode,
-    Judged,
-    Mode,
-    Rules,
-    Switch,
-    TagRule,
-    Tags,
-    ValuePattern,
-)
+from trainmaster.core.policy import Policy, PoolPolicy, TeamPolicy, job_rules, kinds
 from trainmaster.core.policy.keys import Key, Keys, Section, keys_of
-from trainmaster.core.policy.kinds import (
-    DURATION,
-    MAX_COUNT,
-    MAX_DURATION,
-    ByName,
-    Duration,
-    Flag,
-    Kind,
-    ListOf,
-    Share,
-    Text,
-    Usd,
-    Whole,
-    Word,
-    duration_text,
-)
 from trainmaster.core.policy.names import CALLERS, COUNTS, INSTANCE_TYPE, NAME, TAG_KEY, Principal
 from trainmaster.core.policy.patterns import MAX_PATTERN_CHARACTERS
 from trainmaster.core.policy.pool_policy import Quota, QuotaCounts, TeamQuota
@@ -56,15 +27,15 @@ SCHEMA, GUIDE, EXAMPLE = (
 )
 WIDTH = 110
 Schema = dict[str, Any]
-DEFINITIONS: dict[str, Kind[Any]] = {
+DEFINITIONS: dict[str, kinds.Kind[Any]] = {
     "name": NAME,
     "instanceType": INSTANCE_TYPE,
     "counts": COUNTS,
     "callers": CALLERS,
-    "mode": Word(Mode),
-    "asked": Switch(forbids=False),
-    "forbidden": Switch(forbids=True),
-    "rules": Keys(Rules),
+    "mode": kinds.Word(job_rules.Mode),
+    "asked": job_rules.Switch(forbids=False),
+    "forbidden": job_rules.Switch(forbids=True),
+    "rules": Keys(job_rules.Rules),
 }
 """Said once in the schema, wherever they are used."""
 NULL: Schema = {"type": "null"}
@@ -83,68 +54,75 @@ def schema() -> str:
     return json.dumps(head | _section(Policy) | defined, indent=2, ensure_ascii=False) + "\n"
 
 
-def _value(kind: Kind[Any]) -> Schema:
+def _value(kind: kinds.Kind[Any]) -> Schema:
     """As ``_schema_of``, by reference where it is defined."""
     name = next((name for name, defined in DEFINITIONS.items() if defined == kind), None)
     return {"$ref": f"#/$defs/{name}"} if name else _schema_of(kind)
 
 
-def _schema_of(kind: Kind[Any]) -> Schema:  # noqa: C901  a table of cases
+def _schema_of(kind: kinds.Kind[Any]) -> Schema:  # noqa: C901  a table of cases
     match kind:
         case Keys():
             return _section(kind.section)
-        case Flag():
+        case kinds.Flag():
             return {"type": "boolean"}
-        case Whole():
+        case kinds.Whole():
             return {"type": "integer", "minimum": kind.least, "maximum": kind.most}
-        case Share():
+        case kinds.Share():
             return {"type": "number", "minimum": 0, "maximum": 1}
-        case Usd():
+        case kinds.Usd():
             return {"type": "number", "minimum": _number(kind.least), "maximum": _number(kind.most)}
-        case Duration():
-            return _pattern(f"(?!0+[smhd]){DURATION}" if kind.least else DURATION)
-        case Word():
+        case kinds.Duration():
+            return _pattern(f"(?!0+[smhd]){kinds.DURATION}" if kind.least else kinds.DURATION)
+        case kinds.Word():
             return {"enum": [word.value for word in kind.words]}
-        case Text():
+        case kinds.Text():
             return _pattern(kind.shape)
         case Principal():
             return _pattern(SHAPE.replace("role|user", "role") if kind.only_roles else SHAPE)
-        case ListOf():
+        case kinds.ListOf():
             least = {"minItems": 1} if kind.empty else {}
             return {"type": "array", "items": _value(kind.item)} | least
-        case ByName():
+        case kinds.ByName():
             return _by_name(kind.name, _value(kind.value))
         case _:
             return _special(kind)
 
 
-def _special(kind: Kind[Any]) -> Schema:  # noqa: C901  a table of cases
+def _special(kind: kinds.Kind[Any]) -> Schema:  # noqa: C901  a table of cases
     """What can be written in more than one way."""
     match kind:
         case QuotaCounts():
             return {
-                "anyOf": [_value(Whole()), _by_name(INSTANCE_TYPE, _value(Whole())) | {"minProperties": 1}]
+                "anyOf": [
+                    _value(kinds.Whole()),
+                    _by_name(INSTANCE_TYPE, _value(kinds.Whole())) | {"minProperties": 1},
+                ]
             }
         case TeamQuota():
             names = ("nominal", "borrowing_limit")
             written = [{"required": [name], "properties": {name: {"not": NULL}}} for name in names]
-            return {"anyOf": [_value(Whole()), _section(Quota) | {"anyOf": written}]}
-        case Judged():
+            return {"anyOf": [_value(kinds.Whole()), _section(Quota) | {"anyOf": written}]}
+        case job_rules.Judged():
             value = _value(kind.value)
-            bare = value["anyOf"][0] if isinstance(kind.value, Tags) else value  # a bare mapping has a mode
+            bare = (
+                value["anyOf"][0] if isinstance(kind.value, job_rules.Tags) else value
+            )  # a bare mapping has a mode
             return {"anyOf": [bare, _closed(MODE | {kind.under: value}) | {"required": [kind.under]}]}
-        case Switch():
+        case job_rules.Switch():
             return {"anyOf": [{"enum": [True] if kind.forbids else [True, False]}, _closed(MODE)]}
-        case Guard():
-            modes = _closed({"mode": {"anyOf": [_value(Word(GuardMode)), NULL], "default": "enforce"}})
+        case job_rules.Guard():
+            modes = _closed(
+                {"mode": {"anyOf": [_value(kinds.Word(job_rules.GuardMode)), NULL], "default": "enforce"}}
+            )
             return {"anyOf": [{"enum": [True]}, modes]}
-        case AnyOrListed():
-            return {"anyOf": [{"enum": [ANY]}, _value(kind.listed)]}
-        case Tags():
+        case job_rules.AnyOrListed():
+            return {"anyOf": [{"enum": [job_rules.ANY]}, _value(kind.listed)]}
+        case job_rules.Tags():
             keys = {"type": "array", "minItems": 1, "items": _value(TAG_KEY)}
-            values = {"anyOf": [_section(TagRule), NULL]}
+            values = {"anyOf": [_section(job_rules.TagRule), NULL]}
             return {"anyOf": [keys, _by_name(TAG_KEY, values) | {"minProperties": 1}]}
-        case ValuePattern():
+        case kinds.ValuePattern():
             return {"type": "string", "minLength": 1, "maxLength": MAX_PATTERN_CHARACTERS}
         case _:
             raise TypeError(kind)
@@ -178,7 +156,7 @@ def _closed(properties: Schema) -> Schema:
     return {"type": "object", "additionalProperties": False, "properties": properties}
 
 
-def _by_name(name: Text[Any], value: Schema) -> Schema:
+def _by_name(name: kinds.Text[Any], value: Schema) -> Schema:
     return {"type": "object", "propertyNames": _value(name), "additionalProperties": value}
 
 
@@ -190,19 +168,19 @@ def _number(bound: Decimal) -> int | float:
     return int(bound) if bound == int(bound) else float(bound)
 
 
-def _bounds(kind: Kind[Any]) -> str:
+def _bounds(kind: kinds.Kind[Any]) -> str:
     """A sentence of Markdown, or nothing where the bounds are those of all values of the kind."""
     match kind:
-        case Duration() if kind.least and kind.most < MAX_DURATION:
-            return f" `{duration_text(kind.least)}` to `{duration_text(kind.most)}`."
-        case Duration() if kind.least or kind.most < MAX_DURATION:
+        case kinds.Duration() if kind.least and kind.most < kinds.MAX_DURATION:
+            return f" `{kinds.duration_text(kind.least)}` to `{kinds.duration_text(kind.most)}`."
+        case kinds.Duration() if kind.least or kind.most < kinds.MAX_DURATION:
             word, bound = ("least", kind.least) if kind.least else ("most", kind.most)
-            return f" At {word} `{duration_text(bound)}`."
-        case Whole() if kind.most < MAX_COUNT and kind.least < kind.most:
+            return f" At {word} `{kinds.duration_text(bound)}`."
+        case kinds.Whole() if kind.most < kinds.MAX_COUNT and kind.least < kind.most:
             return f" {kind.least} to {kind.most}."
-        case Share():
+        case kinds.Share():
             return " From 0 to 1."
-        case Usd():
+        case kinds.Usd():
             return f" At least {kind.least}."
         case _:
             return ""
@@ -221,10 +199,10 @@ def _rows(
     section: type[Section], prefix: str = "", *, without: frozenset[str] = frozenset()
 ) -> Iterator[tuple[str, str, str]]:
     for name, key in keys_of(section).items():
-        path, inner = prefix + name, key.kind.section if isinstance(key.kind, Keys) else Rules
-        if name not in without and (inner is Rules or key.default is None):
+        path, inner = prefix + name, key.kind.section if isinstance(key.kind, Keys) else job_rules.Rules
+        if name not in without and (inner is job_rules.Rules or key.default is None):
             yield path, _default(key), _said(key)
-        if name not in without and inner is not Rules:
+        if name not in without and inner is not job_rules.Rules:
             yield from _rows(inner, f"{path}.")
 
 
@@ -248,7 +226,10 @@ def tables() -> dict[str, str]:
     """The tables of the guide by the names of their markers."""
     teams = [*_rows(TeamPolicy, "teams[]."), *(row for row in _rows(Policy) if row[0] == "admins")]
     elsewhere = frozenset({"version", "pools", "teams", "admins", "rules"})
-    rules = ((name, f"`{key.example}`", key.says.replace("|", "\\|")) for name, key in keys_of(Rules).items())
+    rules = (
+        (name, f"`{key.example}`", key.says.replace("|", "\\|"))
+        for name, key in keys_of(job_rules.Rules).items()
+    )
     return {
         "pools": _table(("key of a pool", "default", "meaning"), _rows(PoolPolicy)),
         "teams": _table(("key", "default", "meaning"), iter(teams)),
@@ -289,7 +270,7 @@ class _Comments:
         for name, value in node.value:
             key = keys_of(section)[name.value]
             yield from self._of_key(key, name.start_mark)
-            kind = key.kind.item if isinstance(key.kind, ListOf) else key.kind
+            kind = key.kind.item if isinstance(key.kind, kinds.ListOf) else key.kind
             if isinstance(kind, Keys):
                 for inner in value.value if isinstance(value, yaml.SequenceNode) else [value]:
                     yield from self.of(inner, kind.section)

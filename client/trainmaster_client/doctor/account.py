@@ -97,7 +97,8 @@ def _roles(policy: Mapping[str, Any]) -> Iterator[str]:
     document = policy.get("policy")
     teams = document.get("teams") if isinstance(document, dict) else None
     for team in teams or ():
-        yield from (str(arn) for arn in team.get("roles") or ())
+        roles = team.get("roles")
+        yield from (str(arn) for arn in (roles if isinstance(roles, list) else ()))
 
 
 def _role(seen: Seen, name: str) -> Any | AwsSaid:  # noqa: ANN401  boto3's answer

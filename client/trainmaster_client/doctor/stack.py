@@ -70,12 +70,16 @@ def paused(seen: Seen) -> Finding:
 def policy(seen: Seen) -> Finding:
     if seen.policy is None:
         return skipped("only admins can see it")
-    said = [
-        str(one.get("message"))
-        for one in seen.policy.get("warnings") or ()
-        if isinstance(one, dict) and one.get("field") == "policy"
+    warnings = [one for one in seen.policy.get("warnings") or () if isinstance(one, dict)]
+    said = [str(one.get("message")) for one in warnings if one.get("field") == "policy"]
+    if said:
+        return bad(Trouble.POLICY_NOT_UNDERSTOOD, "; ".join(said))
+    outdated = [
+        f"{one.get('field')} {one.get('message')}" for one in warnings if one.get("rule") == "defaults"
     ]
-    return bad(Trouble.POLICY_NOT_UNDERSTOOD, "; ".join(said)) if said else good("understood")
+    if outdated:
+        return worth_a_warning(Trouble.OUTDATED_DEFAULTS, "; ".join(outdated))
+    return good("understood")
 
 
 def rows(seen: Seen) -> Finding:

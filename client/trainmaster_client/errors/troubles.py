@@ -43,6 +43,7 @@ class Trouble(StrEnum):
     NO_POOLS = "no-pools"
     PAUSED = "paused"
     POLICY_NOT_UNDERSTOOD = "policy-not-understood"
+    OUTDATED_DEFAULTS = "outdated-defaults"
     ROWS_SET_ASIDE = "rows-set-aside"
     POOL_ABOVE_QUOTA = "pool-above-quota"
     ACCOUNT_LIMIT = "account-limit"
@@ -212,6 +213,10 @@ ADVICE: Mapping[Trouble, Advice] = {
     _T.POLICY_NOT_UNDERSTOOD: Advice(
         cause="The stack does not understand the stored policy; an earlier revision is in force.",
         remedy="An admin applies a policy that it knows, or deploys the version that wrote it.",
+    ),
+    _T.OUTDATED_DEFAULTS: Advice(
+        cause="The policy was put before defaults became stricter; it keeps the old ones until the next put.",
+        remedy="An admin writes what is meant, looks with trainmaster policy diff, and applies it.",
     ),
     _T.ROWS_SET_ASIDE: Advice(
         cause="Rows of the table cannot be understood; what they name waits, all else goes on.",

@@ -8,7 +8,7 @@ import pytest
 from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.lifecycle import steps
-from trainmaster.core.policy import Limits, PoolPolicy, parse_policy
+from trainmaster.core.policy import DEFAULTS, EARLIER_DEFAULTS, Limits, PoolPolicy, parse_policy
 from trainmaster.core.records import Admission, SubmissionFreeze
 
 from tests.builders import NOON, claimed, job, minutes
@@ -34,6 +34,16 @@ def test_of_two_admins_the_slower_loses_and_a_pause_keeps_the_document(plane: Pl
     assert plane.policies.current() == paused
     assert (paused.revision, paused.version, paused.document, paused.paused) == (2, 3, {"version": 1}, True)
     assert paused.seal_key == plane.policy.seal_key
+
+
+def test_a_put_marks_its_defaults_and_a_pause_keeps_the_mark(plane: Plane) -> None:
+    earlier = replace(plane.policy, defaults=EARLIER_DEFAULTS)
+    assert plane.policies.set_paused(True, pools=[], replaces=earlier).defaults == EARLIER_DEFAULTS
+    paused = plane.policies.current()
+    assert paused.defaults == EARLIER_DEFAULTS
+    put = plane.policies.put({}, pools=[], replaces=paused)
+    marks = [one.defaults for one in (put, plane.policies.current(), plane.policies.revision(2)) if one]
+    assert marks == [DEFAULTS, DEFAULTS, DEFAULTS]
 
 
 def test_a_pool_that_was_not_told_of_the_policy_refuses_its_claims(plane: Plane) -> None:

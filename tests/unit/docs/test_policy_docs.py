@@ -74,6 +74,7 @@ def test_every_other_key_that_is_acted_on_is_shown() -> None:
         "admins",
         "warnings",
         "source",
+        "defaults",
         "governing",
         "rules",
         "version",

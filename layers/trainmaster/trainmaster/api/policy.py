@@ -1,17 +1,16 @@
 """GET and PUT /policy, its dry run, PUT /policy/paused: for admins. No job is stranded by a change."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from http import HTTPStatus
-from itertools import chain
-from typing import Any
 
 from trainmaster.api.list_prices import price_warnings
+from trainmaster.api.policy_trial import try_policy
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext, flag, wake
-from trainmaster.api.views import View, policy_view
+from trainmaster.api.views import policy_view
 from trainmaster.core.errors import (
     FieldError,
     NotFoundError,
@@ -22,102 +21,16 @@ from trainmaster.core.errors import (
     invalid,
     quoted,
 )
-from trainmaster.core.forecast.differences import Difference, Kind, Outlook, differences
-from trainmaster.core.planning.order import score_of
-from trainmaster.core.planning.planner import plan
-from trainmaster.core.planning.snapshot import Snapshot
-from trainmaster.core.policy import DEFAULT_TEAM, Policy, PoolPolicy, parse_policy
-from trainmaster.core.policy.job_rules import Mode
+from trainmaster.core.policy import (
+    DEFAULT_TEAM,
+    DEFAULTS,
+    Policy,
+    PoolPolicy,
+    defaults_that_change,
+    parse_policy,
+)
 from trainmaster.core.records import StoredPolicy, SubmissionFreeze
 from trainmaster.core.request.strict_json import JsonObject, JsonValue, parse_object
-from trainmaster.core.rules import Violation, check
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    changes: tuple[View, ...]
-    is_truncated: bool
-    """More jobs wait than were looked at: the first of each kind speak for those behind them."""
-
-
-def try_policy(context: RequestContext, new: Policy) -> Trial:
-    """Ask the planner twice about each pool that stays: under the policy in force, and under the new one."""
-    now = context.outside.clock()
-    changes: list[View] = []
-    is_truncated = False
-    for pool in context.policy.pools:
-        after = new.pool(pool.name)
-        if after is None:
-            continue  # nobody is in it: else the policy would have been refused
-        looked_at, found = _try_pool(context, pool, after, new, now=now)
-        is_truncated = is_truncated or context.outside.reader.queue_length(pool.name) > looked_at
-        changes += (_view(one, pool) for one in found)
-    return Trial(changes=tuple(changes), is_truncated=is_truncated)
-
-
-def _try_pool(
-    context: RequestContext, old: PoolPolicy, new: PoolPolicy, policy: Policy, *, now: datetime
-) -> tuple[int, Iterator[Difference]]:
-    reader, paused = context.outside.reader, context.stored.paused
-    snapshot = reader.snapshot(old, policy=context.policy, paused=paused, now=now)
-    other = reader.snapshot(new, policy=policy, paused=paused, now=now)
-    # Read at two instants; only what the policy decides may differ between the plans.
-    tried = replace(snapshot, budgets=other.budgets, prices=other.prices, spot_max_wait=other.spot_max_wait)
-    if new.order_key != old.order_key:
-        tried = _in_order_of(new, tried, context)
-    before = Outlook(snapshot=snapshot, pool=old, plan=plan(snapshot, old, now=now))
-    after = Outlook(snapshot=tried, pool=new, plan=plan(tried, new, now=now))
-    forbidden = {one.job.name: one for one in _forbidden(snapshot, policy, context)}
-    others = (one for one in differences(before, after) if one.job.name not in forbidden)
-    return len(snapshot.waiting), chain(forbidden.values(), others)
-
-
-def _forbidden(snapshot: Snapshot, policy: Policy, context: RequestContext) -> Iterator[Difference]:
-    """Whom rules that change would refuse at the start: each such job has its request read."""
-    if _rules_of(policy) == _rules_of(context.policy):
-        return
-    for job in snapshot.waiting:
-        body = context.outside.reader.request(job.name)
-        before, after = (_enforced(body, job.team, one) for one in (context.policy, policy))
-        new = [f"{one.rule}: {one.field} {one.message}" for one in after if one not in before]
-        if new:
-            yield Difference(job=job, kind=Kind.FORBIDDEN, message="; ".join(new))
-
-
-def _rules_of(policy: Policy) -> tuple[object, ...]:
-    """What rules, and the prices that they reckon with, are made of."""
-    return (
-        policy.rules,
-        policy.prices,
-        [(one.name, one.rules, one.roles, one.images, one.s3_prefixes) for one in policy.teams],
-    )
-
-
-def _enforced(body: Mapping[str, Any], team: str, policy: Policy) -> list[Violation]:
-    return [one for one in check(body, team=team, policy=policy) if one.mode is Mode.ENFORCE]
-
-
-def _in_order_of(pool: PoolPolicy, snapshot: Snapshot, context: RequestContext) -> Snapshot:
-    """With the scores that the jobs would get."""
-    names = [*(one.name for one in snapshot.waiting), *(one.name for one in snapshot.running)]
-    jobs = context.outside.reader.jobs(names)
-    scores = {name: score_of(job.spec, job.priority, pool) for name, job in jobs.items()}
-    return replace(
-        snapshot,
-        waiting=tuple(replace(one, score=scores.get(one.name, one.score)) for one in snapshot.waiting),
-        running=tuple(replace(one, score=scores.get(one.name, one.score)) for one in snapshot.running),
-    )
-
-
-def _view(one: Difference, pool: PoolPolicy) -> View:
-    return {
-        "job": one.job.name,
-        "team": one.job.team,
-        "pool": pool.name,
-        "change": one.kind.value,
-        "message": one.message,
-    }
-
 
 CLOSED_FOR = timedelta(minutes=1)
 """More than the API function may take (15 s), and than two clocks may differ."""
@@ -217,18 +130,23 @@ def put_policy(context: RequestContext) -> Answer:
         refuse_strandings(context.policy, policy, context.outside.reader)
         stored = context.outside.policies.put(policy.source, text=text, pools=pools, replaces=context.stored)
     wake(context.outside.wake_ups, pools)
-    warnings = policy.warnings + price_warnings(context, policy)
-    return Answer(status=HTTPStatus.OK, body=policy_view(stored, warnings))
+    return Answer(status=HTTPStatus.OK, body=policy_view(stored, _of_a_put(context, policy)))
+
+
+def _of_a_put(context: RequestContext, policy: Policy) -> tuple[FieldError, ...]:
+    changed = defaults_that_change(context.policy, policy)
+    return policy.warnings + changed + price_warnings(context, policy)
 
 
 def _tried(context: RequestContext, policy: Policy) -> Answer:
     """What the put would answer, and what it would do to jobs; nothing is changed."""
     refuse_strandings(context.policy, policy, context.outside.reader)
-    next_one = replace(context.stored, revision=context.stored.revision + 1, document=policy.source)
+    next_one = replace(
+        context.stored, revision=context.stored.revision + 1, document=policy.source, defaults=DEFAULTS
+    )
     trial = try_policy(context, policy)
     more = {"changes": list(trial.changes), "truncated": trial.is_truncated}
-    warnings = policy.warnings + price_warnings(context, policy)
-    return Answer(status=HTTPStatus.OK, body=policy_view(next_one, warnings) | more)
+    return Answer(status=HTTPStatus.OK, body=policy_view(next_one, _of_a_put(context, policy)) | more)
 
 
 def put_paused(context: RequestContext) -> Answer:
@@ -255,7 +173,7 @@ def _revision(text: str) -> int:
 def _warnings(stored: StoredPolicy) -> tuple[FieldError, ...]:
     """None of a document that was valid once and is not any more."""
     try:
-        return parse_policy(stored.document, is_stored=True).warnings
+        return parse_policy(stored.document, is_stored=True, defaults=stored.defaults).warnings
     except PolicyViolationError:
         return ()
 

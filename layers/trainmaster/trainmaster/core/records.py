@@ -11,7 +11,7 @@ from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WaitingJob, WarmPool
-from trainmaster.core.policy import Limits
+from trainmaster.core.policy import DEFAULTS, Limits
 from trainmaster.core.rules.violation import ViolationRecord
 
 
@@ -142,6 +142,8 @@ class StoredPolicy:
     """False: what is stored is not even JSON, and ``document`` is empty."""
     seal_key: str = ""
     """Secret of this table, in hex, made with the first write: what paging tokens are sealed with."""
+    defaults: int = DEFAULTS
+    """Which defaults the revision was written under: what is not in it means what it meant then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

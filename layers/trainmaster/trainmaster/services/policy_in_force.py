@@ -28,7 +28,7 @@ class PolicyInForce:
         """What a pause keeps: the stored document; of one that is not even JSON, the one in force."""
         if self.stored.is_readable:
             return self.stored
-        return replace(self.stored, document=self.policy.to_document())
+        return replace(self.stored, document=self.policy.to_document(), defaults=self.policy.defaults)
 
 
 KEPT = timedelta(seconds=10)
@@ -74,13 +74,13 @@ def _parsed(stored: StoredPolicy) -> Policy:
     if not stored.is_readable:
         error = FieldError(field="", message="is not JSON", hint="put the policy again")
         raise PolicyViolationError("the stored policy is not JSON", errors=[error])
-    return _parsed_text(json.dumps(stored.document))
+    return _parsed_text(json.dumps(stored.document), stored.defaults)
 
 
 @lru_cache(maxsize=2)
-def _parsed_text(text: str) -> Policy:
+def _parsed_text(text: str, defaults: int) -> Policy:
     """Whoever reads it again has mostly read the same: the document of 500 pools is a matter of 0.1 s."""
-    return parse_policy(json.loads(text), is_stored=True)
+    return parse_policy(json.loads(text), is_stored=True, defaults=defaults)
 
 
 def _earlier(stored: StoredPolicy, refused: PolicyViolationError, policies: PolicyStore) -> PolicyInForce:

@@ -12,11 +12,18 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.checkpoints import looked_at, needs_look
 from trainmaster.core.monitoring.first_look import judged
-from trainmaster.core.monitoring.metrics import FIRST_UNSEEN, QUEUE_DEPTH, REPAIRS_FAILED, UNGUARDED, Sample
+from trainmaster.core.monitoring.metrics import (
+    FIRST_UNSEEN,
+    OUTDATED_DEFAULTS,
+    QUEUE_DEPTH,
+    REPAIRS_FAILED,
+    UNGUARDED,
+    Sample,
+)
 from trainmaster.core.outbox import checkpoints_unreadable_notice, to_tell
 from trainmaster.core.outbox.texts.refusals import PlatformSubject
 from trainmaster.core.planning.snapshot import RunningJob
-from trainmaster.core.policy import UNMANAGED, Policy
+from trainmaster.core.policy import DEFAULTS_RULE, UNMANAGED, Policy
 from trainmaster.ports import (
     Beside,
     CheckpointReader,
@@ -107,6 +114,7 @@ class Reconciler:
         """
         repairs = Repairs()
         policy = policy_in_force(self.policies).policy
+        repairs.outdated = sum(one.rule == DEFAULTS_RULE for one in policy.warnings)
         pools = [*(pool.name for pool in policy.pools), UNMANAGED]
         self._wake(pools, repairs)
         readings = self._alarms(repairs)
@@ -248,6 +256,8 @@ class Repairs:
     """How long no pass has looked at the first of an order, and the pool, of all the longest."""
     unmonitored: int = 0
     """Running jobs whose GPUs go unwatched although the policy wants it."""
+    outdated: int = 0
+    """Defaults of an earlier release that the policy leans on."""
 
     @contextmanager
     def bulkhead(self) -> Iterator[None]:
@@ -269,6 +279,8 @@ class Repairs:
             longest, pool = self.first_unseen
             yield Sample(metric=FIRST_UNSEEN, value=longest.total_seconds(), note=pool)
         yield Sample(metric=UNGUARDED, value=self.unmonitored)
+        if self.outdated:
+            yield Sample(metric=OUTDATED_DEFAULTS, value=self.outdated)
         if self.faults:
             yield Sample(metric=REPAIRS_FAILED, value=len(self.faults))
 

@@ -278,6 +278,24 @@ def test_rows_set_aside_and_a_policy_that_is_not_understood_are_named_to_admins(
     assert "J#old/job: ValueError: 'archived' is not a valid JobState" in ran.out
 
 
+def test_a_policy_that_leans_on_earlier_defaults_is_warned_of_with_what_changes(
+    doctor: Doctor, api: FakeApi
+) -> None:
+    healthy(api)
+    warning = {
+        "field": "teams[0].roles",
+        "message": "is not written: any",
+        "hint": "list",
+        "rule": "defaults",
+    }
+    policy = {"revision": 7, "paused": False, "policy": PRICED, "warnings": [warning]}
+    api.script("GET", "/policy", Scripted(document=policy))
+    ran, report = doctor()
+    assert ran.code == 0
+    assert "teams[0].roles is not written: any" in ran.out
+    assert report["facts"]["remedies"]["policy"]["trouble"] == "outdated-defaults"
+
+
 def test_a_report_that_cannot_be_written_is_wrong_usage(
     trainmaster: Trainmaster, api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ def document(
     quotas: object, *, teams: tuple[str, ...] = ("vision", "language"), **pool: Any
 ) -> dict[str, Any]:
     keys = {"name": "p5", "capacity": {P5: 4}, "quotas": quotas} | pool
-    return {"pools": [keys], "teams": [{"name": team} for team in teams]}
+    return {"pools": [keys], "teams": [{"name": team, "roles": "any"} for team in teams]}
 
 
 def errors_of(written: object) -> tuple[FieldError, ...]:

@@ -26,7 +26,7 @@ from trainmaster.adapters.dynamodb.calls import (
 from trainmaster.adapters.dynamodb.guard import Report, unreported
 from trainmaster.adapters.dynamodb.writes import Retention, Writes
 from trainmaster.core.errors import LostRaceError, UnavailableError
-from trainmaster.core.policy import UNMANAGED
+from trainmaster.core.policy import DEFAULTS, EARLIER_DEFAULTS, UNMANAGED
 from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 
 _PK = "POLICY"
@@ -60,7 +60,10 @@ class DynamoPolicyStore:
         pools: Sequence[str],
         replaces: StoredPolicy,
     ) -> StoredPolicy:
-        new = _next(replace(replaces, revision=replaces.revision + 1, document=document, text=text))
+        after = replace(
+            replaces, revision=replaces.revision + 1, document=document, text=text, defaults=DEFAULTS
+        )
+        new = _next(after)
         item = _key(_revision(new.revision)) | _attributes(new) | _text_attribute(text)
         kept = {"Put": {"TableName": self._table, "Item": item}}
         self._write(new, pools, replaces, extra=[kept])
@@ -137,7 +140,7 @@ def _unless_newer(operation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stored(item: Mapping[str, Any]) -> StoredPolicy:
-    """Earlier releases had neither pause nor seal."""
+    """Earlier releases had neither pause nor seal, and did not say which defaults they meant."""
     document, is_readable = _document(item)
     return StoredPolicy(
         revision=item["revision"],
@@ -147,7 +150,12 @@ def _stored(item: Mapping[str, Any]) -> StoredPolicy:
         text=item.get("text"),
         is_readable=is_readable,
         seal_key=item.get("seal_key", ""),
+        defaults=_defaults(item.get("defaults")),
     )
+
+
+def _defaults(found: object) -> int:
+    return found if isinstance(found, int) else EARLIER_DEFAULTS
 
 
 def _document(item: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
@@ -177,6 +185,7 @@ def _attributes(policy: StoredPolicy) -> dict[str, Any]:
             # Not escaped: a document may be 256 KiB of UTF-8, an item 400 KB.
             "document": json.dumps(policy.document, sort_keys=True, ensure_ascii=False),
             "seal_key": policy.seal_key,
+            "defaults": policy.defaults,
         },
     )
 

@@ -165,6 +165,11 @@ SET_ASIDE = Metric(
     also_whole=True,
     meaning="rows that could not be understood and were left as they are; the log has their keys",
 )
+OUTDATED_DEFAULTS = Metric(
+    name="OutdatedDefaults",
+    unit=Unit.COUNT,
+    meaning="what the policy leaves to an earlier release's defaults, and the next one that is put denies",
+)
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
         one.name: one
@@ -189,6 +194,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             PASSES_REPEATED,
             CHAINS_ENDED,
             SET_ASIDE,
+            OUTDATED_DEFAULTS,
         )
     },
 )

@@ -2,11 +2,15 @@
 
 from trainmaster.core.policy.document import (
     DEFAULT_TEAM,
+    DEFAULTS,
+    DEFAULTS_RULE,
+    EARLIER_DEFAULTS,
     UNMANAGED_TEAM,
     AtLimit,
     Budget,
     Policy,
     TeamPolicy,
+    defaults_that_change,
     parse_policy,
 )
 from trainmaster.core.policy.pool_policy import (
@@ -23,7 +27,10 @@ from trainmaster.core.policy.pool_policy import (
 from trainmaster.core.policy.principals import PrincipalKind, PrincipalPattern, parse_principal, role_matches
 
 __all__ = [
+    "DEFAULTS",
+    "DEFAULTS_RULE",
     "DEFAULT_TEAM",
+    "EARLIER_DEFAULTS",
     "UNMANAGED",
     "UNMANAGED_POOL",
     "UNMANAGED_TEAM",
@@ -40,6 +47,7 @@ __all__ = [
     "Quota",
     "TeamPolicy",
     "WarmPool",
+    "defaults_that_change",
     "parse_policy",
     "parse_principal",
     "role_matches",

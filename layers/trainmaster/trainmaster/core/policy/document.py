@@ -1,7 +1,7 @@
 """The policy document: read as a whole, so that every mistake in it is found in one go."""
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
@@ -27,6 +27,12 @@ UNMANAGED_TEAM = "unmanaged"
 """Of jobs that bypassed the queue and belong to no team that the policy knows: admins alone see them."""
 # What reconcile and the passes of two functions at once get round to each minute: docs/guides/scale.md.
 MAX_POOLS = 500
+EARLIER_DEFAULTS = 1
+"""Of a revision that does not say: a team may use any role, remote debug and session chaining are allowed."""
+DEFAULTS = 2
+"""With teams: none but the team's roles, neither remote debug nor session chaining."""
+DEFAULTS_RULE = "defaults"
+"""Named by the warnings about what the next put of a policy changes that nobody wrote."""
 # Wider than any price or budget there is: they only catch a slip of the finger.
 _PRICE = Usd(least=Decimal("0.0001"), most=Decimal(1_000_000))
 _BUDGET = Usd(least=Decimal("0.01"), most=Decimal(1_000_000_000))
@@ -123,6 +129,8 @@ class Policy(Section):
     rules: Rules = key(
         Keys(Rules), {}, "What every job has to keep to. A bare value is enforced; `audit`: written down."
     )
+    defaults: int = DEFAULTS
+    """Which ones stand for what is not written."""
     warnings: tuple[FieldError, ...]
     """What is legal, but not what its author may think."""
     source: Mapping[str, Any]
@@ -163,12 +171,13 @@ class Policy(Section):
             _check_teams(pool, teams, pools.item(index).below("quotas"))
 
 
-def parse_policy(document: object, *, is_stored: bool = False) -> Policy:
+def parse_policy(document: object, *, is_stored: bool = False, defaults: int = DEFAULTS) -> Policy:
     """Check a document and complete it with the defaults.
 
     Args:
         document: Parsed JSON. ``{}`` is valid: no pools, every caller in team ``default``.
         is_stored: It was accepted once, perhaps by another version: unknown keys are only warned of.
+        defaults: Which ones it was written under.
 
     Raises:
         PolicyViolationError: With everything that is wrong, each with its path.
@@ -177,12 +186,48 @@ def parse_policy(document: object, *, is_stored: bool = False) -> Policy:
         raise PolicyViolationError("the policy document must be a mapping", errors=[_not_a_mapping(document)])
     findings = Findings(is_lenient=is_stored)
     root = Location(findings=findings)
-    policy = Policy(**read_keys(Policy, document, root), warnings=(), source=document)
+    policy = Policy(**read_keys(Policy, document, root), defaults=defaults, warnings=(), source=document)
     root.refuse_unknown(document, keys_of(Policy))
     policy.check(root)
     if findings.errors:
         raise PolicyViolationError(_summary(findings.errors), errors=findings.errors)
-    return replace(policy, warnings=tuple(findings.warnings))
+    return replace(policy, warnings=(*findings.warnings, *_unwritten(policy)))
+
+
+def defaults_that_change(replaced: Policy, new: Policy) -> tuple[FieldError, ...]:
+    """What ``new`` denies that was allowed until now, though neither says so; beside its own warnings."""
+    if replaced.defaults >= DEFAULTS:
+        return ()
+    return tuple(
+        _guards(new, "refused from this revision on; the one before was written under other defaults")
+    )
+
+
+def _unwritten(policy: Policy) -> Iterator[FieldError]:
+    """What teams are denied, or will be, because nothing is written."""
+    is_earlier = policy.defaults < DEFAULTS
+    for index, team in enumerate(policy.teams):
+        if team.roles is None:
+            later = "any role will do until a policy is put again, and none from then on"
+            yield FieldError(
+                field=f"teams[{index}].roles",
+                message=f"is not written: {later}" if is_earlier else "is not written: no role will do",
+                hint="list the roles that the team's jobs may run under; any: whatever the stack may pass",
+                rule=DEFAULTS_RULE if is_earlier else None,
+            )
+    if is_earlier:
+        yield from _guards(policy, "allowed until a policy is put again, and refused from then on")
+
+
+def _guards(policy: Policy, what: str) -> Iterator[FieldError]:
+    for rule in ("remote_debug", "session_chaining"):
+        if policy.teams and getattr(policy.rules, rule) is None:
+            yield FieldError(
+                field=f"rules.{rule}",
+                message=f"is not written: {what}",
+                hint="write {mode: allow} to keep allowing it, {mode: audit} to note it down, or true",
+                rule=DEFAULTS_RULE,
+            )
 
 
 def _not_a_mapping(document: object) -> FieldError:

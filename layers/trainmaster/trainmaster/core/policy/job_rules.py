@@ -7,21 +7,23 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final, Generic, Literal
 
+from trainmaster.core.policy import names
 from trainmaster.core.policy.findings import Location, shown
 from trainmaster.core.policy.image_names import Image
 from trainmaster.core.policy.keys import Keys, Section, optional
-from trainmaster.core.policy.kinds import Duration, Kind, ListOf, Made, T, Usd, Whole, Word, list_of
-from trainmaster.core.policy.names import (
-    IMAGE,
-    KMS_KEY_GLOB,
-    NAME_PREFIX,
-    ROLE,
-    S3_PREFIX,
-    TAG_KEY,
-    TAG_VALUE,
-    TYPE_GLOB,
+from trainmaster.core.policy.kinds import (
+    Duration,
+    Kind,
+    ListOf,
+    Made,
+    T,
+    Usd,
+    ValuePattern,
+    Whole,
+    Word,
+    list_of,
 )
-from trainmaster.core.policy.patterns import BadPatternError, TextPattern, parse_pattern
+from trainmaster.core.policy.patterns import TextPattern
 from trainmaster.core.request.s3_uri import S3Location
 
 
@@ -142,23 +144,9 @@ def _mode(written: Mapping[str, object], at: Location) -> Mode:
     return mode or Mode.ENFORCE
 
 
-_TAG_VALUES = list_of(TAG_VALUE, "write a list", empty=("is empty: no value would do", "name the values"))
-_PATTERN_HINT = r"write characters, [a-z], \d, groups, | and ? * + {n,m}; it has to match the whole value"
-
-
-@dataclass(frozen=True, slots=True)
-class ValuePattern:
-    """The kind of value that whole texts have to match."""
-
-    def read(self, found: object, at: Location) -> TextPattern | None:
-        if not isinstance(found, str) or not found:
-            at.refuse(f"is not a pattern: {shown(found)}", _PATTERN_HINT)
-            return None
-        try:
-            return parse_pattern(found)
-        except BadPatternError as error:
-            at.refuse(f"{error}: {shown(found)}", _PATTERN_HINT)
-            return None
+_TAG_VALUES = list_of(
+    names.TAG_VALUE, "write a list", empty=("is empty: no value would do", "name the values")
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,13 +168,13 @@ class Tags:
         if found in ([], {}):
             at.refuse("requires nothing", "name a tag, or leave it out")
         if isinstance(found, list):
-            keys = list_of(TAG_KEY, "").read(found, at)
+            keys = list_of(names.TAG_KEY, "").read(found, at)
             return tuple(RequiredTag(key=key) for key in keys)
         return tuple(self._tag(key, value, at.below(key)) for key, value in at.mapping(found).items())
 
     @staticmethod
     def _tag(key: str, value: object, at: Location) -> RequiredTag:
-        TAG_KEY.read(key, at)
+        names.TAG_KEY.read(key, at)
         rule = Keys(TagRule).read(value, at)
         return RequiredTag(key=key, one_of=rule.one_of or (), pattern=rule.pattern)
 
@@ -213,7 +201,7 @@ class AnyOrListed(Generic[T]):
         return ANY if found == ANY else self.listed.read(found, at)
 
 
-ROLES, IMAGES, S3_PREFIXES = _listed(ROLE), _listed(IMAGE), _listed(S3_PREFIX)
+ROLES, IMAGES, S3_PREFIXES = _listed(names.ROLE), _listed(names.IMAGE), _listed(names.S3_PREFIX)
 _RUNTIME = Duration(least=timedelta(seconds=1))
 _COST = Usd(least=Decimal("0.01"), most=Decimal(1_000_000_000))  # only catches a slip of the finger
 
@@ -250,7 +238,7 @@ class Rules(Section):
         example='{tags: {phase: {one_of: [pretrain, finetune]}, model: {pattern: "[a-z0-9-]+"}, owner: {}}}',
     )
     instance_types: Allowed[str] | None = _allowed(
-        _listed(TYPE_GLOB),
+        _listed(names.TYPE_GLOB),
         "Instance types that jobs may ask for; `*` stands for any characters.",
         '[ml.p5.48xlarge, "ml.g5.*"]',
     )
@@ -287,7 +275,7 @@ class Rules(Section):
         '["s3://vision-data/", "s3://shared/imagenet/"]',
     )
     kms_keys: Allowed[str] | None = _allowed(
-        _listed(KMS_KEY_GLOB),
+        _listed(names.KMS_KEY_GLOB),
         "ARNs of the keys that jobs may name, not ids or aliases; `*` stands for any characters but colons.",
         '["arn:aws:kms:us-east-1:111122223333:key/*"]',
     )
@@ -306,6 +294,6 @@ class Rules(Section):
         "Not written: enforced."
     )
     name_prefix: Allowed[str] | None = _allowed(
-        _listed(NAME_PREFIX), "How names of jobs begin.", '["vision-"]', under="one_of"
+        _listed(names.NAME_PREFIX), "How names of jobs begin.", '["vision-"]', under="one_of"
     )
     must_fit: Mode | None = _asked("A model of the training program has to fit into the memory of the GPUs.")

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeGuard, TypeVar
 
 from trainmaster.core.policy.findings import Location, nearest, shown
+from trainmaster.core.policy.patterns import BadPatternError, TextPattern, parse_pattern
 
 MAX_COUNT = 1_000_000  # more than any account has of anything; keeps sums and table numbers exact
 MAX_DURATION = timedelta(days=3650)  # keeps every instant plus a duration inside the calendar
@@ -194,3 +195,21 @@ def duration_text(wait: timedelta) -> str:
     seconds = wait // timedelta(seconds=1)
     unit = next((unit for unit, size in _SECONDS.items() if seconds and seconds % size == 0), "s")
     return f"{seconds // _SECONDS[unit]}{unit}"
+
+
+_PATTERN_HINT = r"write characters, [a-z], \d, groups, | and ? * + {n,m}; it has to match the whole value"
+
+
+@dataclass(frozen=True, slots=True)
+class ValuePattern:
+    """The kind of value that whole texts have to match."""
+
+    def read(self, found: object, at: Location) -> TextPattern | None:
+        if not isinstance(found, str) or not found:
+            at.refuse(f"is not a pattern: {shown(found)}", _PATTERN_HINT)
+            return None
+        try:
+            return parse_pattern(found)
+        except BadPatternError as error:
+            at.refuse(f"{error}: {shown(found)}", _PATTERN_HINT)
+            return None

@@ -114,7 +114,7 @@ _CALLED = "what is called a secret"
 
 
 def secret_in(value: str, *, name: str = "") -> str | None:
-    """What kind of secret a free text holds, without a word of it; None: none that could be told.
+    """What kind of secret a free text holds, without a word of it; None: none that was found.
 
     Args:
         value: Of a hyperparameter, a variable, a tag, an argument.

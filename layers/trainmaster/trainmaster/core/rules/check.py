@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainmaster.core.costs.prices import PriceTable
-from trainmaster.core.policy.document import Policy, TeamPolicy
+from trainmaster.core.policy.document import DEFAULTS, Policy, TeamPolicy
 from trainmaster.core.policy.job_rules import Allowed, GuardMode, Rules
 from trainmaster.core.request.validation.sections import Section
 from trainmaster.core.rules.places import check_places
@@ -55,7 +55,7 @@ def check(
     for prefix, rules in _in_force(policy, policy.team(team), is_submission=is_submission):
         for one in _violations(body, rules, prices):
             found[replace(one, rule=prefix + one.rule)] = None
-    if is_submission:
+    if is_submission and policy.defaults >= DEFAULTS:
         found |= dict.fromkeys(_without_roles(policy, team))
     return tuple(found)
 
@@ -69,10 +69,13 @@ def _in_force(policy: Policy, team: TeamPolicy | None, *, is_submission: bool) -
 
 
 def _with_defaults(policy: Policy) -> Rules:
-    """A team's own rules can only tighten: what stands there is no reason to leave a default out."""
+    """A team's own rules can only tighten: what stands there is no reason to leave a default out.
+
+    Earlier defaults refused secrets, too.
+    """
     rules = policy.rules
     rules = replace(rules, secrets=rules.secrets or GuardMode.ENFORCE)
-    if not policy.teams:
+    if not policy.teams or policy.defaults < DEFAULTS:
         return rules
     return replace(
         rules,

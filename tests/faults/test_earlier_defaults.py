@@ -1,0 +1,130 @@
+"""Group K: a policy that was put before defaults became stricter keeps the old ones until the next put."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.builders import A
+from tests.faults.conftest import NewWorld
+from tests.faults.spoiling import lacks, spoil
+from tests.integration.world import World
+
+ADA = "arn:aws:iam::123456789012:user/ada"
+UNWRITTEN = {
+    "pools": [{"name": "main", "capacity": {A: 1}}],
+    "teams": [{"name": "red", "principals": [ADA]}],
+}
+TRUSTING = {"SessionChainingConfig": {"EnableSessionTagChaining": True}}
+LATER = ["teams[0].roles", "rules.remote_debug", "rules.session_chaining"]
+
+
+@pytest.fixture
+def plane(new_world: NewWorld) -> World:
+    """As the release before left it: a document, and nothing about defaults."""
+    world = new_world(UNWRITTEN)
+    for sk in ("current", "v#000000001"):
+        spoil(world, "POLICY", sk, lacks("defaults"))
+    return world
+
+
+def fields(warnings: list[dict[str, Any]], rule: str | None = "defaults") -> list[str]:
+    return [one["field"] for one in warnings if one.get("rule") == rule]
+
+
+def outdated(capsys: pytest.CaptureFixture[str]) -> list[float]:
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "OutdatedDefaults" in line]
+    return [line["OutdatedDefaults"][0] for line in lines]
+
+
+def dry_run(world: World, document: dict[str, Any]) -> dict[str, Any]:
+    return world.api("PUT", "/policy", document, query={"dry_run": "true"})
+
+
+def refused(world: World, name: str, **changed: Any) -> list[str]:
+    answer = world.submit(name, **changed)
+    return [one["rule"] for one in answer["errors"]] if answer["status"] == 422 else []
+
+
+def test_K9_K10_a_revision_without_a_mark_keeps_the_old_defaults_and_warns(
+    plane: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for paused in (True, False):
+        answer = plane.api("PUT", "/policy/paused", {"paused": paused})
+        assert fields(answer["warnings"]) == LATER, "a pause is no put of a policy"
+    assert refused(plane, "chained", **TRUSTING) == []
+    assert refused(plane, "shell", RemoteDebugConfig={"EnableRemoteDebug": True}) == []
+    assert refused(plane, "secret", Environment={"DB_PASSWORD": "hunter22"}) == ["secrets"], "as it was"
+    shown = plane.api("GET", "/policy")
+    assert (fields(shown["warnings"]), shown["policy"]) == (LATER, UNWRITTEN)
+    assert all("until a policy is put again" in one["message"] and one["hint"] for one in shown["warnings"])
+    capsys.readouterr()
+    plane.reconcile()
+    assert outdated(capsys) == [len(LATER)]
+
+
+def test_K9_K10_the_dry_run_of_the_next_put_lists_whose_like_it_would_refuse(plane: World) -> None:
+    for name in ("first", "second"):
+        assert plane.submit(name, **TRUSTING)["status"] == 201
+    plane.wake()
+    before = plane.items()
+    tried = dry_run(plane, UNWRITTEN)
+    (change,) = tried["changes"]
+    assert (change["job"], change["change"], change["judged_at"]) == ("second", "forbidden", "submission")
+    assert change["message"].startswith("it starts, but would be refused if sent again: session_chaining: ")
+    assert [(one["rule"], one["field"]) for one in change["violations"]] == [
+        ("session_chaining", "SessionChainingConfig.EnableSessionTagChaining"),
+        ("teams.red.roles", "RoleArn"),
+    ]
+    assert fields(tried["warnings"]) == LATER[1:]
+    assert fields(tried["warnings"], rule=None) == LATER[:1]
+    assert plane.items() == before
+
+
+def test_K9_K10_who_waits_when_the_policy_is_put_again_starts_and_his_like_is_refused(
+    plane: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("first", "second"):
+        assert plane.submit(name, **TRUSTING)["status"] == 201
+    plane.wake()
+    assert plane.api("PUT", "/policy", UNWRITTEN)["status"] == 200
+    assert refused(plane, "third", **TRUSTING) == ["session_chaining", "teams.red.roles"]
+    assert fields(plane.api("GET", "/policy")["warnings"]) == []
+    capsys.readouterr()
+    plane.reconcile()
+    assert outdated(capsys) == []
+    plane.sagemaker.end("first", "Completed")
+    plane.tell("first")
+    plane.wake()
+    assert plane.states("first", "second") == ["completed", "running"]
+
+
+def test_K9_K10_what_the_new_document_writes_keeps_what_was_allowed(plane: World) -> None:
+    assert plane.submit("first", **TRUSTING)["status"] == 201
+    written = {
+        **UNWRITTEN,
+        "teams": [{"name": "red", "principals": [ADA], "roles": "any"}],
+        "rules": {"session_chaining": {"mode": "allow"}, "remote_debug": {"mode": "audit"}},
+    }
+    tried = dry_run(plane, written)
+    assert (tried["changes"], tried["warnings"]) == ([], [])
+    assert plane.api("PUT", "/policy", written)["warnings"] == []
+    assert refused(plane, "second", **TRUSTING) == []
+
+
+def test_K9_K10_without_teams_nothing_changes_and_nothing_is_warned_of(new_world: NewWorld) -> None:
+    world = new_world({"pools": UNWRITTEN["pools"]})
+    for sk in ("current", "v#000000001"):
+        spoil(world, "POLICY", sk, lacks("defaults"))
+    assert world.api("GET", "/policy")["warnings"] == []
+    assert refused(world, "chained", **TRUSTING) == []
+
+
+def test_K10_a_written_rule_forbids_whom_it_will_stop_at_the_start(plane: World) -> None:
+    for name in ("first", "second"):
+        assert plane.submit(name, **TRUSTING)["status"] == 201
+    plane.wake()
+    written = {**UNWRITTEN, "rules": {"session_chaining": True}}
+    (change,) = dry_run(plane, written)["changes"]
+    assert (change["job"], change["change"], change["judged_at"]) == ("second", "forbidden", "start")
+    assert [one["rule"] for one in change["violations"]] == ["session_chaining"]
