@@ -15,7 +15,7 @@ UNWRITTEN = {
     "pools": [{"name": "main", "capacity": {A: 1}}],
     "teams": [{"name": "red", "principals": [ADA]}],
 }
-TRUSTING = {"SessionChainingConfig": {"EnableSessionTagChaining": True}}
+TRUSTING: dict[str, Any] = {"SessionChainingConfig": {"EnableSessionTagChaining": True}}
 LATER = ["teams[0].roles", "rules.remote_debug", "rules.session_chaining"]
 
 
