@@ -27,6 +27,8 @@ class TwinConfig:
     """Divides the twin's own waits; the schedules are AWS's and keep their minutes."""
     seed: int = 0
     journal: Path | None = None
+    ready: Path | None = None
+    """Where whoever runs the twin writes that it is ready; what an earlier twin left there goes first."""
     world: World = KIND
 
 

@@ -1,5 +1,7 @@
 """What the twin stands on before anything is deployed: time, state, identities, the door."""
 
+import fcntl
+import os
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -7,6 +9,7 @@ from pathlib import Path
 
 from local.clock import TwinClock
 from local.config import TwinConfig
+from local.deployment.errors import StateInUseError
 from local.engine.moto_engine import MotoEngine
 from local.faults import Faults
 from local.front_door import FrontDoor
@@ -37,9 +40,13 @@ def lay(config: TwinConfig, resources: ExitStack) -> Foundation:
     """Build it; ``resources`` closes it.
 
     Raises:
+        StateInUseError: Another twin lives on the state folder.
         OSError: The port is in use, or a file cannot be written.
     """
     state = _state_folder(config, resources)
+    _lock(state, resources)
+    if config.ready is not None:
+        config.ready.unlink(missing_ok=True)  # of a twin that was killed: nobody may take it for this one's
     clock = TwinClock(manual=config.manual, speed=config.speed)
     resources.callback(clock.close)
     clock_file = state / "clock"
@@ -70,3 +77,16 @@ def _state_folder(config: TwinConfig, resources: ExitStack) -> Path:
         return Path(resources.enter_context(tempfile.TemporaryDirectory(prefix="trainmaster-")))
     config.state.mkdir(parents=True, exist_ok=True)
     return config.state.resolve()
+
+
+def _lock(state: Path, resources: ExitStack) -> None:
+    """The kernel lets go of it when the twin is gone, however it went; the file and its number may stay."""
+    file = resources.enter_context((state / "lock").open("a+", encoding="ascii"))
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        raise StateInUseError(state, file.read().strip() or "?") from None
+    file.truncate(0)
+    file.write(str(os.getpid()))
+    file.flush()

@@ -43,7 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the twin until it is asked to end; answers the exit code."""
     arguments = _parser().parse_args(argv)
     reaper = os.getpid()
-    return supervise(lambda: _run(arguments, reaper))
+    try:
+        return supervise(lambda: _run(arguments, reaper))
+    finally:
+        forget(arguments.ready, reaper)  # of a twin that was killed
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -109,6 +112,7 @@ def _run(arguments: argparse.Namespace, reaper: int) -> int:
                 _write(ready, arguments.ready)
             _say(_in_json(ready) if arguments.json else _in_words(ready, seconds))
             wait_for(stop)
+            forget(arguments.ready, reaper)
     except DeploymentError as error:
         return _refuse(str(error))
     except OSError as error:
@@ -125,6 +129,7 @@ def _config(arguments: argparse.Namespace) -> TwinConfig:
         speed=arguments.speed,
         seed=arguments.seed,
         journal=arguments.journal,
+        ready=arguments.ready,
     )
 
 
@@ -163,6 +168,13 @@ def _write(ready: ReadyInfo, file: Path) -> None:
     draft.touch(mode=0o600)  # it holds a key
     draft.write_text(_in_json(ready))
     draft.replace(file)
+
+
+def forget(file: Path | None, pid: int) -> None:
+    """Remove the ready file, unless it is another twin's by now."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        if file is not None and json.loads(file.read_text())["pid"] == pid:
+            file.unlink()
 
 
 def _in_json(ready: ReadyInfo) -> str:

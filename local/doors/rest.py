@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs
 
@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 RestHandler: TypeAlias = Callable[[Request, Principal], Response]
 
 _SERVICE = "execute-api"
+_FRESH = timedelta(minutes=5)
+"""API Gateway refuses what was signed longer ago, or later than that from now."""
 _SERVER_FAULTS = {"InternalFailure": 500, "InternalServerError": 500, "ServiceUnavailable": 503}
 
 
@@ -70,7 +72,7 @@ class RestDoor:
             message = "The security token included in the request is invalid."
             raise AwsError("UnrecognizedClientException", message, status=403)
         clocks = (self._around.clock.now(), datetime.now(UTC))
-        scope = Scope(service=_SERVICE, region=self._around.engine.region)
+        scope = Scope(service=_SERVICE, region=self._around.engine.region, fresh=_FRESH)
         verify(request, claim, credentials, scope=scope, now=clocks)
         return credentials.principal
 

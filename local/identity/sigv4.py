@@ -19,8 +19,7 @@ from botocore.credentials import Credentials as SigningKeys
 from local.identity.identities import Credentials
 from local.wire import AwsError, Request
 
-FRESHNESS = timedelta(minutes=15)
-"""Source: API Gateway developer guide, signing; IAM User Guide, "Troubleshooting SigV4"."""
+_MINUTE = timedelta(minutes=1)
 
 _AUTHORIZATION = re.compile(
     r"AWS4-HMAC-SHA256 Credential=(?P<scope>[^, ]+), ?SignedHeaders=(?P<headers>[^, ]+), ?"
@@ -48,6 +47,8 @@ class Scope:
 
     service: str
     region: str
+    fresh: timedelta = 15 * _MINUTE
+    """How far from now its date may be. Source: IAM User Guide, signing: 5 to 15 minutes, by service."""
 
 
 def read_claim(request: Request) -> Claim | None:
@@ -93,7 +94,7 @@ def verify(
         raise _refused(
             "UnrecognizedClientException", "The security token included in the request is invalid."
         )
-    _check_date(request, claim, now)
+    _check_date(request, claim, now, fresh=scope.fresh)
     _check_body_hash(request)
     if "host" not in claim.signed_headers or not hmac.compare_digest(
         _signature(request, claim, credentials).encode(), claim.signature.encode()
@@ -129,7 +130,7 @@ def _signature(request: Request, claim: Claim, credentials: Credentials) -> str:
     return str(auth.signature(auth.string_to_sign(received, auth.canonical_request(received)), received))
 
 
-def _check_date(request: Request, claim: Claim, clocks: Sequence[datetime]) -> None:
+def _check_date(request: Request, claim: Claim, clocks: Sequence[datetime], *, fresh: timedelta) -> None:
     text = request.headers.get("x-amz-date", "")
     try:
         date = datetime.strptime(text, SIGV4_TIMESTAMP).replace(tzinfo=UTC)
@@ -139,10 +140,20 @@ def _check_date(request: Request, claim: Claim, clocks: Sequence[datetime]) -> N
         raise _refused(
             "InvalidSignatureException", "Date in Credential scope does not match YYYYMMDD of the date."
         )
-    if not any(abs(now - date) <= FRESHNESS for now in clocks):
+    now = min(clocks, key=lambda clock: abs(clock - date))
+    minutes = f"{fresh // _MINUTE} min."
+    if date < now - fresh:
+        bounds = f"{_stamp(now - fresh)} ({_stamp(now)} - {minutes})"
+        raise _refused("InvalidSignatureException", f"Signature expired: {text} is now earlier than {bounds}")
+    if date > now + fresh:
+        bounds = f"{_stamp(now + fresh)} ({_stamp(now)} + {minutes})"
         raise _refused(
-            "InvalidSignatureException", f"Signature expired: {text} is not within 15 minutes of now."
+            "InvalidSignatureException", f"Signature not yet current: {text} is still later than {bounds}"
         )
+
+
+def _stamp(instant: datetime) -> str:
+    return instant.astimezone(UTC).strftime(SIGV4_TIMESTAMP)
 
 
 def _check_body_hash(request: Request) -> None:

@@ -80,12 +80,12 @@ def changed_date(call: Call, plane: Plane) -> Call:
 
 
 def old(call: Call, plane: Plane) -> Call:
-    at = datetime.now(UTC) - timedelta(minutes=20)
+    at = datetime.now(UTC) - timedelta(minutes=6)
     return signed(call, plane.keys, replace(plane.scope, at=at))
 
 
 def ahead(call: Call, plane: Plane) -> Call:
-    at = datetime.now(UTC) + timedelta(minutes=20)
+    at = datetime.now(UTC) + timedelta(minutes=6)
     return signed(call, plane.keys, replace(plane.scope, at=at))
 
 

@@ -225,16 +225,16 @@ TAMPERINGS: dict[str, tuple[Callable[[Api, Sent], Sent], str]] = {
     "another host": (lambda _api, sent: replace(sent, headers=sent.headers | {"Host": "elsewhere"}), INVALID),
     "another service": (lambda api, _: api.signed(api.twin.admin, service="s3"), INVALID),
     "another region": (lambda api, _: api.signed(api.twin.admin, region="eu-west-1"), INVALID),
-    "20 minutes old": (
-        lambda api, _: api.signed(api.twin.admin, at=datetime.now(UTC) - timedelta(minutes=20)),
+    "6 minutes old": (
+        lambda api, _: api.signed(api.twin.admin, at=datetime.now(UTC) - timedelta(minutes=6)),
         INVALID,
     ),
-    "20 minutes early": (
-        lambda api, _: api.signed(api.twin.admin, at=datetime.now(UTC) + timedelta(minutes=20)),
+    "6 minutes early": (
+        lambda api, _: api.signed(api.twin.admin, at=datetime.now(UTC) + timedelta(minutes=6)),
         INVALID,
     ),
-    "20 minutes off the twin's clock": (
-        lambda api, _: api.signed(api.twin.admin, at=START - timedelta(minutes=20)),
+    "6 minutes off the twin's clock": (
+        lambda api, _: api.signed(api.twin.admin, at=START - timedelta(minutes=6)),
         INVALID,
     ),
     "another secret": (
@@ -269,12 +269,32 @@ def test_a_token_that_is_missing_is_403(api: Api) -> None:
     "at",
     [
         pytest.param(START, id="by the twin's clock"),
-        pytest.param(START + timedelta(minutes=14), id="nearly fifteen minutes off the twin's clock"),
+        pytest.param(START + timedelta(minutes=4), id="nearly five minutes off the twin's clock"),
         pytest.param(None, id="by the machine's clock"),
     ],
 )
 def test_a_date_is_fresh_by_either_clock(api: Api, at: datetime | None) -> None:
     assert api.send(api.signed(api.twin.admin, at=at))[0] == 201
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        (
+            START - timedelta(minutes=6),
+            "Signature expired: {at} is now earlier than {bound} ({now} - 5 min.)",
+        ),
+        (
+            START + timedelta(minutes=6),
+            "Signature not yet current: {at} is still later than {bound} ({now} + 5 min.)",
+        ),
+    ],
+    ids=["old", "early"],
+)
+def test_a_date_that_is_not_fresh_is_refused_in_the_words_of_aws(api: Api, at: datetime, said: str) -> None:
+    bound = START + timedelta(minutes=-5 if at < START else 5)
+    stamps = {name: f"{one:%Y%m%dT%H%M%SZ}" for name, one in {"at": at, "bound": bound, "now": START}.items()}
+    assert api.send(api.signed(api.twin.admin, at=at)) == (403, {"message": said.format(**stamps)})
 
 
 def test_a_handler_that_breaks_is_500_and_its_caller_is_in_the_journal(api: Api) -> None:

@@ -118,6 +118,7 @@ def test_it_writes_the_ready_file_and_ends_cleanly_when_it_is_told_to(start: Sta
     assert (process.returncode, errors) == (0, "")
     assert f"export AWS_ENDPOINT_URL={ready['endpoint_url']}" in output
     assert is_gone(children)
+    assert not ready_file.exists()
 
 
 def test_ctrl_c_ends_it_cleanly(start: Start, tmp_path: Path) -> None:
@@ -161,6 +162,29 @@ def test_nothing_outlives_a_kill_9(start: Start, tmp_path: Path, victim: str) ->
     os.kill(process.pid if victim == "the process a user would kill" else twin_pid, signal.SIGKILL)
     assert eventually(lambda: is_gone(everybody))
     assert process.wait(START_SECONDS) != 0
+    assert eventually(lambda: not (tmp_path / "ready").exists())
+
+
+def test_a_second_twin_on_a_state_folder_is_refused_and_leaves_the_first_s_files_alone(
+    start: Start, tmp_path: Path
+) -> None:
+    shared = ("--state", str(tmp_path / "state"), "--ready", str(tmp_path / "ready"))
+    first = start(*shared)
+    ready = await_ready(first, tmp_path / "ready")
+    line = refusal(start(*shared))
+    assert line.startswith(
+        f"local up: the state folder {tmp_path / 'state'} is in use by the twin with the process id"
+    )
+    assert line.endswith("end that one, or choose another folder with --state")
+    assert json.loads((tmp_path / "ready").read_text()) == ready
+    first.kill()
+    assert eventually(lambda: not (tmp_path / "ready").exists())
+    (tmp_path / "ready").write_text("left by a machine that lost its power")
+    after = start(*shared)
+    assert eventually(
+        lambda: (tmp_path / "ready").exists() and "left by" not in (tmp_path / "ready").read_text()
+    )
+    assert await_ready(after, tmp_path / "ready")["pid"] == after.pid
 
 
 def test_the_state_folder_remembers_the_policy(start: Start, tmp_path: Path) -> None:
