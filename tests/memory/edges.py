@@ -27,10 +27,17 @@ class MemoryWakeUps:
         self.hops.append(hops)
 
 
-def one_by_one(tasks: Iterable[Callable[[], object]]) -> None:
+class _OneByOne:
     """Beside, where one thing happens after the other."""
-    for task in tasks:
-        task()
+
+    hands = 1
+
+    def __call__(self, tasks: Iterable[Callable[[], object]]) -> None:
+        for task in tasks:
+            task()
+
+
+one_by_one = _OneByOne()
 
 
 @dataclass(slots=True)

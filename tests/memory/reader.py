@@ -54,6 +54,10 @@ class MemoryReader:
         body: dict[str, Any] = json.loads(self._tables.requests[name])
         return body
 
+    def to_start(self, names: Iterable[str]) -> dict[str, tuple[Job, dict[str, Any]]]:
+        jobs = {name: self.job(name) for name in names}
+        return {name: (job, self.request(name)) for name, job in jobs.items() if job is not None}
+
     def story(self, job: Job) -> tuple[tuple[Attempt, ...], tuple[HistoryLine, ...]]:
         entry = job.spec.entry_id
         attempts = sorted(number for one, number in self._tables.attempts if one == entry)

@@ -10,8 +10,16 @@ from trainmaster.core.request.request import Launcher
 
 Clock = Callable[[], datetime]
 """Now, aware, UTC."""
-Beside = Callable[[Iterable[Callable[[], object]]], None]
-"""Does tasks beside each other, a few at once, and draws the next one when it can do it. None raises."""
+
+
+class Beside(Protocol):
+    """Does tasks beside each other, a few at once, and draws the next one when it can do it. None raises."""
+
+    @property
+    def hands(self) -> int:
+        """How many at once."""
+
+    def __call__(self, tasks: Iterable[Callable[[], object]]) -> None: ...
 
 
 class TrainingApi(Protocol):

@@ -166,6 +166,9 @@ class JobReader(Protocol):
     def request(self, name: str) -> dict[str, Any]:
         """The CreateTrainingJob body as submitted. Raises RowSetAsideError when it is gone or broken."""
 
+    def to_start(self, names: Iterable[str]) -> dict[str, tuple[Job, dict[str, Any]]]:
+        """Jobs and their requests in as few calls as it takes, but for those that are gone or broken."""
+
     def story(self, job: Job) -> tuple[tuple[Attempt, ...], tuple[HistoryLine, ...]]:
         """Attempts, oldest first, and the last 200 transitions, oldest first."""
 

@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, TypeVar
@@ -152,12 +152,25 @@ class DynamoReader(PoolReads):
         return tuple(islice(ordered, limit))
 
     def jobs(self, names: Iterable[str]) -> dict[str, Job]:
+        rows = self._batches([layout.job_key(name) for name in dict.fromkeys(names)])
+        return {job.name: job for job in self._understood(rows, job_row)}
+
+    def to_start(self, names: Iterable[str]) -> dict[str, tuple[Job, dict[str, Any]]]:
         wanted = list(dict.fromkeys(names))
-        found: dict[str, Job] = {}
-        for start in range(0, len(wanted), BATCH):
-            for job in self._understood(self._rows.jobs(wanted[start : start + BATCH]), job_row):
-                found[job.name] = job
+        keys = [key(name) for name in wanted for key in (layout.job_key, layout.request_key)]
+        rows = {(item["pk"], item["sk"]): item for item in self._batches(keys)}
+        found: dict[str, tuple[Job, dict[str, Any]]] = {}
+        for name in wanted:
+            item, request = rows.get(layout.job_key(name)), rows.get(layout.request_key(name))
+            jobs = self._understood([item] if item else [], job_row)
+            bodies = self._understood([request] if request else [], request_body)
+            for job, body in zip(jobs, bodies, strict=False):
+                found[name] = (job, body)
         return found
+
+    def _batches(self, keys: Sequence[layout.Key]) -> Iterator[Item]:
+        for start in range(0, len(keys), BATCH):
+            yield from self._rows.several(keys[start : start + BATCH])
 
 
 def alias_row(item: Item) -> Alias:

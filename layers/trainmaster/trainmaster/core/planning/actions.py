@@ -130,9 +130,8 @@ class WatchGpus:
     watch: Watch
 
 
-Action: TypeAlias = (
-    Start
-    | Preempt
+Intended: TypeAlias = (
+    Preempt
     | Stop
     | Unpark
     | EndReservation
@@ -143,6 +142,8 @@ Action: TypeAlias = (
     | WarnOfBudget
     | WatchGpus
 )
+"""All but starts."""
+Action: TypeAlias = Start | Intended
 
 
 def subject(action: Action) -> str:

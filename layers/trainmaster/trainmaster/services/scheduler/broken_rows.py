@@ -24,7 +24,7 @@ class EntryRemovedError(LostRaceError):
     """An entry that led to no job is gone; who was behind it takes its turn at the next look."""
 
 
-def read_job(seen: WaitingJob | RunningJob, context: PassContext) -> Job:
+def read_job(seen: WaitingJob | RunningJob, context: PassContext, *, known: Job | None = None) -> Job:
     """The whole job, provided that it is still what the plan was made for: one that waits, in its turn.
 
     Raises:
@@ -32,7 +32,7 @@ def read_job(seen: WaitingJob | RunningJob, context: PassContext) -> Job:
         EntryRemovedError: Nobody stands where the entry was; it is gone.
         RowSetAsideError: Its row cannot be understood, or nobody is behind the entry that was seen.
     """
-    job = context.reader.job(seen.name)
+    job = context.reader.job(seen.name) if known is None else known
     if isinstance(seen, RunningJob):
         if job is not None and job.ver == seen.ver:
             return job

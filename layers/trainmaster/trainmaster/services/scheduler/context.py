@@ -1,6 +1,6 @@
 """What one pass over one pool works with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.ports import (
@@ -17,6 +17,7 @@ from trainmaster.ports import (
     Turns,
 )
 from trainmaster.services.deadline import Deadline
+from trainmaster.services.scheduler.group_commit import GroupCommit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,3 +41,5 @@ class PassContext:
     policy: Policy
     pool_policy: PoolPolicy
     """The pool's section of the policy."""
+    records: GroupCommit = field(default_factory=GroupCommit)
+    """Of starts that SageMaker took."""

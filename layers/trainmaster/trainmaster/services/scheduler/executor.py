@@ -1,9 +1,12 @@
 """Carries out a plan: the only code that starts and stops training jobs."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import partial
-from typing import Any, TypeAlias, assert_never
+from itertools import islice
+from typing import TypeAlias, TypeVar, assert_never
 
 from trainmaster.core.errors import (
     AccountLimitError,
@@ -22,6 +25,7 @@ from trainmaster.core.outbox import budget_notice, to_tell
 from trainmaster.core.planning.actions import (
     Action,
     EndReservation,
+    Intended,
     KeepWarm,
     LimitReservation,
     Preempt,
@@ -40,6 +44,7 @@ from trainmaster.services.scheduler.broken_rows import EntryRemovedError, read_j
 from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.faults import blame
 from trainmaster.services.scheduler.gpu_watch import watch_gpus
+from trainmaster.services.scheduler.starting import ReadAhead, claim, claim_together, follow, ready
 from trainmaster.services.scheduler.warm_keeping import keep, release, settle
 
 CREATE = "CreateTrainingJob"
@@ -76,6 +81,7 @@ class Outcome:
 
 Rest: TypeAlias = Callable[[], None]
 """What is left of an action when its intent is written: calls that may take seconds."""
+T = TypeVar("T")
 
 
 def execute(actions: Sequence[Action], context: PassContext) -> Outcome:
@@ -95,18 +101,46 @@ def _rests(
     actions: Sequence[Action], outcome: Outcome, context: PassContext
 ) -> Iterator[Callable[[], object]]:
     """Each action is begun when there is a hand for its rest, not before."""
-    for number, action in enumerate(actions):
+    coming, ahead = deque(actions), ReadAhead.of(actions)
+    while coming:
         if context.deadline.is_over:
-            outcome.left += len(actions) - number
+            outcome.left += len(coming)
             return
-        if isinstance(action, Start) and (
-            outcome.gave_up or outcome.refuses(action) or not _has_turn(outcome, context)
-        ):
-            continue
-        rest = _do(action, partial(_begin, action, context), outcome, context)
+        action = coming.popleft()
+        if not isinstance(action, Start):
+            rest = _do(action, partial(_begin, action, context), outcome, context)
+            if rest is not None:
+                yield partial(_do, action, rest, outcome, context)
+        elif not (outcome.gave_up or outcome.refuses(action)) and _has_turn(outcome, context):
+            group = [action, *_followers(action, coming, outcome, context)]
+            for _ in group[1:]:
+                coming.popleft()
+            yield from _started(group, ahead, outcome, context)
+
+
+def _followers(
+    first: Start, coming: Iterable[Action], outcome: Outcome, context: PassContext
+) -> Iterator[Start]:
+    """Starts to be claimed with the first: no more than there are hands for, while the account may call."""
+
+    def may(action: Start) -> bool:
+        return not outcome.refuses(action) and context.turns.wait_for(CREATE, most=timedelta())
+
+    return follow(first, islice(coming, context.beside.hands - 1), may)
+
+
+def _started(
+    group: Sequence[Start], ahead: ReadAhead, outcome: Outcome, context: PassContext
+) -> Iterator[Callable[[], object]]:
+    """Their claims now, what is left of them one by one."""
+    found = (_do(action, partial(ready, action, ahead, context), outcome, context) for action in group)
+    several = [one for one in found if one is not None]
+    rests = claim_together(several, context) if len(several) > 1 else None
+    for number, one in enumerate(several):
+        rest = rests[number] if rests else _do(one.action, partial(claim, one, context), outcome, context)
         if rest is not None:
-            outcome.has_turn &= not isinstance(action, Start)
-            yield partial(_do, action, rest, outcome, context)
+            outcome.has_turn = False
+            yield partial(_do, one.action, rest, outcome, context)
 
 
 def _has_turn(outcome: Outcome, context: PassContext) -> bool:
@@ -120,9 +154,7 @@ def _has_turn(outcome: Outcome, context: PassContext) -> bool:
     return outcome.has_turn
 
 
-def _do(
-    action: Action, part: Callable[[], Rest | None], outcome: Outcome, context: PassContext
-) -> Rest | None:
+def _do(action: Action, part: Callable[[], T | None], outcome: Outcome, context: PassContext) -> T | None:
     """Do a part of an action; what is left of it then, None: nothing."""
     try:
         rest = part()
@@ -168,11 +200,9 @@ def _note(outcome: Outcome, action: Action, error: TrainmasterError) -> None:
             outcome.failures.append(error)
 
 
-def _begin(action: Action, context: PassContext) -> Rest | None:
+def _begin(action: Intended, context: PassContext) -> Rest | None:
     """Write its intent; what only reads or changes one job by itself is all rest."""
     match action:
-        case Start():
-            return _start(action, context)
         case Preempt():
             return _preempt(action, context)
         case Stop(job=running):
@@ -217,27 +247,6 @@ def _warn(action: WarnOfBudget, context: PassContext) -> None:
     cause = f"{action.team}#{action.month}"
     context.store.leave(context.pool, [to_tell(notice, cause=cause, at=context.clock())])
     context.store.warned(action.team, action.month)
-
-
-def _start(action: Start, context: PassContext) -> Rest | None:
-    """The claim, by which the job holds its instances; the rest makes the training job."""
-    job = read_job(action.job, context)
-    body = request_of(job, context)
-    if body is None or start_protocol.forbidden(job, body, context):
-        return None
-    start_protocol.check_request(job, action, body, context)
-    claimed = start_protocol.claim(job, action, context)
-    return partial(_launch, action, claimed, body, context)
-
-
-def _launch(action: Start, claimed: Job, body: Mapping[str, Any], context: PassContext) -> None:
-    try:
-        taken = start_protocol.launch(claimed, body, context)
-    except AccountLimitError:
-        start_protocol.learn(action, context)
-        raise
-    if taken:
-        start_protocol.forget(action, context)
 
 
 def _preempt(action: Preempt, context: PassContext) -> Rest | None:

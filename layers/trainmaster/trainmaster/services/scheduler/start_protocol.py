@@ -5,7 +5,8 @@ job under the known name. In both cases the reconciler looks whether it exists a
 an attempt is created at most once and never lost.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -64,14 +65,13 @@ def forbidden(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:
 
 def check_request(job: Job, action: Start, body: Mapping[str, Any], context: PassContext) -> None:
     """Build what would be sent, before anything is claimed; raises where that is not possible."""
-    claimed = steps.claim(job, _attempt(job, action, context, at=context.clock()))
-    create_request(claimed, body, context)
+    create_request(_claimed(job, action, context, at=context.clock()), body, context)
 
 
 def claim(job: Job, action: Start, context: PassContext) -> Job:
     """Take the slot. Raises LostRaceError when the pool or the job has changed."""
     at = context.clock()
-    after = steps.claim(job, _attempt(job, action, context, at=at))
+    after = _claimed(job, action, context, at=at)
     condition = WriteCondition(
         policy_version=context.policy_version,
         most_used=action.most_used,
@@ -82,6 +82,29 @@ def claim(job: Job, action: Start, context: PassContext) -> Job:
     )
     (claimed,) = context.store.commit([Change(before=job, after=after)], at=at, condition=condition)
     return claimed
+
+
+def claim_all(claims: Sequence[tuple[Job, Start]], context: PassContext) -> tuple[Job, ...]:
+    """Take the slots of starts that ask for nothing but free instances: all of them or none.
+
+    Raises LostRaceError when the pool or one of the jobs has changed.
+    """
+    at = context.clock()
+    most: dict[Capacity, int] = {}
+    warm: dict[Capacity, int] = {}
+    before: Counter[Capacity] = Counter()
+    for _, action in claims:
+        room = {capacity: count - before[capacity] for capacity, count in action.most_used.items()}
+        most |= {capacity: min(most.get(capacity, count), count) for capacity, count in room.items()}
+        warm |= action.warm
+        before.update(action.shape.vector)
+    changes = [Change(before=job, after=_claimed(job, action, context, at=at)) for job, action in claims]
+    condition = WriteCondition(policy_version=context.policy_version, most_used=most, warm=warm)
+    return context.store.commit(changes, at=at, condition=condition)
+
+
+def _claimed(job: Job, action: Start, context: PassContext, *, at: datetime) -> Job:
+    return steps.claim(job, _attempt(job, action, context, at=at))
 
 
 def _attempt(job: Job, action: Start, context: PassContext, *, at: datetime) -> Attempt:
@@ -179,6 +202,10 @@ def _record(job: Job, arn: str, context: PassContext) -> None:
         taken = steps.recorded(one, training_job_arn=arn, now=context.clock())
         return Change(before=one, after=steps.as_sent(taken, job.live_attempt))
 
+    change = recorded(job)
+    records = context.records if context.beside.hands > 1 else None
+    if records and change and records.write(change, store=context.store, clock=context.clock):
+        return
     read = partial(context.reader.job, job.name)
     change_job(job, recorded, read=read, store=context.store, clock=context.clock)
 

@@ -1,0 +1,105 @@
+"""Starts of one plan: read together, claimed a few at a time, recorded with whoever is done meanwhile."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from trainmaster.core.errors import AccountLimitError
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.planning.actions import Action, Start
+from trainmaster.services.scheduler import start_protocol
+from trainmaster.services.scheduler.broken_rows import read_job, request_of
+from trainmaster.services.scheduler.context import PassContext
+
+READ_TOGETHER = 25
+"""Starts whose jobs and requests are read in one call: what a look gets to at SageMaker's usual rate."""
+
+
+@dataclass(slots=True)
+class ReadAhead:
+    """Jobs and requests of the starts to come. What is missing is read by itself, to hear what is wrong."""
+
+    coming: deque[str]
+    found: Mapping[str, tuple[Job, Mapping[str, Any]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, actions: Iterable[Action]) -> "ReadAhead":
+        return cls(deque(action.job.name for action in actions if isinstance(action, Start)))
+
+    def known(self, name: str, context: PassContext) -> tuple[Job, Mapping[str, Any]] | None:
+        """Each name is asked for once, in the order of the plan."""
+        if context.beside.hands > 1 and name in self.coming:
+            while self.coming and self.coming[0] != name:
+                self.coming.popleft()  # it was passed over
+            names = [self.coming.popleft() for _ in range(min(READ_TOGETHER, len(self.coming)))]
+            self.found = context.reader.to_start(names)
+        return self.found.get(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """A start that may claim its instances."""
+
+    action: Start
+    job: Job
+    body: Mapping[str, Any]
+
+
+def ready(action: Start, ahead: ReadAhead, context: PassContext) -> Ready | None:
+    """None: there is nothing to start; the job has failed."""
+    known = ahead.known(action.job.name, context)
+    job = read_job(action.job, context, known=known[0] if known else None)
+    body = known[1] if known else request_of(job, context)
+    if body is None or start_protocol.forbidden(job, body, context):
+        return None
+    start_protocol.check_request(job, action, body, context)
+    return Ready(action=action, job=job, body=body)
+
+
+def follow(first: Start, behind: Iterable[Action], may: Callable[[Start], bool]) -> Iterator[Start]:
+    """Starts right behind the first that can be claimed with it."""
+    if not _is_plain(first):
+        return
+    for action in behind:
+        if not isinstance(action, Start) or not _is_plain(action) or not may(action):
+            return
+        yield action
+
+
+def _is_plain(action: Start) -> bool:
+    """Its claim asks for nothing but free instances."""
+    is_bounded = action.charge is not None and action.charge.room_cents is not None
+    return action.reuses is None and not action.ends_hold and not action.probes and not is_bounded
+
+
+def claim(one: Ready, context: PassContext) -> Callable[[], None]:
+    """The claim, by which the job holds its instances; what is left makes the training job."""
+    claimed = start_protocol.claim(one.job, one.action, context)
+    return partial(_launch, one.action, claimed, one.body, context)
+
+
+def claim_together(several: Sequence[Ready], context: PassContext) -> list[Callable[[], None]] | None:
+    """All in one transaction; None: it did not come to be, and each claims by itself.
+
+    Crash safety: as of claims made one after the other; each has its lease.
+    """
+    try:
+        claimed = start_protocol.claim_all([(one.job, one.action) for one in several], context)
+    except Exception:  # noqa: BLE001  whatever it is, it comes again to whom it belongs
+        return None
+    return [
+        partial(_launch, one.action, job, one.body, context)
+        for one, job in zip(several, claimed, strict=True)
+    ]
+
+
+def _launch(action: Start, claimed: Job, body: Mapping[str, Any], context: PassContext) -> None:
+    try:
+        taken = start_protocol.launch(claimed, body, context)
+    except AccountLimitError:
+        start_protocol.learn(action, context)
+        raise
+    if taken:
+        start_protocol.forget(action, context)
