@@ -64,12 +64,10 @@ class Table:
     def _count(self, waiters: int) -> None:
         """The team's counter of waiting jobs is part of the truth of the rows."""
         (team,) = [item for item in self.items() if item["pk"]["S"].startswith("T#")]
-        (lane,) = [name for name in team if name.startswith("lane#")]
         self._dynamodb.update_item(
             TableName=self.name,
             Key={"pk": team["pk"], "sk": team["sk"]},
-            UpdateExpression="ADD #lane :more",
-            ExpressionAttributeNames={"#lane": lane},
+            UpdateExpression="ADD waiting :more",
             ExpressionAttributeValues={":more": {"N": str(waiters)}},
         )
 
