@@ -409,12 +409,12 @@ def test_a_dry_run_of_another_order_looks_at_the_turns_that_would_be(api: Api) -
 
 
 def test_a_dry_run_looks_at_the_first_of_a_long_queue_and_says_so(api: Api) -> None:
-    for number in range(9):
-        api.submit(f"job-{number}")
+    for number in range(65):
+        api.submit(f"job-{number:02d}")
     answer = tried(api, with_pools({"name": "p5", "capacity": {P5: 0}}, POOLS[1]))
     assert answer.json["truncated"]
     impossible = [one["job"] for one in answer.json["changes"] if one["change"] == "impossible"]
-    assert impossible == [f"job-{number}" for number in range(8)]
+    assert impossible == [f"job-{number:02d}" for number in range(64)]
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,8 @@ class Scheduler:
             return True
         if context.deadline.is_over:
             return True
-        self.store.drop_lanes(context.pool, snapshot.empty_lanes)
+        if snapshot.empty_lanes:
+            self.store.drop_lanes(context.pool, snapshot.empty_lanes)
         if not needs_reranking(snapshot, context.pool_policy):
             return False
         summary.reranked += self.reranker.run(context.pool_policy, deadline=context.deadline)
