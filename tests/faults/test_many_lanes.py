@@ -51,8 +51,8 @@ def test_K1_lanes_of_another_team_hide_nobody(new_world: NewWorld) -> None:
     fill(world)
     for number, types in enumerate(islice(permutations(TYPES, 3), 60)):
         world.submit(f"hides-{number}", **tagged("red", 0, *types))
-    for number, types in enumerate(islice(permutations(TYPES), 15)):
-        world.submit(f"hides-long-{number}", **tagged("red", 0, *types))
+    for number, all_of_them in enumerate(islice(permutations(TYPES), 15)):
+        world.submit(f"hides-long-{number}", **tagged("red", 0, *all_of_them))
     assert max(len(lane(entry.shapes, entry.choice)) for entry in snapshot(world).waiting) <= 200
     world.schedule()
     assert world.submit("urgent", ResourceConfig=TWO, **tagged("blue", 1000))["status"] == 201
@@ -85,11 +85,8 @@ def snapshot(world: World) -> Snapshot:
 
 
 def waits(name: str, *, team: str, after: int, **fields: Any) -> Job:
-    return job(
-        name,
-        **{"entry_id": f"01{name}", "team": team, "score": epoch_ms(NOON) + after, "ranked_by": "24h/1"}
-        | fields,
-    )
+    score = epoch_ms(NOON) + after
+    return job(name, entry_id=f"01{name}", team=team, score=score, ranked_by="24h/1", **fields)
 
 
 @dataclass(slots=True)

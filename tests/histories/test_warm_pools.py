@@ -68,7 +68,7 @@ def test_a_warm_pool_whose_taker_was_not_created_is_counted_again(warm: World, e
 
 
 def test_a_warm_pool_whose_taker_died_before_the_create_is_counted_again(warm: World) -> None:
-    run(warm, warm.run_pass, Fault(at=5, after=False, error=CrashError))
+    run(warm, warm.run_pass, Fault(at=4, after=False, error=CrashError))
     assert warm.sagemaker.creates == ["job0"]
     assert counts(warm) == (of(1), {})
     warm.now += minutes(6)
