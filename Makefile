@@ -9,7 +9,7 @@ export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-client demo-governance demo-training test test-long test-thorough test-v3 check fmt reference lock docs build wheel test-wheel deploy deploy-check account-smoke hooks clean
+.PHONY: help setup demo demo-client demo-governance demo-training test test-long test-thorough test-v3 check sbom fmt reference lock docs build wheel test-wheel deploy deploy-check account-smoke hooks clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -21,7 +21,7 @@ setup: .venv/.ready ## make .venv with everything in it
 	$(PYTHON) -m venv --clear .venv
 	$(PIP) --require-hashes --no-deps -r requirements.lock
 	$(BIN)/python local/setup/torch_build.py $(TORCH) $(PIP_ARGS)
-	$(PIP) $(TORCH)
+	$(PIP) --no-deps $(TORCH)
 	$(PIP) --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m pip check
 	touch $@
@@ -58,10 +58,11 @@ test-v3: setup .venv-v3/.ready ## the SDK v3, which needs an environment of its 
 .venv-v3/.ready: requirements-v3.lock
 	$(PYTHON) -m venv --clear .venv-v3
 	$(subst .venv,.venv-v3,$(PIP)) --require-hashes --no-deps -r requirements-v3.lock
-	$(subst .venv,.venv-v3,$(PIP)) --no-deps --editable .
+	$(subst .venv,.venv-v3,$(PIP)) --no-deps --no-build-isolation --editable .
+	.venv-v3/bin/python -m pip check
 	touch $@
 
-check: setup .venv-scan/.ready ## format, lint, types, import contract, template, scanners, documents; reads only
+check: setup .venv-scan/.ready ## format, lint, types, imports, template, scanners, licences, documents; reads only
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -70,6 +71,9 @@ check: setup .venv-scan/.ready ## format, lint, types, import contract, template
 	$(BIN)/sam validate --lint --region us-east-1
 	$(BIN)/python -m tests.scanners
 	site=$$(mktemp -d); $(BIN)/mkdocs build --site-dir $$site; status=$$?; rm -r $$site; exit $$status
+
+sbom: setup .venv-scan/.ready ## build/sbom: bills of materials (CycloneDX) of the environment and of the layer
+	$(BIN)/python -m tests.scanners --bills build/sbom
 
 fmt: setup ## write what `make check` wants of format and imports
 	$(BIN)/ruff format .

@@ -2,9 +2,9 @@
 
     python local/setup/torch_build.py torch==2.13.0 [arguments of pip]
 
-A bare environment's Python runs it. Where a plain `pip install` would take the CPU build it does nothing.
-Otherwise it installs torch, alone and without what it requires, from another index. The `pip install` of all
-the rest then finds torch there, so nothing that requires it brings another build in.
+It runs after the lock file was installed, which has all that a CPU build requires. Where a plain `pip
+install` would take the CPU build it does nothing. Otherwise it installs torch, alone, from another index, and
+for a build for GPUs what that requires, which no lock file has.
 """
 
 import argparse
@@ -74,6 +74,8 @@ class Choice:
 
     arguments: tuple[str, ...] = ()
     message: str = ""
+    requires_more: bool = False
+    """It is, or may be, a build that requires packages for GPUs."""
 
 
 def offer_of(report: Mapping[str, Any]) -> Offer:
@@ -138,6 +140,7 @@ def choose(
         return Choice(
             arguments=("--index-url", torch_index, requirement),
             message=f"{requirement} comes from the index that TORCH_INDEX names.",
+            requires_more=True,
         )
     if here and here.is_for_cpu:
         return Choice()
@@ -149,7 +152,8 @@ def choose(
             message=f"torch {public.version} comes from {public_index}: {offered}. {remedy}",
         )
     sizes = f"torch comes with GPU libraries, about {GPU_SIZES}: " if here else ""
-    return Choice(message=f"{sizes}{offered}, and {public_index} gives no CPU build. {remedy}")
+    message = f"{sizes}{offered}, and {public_index} gives no CPU build. {remedy}"
+    return Choice(message=message, requires_more=here is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +224,9 @@ def main(arguments: Sequence[str]) -> int:
     )
     if choice.message:
         print(choice.message, flush=True)
-    return 0 if not choice.arguments or pip.install("--no-deps", *choice.arguments) else 1
+    if choice.arguments and not pip.install("--no-deps", *choice.arguments):
+        return 1
+    return 0 if not choice.requires_more or pip.install(given.requirement) else 1
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""``python -m tests.scanners [--json P]``: what scanners find, and the reason why each finding stays open.
+"""``python -m tests.scanners [--json P] [--bills D]``: what scanners find, and why each finding stays open.
 
 checkov and cloudsplaining read template.yaml as CloudFormation sees it; pip-licenses the packages of .venv;
-cyclonedx-py writes the bill of materials of requirements.lock. They live in .venv-scan (``make setup-scan``).
+cyclonedx-py writes the bills of materials of what is locked. They live in .venv-scan.
 """
 
 import argparse
@@ -16,23 +16,27 @@ from typing import Any
 import yaml
 from trainmaster_client.report import Report
 
-from tests.scanners.findings import Finding, Reason, judge, of_checkov, of_licences, of_rights
+from tests.scanners.findings import Finding, Reason, judge, locked_in, of_checkov, of_licences, of_rights
 from tests.template.stack import ROOT, of_type, resources
 
 BIN = ROOT / ".venv-scan" / "bin"
 _REASONS = Path(__file__).with_name("reasons.yaml")
+_LOCKS = {"environment": ROOT / "requirements.lock", "layer": ROOT / "layers/trainmaster/requirements.txt"}
+"""What everything is tested with, and what runs in Lambda."""
 
 
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.scanners", description=__doc__)
     parser.add_argument("--json", type=Path, help="where to write the report; nowhere without it")
+    parser.add_argument("--bills", type=Path, help="folder for the bills of materials, CycloneDX; likewise")
     arguments = parser.parse_args(argv)
     written = yaml.safe_load(_REASONS.read_text(encoding="utf-8"))
     reasons = [Reason(**one | {"on": tuple(one["on"])}) for one in written["reasons"]]
     report = Report("scanners", argv=("python", "-m", "tests.scanners", *argv))
     with TemporaryDirectory() as folder:
         found = [*_checkov(Path(folder)), *_rights(), *_licences(written["licences"])]
-        components = _components(Path(folder))
+        bills = arguments.bills or Path(folder)
+        components = {name: _components(lock, bills / f"{name}.cdx.json") for name, lock in _LOCKS.items()}
     verdict = judge(found, reasons)
     for finding, reason in verdict.explained:
         print(f"open  {finding}\n      because {reason.because}")
@@ -40,8 +44,9 @@ def main(argv: Sequence[str]) -> int:
     report.facts["components"] = components
     report.check("no-finding-without-a-reason", expected=[], actual=[str(one) for one in verdict.unexplained])
     report.check("no-reason-without-a-finding", expected=[], actual=[str(one) for one in verdict.idle])
-    locked = sorted(_locked())
-    report.check("bill-of-materials-is-complete", expected=len(locked), actual=len(components))
+    for name, lock in _LOCKS.items():
+        locked = set(locked_in(lock.read_text(encoding="utf-8")))
+        report.check(f"bill-of-{name}-lacks", expected=[], actual=sorted(locked ^ set(components[name])))
     with TemporaryDirectory() as folder:
         return report.finish(arguments.json or Path(folder) / "scanners.json")
 
@@ -72,17 +77,11 @@ def _licences(allowed: list[str]) -> Iterator[Finding]:
     yield from of_licences(json.loads(ran), allowed)
 
 
-def _components(folder: Path) -> list[str]:
-    bill = folder / "bill.json"
-    _run("cyclonedx-py", "requirements", str(ROOT / "requirements.lock"), "-o", str(bill))
+def _components(lock: Path, bill: Path) -> list[str]:
+    bill.parent.mkdir(parents=True, exist_ok=True)
+    _run("cyclonedx-py", "requirements", str(lock), "-o", str(bill))
     found = json.loads(bill.read_text(encoding="utf-8"))["components"]
     return sorted(f"{one['name']}=={one['version']}" for one in found)
-
-
-def _locked() -> Iterator[str]:
-    for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
-        if line and line[0].isalnum():
-            yield line.partition("==")[0]
 
 
 def _run(program: str, *arguments: str, stdin: str | None = None, ends: tuple[int, ...] = (0,)) -> str:

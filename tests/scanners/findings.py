@@ -1,7 +1,7 @@
 """What scanners find, held against the reasons why each finding stays open."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -42,7 +42,7 @@ class Verdict:
     explained: tuple[tuple[Finding, Reason], ...]
     unexplained: tuple[Finding, ...]
     idle: tuple[Reason, ...]
-    """Reasons for what nobody finds any more."""
+    """Reasons, or those places of a reason, where nobody finds anything any more."""
 
     @property
     def ok(self) -> bool:
@@ -58,9 +58,16 @@ def judge(findings: Iterable[Finding], reasons: Collection[Reason]) -> Verdict:
             unexplained.append(finding)
         else:
             explained.append((finding, reason))
-    used = [reason for _, reason in explained]
-    idle = tuple(one for one in reasons if one not in used)
+    idle = tuple(one for reason in reasons for one in _idle(reason, explained))
     return Verdict(explained=tuple(explained), unexplained=tuple(unexplained), idle=idle)
+
+
+def _idle(reason: Reason, explained: Iterable[tuple[Finding, Reason]]) -> Iterator[Reason]:
+    """The part of it that is about nothing."""
+    found = [finding for finding, why in explained if why is reason]
+    on = tuple(pattern for pattern in reason.on if not any(fnmatchcase(one.on, pattern) for one in found))
+    if on:
+        yield replace(reason, on=on)
 
 
 def of_checkov(report: Any) -> Iterator[Finding]:
@@ -84,3 +91,10 @@ def of_licences(packages: Iterable[Mapping[str, str]], allowed: Collection[str])
         licence = package["License"].strip('"')
         if licence not in allowed:
             yield Finding("licences", "not-listed", package["Name"], licence)
+
+
+def locked_in(text: str) -> Iterator[str]:
+    """Each package of a lock file with its version."""
+    for line in text.splitlines():
+        if line and line[0].isalnum():
+            yield line.partition(" ")[0]

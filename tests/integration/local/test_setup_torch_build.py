@@ -118,7 +118,7 @@ class Environment:
         self._python("-m", "pip", "install", "--quiet", "--no-deps", *pip_args, "needs-torch")
         program = [ROOT / "local/setup/torch_build.py", "--public-index", public, GPU, *pip_args]
         printed = self._python(*program, TORCH_INDEX=torch_index)
-        self._python("-m", "pip", "install", "--quiet", *pip_args, GPU)
+        self._python("-m", "pip", "install", "--quiet", *pip_args, "--no-deps", GPU)
         return printed
 
     def installed(self) -> set[str]:

@@ -1,6 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
-from tests.scanners.findings import Finding, Reason, judge, of_checkov, of_licences, of_rights
+from tests.scanners.findings import Finding, Reason, judge, locked_in, of_checkov, of_licences, of_rights
 
 OPEN = Finding("checkov", "CKV_1", "ApiFunction", "says")
 REASON = Reason(scanner="checkov", id="CKV_1", on=("*Function",), because="it is so")
@@ -32,6 +34,12 @@ def test_a_reason_for_what_nobody_finds_is_a_fault() -> None:
     assert verdict.idle == (REASON,)
 
 
+def test_so_is_a_place_where_nobody_finds_it_any_more() -> None:
+    verdict = judge([OPEN], [replace(REASON, on=("*Function", "Gone"))])
+    assert not verdict.ok
+    assert verdict.idle == (replace(REASON, on=("Gone",)),)
+
+
 def test_the_scanners_reports_are_read() -> None:
     failed = {"check_id": "CKV_1", "resource": "AWS::Serverless::Function.ApiFunction", "check_name": "says"}
     report = {"results": {"failed_checks": [failed]}}
@@ -41,3 +49,8 @@ def test_the_scanners_reports_are_read() -> None:
     ]
     packages = [{"Name": "a", "License": "MIT"}, {"Name": "b", "License": "GPL-3.0"}]
     assert [one.on for one in of_licences(packages, ["MIT"])] == ["b"]
+
+
+def test_a_lock_s_packages_are_read_without_hashes_and_comments() -> None:
+    text = "# why\na==1 \\\n    --hash=sha256:0\nb==2\n"
+    assert list(locked_in(text)) == ["a==1", "b==2"]

@@ -75,6 +75,20 @@ def test_which_index(
     assert choice(here, public, torch_index).arguments == arguments
 
 
+@pytest.mark.parametrize(
+    ("chosen", "more"),
+    [
+        pytest.param(choice(FOR_CPU), False, id="the CPU build is here"),
+        pytest.param(choice(FOR_GPU, FOR_CPU), False, id="the CPU build is there"),
+        pytest.param(choice(None), False, id="none is anywhere"),
+        pytest.param(choice(FOR_GPU), True, id="CUDA alone"),
+        pytest.param(choice(FOR_CPU, torch_index="https://gpu.example"), True, id="an index of the user's"),
+    ],
+)
+def test_only_a_build_for_gpus_brings_what_no_lock_file_has(chosen: Choice, *, more: bool) -> None:
+    assert chosen.requires_more is more
+
+
 def test_with_the_cpu_build_at_hand_nothing_is_said() -> None:
     assert choice(FOR_CPU) == NOTHING
 
@@ -163,7 +177,7 @@ def test_make_setup_takes_nothing_without_a_hash_but_torch_and_the_package_itsel
     locked, settled, torch, package = steps
     assert " --proxy p --require-hashes --no-deps -r requirements.lock" in locked
     assert settled == ".venv/bin/python local/setup/torch_build.py torch==2.13.0 --proxy p"
-    assert torch.endswith(" --proxy p torch==2.13.0")
+    assert torch.endswith(" --proxy p --no-deps torch==2.13.0")
     assert " --no-deps --no-build-isolation --editable ." in package
     assert lines.index(".venv/bin/python -m pip check") > lines.index(package)
 
