@@ -12,10 +12,12 @@ from trainmaster.adapters.dynamodb.counting import Update, Updates, enters_lane
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item, Report, unreported
 from trainmaster.adapters.dynamodb.pool_rows import waiting_row
 from trainmaster.adapters.dynamodb.writes import Operation, Writes
-from trainmaster.core.planning.snapshot import LaneRow
+from trainmaster.core.planning.snapshot import LaneRow, WaitingJob
 
 AT_ONCE = 30
 """Entries of one transaction: a check and two rows each, and the row of the lane."""
+BATCH = 100
+"""Keys of one BatchGetItem. Source: DynamoDB limits."""
 LANES_AT_ONCE = 50
 """Of one team's row."""
 
@@ -39,10 +41,14 @@ class LaneRows(GuardedReads):
             )
 
     def take_over(self, pool: str, lanes: Sequence[LaneRow], *, in_time: Callable[[], bool]) -> None:
+        """A team's last lanes are forgotten when nobody is in its order who is in no lane."""
         for team, of_team in groupby(sorted(lanes, key=_team_of), key=_team_of):
-            while some := list(islice(of_team, LANES_AT_ONCE)):
+            left = list(of_team)
+            while some := left[:LANES_AT_ONCE]:
+                del left[:LANES_AT_ONCE]
                 done = [lane for lane in some if self._is_in_order(pool, lane, in_time)]
-                self._forget(pool, team, done)
+                if left or self._is_tidy(pool, team, in_time):
+                    self._forget(pool, team, done)
 
     def _is_in_order(self, pool: str, lane: LaneRow, in_time: Callable[[], bool]) -> bool:
         if not in_time():
@@ -53,6 +59,33 @@ class LaneRows(GuardedReads):
                 return False
             self._into_order(pool, entries)
         return True
+
+    def _is_tidy(self, pool: str, team: str, in_time: Callable[[], bool]) -> bool:
+        """A release before that was rolled back to took jobs out of their lanes and knew no other row."""
+        items = self._rows.query(layout.team_order_partition(pool, team))
+        while entries := list(self._understood(islice(items, BATCH), waiting_row)):
+            if not in_time():
+                return False
+            keys = {layout.queue_keys(pool, entry)[-1]: entry for entry in entries}
+            there = {(item["pk"], item["sk"]) for item in self._rows.several(keys)}
+            for key, entry in keys.items():
+                if key not in there:
+                    self._remove(pool, entry)
+        return True
+
+    def _remove(self, pool: str, entry: WaitingJob) -> None:
+        """Unless it comes back to its lane at this very instant."""
+        *others, in_lane = layout.queue_keys(pool, entry)
+        gone = {
+            "TableName": self._writes.table,
+            "Key": key_attributes(in_lane),
+            "ConditionExpression": "attribute_not_exists(pk)",
+        }
+        deletes = [
+            {"Delete": {"TableName": self._writes.table, "Key": key_attributes(key)}} for key in others
+        ]
+        with suppress(ConditionsFailedError):
+            self._transactions.write([{"ConditionCheck": gone}, *deletes])
 
     def _forget(self, pool: str, team: str, lanes: Sequence[LaneRow]) -> None:
         """In one write: the row may be large. Where somebody came in, the next look reads them again."""
