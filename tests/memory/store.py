@@ -241,7 +241,8 @@ class MemoryJobStore:
         for capacity, count in (condition.warm or {}).items():
             _require(pool.warm[capacity] == count, f"not {count} {capacity} warm")
         if condition.places_hold is not None:
-            _require(condition.places_hold.preemptor not in pool.holds, "it has a hold already")
+            stands_there = pool.holds.get(condition.places_hold.preemptor)
+            _require(stands_there == condition.replaces_hold, "its hold is another, or it has one already")
         if condition.still_waiting is not None:
             waiting = self._tables.jobs.get(condition.still_waiting.name)
             _require(

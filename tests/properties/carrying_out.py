@@ -19,6 +19,7 @@ from trainmaster.core.planning.actions import (
     WarnOfBudget,
     WatchGpus,
 )
+from trainmaster.core.planning.capacity import lacking
 from trainmaster.core.planning.snapshot import (
     PreemptionReservation,
     RunningJob,
@@ -42,7 +43,7 @@ def carry_out(action: Action, snapshot: Snapshot, *, now: datetime) -> Snapshot:
         case Start():
             return _start(action, snapshot, now=now)
         case Preempt():
-            return _preempt(action, snapshot)
+            return preempted(action, snapshot)
         case Stop(job=job):
             return _with_running(snapshot, replace(job, stop_sent=True))
         case Unpark(job=job):
@@ -126,16 +127,22 @@ def started_job(action: Start, *, now: datetime) -> RunningJob:
     )
 
 
-def _preempt(action: Preempt, snapshot: Snapshot) -> Snapshot:
+def preempted(action: Preempt, snapshot: Snapshot, *, most: int | None = None) -> Snapshot:
+    """With so many victims asked, from the first on; whoever did so died then."""
     if any(snapshot.used.get(one, 0) != count for one, count in action.used.items()):
         raise RefusedError(f"{action.job.name}: {snapshot.used} in use, not {action.used}")
-    if any(hold.preemptor == action.job.name for hold in snapshot.holds):
-        raise RefusedError(f"{action.job.name} has a hold already")
-    names = tuple(one.name for one in action.victims)
-    hold = PreemptionReservation(preemptor=action.job.name, vector=action.shape.vector, victims=names)
-    for victim in action.victims:
-        snapshot = _with_running(snapshot, replace(victim, state=JobState.PREEMPTING, stop_sent=True))
-    return replace(snapshot, holds=(*snapshot.holds, hold))
+    if next((hold for hold in snapshot.holds if hold.preemptor == action.job.name), None) != action.goes_on:
+        raise RefusedError(f"{action.job.name} has another hold")
+    victims = action.victims[:most]
+    missing = lacking(action.short, total(one.vector for one in victims))
+    hold = PreemptionReservation(
+        preemptor=action.job.name, vector=action.shape.vector, missing=missing or None
+    )
+    for victim in victims:
+        stopping = replace(victim, state=JobState.PREEMPTING, stop_sent=True, preempted_for=action.job.name)
+        snapshot = _with_running(snapshot, stopping)
+    others = (one for one in snapshot.holds if one.preemptor != action.job.name)
+    return replace(snapshot, holds=(*others, hold))
 
 
 def _with_running(snapshot: Snapshot, job: RunningJob) -> Snapshot:

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trainmaster.core.jobs.instances import Vector, fits
 from trainmaster.core.jobs.model import JobState
-from trainmaster.core.planning.preemption import Field, Preemptor, victims_for
+from trainmaster.core.planning.preemption import Preemptor
 from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.snapshot import RunningJob, total
+from trainmaster.core.planning.victims import Victims
 from trainmaster.core.policy import Preemption, Quota
 
 from tests.builders import NOON, B, minutes, of, running, waiting
@@ -29,9 +30,10 @@ class Need:
     free: Vector
 
     @property
-    def field(self) -> Field:
+    def victims(self) -> tuple[RunningJob, ...]:
         quotas = Quotas(quotas={"vision": Quota()} if self.tiers else {}, tiers=self.tiers)
-        return Field(running=self.running, quotas=quotas, rules=Preemption(), now=NOON)
+        index = Victims.of(self.running, quotas, rules=Preemption(), now=NOON)
+        return index.chosen_for(self.preemptor, free=self.free).victims
 
     def is_enough(self, victims: tuple[RunningJob, ...]) -> bool:
         return fits(self.preemptor.shape.vector, total((self.free, *(one.vector for one in victims))))
@@ -70,7 +72,7 @@ def needs(draw: st.DrawFn) -> Need:
 def test_somebody_is_stopped_exactly_when_some_set_of_jobs_would_be_enough(need: Need) -> None:
     if need.is_enough(()):
         return
-    found = victims_for(need.preemptor, need.field, free=need.free)
+    found = need.victims
     assert bool(found) is any(True for _ in sufficient(need))
     assert all(may_stop(one, need) for one in found)
 
@@ -78,7 +80,7 @@ def test_somebody_is_stopped_exactly_when_some_set_of_jobs_would_be_enough(need:
 @always
 @given(needs())
 def test_whoever_is_stopped_is_enough_and_nobody_of_them_is_needed_less(need: Need) -> None:
-    found = victims_for(need.preemptor, need.field, free=need.free)
+    found = need.victims
     if not found:
         return
     assert need.is_enough(found)
@@ -89,7 +91,7 @@ def test_whoever_is_stopped_is_enough_and_nobody_of_them_is_needed_less(need: Ne
 @always
 @given(needs())
 def test_no_other_set_spares_those_within_their_quota_or_of_higher_priority(need: Need) -> None:
-    found = victims_for(need.preemptor, need.field, free=need.free)
+    found = need.victims
     if found:
         assert _rank(found, need) == min(_rank(one, need) for one in sufficient(need))
 
@@ -97,7 +99,7 @@ def test_no_other_set_spares_those_within_their_quota_or_of_higher_priority(need
 @always
 @given(needs())
 def test_no_single_job_of_the_same_rank_would_have_lost_less(need: Need) -> None:
-    found = victims_for(need.preemptor, need.field, free=need.free)
+    found = need.victims
     for one in sufficient(need) if found else ():
         if len(one) == 1 and _rank(one, need) == _rank(found, need):
             assert _lost(found) <= _lost(one)

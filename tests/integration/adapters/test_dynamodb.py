@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -19,11 +20,11 @@ from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.planning.preemption import MAX_VICTIMS
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot, WarmPool
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.records import WriteCondition
+from trainmaster.services.scheduler.stops import MAX_VICTIMS
 
 from tests.builders import NOON, A, B, claimed, job, minutes, of, seen, waiting
 from tests.ends import observed
@@ -159,14 +160,23 @@ def test_a_claim_and_an_end_touch_each_row_once_and_leave_what_they_should(table
 
 
 @pytest.mark.thorough
-def test_a_preemption_of_as_many_victims_as_a_plan_names_is_one_transaction(table: Table) -> None:
+def test_as_many_victims_as_are_asked_at_a_time_are_one_transaction(table: Table) -> None:
     teams = ("vision", "speech")
     victims = [table.running(f"v{number:02d}", team=teams[number % 2]) for number in range(MAX_VICTIMS)]
-    preemptor = table.submitted("p")
+    first, preemptor = table.running("v99"), table.submitted("p")
     entry = waiting_entry(preemptor)
-    hold = PreemptionReservation(preemptor="p", vector=of(24), victims=tuple(one.name for one in victims))
+    before = PreemptionReservation(preemptor="p", vector=of(25), missing=of(24))
+    table.store.commit(
+        [Change(before=first, after=steps.preempted_for(first, entry))],
+        at=NOON,
+        condition=WriteCondition(policy_version=table.policy.version, places_hold=before),
+    )
     condition = WriteCondition(
-        policy_version=table.policy.version, used=of(24), places_hold=hold, still_waiting=entry
+        policy_version=table.policy.version,
+        used=of(25),
+        places_hold=replace(before, missing=None),
+        replaces_hold=before,
+        still_waiting=entry,
     )
     changes = [Change(before=one, after=steps.preempted_for(one, entry)) for one in victims]
     table.store.commit(changes, at=NOON, condition=condition)

@@ -67,9 +67,17 @@ class Plane:
         policy = parse_policy(self.policy.document)
         return self.reader.overview(policy.pools[0], policy=policy, paused=False, now=NOON)
 
-    def preempts(self, hold: PreemptionReservation, victim: Job, preemptor: Job) -> Job:
-        after = steps.preempted_for(victim, waiting_entry(preemptor))
-        return self.change(victim, after, places_hold=hold, still_waiting=waiting_entry(preemptor))
+    def preempts(
+        self,
+        hold: PreemptionReservation,
+        victim: Job,
+        preemptor: Job,
+        *,
+        replaces: PreemptionReservation | None = None,
+    ) -> Job:
+        entry = waiting_entry(preemptor)
+        after = steps.preempted_for(victim, entry)
+        return self.change(victim, after, places_hold=hold, replaces_hold=replaces, still_waiting=entry)
 
     def counts(self) -> list[tuple[str, str]]:
         """(metric, dimension) of what was written since somebody last asked."""

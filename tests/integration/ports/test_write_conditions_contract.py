@@ -168,6 +168,26 @@ def test_one_preemptor_gets_one_hold_and_its_start_uses_it_up(plane: Plane) -> N
     assert plane.snapshot().holds == ()
 
 
+def test_a_hold_is_gone_on_with_only_as_it_was_left(plane: Plane) -> None:
+    first, second, third = (plane.running(name) for name in ("v1", "v2", "v3"))
+    preemptor = plane.submitted("p")
+    begun = PreemptionReservation(preemptor="p", vector=of(2), missing=of(1))
+    plane.preempts(begun, first, preemptor)
+    whole = replace(begun, missing=None)
+    for other in (None, replace(begun, missing=of(2))):
+        with pytest.raises(LostRaceError):
+            plane.preempts(whole, second, preemptor, replaces=other)
+    plane.preempts(whole, second, preemptor, replaces=begun)
+    assert plane.snapshot().holds == (whole,)
+    assert {one.name: one.preempted_for for one in plane.snapshot().running} == {
+        "v1": "p",
+        "v2": "p",
+        "v3": None,
+    }
+    with pytest.raises(LostRaceError):
+        plane.preempts(whole, third, preemptor, replaces=begun)
+
+
 def test_a_hold_is_limited_and_dropped_only_as_it_was_seen(plane: Plane) -> None:
     hold = PreemptionReservation(preemptor="p", vector=of(1), victims=("v",))
     plane.preempts(hold, plane.running("v"), plane.submitted("p"))

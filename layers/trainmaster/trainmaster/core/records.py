@@ -25,6 +25,8 @@ class WriteCondition:
     used: Vector | None = None
     """Exactly what must be in use (a preemption decided on other numbers is void)."""
     places_hold: PreemptionReservation | None = None
+    replaces_hold: PreemptionReservation | None = None
+    """What stands where ``places_hold`` goes, as it was seen; None: the preemptor has none yet."""
     ends_hold_of: str | None = None
     still_waiting: WaitingJob | None = None
     """The preemptor, which must be unchanged."""

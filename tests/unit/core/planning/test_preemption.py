@@ -8,7 +8,7 @@ from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import Preempt
 from trainmaster.core.planning.planner import plan
-from trainmaster.core.planning.preemption import MAX_VICTIMS, cost_of_stop, work_lost
+from trainmaster.core.planning.preemption import cost_of_stop, work_lost
 from trainmaster.core.planning.snapshot import RunningJob
 
 from tests.builders import NOON, B, minutes, of, pool, running, snapshot, waiting
@@ -307,10 +307,11 @@ def test_a_job_of_several_types_stops_what_each_type_needs() -> None:
     assert decided(world, pool(1, b=1)) == [("preempt for", "new", "a", "b")]
 
 
-def test_one_preemption_names_no_more_victims_than_a_transaction_takes() -> None:
-    many = [running(f"r{number:02d}") for number in range(30)]
-    assert len(stopped(*many, by=waiting("new", priority=9, n=24))) == 24 == MAX_VICTIMS
-    assert stopped(*many, by=waiting("new", priority=9, n=25)) == ()
+@pytest.mark.parametrize("asked", [24, 25, 30, 500])
+def test_as_many_small_jobs_are_stopped_as_it_takes(asked: int) -> None:
+    many = [running(f"r{number:03d}") for number in range(asked)]
+    assert len(stopped(*many, by=waiting("new", priority=9, n=asked))) == asked
+    assert stopped(*many, by=waiting("new", priority=9, n=asked + 1)) == ()
 
 
 def test_nobody_is_stopped_twice_in_one_plan() -> None:

@@ -214,6 +214,10 @@ def _guarded(counters: Update, condition: WriteCondition) -> None:
     if condition.places_hold is not None:
         name = layout.hold_of(condition.places_hold.preemptor)
         counters.put[name] = encode(condition.places_hold)
-        counters.conditions.append(("attribute_not_exists(#n)", name, None))
+        seen = condition.replaces_hold
+        if seen is None:
+            counters.conditions.append(("attribute_not_exists(#n)", name, None))
+        else:
+            counters.conditions.append(("#n = :v", name, encode(seen)))
     if condition.ends_hold_of is not None:
         counters.remove.append(layout.hold_of(condition.ends_hold_of))

@@ -273,12 +273,12 @@ class Future:
         at = max(action.job.submitted_at, self._since)
         for victim in action.victims:
             self._trains[victim.name] -= saved_by(victim, stopped=at)
-            self._running[victim.name] = replace(victim, state=JobState.PREEMPTING, stop_sent=True)
+            self._running[victim.name] = replace(
+                victim, state=JobState.PREEMPTING, stop_sent=True, preempted_for=action.job.name
+            )
             self._ends_at(victim.name, at + self._stopping())
-        names = tuple(victim.name for victim in action.victims)
-        vector = action.shape.vector
         self._holds[action.job.name] = PreemptionReservation(
-            preemptor=action.job.name, vector=vector, victims=names
+            preemptor=action.job.name, vector=action.shape.vector
         )
 
 

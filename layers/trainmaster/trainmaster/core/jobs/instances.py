@@ -30,7 +30,11 @@ class Capacity(str):
 
     @property
     def capacity_type(self) -> CapacityType:
-        return CapacityType.SPOT if self.endswith(_SPOT) else CapacityType.ON_DEMAND
+        return CapacityType.SPOT if self.is_spot else CapacityType.ON_DEMAND
+
+    @property
+    def is_spot(self) -> bool:
+        return self.endswith(_SPOT)
 
     @classmethod
     def parse(cls, text: str) -> Self:

@@ -49,13 +49,20 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preempt:
-    """Stop every victim so that ``job`` can start, and keep their capacity for it."""
+    """Stop every victim so that ``job`` can start, and keep their capacity for it.
+
+    More of them than one transaction takes are asked batch by batch, all under one reservation.
+    """
 
     job: WaitingJob
     shape: Shape
     victims: tuple[RunningJob, ...]
     used: Vector
     """In use when this was decided; if it has changed since, the decision is void."""
+    short: Vector
+    """What the victims have to free between them; fewer of them would not."""
+    goes_on: PreemptionReservation | None = None
+    """The reservation under which some have been asked already; None: these are the first."""
     reclaims: bool = False
     """It takes back the team's quota from borrowers, whatever their priority."""
 

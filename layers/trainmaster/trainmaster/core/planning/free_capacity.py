@@ -1,7 +1,7 @@
 """The free capacity of a pool while a plan gives it away: what is free, held, warm, coming, and allowed."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 
@@ -11,19 +11,14 @@ from trainmaster.core.planning.capacity import (
     allowed,
     counted_on,
     free_now,
+    lacking,
     minus,
     on_its_way,
     pool_vector,
     take,
 )
-from trainmaster.core.planning.snapshot import (
-    PreemptionReservation,
-    RunningJob,
-    Snapshot,
-    WaitingJob,
-    WarmPool,
-    total,
-)
+from trainmaster.core.planning.preemption import Chosen, Preemptor
+from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot, WaitingJob, WarmPool, total
 from trainmaster.core.planning.warm_pools import is_leaving, keys_wanted, matching, to_release
 from trainmaster.core.policy import PoolPolicy
 
@@ -41,7 +36,10 @@ class FreeCapacity:
     free: dict[Capacity, int]
     """Neither used nor warm nor held, less what was given away."""
     soon: dict[Capacity, int]
-    """``free``, with jobs and warm pools on their way out that no job of the plan counts on yet."""
+    """``free``, with jobs and warm pools on their way out that no job of the plan counts on yet.
+
+    What reservations lack whose victims are not all asked counts as on its way: it is theirs alone.
+    """
     allowed: dict[Capacity, int]
     """What learned account limits leave, of the types that have one."""
     probes: dict[Capacity, WaitingJob] = field(default_factory=dict)
@@ -51,8 +49,6 @@ class FreeCapacity:
     reused: set[str] = field(default_factory=set)
     """Warm pools that starts land in, by training-job name."""
     released: set[str] = field(default_factory=set)
-    preempted: set[str] = field(default_factory=set)
-    """Jobs that the plan stops."""
 
     @classmethod
     def of(
@@ -64,7 +60,8 @@ class FreeCapacity:
         soon = dict(free)
         leaving = (one.vector for one in snapshot.warm_pools if is_leaving(one, now=now))
         unsettled = counted_on(snapshot.running)
-        take(soon, total((on_its_way(snapshot.running), unsettled, *leaving)), times=-1)
+        to_come = (hold.missing for hold in live if hold.missing is not None and hold.goes_on)
+        take(soon, total((on_its_way(snapshot.running), unsettled, *leaving, *to_come)), times=-1)
         return cls(
             snapshot=snapshot,
             pool=pool,
@@ -77,13 +74,6 @@ class FreeCapacity:
             allowed=allowed(snapshot),
             unsettled=unsettled,
         )
-
-    @property
-    def running(self) -> tuple[RunningJob, ...]:
-        """What runs and is left alone so far."""
-        if not self.preempted:
-            return self.snapshot.running
-        return tuple(one for one in self.snapshot.running if one.name not in self.preempted)
 
     # ---- does it fit
 
@@ -195,20 +185,51 @@ class FreeCapacity:
             if capacity in self.allowed:
                 self.allowed[capacity] -= count - (warm.vector.get(capacity, 0) if warm else 0)
 
-    def preempt(
-        self, job: WaitingJob, shape: Shape, victims: tuple[RunningJob, ...], *, reclaims: bool
-    ) -> Preempt:
+    def preempt(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> Preempt:
         """The victims' capacity, and what is free already, is held for the job."""
-        names = tuple(victim.name for victim in victims)
-        used = {capacity: self.used.get(capacity, 0) for capacity in shape.vector}
-        self.preempted |= set(names)
-        self.holds[job.name] = PreemptionReservation(preemptor=job.name, vector=shape.vector, victims=names)
-        for victim in victims:
+        job, shape = preemptor.job, preemptor.shape
+        self.holds[job.name] = PreemptionReservation(preemptor=job.name, vector=shape.vector)
+        for victim in chosen.victims:
             take(self.soon, victim.vector, times=-1)
         self.release_for(shape.vector, self.soon)
         for rest in (self.free, self.soon):
             take(rest, shape.vector)
-        return Preempt(job=job, shape=shape, victims=victims, used=used, reclaims=reclaims)
+        return self._preempts(preemptor, chosen, goes_on=None, reclaims=reclaims)
+
+    def lacks(self, hold: PreemptionReservation) -> dict[Capacity, int]:
+        """What its other victims still have to free: less where something came free meanwhile, never more."""
+        free = {capacity: max(count, 0) for capacity, count in self.soon.items()}
+        return lacking(hold.missing or {}, free)
+
+    def go_on(
+        self, preemptor: Preemptor, chosen: Chosen, hold: PreemptionReservation, *, reclaims: bool
+    ) -> Preempt | None:
+        """The rest of its victims; None where they are not needed, or would not be enough."""
+        take(self.soon, hold.missing or {})
+        if not chosen.victims:
+            return None
+        for victim in chosen.victims:
+            take(self.soon, victim.vector, times=-1)
+        self.holds[hold.preemptor] = replace(hold, missing=None)
+        return self._preempts(preemptor, chosen, goes_on=hold, reclaims=reclaims)
+
+    def _preempts(
+        self,
+        preemptor: Preemptor,
+        chosen: Chosen,
+        *,
+        goes_on: PreemptionReservation | None,
+        reclaims: bool,
+    ) -> Preempt:
+        return Preempt(
+            job=preemptor.job,
+            shape=preemptor.shape,
+            victims=chosen.victims,
+            used={capacity: self.used.get(capacity, 0) for capacity in preemptor.shape.vector},
+            short=chosen.short,
+            goes_on=goes_on,
+            reclaims=reclaims,
+        )
 
     @cached_property
     def _wanted(self) -> frozenset[str]:

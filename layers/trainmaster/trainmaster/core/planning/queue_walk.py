@@ -9,13 +9,14 @@ from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, fits
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning import wait_reasons
-from trainmaster.core.planning.actions import Action
+from trainmaster.core.planning.actions import Action, Preempt
 from trainmaster.core.planning.backfill import BackfillReservation, End, certain_ends, frees_by, reserve
 from trainmaster.core.planning.budgets import Budgets
-from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
+from trainmaster.core.planning.capacity import take
 from trainmaster.core.planning.free_capacity import FreeCapacity
-from trainmaster.core.planning.preemption import Field, Preemptor, reclaims, victims_for
+from trainmaster.core.planning.preemption import Preemptor
 from trainmaster.core.planning.quotas import Quotas
+from trainmaster.core.planning.reservations import Preemptions
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy
 
@@ -173,8 +174,10 @@ class QueueWalk:
     def _wait_for_victims(self, job: WaitingJob) -> None:
         hold = self.capacity.holds[job.name]
         self._tell_of_hold(job, hold.vector)
-        stopping = (one for one in self.snapshot.running if one.state in ASKED_TO_STOP)
-        victims = [one for one in stopping if one.name in hold.victims]
+        if hold.goes_on and job.refused is None and (more := self.preemptions.rest(job, hold)):
+            self._preempt(more, beside=self.preemptions.stopping_for(hold))
+            return
+        victims = self.preemptions.stopping_for(hold)
         if victims:
             self.reasons[job.name] = wait_reasons.making_room(hold.vector, victims, to=job.team)
             return
@@ -224,36 +227,18 @@ class QueueWalk:
         if self.hopeless.get(key, -1) >= job.priority:
             return False
         preemptor = Preemptor(job=job, shape=shape, tier=tier)
-        victims = self._victims(preemptor, ahead)
-        if not victims:
+        found = self.preemptions.first(preemptor, ahead, until=self._frees_by(job, shape))
+        if found is None:
             self.hopeless[key] = job.priority
             return False
-        for reservation in ahead:
-            reservation.passed_by(shape.vector, ends_by=self._frees_by(job, shape), instead_of=victims)
-        reclaimed = any(reclaims(one, preemptor, self.quotas) for one in victims)
-        self.actions.append(self.capacity.preempt(job, shape, victims, reclaims=reclaimed))
         self._tell_of_hold(job, shape.vector)
-        self.reasons[job.name] = wait_reasons.making_room(shape.vector, victims, to=job.team)
+        self._preempt(found)
         return True
 
-    def _victims(self, preemptor: Preemptor, ahead: Sequence[BackfillReservation]) -> tuple[RunningJob, ...]:
-        """Whom to stop; nobody if the capacity made would delay those ahead."""
-        excess = self.quotas.excess(preemptor.job.team, preemptor.shape.vector) if self.quotas.quotas else {}
-        running, free = self.capacity.running, self.capacity.soon_with_warm()
-        if excess:  # only its own jobs bring a team back below its limit
-            running = tuple(one for one in running if one.team == preemptor.job.team)
-            free = {
-                one: min(free.get(one, 0), count - excess.get(one, 0))
-                for one, count in preemptor.shape.vector.items()
-            }
-        whom = Field(running=running, quotas=self.quotas, rules=self.pool.preemption, now=self.now)
-        victims = victims_for(preemptor, whom, free=free)
-        if not victims or not ahead:
-            return victims
-        until = self._frees_by(preemptor.job, preemptor.shape)
-        vector = preemptor.shape.vector
-        passes = all(one.admits(vector, ends_by=until, instead_of=victims) for one in ahead)
-        return victims if passes else ()
+    def _preempt(self, found: Preempt, *, beside: Sequence[RunningJob] = ()) -> None:
+        job, victims = found.job, (*beside, *found.victims)
+        self.actions.append(found)
+        self.reasons[job.name] = wait_reasons.making_room(found.shape.vector, victims, to=job.team)
 
     def _tell_of_hold(self, job: WaitingJob, vector: Vector) -> None:
         reservation = BackfillReservation(job=job, vector=vector, at=None, extra={})
@@ -292,6 +277,16 @@ class QueueWalk:
         reservation = reserve(job, shapes, free=free, ends=self._ends, now=self.now)
         for capacity in reservation.vector:
             self.reserved.setdefault(capacity, reservation)
+
+    @cached_property
+    def preemptions(self) -> Preemptions:
+        return Preemptions(
+            snapshot=self.snapshot,
+            rules=self.pool.preemption,
+            now=self.now,
+            capacity=self.capacity,
+            quotas=self.quotas,
+        )
 
     @cached_property
     def _ends(self) -> list[End]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector, vector_text
+from trainmaster.core.jobs.instances import Capacity, Vector, vector_text
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 from trainmaster.core.policy import PoolPolicy, Quota
@@ -31,20 +31,16 @@ class Quotas:
         """Fill each team's nominal quota with its jobs, live and waiting together, in score order."""
         if not pool.quotas:
             return cls(quotas={})
-        quotas = cls(quotas=pool.quotas)
-        live = tuple(running)
+        quotas, live = cls(quotas=pool.quotas), tuple(running)
         for one in live:
             quotas.count(one.team, one.vector)
         left: dict[str, dict[Capacity, int]] = {}
         jobs: list[RunningJob | WaitingJob] = [*live, *waiting]
-        for job in sorted(jobs, key=lambda candidate: candidate.rank):
-            rest = left.setdefault(job.team, quotas.nominal(job.team))
-            asked = _counted(job.vector)
-            covered = all(rest.get(capacity, 0) >= count for capacity, count in asked.items())
-            quotas.tiers[job.name] = COVERED if covered else BORROWER
-            if covered:
-                for capacity, count in asked.items():
-                    rest[capacity] -= count
+        jobs.sort(key=lambda job: (job.score, job.name))
+        for job in jobs:
+            if job.team not in left:
+                left[job.team] = quotas.nominal(job.team)
+            quotas.tiers[job.name] = COVERED if _taken_from(left[job.team], job.vector) else BORROWER
         return quotas
 
     def tier(self, name: str) -> int:
@@ -59,7 +55,7 @@ class Quotas:
         if not self.quotas:
             return
         used = self.used.setdefault(team, {})
-        for capacity, count in _counted(vector).items():
+        for capacity, count in _counted(vector):
             used[capacity] = used.get(capacity, 0) + count
 
     def borrowed(self, team: str) -> dict[Capacity, int]:
@@ -74,7 +70,7 @@ class Quotas:
         if quota is None or quota.borrowing_limit is None:
             return {}
         used, over = self.used.get(team, {}), {}
-        for capacity, count in _counted(vector).items():
+        for capacity, count in _counted(vector):
             limit = quota.borrowing_limit.get(capacity.instance_type)
             nominal = quota.nominal.get(capacity.instance_type, 0)
             if limit is not None and used.get(capacity, 0) + count > nominal + limit:
@@ -96,9 +92,16 @@ class Quotas:
         )
 
 
-def _counted(vector: Vector) -> dict[Capacity, int]:
-    return {
-        capacity: count
-        for capacity, count in vector.items()
-        if capacity.capacity_type is CapacityType.ON_DEMAND
-    }
+def _taken_from(rest: dict[Capacity, int], vector: Vector) -> bool:
+    """Whether all of it is left; then it is taken."""
+    asked = _counted(vector)
+    for capacity, count in asked:
+        if rest.get(capacity, 0) < count:
+            return False
+    for capacity, count in asked:
+        rest[capacity] = rest.get(capacity, 0) - count
+    return True
+
+
+def _counted(vector: Vector) -> list[tuple[Capacity, int]]:
+    return [(capacity, count) for capacity, count in vector.items() if not capacity.is_spot]

@@ -119,6 +119,8 @@ class RunningJob:
     """Code of the reason why its GPUs have no alarms."""
     reuses: str | None = None
     """The training job whose warm pool it was claimed with, until SageMaker has said what became of it."""
+    preempted_for: str | None = None
+    """Once it was asked to stop for another job: that one's name."""
 
     @property
     def rank(self) -> tuple[int, str]:
@@ -131,9 +133,16 @@ class PreemptionReservation:
 
     preemptor: str
     vector: Vector
-    victims: tuple[str, ...]
+    victims: tuple[str, ...] = ()
+    """Only in what earlier releases placed; now each victim says for whom it was asked to stop."""
     until: datetime | None = None
     """Set once the last victim has ended; then the hold dies by itself."""
+    missing: Vector | None = None
+    """What victims are to free that were not asked to stop yet; None: all were."""
+
+    @property
+    def goes_on(self) -> bool:
+        return self.missing is not None and self.until is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,8 @@ from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.backfill import BackfillReservation
 from trainmaster.core.planning.snapshot import AccountLimit, RunningJob, WaitingJob, WarmPool, known_as
 
+MOST_NAMED = 10
+"""Of those that make room; the reason is kept in the job's row."""
 PAUSED = Reason(
     code=ReasonCode.PAUSED, message="an admin paused starts and preemptions; 0 jobs start until they resume"
 )
@@ -56,6 +58,8 @@ def too_big(vector: Vector, capacity: Vector) -> Reason:
 def making_room(vector: Vector, victims: Iterable[RunningJob], *, to: str) -> Reason:
     names = sorted(known_as(victim, to=to) for victim in victims)
     verb = "are" if len(names) > 1 else "is"
+    if len(names) > MOST_NAMED:
+        names = [*names[:MOST_NAMED], f"and {len(names) - MOST_NAMED} more"]
     message = f"{', '.join(names)} {verb} stopping to make room for {vector_text(vector)}"
     return Reason(code=ReasonCode.CAPACITY, message=message)
 

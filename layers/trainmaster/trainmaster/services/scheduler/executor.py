@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from itertools import islice
@@ -11,14 +11,12 @@ from typing import TypeAlias, TypeVar, assert_never
 from trainmaster.core.errors import (
     AccountLimitError,
     RowSetAsideError,
-    StopDeniedError,
     ThrottledError,
     TrainmasterError,
     UnreachableError,
     WriteRefusedError,
 )
 from trainmaster.core.jobs.instances import Capacity
-from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox import budget_notice, to_tell
@@ -37,14 +35,12 @@ from trainmaster.core.planning.actions import (
     WarnOfBudget,
     WatchGpus,
 )
-from trainmaster.core.planning.snapshot import PreemptionReservation
-from trainmaster.core.records import WriteCondition
-from trainmaster.services.scheduler import start_protocol
-from trainmaster.services.scheduler.broken_rows import EntryRemovedError, read_job, request_of
+from trainmaster.services.scheduler.broken_rows import EntryRemovedError, read_job
 from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.faults import blame
 from trainmaster.services.scheduler.gpu_watch import watch_gpus
 from trainmaster.services.scheduler.starting import ReadAhead, claim, claim_together, follow, ready
+from trainmaster.services.scheduler.stops import preempt, stop
 from trainmaster.services.scheduler.warm_keeping import keep, release, settle
 
 CREATE = "CreateTrainingJob"
@@ -204,9 +200,9 @@ def _begin(action: Intended, context: PassContext) -> Rest | None:
     """Write its intent; what only reads or changes one job by itself is all rest."""
     match action:
         case Preempt():
-            return _preempt(action, context)
+            return preempt(action, context)
         case Stop(job=running):
-            return lambda: _stop(read_job(running, context), context)
+            return lambda: stop(read_job(running, context), context)
         case WatchGpus(job=running, watch=watch):
             return lambda: watch_gpus(read_job(running, context), watch, context)
         case KeepWarm(warm_pool=warm_pool, until=until):
@@ -247,52 +243,3 @@ def _warn(action: WarnOfBudget, context: PassContext) -> None:
     cause = f"{action.team}#{action.month}"
     context.store.leave(context.pool, [to_tell(notice, cause=cause, at=context.clock())])
     context.store.warned(action.team, action.month)
-
-
-def _preempt(action: Preempt, context: PassContext) -> Rest | None:
-    """Intents and the hold in one transaction; the stops follow.
-
-    Nobody is stopped for a job that the rules would not let start.
-    """
-    preemptor = read_job(action.job, context)
-    body = request_of(preemptor, context)
-    if body is None or start_protocol.forbidden(preemptor, body, context):
-        return None
-    victims = [read_job(victim, context) for victim in action.victims]
-    hold = PreemptionReservation(
-        preemptor=action.job.name, vector=action.shape.vector, victims=tuple(job.name for job in victims)
-    )
-    changes = [Change(before=victim, after=steps.preempted_for(victim, action.job)) for victim in victims]
-    condition = WriteCondition(
-        policy_version=context.policy_version,
-        used=action.used,
-        places_hold=hold,
-        still_waiting=replace(action.job, ver=preemptor.ver),
-    )
-    asked = context.store.commit(changes, at=context.clock(), condition=condition)
-    return partial(_stop_each, asked, context)
-
-
-def _stop_each(jobs: Iterable[Job], context: PassContext) -> None:
-    """Whom the time does not reach hears of it from the next look: they are asked to stop."""
-    for job in jobs:
-        if context.deadline.is_over:
-            return
-        _stop(job, context)
-
-
-def _stop(job: Job, context: PassContext) -> None:
-    try:
-        context.training.stop(job.live_attempt.training_job_name)
-    except StopDeniedError as error:
-        _say_once(job, error, context)
-        raise
-    context.store.commit([Change(before=job, after=steps.stop_told(job))], at=context.clock())
-
-
-def _say_once(job: Job, error: StopDeniedError, context: PassContext) -> None:
-    """Only an adopted job is none of the stack's own; each pass tries again, as the stack may be changed."""
-    if job.spec.adopted and job.waiting is None:
-        context.store.commit(
-            [Change(before=job, after=steps.not_stopped(job, str(error)))], at=context.clock()
-        )

@@ -1,0 +1,135 @@
+"""CPU of one plan where many urgent jobs find a full pool: ``python -m benchmarks.preemptors``.
+
+Every type is full of preemptible jobs of random sizes, ages and prices; each preemptor asks for 1 to 16
+instances of one of them. With quotas every second team borrows.
+"""
+
+import argparse
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from trainmaster.core.jobs.attempts import CheckpointState
+from trainmaster.core.jobs.instances import Capacity, Shape, Vector
+from trainmaster.core.jobs.model import JobState, epoch_ms
+from trainmaster.core.planning.actions import Plan, Preempt
+from trainmaster.core.planning.planner import plan
+from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, Snapshot, WaitingJob, total
+from trainmaster.core.policy import PoolPolicy, Quota
+
+NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
+TYPES = tuple(Capacity(f"ml.g5.{size}xlarge") for size in (2, 4, 8, 12))
+WIDTHS = (1, 1, 1, 2, 4, 8)
+WIDEST = 16
+PRIORITIES = 10
+URGENT = 500
+HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crowd:
+    """A full pool and who presses into it."""
+
+    running: int
+    preemptors: int
+    teams: int = 8
+    with_quotas: bool = True
+    seed: int = 0
+
+
+def crowded(crowd: Crowd) -> tuple[Snapshot, PoolPolicy]:
+    draw = Random(crowd.seed)
+    running = tuple(_runs(number, crowd, draw) for number in range(crowd.running))
+    used = total(one.vector for one in running)
+    waiting = tuple(_waits(number, crowd, draw) for number in range(crowd.preemptors))
+    share = {str(one): count // crowd.teams * 3 // 2 for one, count in used.items()}
+    quotas = {_team(number): Quota(nominal=share) for number in range(0, crowd.teams, 2)}
+    pool = PoolPolicy(
+        name="main",
+        capacity={str(one): count for one, count in used.items()},
+        quotas=quotas if crowd.with_quotas else {},
+    )
+    return Snapshot(used=used, waiting=waiting, running=running), pool
+
+
+def cpu_seconds(snapshot: Snapshot, pool: PoolPolicy) -> tuple[float, Plan]:
+    """Of one plan; nothing is kept from one to the next."""
+    began = time.process_time()
+    decided = plan(snapshot, pool, now=NOW)
+    return time.process_time() - began, decided
+
+
+def _runs(number: int, crowd: Crowd, draw: Random) -> RunningJob:
+    since = NOW - timedelta(minutes=draw.randint(30, 2000))
+    priority = draw.randrange(PRIORITIES)
+    saved = since + timedelta(minutes=draw.randint(0, 25)) if draw.random() < 1 / 2 else None
+    return RunningJob(
+        name=f"runs-{number:06d}",
+        ver=3,
+        team=_team(draw.randrange(crowd.teams)),
+        state=JobState.RUNNING,
+        vector=_asked(draw, WIDTHS),
+        priority=priority,
+        score=epoch_ms(since) - priority * HOUR_MS,
+        claimed_at=since,
+        lease_until=since + timedelta(minutes=5),
+        training_job_name=f"runs-{number:06d}",
+        known_to_sagemaker=True,
+        training_since=since,
+        stop_sent=False,
+        preemptible=draw.random() < 9 / 10,
+        has_checkpoint=saved is not None,
+        preemptions=draw.choice((0, 0, 1)),
+        expected=ExpectedRun(ends_by=since + timedelta(hours=draw.randint(40, 90))),
+        checkpoint=CheckpointState(last=saved),
+        cents_per_hour=draw.choice((101, 204, 709)),
+    )
+
+
+def _waits(number: int, crowd: Crowd, draw: Random) -> WaitingJob:
+    at = NOW - timedelta(minutes=draw.randint(0, 30))
+    priority = URGENT + draw.randrange(PRIORITIES)
+    return WaitingJob(
+        name=f"waits-{number:06d}",
+        ver=1,
+        team=_team(draw.randrange(crowd.teams)),
+        state=JobState.PENDING,
+        shapes=(Shape(vector=_asked(draw, range(1, WIDEST + 1))),),
+        priority=priority,
+        score=epoch_ms(at) - priority * HOUR_MS,
+        submitted_at=at,
+        runs_at_most=timedelta(hours=12),
+    )
+
+
+def _asked(draw: Random, widths: range | tuple[int, ...]) -> Vector:
+    return {draw.choice(TYPES): draw.choice(widths)}
+
+
+def _team(number: int) -> str:
+    return f"team-{number:03d}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tries", type=int, default=3, help="the least CPU of so many plans counts")
+    tries: int = parser.parse_args().tries
+    print("running  preemptors  quotas  victims    ms CPU")
+    for running, preemptors, with_quotas in (
+        (1_000, 130, True),
+        (5_000, 130, True),
+        (5_000, 130, False),
+        (20_000, 256, True),
+        (20_000, 256, False),
+    ):
+        crowd = Crowd(running=running, preemptors=preemptors, with_quotas=with_quotas)
+        world = crowded(crowd)
+        measured = [cpu_seconds(*world) for _ in range(tries)]
+        victims = sum(len(one.victims) for one in measured[0][1].actions if isinstance(one, Preempt))
+        least = min(seconds for seconds, _ in measured)
+        print(f"{running:7}  {preemptors:10}  {with_quotas!s:6}  {victims:7}  {1000 * least:8.1f}")
+
+
+if __name__ == "__main__":
+    main()

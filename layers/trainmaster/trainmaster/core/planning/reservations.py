@@ -1,0 +1,136 @@
+"""Preemption reservations of a pool: placed with a preemption, gone on with, limited, ended."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from trainmaster.core.jobs.instances import Shape, Vector
+from trainmaster.core.planning.actions import EndReservation, LimitReservation, Preempt
+from trainmaster.core.planning.backfill import BackfillReservation
+from trainmaster.core.planning.capacity import ASKED_TO_STOP, on_its_way
+from trainmaster.core.planning.free_capacity import FreeCapacity
+from trainmaster.core.planning.preemption import Chosen, Preemptor, reclaims
+from trainmaster.core.planning.quotas import Quotas
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
+from trainmaster.core.planning.victims import Victims
+from trainmaster.core.policy import Preemption
+
+HOLD_LIFE = timedelta(minutes=15)
+"""A preemptor that has not started this long after its last victim ended loses its capacity."""
+MAX_RESERVATIONS = 256
+"""At a time: they are kept in the pool's counters, a row that each claim of the pool writes."""
+
+
+@dataclass(kw_only=True)
+class Preemptions:
+    """What a plan stops for whom."""
+
+    snapshot: Snapshot
+    rules: Preemption
+    now: datetime
+    capacity: FreeCapacity
+    quotas: Quotas
+
+    def first(
+        self, preemptor: Preemptor, ahead: Sequence[BackfillReservation], *, until: datetime
+    ) -> Preempt | None:
+        """Place a reservation; None where too few can be stopped, or that would delay those ahead.
+
+        Args:
+            preemptor: Fits nowhere.
+            ahead: Reservations of those before it on the same types.
+            until: When it would be certain to have given its instances back.
+        """
+        if len(self.capacity.holds) >= MAX_RESERVATIONS:
+            return None
+        chosen = self._chosen(preemptor)
+        vector, victims = preemptor.shape.vector, chosen.victims
+        if not victims or not all(one.admits(vector, ends_by=until, instead_of=victims) for one in ahead):
+            return None
+        for one in ahead:
+            one.passed_by(vector, ends_by=until, instead_of=victims)
+        found = self.capacity.preempt(preemptor, chosen, reclaims=self._reclaims(preemptor, chosen))
+        self._stoppable.take(victims)
+        return found
+
+    def rest(self, job: WaitingJob, hold: PreemptionReservation) -> Preempt | None:
+        """Go on with one whose victims were not all asked: a pass ended in between, or lost a race.
+
+        The others are asked as far as they are still needed, and none where they are not enough any more.
+        """
+        shape = next((one for one in job.shapes if one.vector == hold.vector), Shape(vector=hold.vector))
+        preemptor = Preemptor(job=job, shape=shape, tier=self.quotas.tier(job.name))
+        chosen = self._others(preemptor, hold)
+        reclaimed = self._reclaims(preemptor, chosen)
+        found = self.capacity.go_on(preemptor, chosen, hold, reclaims=reclaimed)
+        self._stoppable.take(chosen.victims)
+        return found
+
+    def stopping_for(self, hold: PreemptionReservation) -> list[RunningJob]:
+        """Who was asked to stop for it and still holds instances."""
+        named = [self._stopping[name] for name in hold.victims if name in self._stopping]
+        return [*self._asked_for.get(hold.preemptor, ()), *(one for one in named if not one.preempted_for)]
+
+    def _chosen(self, preemptor: Preemptor) -> Chosen:
+        vector, team = preemptor.shape.vector, preemptor.job.team
+        free, excess = self.capacity.soon_with_warm(), self._excess(team, vector)
+        if not excess:
+            return self._stoppable.chosen_for(preemptor, free=free)
+        within = {one: min(free.get(one, 0), count - excess.get(one, 0)) for one, count in vector.items()}
+        return self._stoppable.of_team(team).chosen_for(preemptor, free=within)
+
+    def _others(self, preemptor: Preemptor, hold: PreemptionReservation) -> Chosen:
+        team, missing = preemptor.job.team, hold.missing or {}
+        short = self.capacity.lacks(hold)
+        own = on_its_way(one for one in self.snapshot.running if one.team == team)
+        excess = {one: n - own.get(one, 0) for one, n in self._excess(team, hold.vector).items()}
+        if all(count <= 0 for count in excess.values()):
+            return self._stoppable.least(short, preemptor)
+        both = {one: min(n, max(short.get(one, 0), excess.get(one, 0))) for one, n in missing.items()}
+        lacking = {one: count for one, count in both.items() if count > 0}
+        return self._stoppable.of_team(team).least(lacking, preemptor)
+
+    def _excess(self, team: str, vector: Vector) -> Vector:
+        """Above its borrowing limit; only its own jobs bring a team back below it."""
+        return self.quotas.excess(team, vector) if self.quotas.quotas else {}
+
+    def _reclaims(self, preemptor: Preemptor, chosen: Chosen) -> bool:
+        return any(reclaims(one, preemptor, self.quotas) for one in chosen.victims)
+
+    @cached_property
+    def _stoppable(self) -> Victims:
+        return Victims.of(self.snapshot.running, self.quotas, rules=self.rules, now=self.now)
+
+    @cached_property
+    def _stopping(self) -> dict[str, RunningJob]:
+        return {one.name: one for one in self.snapshot.running if one.state in ASKED_TO_STOP}
+
+    @cached_property
+    def _asked_for(self) -> dict[str, list[RunningJob]]:
+        by_preemptor = defaultdict(list)
+        for one in self._stopping.values():
+            if one.preempted_for is not None:
+                by_preemptor[one.preempted_for].append(one)
+        return by_preemptor
+
+
+def ended(snapshot: Snapshot, *, now: datetime) -> list[EndReservation]:
+    """Whose preemptor is gone, or did not start in time."""
+    return [
+        EndReservation(hold=hold)
+        for hold in snapshot.holds
+        if hold.preemptor in snapshot.gone_preemptors or (hold.until is not None and hold.until <= now)
+    ]
+
+
+def limited(
+    holds: Iterable[PreemptionReservation], preemptions: Preemptions, *, now: datetime
+) -> list[LimitReservation]:
+    """Those for which nobody is stopping any more, and nobody else is asked to."""
+    return [
+        LimitReservation(hold=hold, until=now + HOLD_LIFE)
+        for hold in holds
+        if hold.until is None and not preemptions.stopping_for(hold)
+    ]

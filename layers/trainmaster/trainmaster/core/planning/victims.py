@@ -1,0 +1,298 @@
+"""Whom a plan may stop, sorted once: each preemptor costs by what it takes, not by how many run."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from heapq import merge
+from typing import TypeAlias
+
+from trainmaster.core.jobs.instances import Capacity, Vector, fits
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.planning.capacity import lacking, minus, take
+from trainmaster.core.planning.preemption import Chosen, Preemptor, cost_of_stop
+from trainmaster.core.planning.quotas import Quotas
+from trainmaster.core.planning.snapshot import RunningJob, total
+from trainmaster.core.policy import Preemption
+
+_Entry: TypeAlias = tuple[float, int, str, RunningJob]
+"""What its stop costs, its score negated, its name."""
+_Turn: TypeAlias = tuple[float, bool, int, str, RunningJob]
+"""Who of equal tier and priority goes first: cost for each useful instance, another warm key, as above."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Alike:
+    """Jobs of one tier and priority that hold the same instances."""
+
+    vector: Vector
+    tier: int
+    priority: int
+    jobs: list[RunningJob] = field(default_factory=list)
+    """Until somebody has to choose among them."""
+    sorted: list[_Entry] | None = None
+    by_warm_key: dict[str, list[_Entry]] = field(default_factory=dict)
+    teams: Counter[str] = field(default_factory=Counter)
+    first: tuple[int, str] = (0, "")
+    """A rank that none of them is before."""
+
+    def complete(self) -> None:
+        """All of them are known."""
+        self.teams = Counter(job.team for job in self.jobs)
+        self.first = min((job.score, job.name) for job in self.jobs)
+
+    def entries(self, now: datetime) -> list[_Entry]:
+        """The cheapest to stop first."""
+        if self.sorted is None:
+            self.sorted = sorted((cost_of_stop(one, now=now), -one.score, one.name, one) for one in self.jobs)
+            for entry in self.sorted:
+                if entry[-1].warm_key is not None:
+                    self.by_warm_key.setdefault(entry[-1].warm_key, []).append(entry)
+            self.jobs = []
+        return self.sorted
+
+    def remove(self, job: RunningJob, now: datetime) -> None:
+        entry = (cost_of_stop(job, now=now), -job.score, job.name, job)
+        _drop(self.entries(now), entry)
+        if job.warm_key is not None:
+            _drop(self.by_warm_key[job.warm_key], entry)
+        self.teams[job.team] -= 1
+
+
+_Group: TypeAlias = dict[tuple[tuple[Capacity, int], ...], _Alike]
+"""By what they hold."""
+
+
+def _drop(entries: list[_Entry], entry: _Entry) -> None:
+    del entries[bisect_left(entries, entry[:3], key=lambda one: one[:3])]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Choice:
+    """Those of some that are alike whom one preemptor may stop."""
+
+    alike: _Alike
+    spared_team: str | None
+    """It may take back its quota from others, and not from its own team."""
+    behind: tuple[int, str] | None
+    """None: all are."""
+    now: datetime
+
+    def count(self) -> int:
+        if self.behind is None:
+            spared = self.alike.teams[self.spared_team] if self.spared_team is not None else 0
+            return self.alike.teams.total() - spared
+        jobs = self.alike.jobs or [entry[-1] for entry in self.alike.entries(self.now)]
+        return sum(map(self._may_stop, jobs))
+
+    def turns(self, short: Vector, warm_key: str | None) -> Iterator[_Turn]:
+        """In the order in which they would be stopped."""
+        useful = sum(min(count, self.alike.vector.get(capacity, 0)) for capacity, count in short.items())
+        entries = self.alike.entries(self.now)
+        same = self.alike.by_warm_key.get(warm_key) if warm_key is not None else None
+        if not same:
+            return self._turns(entries, useful, is_other=True)
+        others = (one for one in entries if one[-1].warm_key != warm_key)
+        return merge(self._turns(same, useful, is_other=False), self._turns(others, useful, is_other=True))
+
+    def _turns(self, entries: Iterable[_Entry], useful: int, *, is_other: bool) -> Iterator[_Turn]:
+        for cost, score, name, job in entries:
+            if self._may_stop(job):
+                yield (cost / useful, is_other, score, name, job)
+
+    def _may_stop(self, job: RunningJob) -> bool:
+        return job.team != self.spared_team and (self.behind is None or job.rank > self.behind)
+
+
+@dataclass(kw_only=True)
+class Victims:
+    """The running jobs of a pool that its rules let somebody stop."""
+
+    running: tuple[RunningJob, ...]
+    quotas: Quotas
+    rules: Preemption
+    now: datetime
+    groups: dict[tuple[int, int], _Group]
+    """By tier (borrowers first) and priority (lowest first), those that hold the same instances together."""
+    ending: dict[Capacity, int]
+    """Certain to be free within ``preempt_delay``."""
+    by_team: dict[str, "Victims"] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(
+        cls, running: tuple[RunningJob, ...], quotas: Quotas, *, rules: Preemption, now: datetime
+    ) -> "Victims":
+        groups: dict[tuple[int, int], _Group] = {}
+        for job in _stoppable(running, rules, now=now) if rules.enabled else ():
+            tier, key = quotas.tier(job.name), tuple(job.vector.items())
+            group = groups.setdefault((-tier, job.priority), {})
+            if key not in group:
+                group[key] = _Alike(vector=job.vector, tier=tier, priority=job.priority)
+            group[key].jobs.append(job)
+        for group in groups.values():
+            for alike in group.values():
+                alike.complete()
+        ending = (
+            total(one.vector for one in running if _ends_soon(one, rules, now=now))
+            if rules.preempt_delay
+            else {}
+        )
+        ordered = dict(sorted(groups.items()))
+        return cls(running=running, quotas=quotas, rules=rules, now=now, groups=ordered, ending=ending)
+
+    def of_team(self, team: str) -> "Victims":
+        """Its own jobs alone."""
+        if team not in self.by_team:
+            own = tuple(one for one in self.running if one.team == team and one.name not in self.taken)
+            self.by_team[team] = Victims.of(own, self.quotas, rules=self.rules, now=self.now)
+        return self.by_team[team]
+
+    def take(self, victims: Iterable[RunningJob]) -> None:
+        """They are being stopped: nobody counts on them any more."""
+        for job in victims:
+            self.taken.add(job.name)
+            group = self.groups.get((-self.quotas.tier(job.name), job.priority), {})
+            group[tuple(job.vector.items())].remove(job, self.now)
+            if _ends_soon(job, self.rules, now=self.now):
+                take(self.ending, job.vector)
+            if job.team in self.by_team:
+                self.by_team[job.team].take([job])
+
+    def chosen_for(self, preemptor: Preemptor, *, free: Vector) -> Chosen:
+        """The jobs to stop so that it fits; nobody where it would do so by itself within ``preempt_delay``.
+
+        Args:
+            preemptor: Does not fit into ``free``.
+            free: What it may use, with everything that is already being stopped counted as free.
+        """
+        vector = preemptor.shape.vector
+        if self.rules.preempt_delay and fits(vector, total((free, self.ending))):
+            return Chosen()
+        return self.least(lacking(vector, free), preemptor)
+
+    def least(self, short: Vector, preemptor: Preemptor) -> Chosen:
+        """Those that free so much together, all or none.
+
+        Borrowers before those within their quota, then lowest priority first, then least work lost, then an
+        equal warm key, then fewest; whoever turns out not to be needed is spared.
+        """
+        if not short or not self._are_enough(short, preemptor):
+            return Chosen()
+        chosen = _spared(self._enough(short, preemptor), short)
+        single = self._single(short, preemptor, least=chosen)
+        sets = [chosen, (single,)] if single else [chosen]
+        best = min(sets, key=lambda one: self._worth(one, preemptor.shape.warm_key))
+        return Chosen(victims=best, short=short)
+
+    def _choices(self, short: Vector, preemptor: Preemptor) -> Iterator[list[_Choice]]:
+        """Whom it may stop that has something of what it lacks, by tier and priority."""
+        job, mine = preemptor.job, preemptor.tier
+        for (_, priority), group in self.groups.items():
+            outranked = priority + self.rules.min_priority_gap <= job.priority
+            choices: list[_Choice] = []
+            for one in group.values():
+                if one.tier < mine or (one.tier == mine and not outranked):
+                    break  # of one group all or none
+                if short.keys().isdisjoint(one.vector):
+                    continue
+                is_behind = one.tier > mine or one.first > job.rank
+                choices.append(
+                    _Choice(
+                        alike=one,
+                        spared_team=None if outranked else job.team,
+                        behind=None if is_behind else job.rank,
+                        now=self.now,
+                    )
+                )
+            if choices:
+                yield choices
+
+    def _are_enough(self, short: Vector, preemptor: Preemptor) -> bool:
+        """Counted by groups, before anybody is put in order."""
+        missing = dict(short)
+        for choices in self._choices(short, preemptor):
+            for choice in choices:
+                count = choice.count()
+                missing = lacking(missing, {one: n * count for one, n in choice.alike.vector.items()})
+            if not missing:
+                return True
+        return not missing
+
+    def _enough(self, short: Vector, preemptor: Preemptor) -> tuple[RunningJob, ...]:
+        chosen: list[RunningJob] = []
+        missing = dict(short)
+        for choices in self._choices(short, preemptor):
+            useful = [one for one in choices if not missing.keys().isdisjoint(one.alike.vector)]
+            turns = merge(*(one.turns(short, preemptor.shape.warm_key) for one in useful))
+            for *_, victim in turns:
+                if not missing.keys().isdisjoint(victim.vector):
+                    chosen.append(victim)
+                    missing = lacking(missing, victim.vector)
+                if not missing:
+                    return tuple(chosen)
+        return ()
+
+    def _single(
+        self, short: Vector, preemptor: Preemptor, *, least: tuple[RunningJob, ...]
+    ) -> RunningJob | None:
+        """The best job that is enough by itself, unless it is of a worse tier or priority than ``least``."""
+        key = preemptor.shape.warm_key
+        worst = self._worth(least, key)[:2]
+        for choices in self._choices(short, preemptor):
+            one = choices[0].alike
+            if (-one.tier, one.priority) > worst:
+                return None
+            large = [choice for choice in choices if fits(short, choice.alike.vector)]
+            turn = next(merge(*(choice.turns(short, key) for choice in large)), None)
+            if turn is not None:
+                return turn[-1]
+        return None
+
+    def _worth(
+        self, victims: tuple[RunningJob, ...], warm_key: str | None
+    ) -> tuple[int, int, float, int, int]:
+        """Lower is better."""
+        return (
+            -min(self.quotas.tier(one.name) for one in victims),
+            max(one.priority for one in victims),
+            sum(cost_of_stop(one, now=self.now) for one in victims),
+            sum(warm_key is None or one.warm_key != warm_key for one in victims),
+            len(victims),
+        )
+
+
+def _stoppable(running: Iterable[RunningJob], rules: Preemption, *, now: datetime) -> Iterator[RunningJob]:
+    """By all rules that do not ask who stops them."""
+    trains_since = now - rules.min_runtime
+    for one in running:
+        if (
+            one.state is JobState.RUNNING
+            and one.preemptible
+            and one.preemptions < rules.max_per_job
+            and (one.training_since is None or one.training_since <= trains_since)
+            and (one.has_checkpoint or not rules.needs_checkpoint)
+        ):
+            yield one
+
+
+def _spared(chosen: tuple[RunningJob, ...], short: Vector) -> tuple[RunningJob, ...]:
+    """Drop, from the most valuable down, each victim the others suffice without."""
+    spare = minus(total(one.vector for one in chosen), short)
+    dropped: set[str] = set()
+    for victim in reversed(chosen):
+        if all(spare[capacity] >= victim.vector.get(capacity, 0) for capacity in short):
+            take(spare, victim.vector)
+            dropped.add(victim.name)
+    return tuple(one for one in chosen if one.name not in dropped)
+
+
+def _ends_soon(job: RunningJob, rules: Preemption, *, now: datetime) -> bool:
+    ends_by = job.expected.ends_by
+    return (
+        bool(rules.preempt_delay)
+        and job.state is JobState.RUNNING
+        and ends_by is not None
+        and ends_by <= now + rules.preempt_delay
+    )

@@ -1,0 +1,102 @@
+"""Stops of running jobs: those that make room for another, and each that was asked to stop."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from trainmaster.core.errors import StopDeniedError, UnavailableError
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.actions import Preempt
+from trainmaster.core.planning.capacity import lacking
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, total
+from trainmaster.core.records import WriteCondition
+from trainmaster.services.scheduler import start_protocol
+from trainmaster.services.scheduler.broken_rows import read_job, request_of
+from trainmaster.services.scheduler.context import PassContext
+
+MAX_VICTIMS = 24
+"""Of one transaction: at most 100 items, four for each victim. Source: DynamoDB limits."""
+
+
+def preempt(action: Preempt, context: PassContext) -> Callable[[], None] | None:
+    """Intents and the hold in one transaction; the stops follow.
+
+    More victims than it takes are asked in further ones, each only while the hold stands as it was left and
+    the same instances are in use. After a race or a crash in between the planner says who else is needed.
+    Nobody is stopped for a job that the rules would not let start.
+    """
+    preemptor = read_job(action.job, context)
+    body = request_of(preemptor, context)
+    if body is None or start_protocol.forbidden(preemptor, body, context):
+        return None
+    action = replace(action, job=replace(action.job, ver=preemptor.ver))
+    asked: list[Job] = []
+    hold = action.goes_on
+    for start in range(0, len(action.victims), MAX_VICTIMS):
+        if asked and context.deadline.is_over:
+            break
+        batch = action.victims[start : start + MAX_VICTIMS]
+        after = _reservation(action, action.victims[: start + len(batch)])
+        try:
+            asked += _ask(batch, action, context, hold=hold, after=after)
+        except UnavailableError:
+            if not asked:
+                raise
+            break
+        hold = after
+    return partial(_stop_each, asked, context)
+
+
+def _reservation(action: Preempt, asked: Sequence[RunningJob]) -> PreemptionReservation:
+    """Once these are asked: all that the job needs, and what the others are still to free of it."""
+    missing = lacking(action.short, total(one.vector for one in asked))
+    return PreemptionReservation(
+        preemptor=action.job.name, vector=action.shape.vector, missing=missing or None
+    )
+
+
+def _ask(
+    batch: Sequence[RunningJob],
+    action: Preempt,
+    context: PassContext,
+    *,
+    hold: PreemptionReservation | None,
+    after: PreemptionReservation,
+) -> tuple[Job, ...]:
+    victims = [read_job(victim, context) for victim in batch]
+    changes = [Change(before=victim, after=steps.preempted_for(victim, action.job)) for victim in victims]
+    condition = WriteCondition(
+        policy_version=context.policy_version,
+        used=action.used,
+        places_hold=after,
+        replaces_hold=hold,
+        still_waiting=action.job,
+    )
+    return context.store.commit(changes, at=context.clock(), condition=condition)
+
+
+def _stop_each(jobs: Iterable[Job], context: PassContext) -> None:
+    """Whom the time does not reach hears of it from the next look: they are asked to stop."""
+    for job in jobs:
+        if context.deadline.is_over:
+            return
+        stop(job, context)
+
+
+def stop(job: Job, context: PassContext) -> None:
+    try:
+        context.training.stop(job.live_attempt.training_job_name)
+    except StopDeniedError as error:
+        _say_once(job, error, context)
+        raise
+    context.store.commit([Change(before=job, after=steps.stop_told(job))], at=context.clock())
+
+
+def _say_once(job: Job, error: StopDeniedError, context: PassContext) -> None:
+    """Only an adopted job is none of the stack's own; each pass tries again, as the stack may be changed."""
+    if job.spec.adopted and job.waiting is None:
+        context.store.commit(
+            [Change(before=job, after=steps.not_stopped(job, str(error)))], at=context.clock()
+        )
