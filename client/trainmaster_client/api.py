@@ -41,6 +41,8 @@ Document: TypeAlias = dict[str, Any]
 
 _JOB_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 """SageMaker API reference, CreateTrainingJob, TrainingJobName."""
+_MOST_PAGES = 1000
+"""Of 4 MB each: a server that always has one more is not followed for ever."""
 _SHOWN = 80
 """Characters of what is no job name."""
 _ELSEWHERE = frozenset({Trouble.NOT_THE_API, Trouble.WRONG_STAGE, Trouble.WRONG_ENDPOINT})
@@ -101,11 +103,12 @@ class ApiClient:
         return self._call("DELETE", f"/jobs/{_path_name(name)}")
 
     def pools(self) -> Document:
-        return self._read("/pools")
+        """All of them, however many answers that takes."""
+        return self._whole("/pools", {}, "pools")
 
     def usage(self, *, team: str | None = None, month: str | None = None) -> Document:
         """Of one team and month; without them the caller's only team, this month."""
-        return self._read(f"/usage{_query({'team': team, 'month': month})}")
+        return self._whole("/usage", {"team": team, "month": month}, "jobs", "preemptions")
 
     def violations(self, *, month: str | None = None, next_token: str | None = None) -> Document:
         """One page of one month; without a month of this one."""
@@ -140,6 +143,20 @@ class ApiClient:
     def start_repair(self, *, apply: bool) -> Document:
         """Said twice while it runs it is the same, so a lost answer is asked for again."""
         return self._call("POST", "/repair", {"apply": apply}, attempts=ATTEMPTS)
+
+    def _whole(self, path: str, asked: Mapping[str, str | None], *lists: str) -> Document:
+        """The last page, with what the lists had on those before it; an older API has one page."""
+        page = self._read(f"{path}{_query(asked)}")
+        for _ in range(_MOST_PAGES):
+            before, token = page, page.get("next_token")
+            if not token:
+                break
+            page = self._read(f"{path}{_query({**asked, 'next_token': str(token)})}")
+            there = [key for key in lists if key in before or key in page]
+            page |= {key: [*(before.get(key) or ()), *(page.get(key) or ())] for key in there}
+            if page.get("next_token") == token:
+                break
+        return page
 
     def _read(self, path: str) -> Document:
         return self._call("GET", path, attempts=ATTEMPTS)

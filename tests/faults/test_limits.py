@@ -3,17 +3,19 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count, permutations
 from typing import Any
 
 import pytest
-from trainmaster.api import Outside, build_api
+from trainmaster.api import Outside, build_api, paging, router
 from trainmaster.api.job_context import ANSWER_CPU_SECONDS
+from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.jobs.instances import Shape
 from trainmaster.core.jobs.model import epoch_ms
-from trainmaster.core.records import Alias
+from trainmaster.core.records import Alias, PoolState, TeamState
+from trainmaster.core.rules.violation import Outcome, ViolationRecord
 from trainmaster.services.read_counts import ReadCounts
 
 from tests.bodies import body, tag_list
@@ -22,7 +24,7 @@ from tests.memory.edges import MemoryReadCounts, MemoryRegister, MemoryRepairs, 
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
 from tests.memory.store import MemoryJobStore
-from tests.memory.tables import Tables
+from tests.memory.tables import Tables, Usage
 
 OWN = "111122223333"
 RED, BLUE = (f"arn:aws:sts::{OWN}:assumed-role/{name}/someone" for name in ("red", "blue"))
@@ -347,3 +349,193 @@ def test_K8_with_little_time_left_the_answer_leaves_out_what_it_can_do_without(w
 def test_K8_an_estimate_that_nobody_asked_for_needs_no_note() -> None:
     found = crowd(3).call("GET", "/jobs/w-2", estimate="false")
     assert (found.json["estimated_start"], found.json["estimate_note"]) == (None, None)
+
+
+def pages(plane: Plane, path: str, listed: str, *, user: str = RED, **query: str) -> list[list[Any]]:
+    """What each answer lists, from token to token."""
+    found: list[list[Any]] = []
+    token: dict[str, str] = {}
+    while True:
+        answer = plane.call("GET", path, user=user, **query, **token)
+        assert answer.status == 200, answer
+        found.append(answer.json[listed])
+        if answer.json["next_token"] is None:
+            return found
+        token = {"next_token": answer.json["next_token"]}
+
+
+def joined(parts: list[list[Any]]) -> list[Any]:
+    return [one for part in parts for one in part]
+
+
+class WithManyTeams(Counting):
+    def pool_state(self, pool: str) -> PoolState:
+        state: PoolState = self._reader.pool_state(pool)
+        teams = {f"team-{number:04d}": TeamState(used={}, waiting=0) for number in range(1000)}
+        return replace(state, teams=teams)
+
+
+def test_the_pools_of_a_thousand_teams_come_in_answers_of_four_megabytes() -> None:
+    policy = document()
+    policy["pools"] = [{"name": f"p-{number}", "capacity": {f"ml.p5.{number}": 1}} for number in range(30)]
+    plane = Plane(policy)
+    plane.handle = plane.instance(reader=WithManyTeams(MemoryReader(plane.tables)))
+    found = pages(plane, "/pools", "pools")
+    assert [pool["name"] for pool in joined(found)] == [pool["name"] for pool in policy["pools"]]
+    assert len(found) > 1
+    assert all(len(json.dumps(part)) <= 4_000_100 for part in found)
+    (only,) = pages(plane, "/pools", "pools", pool="p-7")
+    assert [pool["name"] for pool in only] == ["p-7"]
+    refused = plane.call("GET", "/pools", pool="nowhere")
+    assert (refused.status, refused.json["errors"][0]["field"]) == (400, "query.pool")
+
+
+def test_pools_end_where_time_does_and_go_on_with_the_token() -> None:
+    policy = document()
+    policy["pools"] = [{"name": f"p-{number}", "capacity": {f"ml.p5.{number}": 1}} for number in range(5)]
+    plane = Plane(policy)
+    plane.handle = plane.instance(left=timedelta)
+    found = pages(plane, "/pools", "pools")
+    assert [[pool["name"] for pool in part] for part in found] == [[f"p-{number}"] for number in range(5)]
+
+
+def test_a_list_of_jobs_that_is_cut_goes_on_where_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    plane = crowd(30)
+    whole = joined(pages(plane, "/jobs", "jobs", limit="100"))
+    assert len(whole) == 37
+    monkeypatch.setattr(paging, "MOST_BYTES", 5_000)
+    found = pages(plane, "/jobs", "jobs", limit="100")
+    assert joined(found) == whole
+    assert len(found) > 3
+    assert all(len(json.dumps(part)) <= 5_100 for part in found)
+    monkeypatch.setattr(paging, "MOST_BYTES", 1)
+    assert joined(pages(plane, "/jobs", "jobs", limit="100")) == whole, "one at least is in each answer"
+
+
+def test_what_a_month_was_spent_on_is_cut_and_its_sums_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    plane = Plane()
+    month = plane.tables.months["red", "2026-11"]
+    month.jobs = {f"job-{number:03d}": Usage(instance_seconds=3600) for number in range(50)}
+    month.takings = [taking(number) for number in range(20)]
+    whole = plane.call("GET", "/usage").json
+    assert (len(whole["jobs"]), len(whole["preemptions"])) == (50, 20)
+    monkeypatch.setattr(paging, "MOST_BYTES", 3_000)
+    assert joined(pages(plane, "/usage", "jobs")) == whole["jobs"]
+    assert joined(pages(plane, "/usage", "preemptions")) == whole["preemptions"]
+    assert plane.call("GET", "/usage").json["total"] == whole["total"]
+
+
+def taking(number: int) -> PreemptionEntry:
+    return PreemptionEntry(
+        at=NOON + timedelta(seconds=number),
+        victim=f"job-{number:03d}",
+        victim_team="red",
+        preemptor="other",
+        preemptor_team="blue",
+        instance_seconds_lost=60,
+        cents_lost=1,
+    )
+
+
+def test_violations_are_cut_and_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    plane = Plane()
+    for number in range(40):
+        one = violation_record(number)
+        plane.tables.violations[one.at, one.training_job_name] = one
+    whole = joined(pages(plane, "/violations", "violations"))
+    assert [one["training_job_name"] for one in whole] == [f"x-{number:02d}" for number in range(40)]
+    monkeypatch.setattr(paging, "MOST_BYTES", 2_000)
+    found = pages(plane, "/violations", "violations")
+    assert joined(found) == whole
+    assert len(found) > 5
+
+
+def violation_record(number: int) -> ViolationRecord:
+    return ViolationRecord(
+        at=NOON + timedelta(seconds=number),
+        training_job_name=f"x-{number:02d}",
+        team="red",
+        role_arn="arn:aws:iam::111122223333:role/red",
+        unmanaged=True,
+        outcome=Outcome.AUDITED,
+        violations=(),
+        revision=1,
+    )
+
+
+def test_a_policy_with_thousands_of_mistakes_is_answered_with_the_first_of_them() -> None:
+    wrong = {"pools": [{f"key-{number}": 1 for number in range(9000)}]}
+    plane = Plane()
+    answer = plane.call("PUT", "/policy", wrong, user=ADMIN)
+    assert answer.status == 422
+    assert len(json.dumps(answer.json)) < 600_000
+    listed = len(answer.json["errors"])
+    assert 100 < listed < 9000
+    assert f"the first {listed} of 9" in answer.json["detail"]
+
+
+def test_an_answer_that_is_too_large_all_the_same_is_a_problem_document(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(router, "MOST_ANSWER_BYTES", 100)
+    answer = Plane().call("GET", "/pools")
+    assert (answer.status, answer.headers["content-type"]) == (500, "application/problem+json")
+    assert "ask for less" in answer.json["detail"]
+
+
+HOSTILE: dict[str, tuple[str, dict[str, Any], str]] = {
+    "a token of a megabyte": ("/jobs", {"next_token": ["A" * 1_000_000]}, "query.next_token"),
+    "a token that is no base64": ("/violations", {"next_token": ["%%%"]}, "query.next_token"),
+    "a token of another list": ("/usage", {"next_token": ["QUJD" * 20]}, "query.next_token"),
+    "a token of pools": ("/pools", {"next_token": ["QUJD" * 20]}, "query.next_token"),
+    "a parameter given twice": ("/jobs", {"team": ["red", "blue"]}, "query.team"),
+    "a parameter that nobody knows": ("/pools", {"Pool": ["p5"]}, "query.Pool"),
+    "a limit of many digits": ("/jobs", {"limit": ["9" * 5000]}, "query.limit"),
+    "a limit in other digits": ("/jobs", {"limit": ["٣"]}, "query.limit"),
+    "a month of many characters": ("/usage", {"month": ["2026-11" * 1000]}, "query.month"),
+}
+
+
+@pytest.mark.parametrize(("path", "query", "field"), HOSTILE.values(), ids=HOSTILE)
+def test_hostile_parameters_are_refused_by_name_in_a_short_answer(
+    path: str, query: dict[str, Any], field: str
+) -> None:
+    plane = Plane()
+    event = {
+        "path": path,
+        "httpMethod": "GET",
+        "headers": {},
+        "multiValueQueryStringParameters": query,
+        "requestContext": {"identity": {"userArn": RED}},
+        "body": None,
+    }
+    answer = plane.handle(event, None)
+    assert answer["statusCode"] == 400
+    assert len(answer["body"]) < 2_000
+    assert [one["field"] for one in json.loads(answer["body"])["errors"]] == [field]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/add-job"),
+        ("PATCH", "/jobs/a"),
+        ("PUT", "/policy"),
+        ("PUT", "/policy/paused"),
+        ("POST", "/repair"),
+    ],
+)
+def test_deep_and_large_bodies_are_refused_on_every_route(method: str, path: str) -> None:
+    plane = Plane()
+    plane.submit("a")
+    event = {
+        "path": path,
+        "httpMethod": method,
+        "headers": {"content-type": "application/json"},
+        "requestContext": {"identity": {"userArn": ADMIN}},
+    }
+    deep = '{"a":' * 40_000 + "1" + "}" * 40_000
+    assert plane.handle(event | {"body": deep}, None)["statusCode"] in {400, 413}
+    assert plane.handle(event | {"body": '{"a": "' + "x" * 300_000 + '"}'}, None)["statusCode"] == 413
+    twice = '{"priority": 1, "priority": 2}'
+    assert plane.handle(event | {"body": twice}, None)["statusCode"] == 400

@@ -118,6 +118,8 @@ def _facts(document: Document, job: JobView, now: datetime) -> Iterator[str]:
             yield f"  {label}: {value}{estimate}"
     if start := document.get("estimated_start"):
         yield f"  {likely_start(start, now=now)}"
+    elif note := document.get("estimate_note"):
+        yield f"  start {printable(note)}"
     yield from (f"  {lost}" for lost in losses(document))
 
 

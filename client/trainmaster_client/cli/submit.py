@@ -86,6 +86,8 @@ def _foreseen(document: Document) -> Iterator[str]:
     start = document.get("estimated_start")
     if isinstance(start, dict):
         yield f"{likely_start(start, now=datetime.now(UTC))}."
+    elif document.get("estimate_note"):
+        yield f"Start {printable(document['estimate_note'])}."
     victims = document.get("would_preempt") or ()
     if victims:
         names = ", ".join(printable(name) if name else "a job of another team" for name in victims)

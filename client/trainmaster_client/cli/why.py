@@ -9,6 +9,7 @@ from trainmaster_client.cli.instants import likely_start
 from trainmaster_client.cli.jobs import JobName
 from trainmaster_client.cli.queue_table import NO_NAME
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
+from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.progress import place_line
 
@@ -52,6 +53,8 @@ def _lines(job: JobView, document: Document, ahead: list[JobView]) -> Iterator[s
     start = document.get("estimated_start")
     if isinstance(start, dict):
         yield f"  {likely_start(start, now=datetime.now(UTC))}"
+    elif document.get("estimate_note"):
+        yield f"  Start {printable(document['estimate_note'])}"
     if ahead:
         left = (job.position or 0) - 1 - SHOWN_AHEAD
         more = f" and {left} more" if left > 0 else ""

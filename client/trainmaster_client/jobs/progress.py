@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from trainmaster_client.errors import ApiFailedError, ApiUnreachableError
+from trainmaster_client.errors import ApiFailedError, ApiUnreachableError, TooManyRequestsError
 from trainmaster_client.jobs.job_views import JobView, Transition
 
 FIRST_POLL_SECONDS = 1.0
@@ -129,7 +129,7 @@ class Watch:
         while True:
             try:
                 return self.look()
-            except (ApiUnreachableError, ApiFailedError) as error:
+            except (ApiUnreachableError, ApiFailedError, TooManyRequestsError) as error:
                 silent = self.monotonic() - begun
                 if silent >= SILENCE_SECONDS:
                     raise

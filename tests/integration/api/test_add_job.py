@@ -198,6 +198,7 @@ def test_a_dry_run_stores_nothing(api: Api) -> None:
         "violations": [],
         "pool": "p5",
         "position": 2,
+        "estimate_note": None,
         "would_preempt": [],
         "usd_per_hour": 63.296,
         "estimated_cost_usd": 63.3,

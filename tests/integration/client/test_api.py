@@ -250,3 +250,29 @@ def test_without_credentials_nothing_is_sent(
     with pytest.raises(errors.CredentialsError, match="no AWS credentials found"):
         ApiClient(api.url, boto3.Session()).policy()
     assert api.received == []
+
+
+def test_pools_and_usage_are_read_to_the_last_page(client: ApiClient, api: FakeApi) -> None:
+    first, last = ({"name": name} for name in ("p5", "g5"))
+    api.script(
+        "GET",
+        "/pools",
+        Scripted(document={"pools": [first], "set_aside": 0, "next_token": "more"}),
+        Scripted(document={"pools": [last], "set_aside": 1, "next_token": None}),
+    )
+    assert client.pools() == {"pools": [first, last], "set_aside": 1, "next_token": None}
+    assert [call.query for call in api.received] == [{}, {"next_token": ["more"]}]
+    api.script(
+        "GET",
+        "/usage",
+        Scripted(document={"jobs": [first], "preemptions": [], "total": 2, "next_token": "more"}),
+        Scripted(document={"jobs": [last], "preemptions": [1], "total": 2, "next_token": None}),
+    )
+    whole = client.usage(team="red")
+    assert (whole["jobs"], whole["preemptions"], whole["total"]) == ([first, last], [1], 2)
+    assert api.received[-1].query == {"team": ["red"], "next_token": ["more"]}
+
+
+def test_an_older_api_has_all_pools_in_one_answer(client: ApiClient, api: FakeApi) -> None:
+    api.script("GET", "/pools", Scripted(document={"pools": [], "set_aside": 0}))
+    assert client.pools() == {"pools": [], "set_aside": 0}

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Any, TypeAlias
 
 from trainmaster.api.job_context import Look, look_at, reason_now
-from trainmaster.api.paging import Mark, Seal
+from trainmaster.api.paging import Mark, Room, Seal
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext
 from trainmaster.api.views import JobContext, job_view, masked_view
 from trainmaster.core.errors import FieldError, InvalidRequestError, invalid, quoted
@@ -143,6 +143,8 @@ class Found:
 
     entry: Entry
     position: QueuePosition
+    mark: Mark
+    """Behind which the next page begins if it is the last of this one."""
 
 
 def list_jobs(context: RequestContext) -> Answer:
@@ -150,8 +152,22 @@ def list_jobs(context: RequestContext) -> Answer:
     seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=_bound(context, query))
     start = seal.mark(query.token) if query.token else None
     page, end = _page(_list_sections(context, query), query, start)
-    body = {"jobs": _views(context, query, page), "next_token": seal.token(end) if end else None}
+    views, end = _fitting(_views(context, query, page), end)
+    body = {"jobs": views, "next_token": seal.token(end) if end else None}
     return Answer(status=HTTPStatus.OK, body=body)
+
+
+def _fitting(
+    views: Iterable[tuple[Mark, dict[str, Any]]], end: Mark | None
+) -> tuple[list[dict[str, Any]], Mark | None]:
+    """As many as one answer takes, and behind which the next page begins."""
+    room, taken, last = Room(), list[dict[str, Any]](), end
+    for mark, view in views:
+        if not room.takes(view) and taken:
+            return taken, last
+        taken.append(view)
+        last = mark
+    return taken, end
 
 
 def _query(context: RequestContext) -> ListQuery:
@@ -209,15 +225,15 @@ def _page(
     """The page's entries, and the mark behind which the next one begins; None at the end."""
     page: list[Found] = []
     walk = _walk(list_sections, start)
-    for looked, (mark, found) in enumerate(walk, start=1):
+    for looked, found in enumerate(walk, start=1):
         if _matches(found.entry, query):
             page.append(found)
         if len(page) == query.limit or looked == _MAX_READ:
-            return page, mark if next(walk, None) else None
+            return page, found.mark if next(walk, None) else None
     return page, None
 
 
-def _walk(list_sections: list[ListSection], start: Mark | None) -> Iterator[tuple[Mark, Found]]:
+def _walk(list_sections: list[ListSection], start: Mark | None) -> Iterator[Found]:
     """Every entry from behind the mark, with a mark of its own."""
     names = [section.name for section in list_sections]
     if start is not None and start.section not in names:
@@ -235,20 +251,22 @@ def _walk(list_sections: list[ListSection], start: Mark | None) -> Iterator[tupl
             for entry in entries:
                 mark = replace(mark, order=entry.order, counted=mark.counted + 1)
                 position = QueuePosition.behind(mark.counted - 1) if section.has_turns else NO_POSITION
-                yield mark, Found(entry=entry, position=position)
+                yield Found(entry=entry, position=position, mark=mark)
 
 
 def _matches(entry: Entry, query: ListQuery) -> bool:
     return query.team in {None, entry.team} and query.state in {None, entry.state}
 
 
-def _views(context: RequestContext, query: ListQuery, page: list[Found]) -> list[dict[str, Any]]:
+def _views(
+    context: RequestContext, query: ListQuery, page: list[Found]
+) -> Iterator[tuple[Mark, dict[str, Any]]]:
     jobs = context.outside.reader.jobs(found.entry.name for found in page)
     shown = [(found, job) for found in page if (job := jobs.get(found.entry.name)) and query.still_fits(job)]
     looks = _looks(context, (job for _, job in shown))
-    return [
-        _view(context, job, found.position if job.is_waiting else NO_POSITION, looks) for found, job in shown
-    ]
+    for found, job in shown:
+        position = found.position if job.is_waiting else NO_POSITION
+        yield found.mark, _view(context, job, position, looks)
 
 
 def _looks(context: RequestContext, jobs: Iterable[Job]) -> dict[str, Look | None]:

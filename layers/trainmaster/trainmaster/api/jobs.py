@@ -8,6 +8,7 @@ from functools import partial
 from http import HTTPStatus
 
 from trainmaster.api.job_context import NO_PROSPECT, Prospect, estimated_start, job_context_of, standing_of
+from trainmaster.api.paging import fitting
 from trainmaster.api.request_context import Answer, RequestContext, flags, wake
 from trainmaster.api.views import JobContext, View, instant_text, job_view, reason_view
 from trainmaster.core.errors import (
@@ -35,9 +36,9 @@ from trainmaster.services import job_steps
 def story_view(
     attempts: tuple[Attempt, ...], history: tuple[HistoryLine, ...], prospect: Prospect = NO_PROSPECT
 ) -> View:
-    """What only the view of one job has."""
+    """What only the view of one job has; of attempts without number the newest."""
     return {
-        "attempts": [_attempt_view(attempt) for attempt in attempts],
+        "attempts": fitting(map(_attempt_view, reversed(attempts)))[::-1],
         "history": [_history_view(line) for line in history],
         "estimated_start": prospect.start,
         "estimate_note": prospect.note,

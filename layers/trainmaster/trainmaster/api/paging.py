@@ -5,12 +5,36 @@ import binascii
 import hashlib
 import hmac
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
 
 from trainmaster.core.errors import FieldError, InvalidRequestError, invalid
 
 _TAG_BYTES = 16
 _MAX_TOKEN_CHARACTERS = 1024  # ours are a third of it
+
+
+MOST_BYTES = 4_000_000
+"""Of what an answer lists. Lambda answers with 6 MB at most, and there is more in an answer than its list."""
+
+
+class Room:
+    """What one answer can still take."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self._left = MOST_BYTES if most is None else most
+
+    def takes(self, view: Mapping[str, Any]) -> bool:
+        """Once one does not fit, none does."""
+        self._left -= len(json.dumps(view)) + len(", ")
+        return self._left >= 0
+
+
+def fitting(views: Iterable[dict[str, Any]], *, most: int | None = None) -> list[dict[str, Any]]:
+    """The first of them, as many as an answer takes."""
+    return list(takewhile(Room(most).takes, views))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from trainmaster.api.paging import fitting
 from trainmaster.api.request_context import RequestContext
 from trainmaster.api.views import View, field_error_view
 from trainmaster.core.errors import RowSetAsideError
@@ -25,7 +26,7 @@ MOST_REQUESTS = 500
 class Trial:
     changes: tuple[View, ...]
     is_truncated: bool
-    """More jobs wait than were looked at: the first of each kind speak for those behind them."""
+    """There is more than was looked at, or than one answer takes: the first of each kind speak for others."""
 
 
 def try_policy(context: RequestContext, new: Policy) -> Trial:
@@ -45,7 +46,9 @@ def try_policy(context: RequestContext, new: Policy) -> Trial:
         fail = {one.job.name for one in forbidden if one.is_at_start}
         changes += (_view(one, pool) for one in differences(before, tried) if one.job.name not in fail)
         is_truncated = is_truncated or context.outside.reader.queue_length(pool.name) > len(waiting)
-    return Trial(changes=tuple(changes), is_truncated=is_truncated or rules.is_truncated)
+    listed = tuple(fitting(changes))
+    is_cut = rules.is_truncated or len(listed) < len(changes)
+    return Trial(changes=listed, is_truncated=is_truncated or is_cut)
 
 
 def _outlooks(

@@ -2,6 +2,7 @@
 
 from http import HTTPStatus
 
+from trainmaster.api.paging import MOST_BYTES, fitting
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import View, instant_text
 from trainmaster.core.errors import FieldError, JobConflictError, invalid
@@ -48,8 +49,10 @@ def _view(repair: Repair | None, context: RequestContext) -> View:
         "state": (repair.state if repair else RepairState.DONE).value,
         "apply": repair.apply if repair else False,
         "jobs_read": repair.jobs_read if repair else 0,
-        "differences": [_difference_view(one) for one in different[:MOST_LISTED]],
-        "set_aside": [{"key": key, "error": by_key[key].error} for key in sorted(by_key)],
+        "differences": fitting(map(_difference_view, different[:MOST_LISTED]), most=MOST_BYTES // 2),
+        "set_aside": fitting(
+            ({"key": key, "error": by_key[key].error} for key in sorted(by_key)), most=MOST_BYTES // 2
+        ),
         "started_at": repair.id if repair else None,
         "finished_at": instant_text(repair.finished_at) if repair else None,
     }

@@ -2,9 +2,7 @@
 
 import json
 import logging
-from collections import Counter
 from collections.abc import Callable
-from datetime import datetime
 from http import HTTPStatus
 from typing import Any, TypeAlias
 
@@ -14,11 +12,12 @@ from trainmaster import __version__
 from trainmaster.api.add_job import add_job
 from trainmaster.api.job_list import list_jobs
 from trainmaster.api.jobs import cancel_job, patch_job, show_job
+from trainmaster.api.paging import fitting
 from trainmaster.api.policy import put_paused, put_policy, show_policy
+from trainmaster.api.pool_list import list_pools
 from trainmaster.api.repair import show_repair, start_repair
 from trainmaster.api.request_context import (
     Answer,
-    ApiReader,
     Call,
     Outside,
     RequestContext,
@@ -27,7 +26,7 @@ from trainmaster.api.request_context import (
     enter_to_read,
 )
 from trainmaster.api.usage import show_usage
-from trainmaster.api.views import field_error_view, pool_view
+from trainmaster.api.views import View, field_error_view
 from trainmaster.api.violations import show_violations
 from trainmaster.core.errors import (
     TooManyRequestsError,
@@ -35,43 +34,34 @@ from trainmaster.core.errors import (
     UnavailableError,
     WriteRefusedError,
 )
-from trainmaster.core.planning.wait_reasons import MAX_POSITION
-
-
-def list_pools(context: RequestContext) -> Answer:
-    context.call.parameters()
-    reader = context.outside.reader
-    read = [(pool, reader.pool_state(pool.name), _oldest(pool.name, reader)) for pool in context.policy.pools]
-    set_aside = context.outside.register.noted(now=context.outside.clock())  # of these reads, too
-    by_pool = Counter(row.pool for row in set_aside)
-    pools = [pool_view(pool, state, oldest, set_aside=by_pool[pool.name]) for pool, state, oldest in read]
-    return Answer(status=HTTPStatus.OK, body={"pools": pools, "set_aside": len(set_aside)})
-
-
-def _oldest(pool: str, reader: ApiReader) -> datetime | None:
-    """When the longest wait began; looks at as many jobs as have an exact position."""
-    waiting = reader.waiting(pool, after=None, limit=MAX_POSITION)
-    parked = reader.parked(pool, after=None, limit=MAX_POSITION)
-    return min((entry.submitted_at for entry in (*waiting, *parked)), default=None)
-
 
 logger = logging.getLogger(__name__)
 PROBLEM_JSON = "application/problem+json"
 """RFC 9457."""
 RETRY_AFTER_UNAVAILABLE_SECONDS = 1
+MOST_ANSWER_BYTES = 5_500_000
+"""Source: Lambda quotas, 6 MB of a synchronous answer, with its envelope."""
+MOST_ERROR_BYTES = 500_000
+"""Of the mistakes that are listed."""
 
 
 def problem(error: TrainmasterError) -> Response[str]:
     if isinstance(error, WriteRefusedError):  # nobody can wait it out: an operator has to hear of it
         logger.error("the table refused a write for good", exc_info=error)
+    listed = fitting((field_error_view(one) for one in error.errors), most=MOST_ERROR_BYTES)
     body = {
         "type": f"urn:trainmaster:problem:{error.title.lower().replace(' ', '-')}",
         "title": error.title,
         "status": error.status.value,
-        "detail": error.detail,
-        "errors": [field_error_view(one) for one in error.errors],
+        "detail": error.detail + _left_out(listed, error),
+        "errors": listed,
     }
     return Response(error.status.value, PROBLEM_JSON, json.dumps(body), headers=_headers(error))
+
+
+def _left_out(listed: list[View], error: TrainmasterError) -> str:
+    count = len(error.errors)
+    return f"; the first {len(listed)} of {count} mistakes are listed" if len(listed) < count else ""
 
 
 def fault(error: Exception) -> Response[str]:
@@ -154,7 +144,11 @@ def _call(event: dict[str, Any]) -> Call:
 
 
 def _response(answer: Answer) -> Response[str]:
-    return Response(answer.status.value, "application/json", json.dumps(answer.body))
+    """Lambda would throw away what is too large, and the caller get a 502: every list is cut before."""
+    text = json.dumps(answer.body)
+    if len(text) > MOST_ANSWER_BYTES:
+        raise TrainmasterError(f"the answer has {len(text)} bytes; ask for less of it at once")
+    return Response(answer.status.value, "application/json", text)
 
 
 def _with_version(answer: dict[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,12 @@
 """GET /usage: what a team's month was spent on, and what of its budget is left."""
 
+import json
 import re
+from collections.abc import Iterator
 from http import HTTPStatus
 
 from trainmaster.api.list_prices import price_warnings
+from trainmaster.api.paging import Mark, Room, Seal, fitting
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import View, field_error_view
 from trainmaster.core.costs.ledger import MonthAccount, budget_cents, month_of, usage_view, warns
@@ -30,7 +33,7 @@ def month_asked(context: RequestContext, given: str | None) -> str:
 
 
 def show_usage(context: RequestContext) -> Answer:
-    given = context.call.parameters("team", "month")
+    given = context.call.parameters("team", "month", "next_token")
     team = _team(context, given.get("team"))
     month = month_asked(context, given.get("month"))
     reader = context.outside.reader
@@ -39,8 +42,34 @@ def show_usage(context: RequestContext) -> Answer:
         raise NotFoundError(f"no team {quoted(team)} in the policy, nor any usage of one in {month}")
     budget = _budget(context, team, reader.month(team, month))
     warnings = [field_error_view(one) for one in price_warnings(context, context.policy)]
-    more = {"budget": budget, "warnings": warnings}
-    return Answer(status=HTTPStatus.OK, body=usage_view(team, month, lines, preemptions) | more)
+    whole = usage_view(team, month, lines, preemptions)
+    seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=json.dumps(["usage", team, month]))
+    start = seal.mark(given["next_token"]) if "next_token" in given else None
+    shown, end = _page(whole, start)
+    more = {"budget": budget, "warnings": fitting(warnings), "next_token": seal.token(end) if end else None}
+    return Answer(status=HTTPStatus.OK, body=whole | shown | more)
+
+
+def _page(whole: View, start: Mark | None) -> tuple[View, Mark | None]:
+    """Jobs by name, then preemptions; the sums are of the whole month on every page."""
+    room, shown, end = Room(), {"jobs": list[View](), "preemptions": list[View]()}, start
+    for mark, view in _listed(whole, start):
+        if not room.takes(view) and any(shown.values()):
+            return shown, end
+        shown[mark.section].append(view)
+        end = mark
+    return shown, None
+
+
+def _listed(whole: View, start: Mark | None) -> Iterator[tuple[Mark, View]]:
+    """From behind ``start``; the list of preemptions only grows at its end."""
+    seen = start.counted if start and start.section == "preemptions" else 0
+    name = str(start.order[0]) if start and start.section == "jobs" else ""
+    for job in whole["jobs"] if not seen else ():
+        if job["name"] > name:
+            yield Mark(section="jobs", order=(job["name"],), counted=0), job
+    for number, one in enumerate(whole["preemptions"][seen:], start=seen + 1):
+        yield Mark(section="preemptions", order=(), counted=number), one
 
 
 def _team(context: RequestContext, asked: str | None) -> str:

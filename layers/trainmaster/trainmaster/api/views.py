@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
+from trainmaster.api.paging import fitting
 from trainmaster.core.costs.prices import cost_cents
 from trainmaster.core.errors import FieldError
 from trainmaster.core.jobs.attempts import Attempt, Reason
@@ -158,12 +159,16 @@ def _quota_view(quota: Quota) -> View:
     return {"nominal": dict(quota.nominal), "borrowing_limit": None if limit is None else dict(limit)}
 
 
+MOST_WARNING_BYTES = 500_000
+"""Beside a policy, which is a body of 256 KiB and a text of 100 at most."""
+
+
 def policy_view(stored: StoredPolicy, warnings: tuple[FieldError, ...] = ()) -> View:
     return {
         "revision": stored.revision,
         "paused": stored.paused,
         "policy": dict(stored.document),
-        "warnings": [field_error_view(warning) for warning in warnings],
+        "warnings": fitting(map(field_error_view, warnings), most=MOST_WARNING_BYTES),
     }
 
 

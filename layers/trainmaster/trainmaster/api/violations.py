@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from http import HTTPStatus
 
-from trainmaster.api.paging import Mark, Seal
+from trainmaster.api.paging import Mark, Room, Seal
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.usage import month_asked
 from trainmaster.api.views import View, instant_text
@@ -28,23 +28,25 @@ def show_violations(context: RequestContext) -> Answer:
     page, end = _page(context, month, start)
     body = {
         "month": month,
-        "violations": [_record_view(record) for record in page],
+        "violations": page,
         "next_token": seal.token(end) if end else None,
     }
     return Answer(status=HTTPStatus.OK, body=body)
 
 
-def _page(
-    context: RequestContext, month: str, start: Mark | None
-) -> tuple[list[ViolationRecord], Mark | None]:
+def _page(context: RequestContext, month: str, start: Mark | None) -> tuple[list[View], Mark | None]:
     """What the caller may see, and the mark behind which the next page begins; None at the end."""
-    page: list[ViolationRecord] = []
+    page, room, end = list[View](), Room(), start
     walk = _walk(context, month, start)
     for looked, record in enumerate(walk, start=1):
         if context.sees(record.team):
-            page.append(record)
-        if len(page) == PAGE or looked == _MAX_READ:
-            return page, _mark(month, record) if next(walk, None) else None
+            view = _record_view(record)
+            if not room.takes(view) and page:
+                return page, end
+            page.append(view)
+        end = _mark(month, record)
+        if len(page) == PAGE or looked == _MAX_READ or not context.has_time:
+            return page, end if next(walk, None) else None
     return page, None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from trainmaster_client.errors import ApiUnreachableError, NotFoundError, Problem
+from trainmaster_client.errors import ApiUnreachableError, NotFoundError, Problem, TooManyRequestsError
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.progress import SILENCE_SECONDS, Watch, poll_seconds
 
@@ -85,6 +85,12 @@ def test_a_network_that_is_away_for_a_while_is_mentioned_once_and_does_not_end_t
     assert world.watch() is DONE
     assert len(world.said) == 2
     assert world.said[1].endswith("Still trying; the job continues without this connection.")
+
+
+def test_a_team_that_reads_too_often_for_a_while_does_not_end_the_wait() -> None:
+    limited = TooManyRequestsError(Problem(status=429, title="Too many requests", detail="in this minute"))
+    world = World([waiting(1), limited, limited, DONE])
+    assert world.watch() is DONE
 
 
 def test_after_a_quarter_of_an_hour_of_silence_the_watch_gives_up() -> None:

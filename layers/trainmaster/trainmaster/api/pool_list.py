@@ -1,0 +1,79 @@
+"""GET /pools: each pool of the policy, page by page where one answer cannot take them all."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from http import HTTPStatus
+
+from trainmaster.api.paging import Mark, Room, Seal
+from trainmaster.api.request_context import Answer, ApiReader, RequestContext
+from trainmaster.api.views import View, pool_view
+from trainmaster.core.errors import FieldError, invalid, quoted
+from trainmaster.core.planning.wait_reasons import MAX_POSITION
+from trainmaster.core.policy import PoolPolicy
+
+FEWEST_LOOKED_AT = 50
+"""Of the jobs that wait in one of many pools, for the longest wait."""
+_SECTION = "pools"
+
+
+def list_pools(context: RequestContext) -> Answer:
+    """One pool at least: who follows the tokens comes to the end, however slow the table is."""
+    given = context.call.parameters("pool", "next_token")
+    seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=json.dumps([_SECTION, given.get("pool")]))
+    asked = _asked(context, given.get("pool"))
+    after = seal.mark(given["next_token"]) if "next_token" in given else None
+    left = asked if after is None else _behind(asked, str(after.order[0]))
+    views: list[View] = []
+    room = Room()
+    for view in _views(left, context):
+        fits = room.takes(view) and context.has_time
+        if views and not fits:
+            break
+        views.append(view)
+    is_cut = len(views) < len(left)
+    end = Mark(section=_SECTION, order=(views[-1]["name"],), counted=0) if is_cut else None
+    noted = context.outside.register.noted(now=context.outside.clock())  # of these reads, too
+    by_pool = Counter(row.pool for row in noted)
+    body = {
+        "pools": [view | {"set_aside": by_pool[view["name"]]} for view in views],
+        "set_aside": len(noted),
+        "next_token": seal.token(end) if end else None,
+    }
+    return Answer(status=HTTPStatus.OK, body=body)
+
+
+def _asked(context: RequestContext, name: str | None) -> Sequence[PoolPolicy]:
+    """Raises InvalidRequestError where there is no such pool."""
+    if name is None:
+        return context.policy.pools
+    found = context.policy.pool(name)
+    if found is not None:
+        return (found,)
+    hint = "trainmaster pools lists those there are"
+    raise invalid([FieldError(field="query.pool", message=f"there is no pool {quoted(name)}", hint=hint)])
+
+
+def _behind(pools: Sequence[PoolPolicy], name: str) -> Sequence[PoolPolicy]:
+    for number, pool in enumerate(pools, start=1):
+        if pool.name == name:
+            return pools[number:]
+    error = FieldError(
+        field="query.next_token", message="is of a list that has changed", hint="start again without it"
+    )
+    raise invalid([error])
+
+
+def _views(pools: Sequence[PoolPolicy], context: RequestContext) -> Iterator[View]:
+    reader = context.outside.reader
+    looks = max(MAX_POSITION // max(len(pools), 1), FEWEST_LOOKED_AT)
+    for pool in pools:
+        yield pool_view(pool, reader.pool_state(pool.name), _oldest(pool.name, reader, looks))
+
+
+def _oldest(pool: str, reader: ApiReader, looks: int) -> datetime | None:
+    """When the longest wait began, of the first jobs in the pool's order."""
+    waiting = reader.waiting(pool, after=None, limit=looks)
+    parked = reader.parked(pool, after=None, limit=looks)
+    return min((entry.submitted_at for entry in (*waiting, *parked)), default=None)
