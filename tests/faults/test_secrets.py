@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from trainmaster.core.policy import Policy, parse_policy
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.request.request import read_request
 from trainmaster.core.request.request_shapes import SHAPES as SHAPES_OF_THE_SERVICE
+from trainmaster.core.request.secret_detectors import SECRETS, secret_in, secret_in_text
 from trainmaster.core.submission.admission import Submission, Verdict, judge
 
 from tests.bodies import body, tags
@@ -192,7 +194,27 @@ LOOK_ALIKES = [
     ("note", '{"max_tokens": 4096, "pad_token": "<pad>", "token": null}'),
     ("config", in_base64(json.dumps({"lr": 0.1, "max_tokens": 4096, "pad_token": "<pad>", "layers": 32}))),
     ("note", "python train.py --eos-token <eos> --password ${DB_PASSWORD} --epochs 3"),
+    ("note", in_base64('{"lr":0.0001,"warmup":200,"b":4}'[:30])),
+    ("note", "fields are token: int64 and password: str"),
+    ("note", "https://$USER:$PASSWORD@pypi.example/simple"),
+    ("note", "git@github.com:me/repo.git"),
+    ("data_dir", "/opt/ml/input/data/TrainSet2/part1/part2"),
+    ("base_model_version", "0123456789abcdef0123456789abcdef01234567"),
+    ("snapshot", "0123456789abcdef0123456789abcdef01234567"),
+    ("continuation_token", "##"),
+    ("delimiter_token", "|"),
+    ("add_input_output_demarcation_key", "True"),
+    ("master_key", "id"),
+    ("pass", "2"),
+    ("eval_pass", "2"),
+    ("hub_token", "null"),
+    ("HF_TOKEN_PATH", "/opt/ml/token"),
+    ("AWS_WEB_IDENTITY_TOKEN_FILE", "/var/run/secrets/token"),
+    ("kms_key", "arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"),
+    ("sagemaker_submit_directory", '"s3://sagemaker-us-east-1-111122223333/job/source/sourcedir.tar.gz"'),
+    ("SM_FRAMEWORK_PARAMS", '{"sagemaker_program": "train.py", "sagemaker_region": "us-east-1"}'),
 ]
+"""The later ones are what SageMaker's SDK, Hugging Face's estimators and their users write."""
 
 
 @pytest.mark.parametrize(("name", "value"), LOOK_ALIKES)
@@ -213,6 +235,40 @@ def test_F18_a_public_key_is_no_secret_whatever_its_name() -> None:
         "Environment.B",
         "Environment.C_SECRET_KEY",
     ]
+
+
+HOSTILE = (
+    *("a", "-", "\\", "=", "aA1/", "key = ", "--password ", '"a": "b", ', "a.b-c."),
+    *("-eyJ", "://a:b", "wandb ", "bearer ", "?sig=aaaa", "hf_aaaa", "hooks.slack.com/", "xox", "QUJD"),
+    "-----BEGIN ",
+)
+
+
+@pytest.mark.parametrize("part", HOSTILE)
+def test_K12_time_grows_with_a_text_and_not_with_its_square(part: str) -> None:
+    """A body has up to 256 KiB; its square would be what the function has time for many times over."""
+    short, long = (min(_seconds((part * size)[:size]) for _ in range(3)) for size in (8_192, 65_536))
+    assert long < short * 8 * 3 + 0.001, f"{long / short:.0f} times for 8 times as much"
+
+
+def _seconds(text: str) -> float:
+    began = time.process_time()
+    secret_in(text, name="note")
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES)
+def test_K12_no_word_that_is_looked_for_first_hides_a_secret(text: str) -> None:
+    assert (SECRETS.search(text) is None) == (secret_in_text(text) is None)
+
+
+def test_K12_no_other_message_repeats_the_secret_either() -> None:
+    """Fields that are invalid besides, and rules on the very tag."""
+    tag = {"required_tags": {"tags": {"owner": {"one_of": ["ada"]}}}}
+    policy = parse_policy({"pools": [{"name": "p5", "capacity": {"ml.p5.48xlarge": 2}}], "rules": tag})
+    verdict = judged(policy, body(Tags=tags(owner=AWS)))
+    assert {one.rule for one in verdict.violations} == {"required_tags", "secrets"}
+    assert AWS not in repr(verdict)
 
 
 # ---- what the policy says about them

@@ -45,6 +45,7 @@ CHECKED_BY = {
     "training/metric_names.py": "tests/unit/training/test_documentation.py",
     "training/precise_sum.py": "tests/integration/training/test_guides.py",
     "training/preemptible.py": "tests/integration/training/test_preemption_guide.py",
+    "training/secret_by_name.py": "tests/integration/training/test_secret_guide.py",
     "training/sharded_loop.py": "tests/integration/training/test_guides.py",
     "training/write_tokens.py": "tests/unit/docs/test_docs.py",
     "worlds/": "tests/unit/local/test_world_file.py",

@@ -5,51 +5,75 @@ import binascii
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
 class Detector:
     finds: str
     """What to call it in a message."""
+    contains: str
+    """One of these words is in whatever it finds, in lower case: few texts need the pattern."""
     pattern: str
 
 
 ANYWHERE = (
-    Detector("an AWS access key id", r"(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}"),
-    Detector("a private key", r"-----BEGIN (?!PUBLIC KEY-)[A-Z0-9 ]+-----"),
-    Detector("a GitHub token", r"\bgh[opsur]_[A-Za-z0-9]{36}|\bgithub_pat_[A-Za-z0-9_]{22}"),
-    Detector("a GitLab token", r"\bglpat-[A-Za-z0-9_-]{20}"),
-    Detector("a Hugging Face token", r"\bhf_[A-Za-z0-9]{30}"),
-    Detector("an OpenAI or Anthropic key", r"\bsk-(?:[a-z0-9]{2,8}-[A-Za-z0-9_-]{20}|[A-Za-z0-9]{20})"),
-    Detector("a Stripe key", r"\b[rs]k_live_[A-Za-z0-9]{20}"),
-    Detector("a Google API key", r"\bAIza[A-Za-z0-9_-]{35}"),
-    Detector("an npm token", r"\bnpm_[A-Za-z0-9]{36}"),
-    Detector("a PyPI token", r"\bpypi-AgE[A-Za-z0-9_-]{50}"),
-    Detector("a Databricks token", r"\bdapi[0-9a-f]{32}\b"),
-    Detector("a Slack token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10}"),
-    Detector("a Slack webhook", r"(?i:\bhooks\.slack\.com/(?:services|workflows|triggers)/)\w"),
-    Detector("a Discord webhook", r"(?i:\bdiscord(?:app)?\.com/api/webhooks/)\d"),
-    Detector("a JSON web token", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\."),
-    Detector("a bearer token", r"\b(?i:bearer) {1,3}[A-Za-z0-9._~+/-]{16,}"),
-    Detector("a URL with a password", r"://[^\s/:@]{0,256}:[^\s/@]{1,256}@"),
-    Detector("a presigned URL", r"[?&](?i:X-(?:Amz|Goog)-Signature|Signature|AWSAccessKeyId)="),
-    Detector("a shared access signature", r"[?&;](?i:sig|SharedAccessSignature)=[A-Za-z0-9%+/]{20,}"),
-    Detector("a Weights & Biases key", r"\b(?i:wandb)\b.{0,40}?\b[0-9a-f]{40}\b"),
+    Detector("an AWS access key id", "akia|asia", r"(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}"),
+    Detector("a private key", "-----begin ", r"-----BEGIN (?!PUBLIC KEY-)[A-Z0-9 ]+-----"),
+    Detector(
+        "a GitHub token",
+        "gho_|ghp_|ghs_|ghu_|ghr_|github_pat_",
+        r"\bgh[opsur]_[A-Za-z0-9]{36}|\bgithub_pat_[A-Za-z0-9_]{22}",
+    ),
+    Detector("a GitLab token", "glpat-", r"\bglpat-[A-Za-z0-9_-]{20}"),
+    Detector("a Hugging Face token", "hf_", r"\bhf_[A-Za-z0-9]{30}"),
+    Detector(
+        "an OpenAI or Anthropic key", "sk-", r"\bsk-(?:[a-z0-9]{2,8}-[A-Za-z0-9_-]{20}|[A-Za-z0-9]{20})"
+    ),
+    Detector("a Stripe key", "k_live_", r"\b[rs]k_live_[A-Za-z0-9]{20}"),
+    Detector("a Google API key", "aiza", r"\bAIza[A-Za-z0-9_-]{35}"),
+    Detector("an npm token", "npm_", r"\bnpm_[A-Za-z0-9]{36}"),
+    Detector("a PyPI token", "pypi-age", r"\bpypi-AgE[A-Za-z0-9_-]{50}"),
+    Detector("a Databricks token", "dapi", r"\bdapi[0-9a-f]{32}\b"),
+    Detector("a Slack token", "xox", r"\bxox[abeoprs]-[A-Za-z0-9-]{10}"),
+    Detector(
+        "a Slack webhook", "hooks.slack.com/", r"(?i:\bhooks\.slack\.com/(?:services|workflows|triggers)/)\w"
+    ),
+    Detector("a Discord webhook", "api/webhooks/", r"(?i:\bdiscord(?:app)?\.com/api/webhooks/)\d"),
+    Detector("a JSON web token", ".eyj", r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\."),
+    Detector("a bearer token", "bearer ", r"\b(?i:bearer) {1,3}[A-Za-z0-9._~+/-]{16,}"),
+    Detector("a URL with a password", "://", r"://[^\s/:@]{0,256}:(?!\$\{?[A-Za-z_]|\{|<|\*)[^\s/@]{1,256}@"),
+    Detector(
+        "a presigned URL",
+        "signature=|awsaccesskeyid=",
+        r"[?&](?i:X-(?:Amz|Goog)-Signature|Signature|AWSAccessKeyId)=",
+    ),
+    Detector(
+        "a shared access signature",
+        "sig=|sharedaccesssignature=",
+        r"[?&;](?i:sig|SharedAccessSignature)=[A-Za-z0-9%+/]{20,}",
+    ),
+    Detector("a Weights & Biases key", "wandb", r"\b(?i:wandb)\b.{0,40}?\b[0-9a-f]{40}\b"),
 )
-"""By their own shape, in whatever text they stand. Sources: the issuers' documents and the public rules of
-gitleaks and detect-secrets, read in November 2026."""
+"""By their own shape, in whatever text they stand. No pattern may begin anew within what it repeats without
+bound: the time would grow with the square of the length. Sources: the issuers' documents and the public rules
+of gitleaks and detect-secrets, read in November 2026."""
 WHOLE = (
     Detector(
         "an AWS secret access key",
-        r"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[A-Za-z0-9/+]{40}",
+        "",
+        r"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])(?!/[a-z]+/)[A-Za-z0-9/+]{40}",
     ),
-    Detector("a key of 40 hexadecimal digits", r"[0-9a-f]{40}"),
+    Detector("a key of 40 hexadecimal digits", "", r"[0-9a-f]{40}"),
 )
 """Where nothing else stands in a free text: in the middle of one they would be anything."""
 
 SECRETS = re.compile("|".join(f"(?:{one.pattern})" for one in ANYWHERE))
-_ONE_BY_ONE = tuple((one.finds, re.compile(one.pattern)) for one in ANYWHERE)
+_ONE_BY_ONE = tuple(
+    (word, one.finds, re.compile(one.pattern)) for one in ANYWHERE for word in one.contains.split("|")
+)
+_SHORTEST = 15
+"""Characters of what is found and is no URL."""
 _WHOLE = tuple((one.finds, re.compile(rf'"?(?:{one.pattern})"?')) for one in WHOLE)
 _HEX = WHOLE[1].finds
 
@@ -77,24 +101,30 @@ _HARMLESS_TOKENS = _words_of(
     n per image video audio vision text patch additional trigger placeholder class prompt separator system
     user assistant response instruction think tool prefix suffix middle sentence word sub char byte target
     source control newline dummy empty blank reserved summary memory register forced decoder task lang
-    language speaker
+    language speaker vocab vocabulary continuation delimiter train test eval input output context completion
+    draft
     """
 )
 """What stands before ``token`` where that is one of a text."""
 _HARMLESS_PASSES = _words_of(
     """
-    first second one two three single multi forward backward num n max per high low band by
+    first second one two three single multi forward backward num n max per high low band by train eval
+    test warmup decode refine
     """
 )
 _HASHES = _words_of(
     """
-    sha sha1 commit revision rev hash digest checksum git version ref etag fingerprint id uuid md5
+    sha sha1 commit revision rev hash digest checksum git version ref etag snapshot code codebase base tree
+    head build fingerprint id uuid md5
     """
 )
 """Words in names of what is as long as a key and is none."""
-_NUMBER = re.compile(r'"?[-+]?[0-9.]{1,16}"?')
+_COUNTS = {"token": re.compile(r'"?[-+]?[0-9.]{1,16}"?'), "pass": re.compile(r'"?[0-9]{1,3}"?')}
+_SHORTEST_KEY = 8
+_KEYS_OF_PLACES = _words_of("storage account encryption master shared service")
+"""Before ``key`` in names of columns and places, too, whose values are short."""
 _NO_SECRET = re.compile(
-    r'["\']?(?:|true|false|none|null|0|1|\*+|<.{0,200}>|\[.{0,200}\]'
+    r'["\']?(?:|true|false|none|null|unknown|required|optional|str|string|bool|int\d*|float\d*|0|1|\*+|<.{0,200}>|\[.{0,200}\]'
     r"|(?:arn:|ssm:|s3://|file:|/|\./|\$|\{|os\.environ).{0,2048}"
     r'|[\w./-]{1,256}\.(?:json|pem|txt|ya?ml|ini|crt|key|pub|env))["\']?'
     r"|-----BEGIN PUBLIC KEY-----[\s\S]{0,2048}",
@@ -127,12 +157,16 @@ def secret_in(value: str, *, name: str = "") -> str | None:
 
 def secret_in_text(text: str) -> str | None:
     """The same where names and places stand: only what has a shape of its own."""
-    if SECRETS.search(text) is None:
+    if len(text) < _SHORTEST and "://" not in text and "=" not in text:
         return None
-    return next(finds for finds, pattern in _ONE_BY_ONE if pattern.search(text))
+    low = text.lower()
+    for word, finds, pattern in _ONE_BY_ONE:
+        if word in low and pattern.search(text):
+            return finds
+    return None
 
 
-@cache
+@lru_cache(maxsize=4096)
 def calls_for_secret(name: str) -> bool:
     """By its last words: ``DB_PASS``, ``hubToken``, ``azure-storage-key``; not ``eos_token``."""
     words = _words(name)
@@ -156,15 +190,18 @@ def _words(name: str) -> list[str]:
 
 
 def _is_harmless(name: str, value: str) -> bool:
-    """Of a token a number is a number of them; a password may be one."""
-    counts = _words(name)[-1] == "token" and _NUMBER.fullmatch(value) is not None
-    return counts or _NO_SECRET.fullmatch(value) is not None
+    """Of tokens and passes a number is a number of them, though a password may be one; keys are long."""
+    counts = _COUNTS.get(_words(name)[-1])
+    if counts is not None and counts.fullmatch(value):
+        return True
+    is_short = len(value) < _SHORTEST_KEY and not _KEYS_OF_PLACES.isdisjoint(_words(name)[-2:-1])
+    return is_short or _NO_SECRET.fullmatch(value) is not None
 
 
 def _by_shape(value: str, name: str) -> str | None:
     hashes = not _HASHES.isdisjoint(_words(name))
     for finds, pattern in _WHOLE:
-        if pattern.fullmatch(value) and not (finds == _HEX and hashes):
+        if pattern.fullmatch(value) and not (hashes if finds == _HEX else _is_text_in_base64(value)):
             return finds
     return secret_in_text(value)
 
@@ -189,6 +226,11 @@ def _encoded(text: str) -> str | None:
         if found is not None:
             return f"{found}, in base64"
     return None
+
+
+def _is_text_in_base64(value: str) -> bool:
+    """Of a key's bytes about one in three is a character of ASCII that is written."""
+    return any(text.isprintable() for text in _decoded([value.strip('"')]))
 
 
 def _decoded(runs: Iterable[str]) -> Iterator[str]:
