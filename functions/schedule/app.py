@@ -1,7 +1,7 @@
 """Scheduling passes. Trigger: the wake-up queue; one pass a distinct pool, however many wake-ups."""
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -16,6 +16,9 @@ from trainmaster.services.scheduler.passes import Summary
 
 MARGIN = timedelta(seconds=30)
 """Of the function's timeout, for what was begun last: a claim is followed by its Create."""
+IN_COMPANY = timedelta(seconds=20)
+"""At most for one of several pools, however little the others need: it holds up its batch, and one of
+the few places for all others. It asks for the next pass and comes behind those who wait by then."""
 MOST_HOPS = 50
 """Passes in a row that each ask for the next one; then the minute's wake-up goes on."""
 logger = Logger()
@@ -33,13 +36,16 @@ class _Asked:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answers which messages failed, so that only they come back (ReportBatchItemFailures).
 
-    All pools have one deadline, and each its share of what the ones before it left. What is not finished
-    by then is asked for anew, not left to the queue's visibility timeout.
+    All pools have one deadline, and each its share of what the ones before it left, to a bound. What is not
+    finished by then is asked for anew, not left to the queue's visibility timeout. A wake-up that was sent
+    before the last pass over its pool began has had its answer.
     """
     deadline = wiring().deadline(context.get_remaining_time_in_millis, margin=MARGIN)
     asked, failed = _asked(event["Records"])
     for number, (pool, one) in enumerate(asked.items()):
         share = deadline.share(len(asked) - number)
+        if len(asked) > 1:
+            share = share.within(IN_COMPANY)
         try:
             summary = _run(pool, share)
         except Exception:  # one pool must not keep the others waiting
@@ -64,10 +70,20 @@ def _asked(records: list[dict[str, Any]]) -> tuple[dict[str, _Asked], list[str]]
             logger.exception("unreadable wake-up", message_id=record["messageId"])
             unreadable.append(record["messageId"])
         else:
+            if _is_answered(wake_up.pool, record):
+                continue
             one = asked.setdefault(wake_up.pool, _Asked())
             one.message_ids.append(record["messageId"])
             one.hops = max(one.hops, wake_up.hops)
     return asked, unreadable
+
+
+def _is_answered(pool: str, record: dict[str, Any]) -> bool:
+    sent = record.get("attributes", {}).get("SentTimestamp")
+    if sent is None:
+        return False
+    rung_at = datetime.fromtimestamp(int(sent) / 1000, tz=UTC)
+    return wiring().scheduler.has_answered(pool, rung_at)
 
 
 def _run(pool: str, deadline: Deadline) -> Summary:

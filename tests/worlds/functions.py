@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from trainmaster.bootstrap import Wiring
 
 from local.deployment.template_yaml import read_template
+from tests.builders import NOON
 from tests.worlds.timeline import KilledError, Life, Timeline
 
 TEMPLATE = Path(__file__).parents[2] / "template.yaml"
@@ -44,6 +46,11 @@ def logical_id(function: str) -> str:
 
 def resources_of(template: Path = TEMPLATE) -> dict[str, Any]:
     found: dict[str, Any] = read_template(template.read_text())["Resources"]
+    return found
+
+
+def parameters_of(template: Path = TEMPLATE) -> dict[str, Any]:
+    found: dict[str, Any] = read_template(template.read_text())["Parameters"]
     return found
 
 
@@ -195,6 +202,7 @@ class Invocation:
 class _Message:
     id: str
     body: str
+    sent: float
     received: int = 0
 
 
@@ -213,8 +221,7 @@ class Doorbell:
         self._most_receives = queue["RedrivePolicy"]["maxReceiveCount"]
         self._batch = trigger["BatchSize"]
         self._window = float(trigger.get("MaximumBatchingWindowInSeconds", 0))
-        self._most = 2
-        """The default of parameter PassesAtOnce."""
+        self._most = parameters_of()["PassesAtOnce"]["Default"]
         self._visible: list[_Message] = []
         self._sent = 0
         self._running = 0
@@ -226,7 +233,7 @@ class Doorbell:
         for body in bodies:
             self._sent += 1
             self.rings.append((self._timeline.now, by, json.loads(body)["pool"]))
-            message = _Message(str(self._sent), body)
+            message = _Message(str(self._sent), body, self._timeline.now)
             self._timeline.after(self._delay, partial(self._shows, message))
 
     def _shows(self, message: _Message) -> None:
@@ -265,7 +272,11 @@ class Doorbell:
 
     @staticmethod
     def _record(message: _Message) -> dict[str, Any]:
-        attributes = {"ApproximateReceiveCount": str(message.received)}
+        sent = NOON + timedelta(seconds=message.sent)
+        attributes = {
+            "ApproximateReceiveCount": str(message.received),
+            "SentTimestamp": str(int(sent.timestamp() * 1000)),
+        }
         return {
             "messageId": message.id,
             "body": message.body,

@@ -2,20 +2,21 @@
 
 import os
 import random
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
 from random import Random
 from typing import Any
 from unittest import mock
 
+from trainmaster.adapters import threads
 from trainmaster.bootstrap import Wiring
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.records import PoolState
+from trainmaster.services.scheduler import group_commit
 from trainmaster.settings import Settings
 
 from local.worlds import World
@@ -30,6 +31,17 @@ from tests.worlds.timeline import Timeline
 MINUTE = 60.0
 QUEUE_SECONDS = 0.05
 """From a message's acceptance to its being read. Assumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Actors:
+    """Beside, in virtual time."""
+
+    timeline: Timeline
+    hands: int = threads.HANDS
+
+    def __call__(self, tasks: Iterable[Callable[[], object]]) -> None:
+        self.timeline.beside(tasks, at_most=self.hands)
 
 
 class Plane:
@@ -77,9 +89,14 @@ class Plane:
         )
         wiring.clock = self.clock  # type: ignore[method-assign]
         wiring._client = self.account.client  # type: ignore[assignment,method-assign]
+        wiring._lean = self._lean  # type: ignore[method-assign]
         turns: Any = wiring.turns
         turns._lock = self.timeline.lock()  # its threads are actors
         return wiring
+
+    def _lean(self, service: str, *, only: Collection[str] = (), **settings: Any) -> Any:  # noqa: ARG002
+        """Cut off at the same place as the others: what a lean client saves is no part of this."""
+        return self.account.client(service, **settings)
 
     # ---- what runs by itself
 
@@ -94,6 +111,7 @@ class Plane:
                 app.logger.setLevel("CRITICAL")
             stack.enter_context(mock.patch("trainmaster.adapters.emf.write"))
             stack.enter_context(self._threads())
+            stack.enter_context(mock.patch.object(group_commit, "Lock", self.timeline.lock))
             stack.enter_context(mock.patch.object(os, "urandom", seeded.randbytes))
             stack.enter_context(self.timeline.instead_of_the_clock())
             stack.callback(random.setstate, random.getstate())
@@ -103,10 +121,7 @@ class Plane:
 
     def _threads(self) -> AbstractContextManager[Any]:
         """What a function does beside each other is done by actors."""
-        if find_spec("trainmaster.adapters.threads") is None:
-            return nullcontext()
-        threads = import_module("trainmaster.adapters.threads")
-        return mock.patch.object(threads, "beside", partial(self.timeline.beside, at_most=threads.HANDS))
+        return mock.patch.object(threads, "beside", _Actors(self.timeline))
 
     def _each_minute(self, instant: float) -> None:
         def reconcile() -> None:

@@ -3,6 +3,8 @@
 import pytest
 
 from local.worlds import HARSH, World
+from tests.worlds.many_pools import Load as Pools
+from tests.worlds.many_pools import many_pools
 from tests.worlds.played import Played
 from tests.worlds.scenarios import SLOW_LOOKS, Load, deepracer, live_jobs, slow_calls, starts
 
@@ -43,6 +45,15 @@ def test_N16_slow_calls_and_many_ends_at_once_meet_no_time_out() -> None:
 @pytest.mark.thorough
 def test_N16_160_starts_and_60_ends_at_once() -> None:
     holds(slow_calls(160, 60, seed=1))
+
+
+def test_a_slow_pass_over_one_of_many_pools_keeps_no_other_waiting_for_a_minute() -> None:
+    holds(many_pools(Pools(pools=60, starts_each=30, minutes=2), seed=1))
+
+
+@pytest.mark.thorough
+def test_each_of_500_pools_is_looked_at_within_a_minute_of_its_ring() -> None:
+    holds(many_pools(Pools(), seed=1))
 
 
 @harsh_or_slow

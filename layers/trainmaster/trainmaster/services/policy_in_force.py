@@ -79,7 +79,7 @@ def _parsed(stored: StoredPolicy) -> Policy:
 
 @lru_cache(maxsize=2)
 def _parsed_text(text: str, defaults: int) -> Policy:
-    """Whoever reads it again has mostly read the same: the document of 500 pools is a matter of 0.1 s."""
+    """Whoever reads it again has mostly read the same: the document of 500 pools takes its time."""
     return parse_policy(json.loads(text), is_stored=True, defaults=defaults)
 
 

@@ -23,7 +23,7 @@ class GroupCommit:
     """For changes that nothing but the version of their job can refuse."""
 
     _entries: deque[_Entry] = field(default_factory=deque)
-    _writing: Lock = field(default_factory=Lock)
+    _writing: Lock = field(default_factory=lambda: Lock())  # noqa: PLW0108  looked up late: simulated time has its own
 
     def write(self, change: Change, *, store: JobStore, clock: Clock) -> bool:
         """False: its transaction did not come to be, or nobody knows; it is to be written by itself.

@@ -44,6 +44,9 @@ from trainmaster.services.scheduler.score_updates import Reranker, needs_reranki
 LONGEST_LOOK = timedelta(seconds=20)
 """What a look decided is carried out for so long; then another one decides anew."""
 
+CLOCKS_APART = timedelta(seconds=2)
+"""At most, that of the queue and ours: a wake-up that was sent just before a pass began gets its own."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheduler:
@@ -65,15 +68,27 @@ class Scheduler:
     stack: str
     _noted: dict[str, datetime] = field(default_factory=dict, init=False)
     """When this process last wrote down a look, by pool."""
+    _began: dict[str, datetime] = field(default_factory=dict, init=False)
+    """When this process began its last pass that left nothing to others, by pool."""
 
     def run(self, pool: str, *, deadline: Deadline) -> "Summary":
         """Run one pass. Two at once are harmless: each write is conditional, the loser looks again."""
         summary = Summary()
-        goes_on = True
+        began, goes_on = self.clock(), True
         while goes_on and not deadline.is_over:
             goes_on = self.look(pool, summary, deadline=deadline)
         summary.unfinished |= goes_on
+        if not summary.failures:
+            self._began[pool] = began
         return summary
+
+    def has_answered(self, pool: str, rung_at: datetime) -> bool:
+        """Whether a pass that began after a wake-up was sent has seen what that was sent for.
+
+        What a pass did not finish has a wake-up of its own.
+        """
+        began = self._began.get(pool)
+        return began is not None and rung_at + CLOCKS_APART < began <= self.clock()
 
     def look(self, name: str, summary: "Summary", *, deadline: Deadline) -> bool:
         """One look; True when something was done, so that another look is worth it."""
