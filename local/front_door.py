@@ -26,7 +26,10 @@ class FrontDoor:
         self, *, port: int, identities: Identities, engine: MotoEngine, journal: Journal, faults: Faults
     ) -> None:
         self.authorizer = Authorizer(
-            identities, policies_of=engine.policies_of, key_of=engine.encryption_key_of
+            identities,
+            policies_of=engine.policies_of,
+            key_of=engine.encryption_key_of,
+            trust_of=engine.trust_of,
         )
         around = DoorContext(
             identities=identities,

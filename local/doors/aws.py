@@ -107,6 +107,8 @@ class AwsDoor:
             result = service.handler(call.operation, dict(call.params), principal)
             return json_response(result, request)
         if call.service == "sts":
+            if call.operation == "AssumeRole":
+                self._around.authorizer.check_trust(principal, _operation(call, principal))
             return sts.answer(call, principal, self._around.identities, self._around.clock.now())
         return self._around.engine.call(call, request)
 

@@ -84,6 +84,11 @@ class MotoEngine:
         with self._lock:
             return moto_iam.policies_of(self.account_id, arn)
 
+    def trust_of(self, arn: str) -> Mapping[str, Any] | None:
+        """Trust policy of a role made through IAM; None: nobody made it, or not with one."""
+        with self._lock:
+            return moto_iam.trust_of(self.account_id, arn)
+
     def user_of_key(self, access_key_id: str) -> tuple[Principal, str] | None:
         """The IAM user whose key this is, and the secret of the key."""
         with self._lock:

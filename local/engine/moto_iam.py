@@ -6,7 +6,7 @@ from typing import Any
 
 from moto.dynamodb.models import dynamodb_backends
 from moto.iam.aws_managed_policies import aws_managed_policies_data
-from moto.iam.models import AWSManagedPolicy, iam_backends
+from moto.iam.models import AWSManagedPolicy, Role, iam_backends
 from moto.kms.models import kms_backends
 from moto.sns.models import sns_backends
 from moto.sqs.models import sqs_backends
@@ -17,13 +17,9 @@ from local.wire import Principal
 
 def policies_of(account_id: str, arn: str) -> Sequence[Mapping[str, Any]] | None:
     """Inline and attached policies of a user or role made through IAM; None: nobody made it."""
-    backend = iam_backends[account_id]["aws"]
     kind, _, path = arn.rpartition(":")[2].partition("/")
-    name = path.rpartition("/")[2]
-    if kind == "role":
-        found = next((role for role in backend.roles.values() if role.name == name), None)
-    else:
-        found = backend.users.get(name)
+    users = iam_backends[account_id]["aws"].users
+    found = _role(account_id, arn) if kind == "role" else users.get(path.rpartition("/")[2])
     if found is None:
         return None
     attached = [
@@ -33,6 +29,18 @@ def policies_of(account_id: str, arn: str) -> Sequence[Mapping[str, Any]] | None
         if version.is_default
     ]
     return [json.loads(text) for text in (*found.policies.values(), *attached)]
+
+
+def trust_of(account_id: str, arn: str) -> Mapping[str, Any] | None:
+    """The trust policy of a role made through IAM; None: nobody made it, or its policy has no statement."""
+    found = _role(account_id, arn)
+    document = json.loads(found.assume_role_policy_document or "{}") if found is not None else {}
+    return document if document.get("Statement") else None
+
+
+def _role(account_id: str, arn: str) -> Role | None:
+    name = arn.rpartition("/")[2]
+    return next((one for one in iam_backends[account_id]["aws"].roles.values() if one.name == name), None)
 
 
 def know_aws_policies(account_id: str) -> None:

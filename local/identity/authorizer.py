@@ -5,7 +5,7 @@ from typing import Any
 
 from local.identity.checks import Check, NotMappedError, Operation
 from local.identity.data_requests import encryption_checks
-from local.identity.evaluator import Decision, Statement, decide, normalized, parse_policy
+from local.identity.evaluator import Decision, Statement, decide, normalized, parse_policy, trusting
 from local.identity.identities import Identities
 from local.identity.requests import checks
 from local.wire import AwsError, Principal
@@ -37,11 +37,13 @@ class Authorizer:
         *,
         policies_of: Callable[[str], Sequence[Mapping[str, Any]] | None] = lambda _arn: None,
         key_of: Callable[[Operation], str | None] = lambda _operation: None,
+        trust_of: Callable[[str], Mapping[str, Any] | None] = lambda _arn: None,
     ) -> None:
-        """Two look-ups: documents of a user or role made through IAM; the customer's key of a resource."""
+        """Look-ups: policies of a user or role made through IAM; a resource's own key; a role's trust."""
         self._identities = identities
         self._policies_of = policies_of
         self._key_of = key_of
+        self._trust_of = trust_of
         self._tags_of: dict[str, TagsOf] = {}
 
     def add_resource_tags(self, service: str, tags_of: TagsOf) -> None:
@@ -60,6 +62,19 @@ class Authorizer:
         key = self._key_of(operation)
         for question in (*questions, *(encryption_checks(operation, key) if key else ())):
             self._ask(principal, statements, operation, question)
+
+    def check_trust(self, principal: Principal, operation: Operation) -> None:
+        """Raises AwsError where a role made through IAM does not let the caller assume it."""
+        role = str(operation.params.get("RoleArn", ""))
+        trust = self._trust_of(role)
+        if trust is None:
+            return
+        statements = trusting(trust, principal, role)
+        for question in checks(operation):
+            context = normalized(self._context(principal, operation, question))
+            if decide(statements, question.action, role, context) is not Decision.ALLOWED:
+                who = f"User: {principal.arn} is not authorized to perform: {question.action}"
+                raise refusal(operation.service, f"{who} on resource: {role}")
 
     def statements_of(self, principal: Principal) -> tuple[Statement, ...] | None:
         """What the policies of the caller say; None: no limits."""

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from local.identity.conditions import Condition, Context, like, parse_condition
+from local.wire import Principal
 
 _ELEMENTS = frozenset({"Sid", "Effect", "Action", "NotAction", "Resource", "NotResource", "Condition"})
 
@@ -74,6 +75,23 @@ def decide(statements: Iterable[Statement], action: str, resource: str, context:
 def parse_policy(document: Mapping[str, Any]) -> tuple[Statement, ...]:
     """The statements of a policy document. Raises ValueError for what is not known here."""
     return tuple(_parse_statement(statement) for statement in _listed(document["Statement"]))
+
+
+def trusting(trust: Mapping[str, Any], principal: Principal, role_arn: str) -> tuple[Statement, ...]:
+    """The statements of a role's trust policy that speak of this caller."""
+    root = f"arn:aws:iam::{principal.account_id}:root"
+    names = {"*", principal.arn, principal.role_arn, principal.account_id, root}
+    return tuple(
+        _parse_statement(
+            {name: part for name, part in one.items() if name != "Principal"} | {"Resource": role_arn}
+        )
+        for one in _listed(trust["Statement"])
+        if names.intersection(_listed(_of_aws(one.get("Principal", ()))))
+    )
+
+
+def _of_aws(named: Any) -> Any:  # noqa: ANN401  a text, a list or a mapping by kind
+    return named.get("AWS", ()) if isinstance(named, Mapping) else named
 
 
 def normalized(context: Mapping[str, Any]) -> Context:

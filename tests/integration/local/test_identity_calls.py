@@ -325,6 +325,38 @@ def test_a_managed_policy_of_aws_can_be_attached(twin: BareTwin) -> None:
     table.put_item(TableName="jobs", Item={"pk": {"S": "a"}})
 
 
+def test_a_role_made_through_iam_is_assumed_by_whom_its_trust_policy_names_as_it_says(twin: BareTwin) -> None:
+    who = f"arn:aws:iam::{twin.account_id}:role/limited"
+    conditions = {"StringEquals": {"aws:RequestTag/team": "red"}}
+    statement = {"Effect": "Allow", "Action": ["sts:AssumeRole", "sts:TagSession"], "Condition": conditions}
+    role = f"arn:aws:iam::{twin.account_id}:role/launcher"
+    sts = twin.client("sts", twin.function_role(allow("sts:*", role)))
+    for principal, team, may_be in (
+        ({"AWS": who}, "red", True),
+        ({"AWS": [twin.account_id]}, "red", True),
+        ({"AWS": who}, "blue", False),
+        ({"AWS": f"{who}-2"}, "red", False),
+        ({"Service": "sagemaker.amazonaws.com"}, "red", False),
+    ):
+        trust = json.dumps({"Version": "2012-10-17", "Statement": [statement | {"Principal": principal}]})
+        twin.client("iam").create_role(RoleName="launcher", AssumeRolePolicyDocument=trust)
+        asked = {"RoleArn": role, "RoleSessionName": "me", "Tags": [{"Key": "team", "Value": team}]}
+        if may_be:
+            assert sts.assume_role(**asked)["AssumedRoleUser"]["Arn"].endswith("assumed-role/launcher/me")
+        else:
+            assert refused(sts.assume_role, **asked)[0] == "AccessDenied"
+        twin.client("iam").delete_role(RoleName="launcher")
+
+
+def test_tags_of_a_session_ask_for_a_right_of_their_own(twin: BareTwin) -> None:
+    role = f"arn:aws:iam::{twin.account_id}:role/launcher"
+    sts = twin.client("sts", twin.function_role(allow("sts:AssumeRole", role)))
+    asked = {"RoleArn": role, "RoleSessionName": "me"}
+    assert sts.assume_role(**asked)
+    tags = [{"Key": "team", "Value": "red"}]
+    assert "sts:TagSession" in refused(sts.assume_role, **asked, Tags=tags)[2]
+
+
 def test_a_role_that_nobody_limited_may_do_everything(twin: BareTwin) -> None:
     keys = twin.identities.assume("arn:aws:iam::123456789012:role/engineer", "anna")
     twin.client("dynamodb", keys).put_item(TableName="jobs", Item={"pk": {"S": "a"}})

@@ -78,9 +78,9 @@ def launcher_role(twin: RunningTwin) -> str:
     text = text_of("docs/guides/iam/launcher-role.json").replace("111122223333", account)
     rights = text.replace("vision-training", twin.ready.role_arn.rpartition("/")[2])
     iam = twin.client("iam")
-    iam.create_role(
-        RoleName=name, AssumeRolePolicyDocument=text_of("docs/guides/iam/launcher-role-trust.json")
-    )
+    trust = text_of("docs/guides/iam/launcher-role-trust.json").replace("111122223333", account)
+    trust = trust.replace("SCHEDULE_FUNCTION_ROLE", "trainmaster-ScheduleFunctionRole")
+    iam.create_role(RoleName=name, AssumeRolePolicyDocument=trust)
     iam.put_role_policy(RoleName=name, PolicyName="launcher", PolicyDocument=rights)
     return f"arn:aws:sts::{account}:assumed-role/{name}/trainmaster-vision"
 
