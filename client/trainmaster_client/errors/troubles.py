@@ -183,7 +183,7 @@ ADVICE: Mapping[Trouble, Advice] = {
         remedy="Ask an admin to add it: teams: principals in the policy, then trainmaster policy apply.",
     ),
     _T.TOO_MANY_REQUESTS: Advice(
-        cause="There were too many requests at once, or too many jobs of this team.",
+        cause="There were too many requests at once, or too many jobs, changes or reads of this team.",
         remedy="Wait as long as the answer says, then send the same again: it makes no second job.",
     ),
     _T.API_FAILED: Advice(
