@@ -2,10 +2,16 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from botocore.awsrequest import AWSPreparedRequest
+from trainmaster.core.errors import WriteRefusedError
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle.change import Change
 
 from local.engine.client import received
 from local.wire import Response
@@ -95,3 +101,29 @@ def test_K5_passes_fail_until_somebody_helps_and_the_job_starts_then(
     full.now += minutes(1)
     assert failures_of_a_pass(full) == 0
     assert full.states("reds") == ["running"]
+
+
+def test_K5_a_reason_that_cannot_be_written_fails_the_pass_and_the_others_are_written(
+    new_world: NewWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = new_world({"pools": [{"name": "main", "capacity": {A: 1}}]})
+    for name, priority in (("runs", 5), ("first", 0), ("second", 0)):
+        world.submit(name, priority=priority)
+    world.wake()
+    refuse = explained_refused(steps.explained, "first")
+    monkeypatch.setattr(steps, "explained", refuse)
+    for name in ("first", "second"):
+        job = world.job(name)
+        world.wiring.store.commit([Change(before=job, after=replace(job, waiting=None))], at=world.now)
+    assert failures_of_a_pass(world) == 1
+    assert world.job("first").waiting is None
+    assert world.job("second").waiting is not None
+
+
+def explained_refused(explained: Callable[[Job, Reason], Job], name: str) -> Callable[[Job, Reason], Job]:
+    def refused(job: Job, reason: Reason) -> Job:
+        if job.name == name:
+            raise WriteRefusedError("a row takes no more")
+        return explained(job, reason)
+
+    return refused

@@ -60,7 +60,7 @@ _NOTICES: tuple[Callable[[Change], Notice | None], ...] = (
 def messages_of(change: Change, *, at: datetime) -> tuple[OutboxMessage, ...]:
     """Messages of one change. Their ids name the version that it makes, so each is left once.
 
-    A preemption changes up to 24 jobs in one transaction of at most 100 items, so asking a job to stop leaves
+    A preemption changes up to 24 jobs in a transaction of at most 100 items, so asking a job to stop leaves
     none; it is reported when it has stopped.
     """
     cause = f"{change.before.spec.entry_id}#{change.before.ver + 1:06d}"

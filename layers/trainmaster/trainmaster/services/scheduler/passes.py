@@ -5,7 +5,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from trainmaster.core.errors import LostRaceError, RowSetAsideError, TrainmasterError, UnavailableError
+from trainmaster.core.errors import (
+    LostRaceError,
+    RowSetAsideError,
+    TrainmasterError,
+    UnavailableError,
+    WriteRefusedError,
+)
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
@@ -130,7 +136,7 @@ class Scheduler:
         self, reasons: Mapping[str, Reason], snapshot: Snapshot, context: PassContext, summary: "Summary"
     ) -> bool:
         """Nothing is left to start or to stop; True when another look is worth it all the same."""
-        if summary.leaves_out(explain(reasons, snapshot.waiting, context)):
+        if summary.leaves_out(explain(reasons, snapshot.waiting, context, summary.failures)):
             return True
         if context.deadline.is_over:
             return True
@@ -272,11 +278,14 @@ class Summary:
 
 
 def explain(
-    reasons: Mapping[str, Reason], candidates: Iterable[WaitingJob], context: PassContext
+    reasons: Mapping[str, Reason],
+    candidates: Iterable[WaitingJob],
+    context: PassContext,
+    failures: list[Exception],
 ) -> frozenset[str]:
     """Write the reasons whose code has changed; a job that moved on meanwhile keeps its own.
 
-    Returns the jobs whose rows cannot be understood.
+    Returns the jobs whose rows cannot be understood; a row that takes no more is a failure of the pass.
     """
     out_of_reach: set[str] = set()
     for candidate in candidates:
@@ -292,4 +301,6 @@ def explain(
             continue
         except RowSetAsideError:
             out_of_reach.add(candidate.name)
+        except WriteRefusedError as error:
+            failures.append(error)
     return frozenset(out_of_reach)
