@@ -96,6 +96,10 @@ BACK_DOORS = {
         {"HyperParameters": {"sagemaker_submit_directory": '"s3://blue/code.tar.gz"'}},
         "HyperParameters.sagemaker_submit_directory",
     ),
+    "the code, as a variable": (
+        {"Environment": {"SAGEMAKER_SUBMIT_DIRECTORY": "s3://blue/code.tar.gz"}},
+        "Environment.SAGEMAKER_SUBMIT_DIRECTORY",
+    ),
     "a manifest": (s3(f"{PREFIX}m", "ManifestFile"), f"{_SOURCE}.S3DataSource.S3Uri"),
     "an augmented manifest": (s3(f"{PREFIX}m", "AugmentedManifestFile"), f"{_SOURCE}.S3DataSource.S3Uri"),
     "a file system": (channel({"FileSystemDataSource": FSX}), f"{_SOURCE}.FileSystemDataSource"),

@@ -108,3 +108,26 @@ def test_nothing_starts_waits_or_ends_otherwise_because_of_the_upgrade(
         assert {name: world.job(name).state.value for name in names(left)} == left["then"][str(step)]
         world.check(*names(left), capacity={**world.capacity(), **ADOPTED_OUTSIDE})
         minutes_pass(world)
+
+
+@pytest.mark.parametrize("left", ["table_before_tenants"], indirect=True)
+def test_who_was_accepted_under_earlier_defaults_goes_on_when_the_policy_is_put_again(
+    world: World, left: dict[str, Any]
+) -> None:
+    shown = world.api("GET", "/policy")
+    assert {one["field"] for one in shown["warnings"] if one.get("rule") == "defaults"} == {
+        *(f"teams[{team}].roles" for team in (1, 2, 3)),
+        "rules.remote_debug",
+        "rules.session_chaining",
+    }
+    tried = world.api("PUT", "/policy", shown["policy"], query={"dry_run": "true"})
+    forbidden = {one["job"]: one for one in tried["changes"] if one["change"] == "forbidden"}
+    assert {one["judged_at"] for one in forbidden.values()} == {"submission"}
+    assert {one["rule"] for one in forbidden["speech-chained"]["violations"]} == {
+        "session_chaining",
+        "teams.speech.roles",
+    }
+    assert world.api("PUT", "/policy", shown["policy"])["status"] == 200
+    world.reconcile()
+    world.schedule()
+    assert {name: world.job(name).state.value for name in names(left)} == left["then"]["0"]

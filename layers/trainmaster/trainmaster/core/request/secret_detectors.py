@@ -140,7 +140,7 @@ _ASSIGNED = re.compile(
     r"(?:[ \t]{0,3}[=:][ \t]{0,3}|(?P<space>[ \t]{1,3}))[\"'\\]{0,4}(?P<value>[^\s\"'\\,;&)}\]]{1,512})"
 )
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{24,}={0,2}(?![A-Za-z0-9+/_=-])")
-_CALLED = "what is called a secret"
+_CALLED = "a secret, by what it is called"
 
 
 def secret_in(value: str, *, name: str = "") -> str | None:

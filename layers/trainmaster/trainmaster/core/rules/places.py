@@ -13,7 +13,7 @@ _BY_PREFIX = "S3Prefix"
 """S3DataType of an input that reads every key that begins like its URI. Source: SageMaker API reference."""
 _MANIFESTS = frozenset({"ManifestFile", "AugmentedManifestFile"})
 CODE = "sagemaker_submit_directory"
-"""Hyperparameter with the place of the code in script mode. Source: sagemaker-training-toolkit."""
+"""Hyperparameter, in capitals a variable: the code in script mode. Source: sagemaker-training-toolkit."""
 
 
 def check_places(body: Section, rules: Rules) -> Iterator[Violation]:
@@ -53,13 +53,14 @@ def _of_uri(found: Found, rule: Allowed[S3Location]) -> tuple[str, str] | None:
 
 def _of_code(body: Section, rule: Allowed[S3Location]) -> Iterator[tuple[str, str, str]]:
     """A path of the container, ``/opt/ml/...``, is in the image."""
-    written = (text(section(body, "HyperParameters") or {}, CODE) or "").strip('"')
-    if not written or written.startswith("/"):
-        return
-    place = parse_s3(written)
-    if place is None or not any(allowed.holds(place) for allowed in rule.allow):
-        hint = f"use a place in {listed(rule.allow)}"
-        yield path_text(("HyperParameters", CODE)), "lies outside of what is allowed", hint
+    for parent, name in (("HyperParameters", CODE), ("Environment", CODE.upper())):
+        written = (text(section(body, parent) or {}, name) or "").strip('"')
+        if not written or written.startswith("/"):
+            continue
+        place = parse_s3(written)
+        if place is None or not any(allowed.holds(place) for allowed in rule.allow):
+            hint = f"use a place in {listed(rule.allow)}"
+            yield path_text((parent, name)), "lies outside of what is allowed", hint
 
 
 def _of_file_systems(body: Section) -> Iterator[tuple[str, str, str]]:

@@ -148,5 +148,5 @@ def _guarded(
     parent, _, switch = field.partition(".")
     mode, (rule, message) = guard.judges if guard else None, told
     if mode is not None and (section(body, parent) or {}).get(switch) is True:
-        hint = f"leave {parent} out, or have an admin write rules.{rule}"
+        hint = f"leave {parent} out, or have an admin allow it: rules.{rule}: {{mode: allow}}"
         yield Violation(rule=rule, field=field, message=message, hint=hint, mode=mode)
