@@ -2,7 +2,7 @@
 
 AWS is another process (``stand_in.py``), reached by the real clients; what counts is the CPU time of this
 process from the beginning of ``Scheduler.run`` to its end. A pass over a pool with room for every job; then
-one over a full pool where all who wait are to be told why for the first time.
+one over a full pool where all who wait get their reason for the first time.
 """
 
 import argparse

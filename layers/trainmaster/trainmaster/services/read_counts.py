@@ -24,7 +24,7 @@ class _Tally:
     """What all instances had told when this one told last."""
     untold: int = 0
     not_before: datetime | None = None
-    """The table is told next at the earliest then."""
+    """No count goes to the table before then."""
 
     def may_tell(self, now: datetime) -> bool:
         return self.not_before is None or now >= self.not_before

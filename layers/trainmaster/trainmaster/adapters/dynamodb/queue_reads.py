@@ -26,7 +26,7 @@ from trainmaster.core.records import SetAside
 
 @dataclass(slots=True)
 class Candidates:
-    """What a pass was told of a queue."""
+    """What a pass has read of a queue."""
 
     entries: dict[str, WaitingJob] = field(default_factory=dict)
     """By name."""
