@@ -9,11 +9,12 @@ import pytest
 from tests.builders import A, minutes
 from tests.faults.conftest import NewWorld
 from tests.faults.scenes import ends, trains
-from tests.faults.spoiling import ON_B, TWO_POOLS, gone, lacks, rows_of, says, set_aside, spoil
+from tests.faults.spoiling import ON_B, TWO_POOLS, Change, gone, lacks, rows_of, says, set_aside, spoil
 from tests.integration.rows import Item
 from tests.integration.world import World
 
 NAMES = ("run0", "run1", "wait0", "wait1", "wait2", "wait3", "held0", "beside", "over", "backs-off")
+ROWS_OF_LISTS = ("O#", "OT#", "Q#", "B#", "R#")
 TWO = {"InstanceType": A, "InstanceCount": 2, "VolumeSizeInGB": 10}
 
 
@@ -92,7 +93,9 @@ def test_J11_a_dry_run_says_what_it_would_change_and_changes_nothing(plane: Worl
 
 
 def of_jobs(world: World) -> list[Item]:
-    return [item for item in world.items() if item["pk"]["S"][:2] in {"J#", "R#", "Q#", "B#", "T#", "P#"}]
+    kinds = ("J#", "L#", *ROWS_OF_LISTS, "T#", "P#")
+    rows = (item for item in world.items() if item["pk"]["S"].startswith(kinds))
+    return [item for item in rows if item["sk"]["S"] != "front"]
 
 
 def spoilt_rows(world: World) -> Iterator[tuple[str, str]]:
@@ -143,7 +146,23 @@ def spoilt(row: Item, chance: random.Random) -> list[Item]:
             return [row | {chance.choice(names): {"S": "?"}}]
         case _:
             double = row | {"sk": {"S": f"{row['sk']['S']}x"}}
-            return [row, double] if row["pk"]["S"][:2] in {"R#", "Q#", "B#"} else [row]
+            return [row, double] if row["pk"]["S"].startswith(ROWS_OF_LISTS) else [row]
+
+
+@pytest.mark.parametrize("row", ["O#main", "OT#main", "Q#main"])
+@pytest.mark.parametrize("change", [gone, lacks("ver"), says(ver="?"), says(score=7)])
+def test_J11_each_order_of_the_queue_has_its_row_again(plane: World, row: str, change: Change) -> None:
+    before = [item for item in plane.items() if item["pk"]["S"].startswith(row)]
+    spoil(plane, row, "wait1", change)
+    pause(plane)
+    assert {one["row"] for one in repair(plane, apply=True)["differences"]} != set()
+    after = [item for item in plane.items() if item["pk"]["S"].startswith(row)]
+    assert [without_ver(item) for item in after] == [without_ver(item) for item in before]
+    plane.check(*NAMES)
+
+
+def without_ver(item: Item) -> Item:
+    return lacks("ver")(item) or {}
 
 
 def test_J11_a_job_that_cannot_be_understood_keeps_its_slot_and_is_named(plane: World) -> None:

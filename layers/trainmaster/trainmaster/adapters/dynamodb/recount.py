@@ -121,13 +121,14 @@ def sums_of(item: Item) -> dict[str, Any]:
 
 def entry_fields(item: Item, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Of a stored entry what can be compared: fields of a newer release are not ours to judge."""
-    return {name: item[name] for name in judged(wanted) if name in item}
+    return judged({name: item[name] for name in wanted if name in item})
 
 
 def judged(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """One that waits says the version of the job that it was put with; the job may be written since."""
-    waits = "lease_until" not in entry
-    return {name: content for name, content in entry.items() if not (waits and name == "ver")}
+    """One that waits says the version that its job had then: any number will do."""
+    if "lease_until" in entry or type(entry.get("ver")) is not int:
+        return dict(entry)
+    return dict(entry) | {"ver": "any"}
 
 
 def undecodable(item: Item) -> list[str]:
