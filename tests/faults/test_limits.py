@@ -20,6 +20,7 @@ from trainmaster.services.read_counts import ReadCounts
 
 from tests.bodies import body, tag_list
 from tests.builders import NOON, changed, job, live_job, of
+from tests.faults.conftest import NewWorld
 from tests.memory.edges import MemoryReadCounts, MemoryRegister, MemoryRepairs, MemoryWakeUps
 from tests.memory.policies import MemoryPolicyStore
 from tests.memory.reader import MemoryReader
@@ -539,3 +540,18 @@ def test_deep_and_large_bodies_are_refused_on_every_route(method: str, path: str
     assert plane.handle(event | {"body": '{"a": "' + "x" * 300_000 + '"}'}, None)["statusCode"] == 413
     twice = '{"priority": 1, "priority": 2}'
     assert plane.handle(event | {"body": twice}, None)["statusCode"] == 400
+
+
+@pytest.mark.thorough
+def test_K8_what_is_asked_of_the_table_does_not_grow_with_the_shapes_that_wait(new_world: NewWorld) -> None:
+    world = new_world({"pools": [{"name": "main", "capacity": dict.fromkeys(TYPES, 2)}]})
+    orders = permutations([(kind, instances) for kind in TYPES for instances in (1, 2)], 4)
+    calls = []
+    for number in range(150):
+        shapes = tuple(Shape(vector=of(instances, kind)) for kind, instances in next(orders))
+        one = job(f"w-{number}", shapes=shapes, entry_id=f"{number:04d}", score=epoch_ms(NOON) + number)
+        world.wiring.store.submit(one, b"{}")
+        if number + 1 in {20, 75, 150}:
+            calls.append(world.calls_of(lambda name=one.name: world.api("GET", f"/jobs/{name}")))  # type: ignore[misc]
+    assert [len(one) for one in calls] == [len(calls[0])] * 3, calls
+    assert world.api("GET", "/jobs/w-149")["position"] == 150
