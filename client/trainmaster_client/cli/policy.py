@@ -200,7 +200,7 @@ def job_lines(changes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         place = f"team {printable(change.get('team'))}, pool {printable(change.get('pool'))}"
         meaning = _MEANINGS.get(_kind(change), _kind(change))
         if change.get("judged_at") == "submission":
-            meaning = "would not be accepted again"
+            meaning = "stays in the queue"
         message = printable(change.get("message"))
         name = printable(change.get("job")) or NO_NAME
         yield f"{name} ({place}) {meaning}{f': {message}' if message else ''}"

@@ -346,6 +346,31 @@ def test_a_dry_run_says_whom_new_rules_would_refuse(api: Api) -> None:
     assert changes(api, {**ruled, "prices": {P5: 60}}) == [], "what is forbidden already is no change"
 
 
+def test_a_dry_run_says_that_it_did_not_read_every_request(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        api.submit(f"untagged-{number}")
+    ruled = {**DOCUMENT, "rules": {"required_tags": ["owner"]}}
+    answer = tried(api, ruled)
+    assert (len(answer.json["changes"]), answer.json["truncated"]) == (3, False)
+    monkeypatch.setattr("trainmaster.api.policy_trial.MOST_REQUESTS", 2)
+    answer = tried(api, ruled)
+    assert (len(answer.json["changes"]), answer.json["truncated"]) == (2, True)
+
+
+def test_a_dry_run_goes_on_past_a_job_whose_request_is_gone(api: Api) -> None:
+    for name in ("gone", "untagged"):
+        api.submit(name)
+    rows = api.client.scan(TableName=api.table)["Items"]
+    (key,) = [
+        {"pk": row["pk"], "sk": row["sk"]}
+        for row in rows
+        if row["sk"]["S"] == "request" and "gone" in row["pk"]["S"]
+    ]
+    api.client.delete_item(TableName=api.table, Key=key)
+    ruled = {**DOCUMENT, "rules": {"required_tags": ["owner"]}}
+    assert [one[0] for one in changes(api, ruled) if one[1] == "forbidden"] == ["untagged"]
+
+
 def test_a_dry_run_reads_no_request_where_no_rule_changes(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     api.submit("one")
     monkeypatch.setattr(api.reader, "request", lambda name: pytest.fail(f"{name} was read"))

@@ -34,7 +34,7 @@ def try_policy(context: RequestContext, new: Policy) -> Trial:
     now = context.outside.clock()
     changes: list[View] = []
     is_truncated = False
-    rules = _RuleTrial(context=context, new=new)
+    rules = _RuleTrial(context=context, new=new, left=MOST_REQUESTS)
     for pool in context.policy.pools:
         after = new.pool(pool.name)
         if after is None:
@@ -90,7 +90,7 @@ class _RuleTrial:
 
     context: RequestContext
     new: Policy
-    left: int = MOST_REQUESTS
+    left: int
     is_truncated: bool = False
 
     def forbidden(self, waiting: Sequence[WaitingJob]) -> Iterator[_Forbidden]:

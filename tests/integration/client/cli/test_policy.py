@@ -97,6 +97,8 @@ def test_diff_shows_the_lines_that_change_and_what_becomes_of_jobs(
         change("wide", "impossible", "needs 2 ml.p5.48xlarge, the pool has 1"),
         change(None, "stops-waiting", ""),
         change("odd", "vanishes", "as a newer server says"),
+        change("late", "forbidden", "max_instances: asks for 3"),
+        change("chained", "forbidden", "it starts, but would be refused") | {"judged_at": "submission"},
     ]
     api.script("PUT", "/policy", answer(changes=changes, warnings=[WARNING]))
     api.script("GET", "/policy", answer())
@@ -115,6 +117,8 @@ def test_diff_shows_the_lines_that_change_and_what_becomes_of_jobs(
         "   capacity:",
         "",
         "odd (team vision, pool p5) vanishes: as a newer server says",
+        "late (team vision, pool p5) would be refused when it is due to start: max_instances: asks for 3",
+        "chained (team vision, pool p5) stays in the queue: it starts, but would be refused",
         "wide (team vision, pool p5) can never start: needs 2 ml.p5.48xlarge, the pool has 1",
         "a job (team vision, pool p5) would wait no longer",
         "small (team vision, pool p5) would start: 1 ml.p5.48xlarge is free",
