@@ -1,16 +1,13 @@
 """Row K5: a row takes no more. Trying again cannot help, so it is a failure that somebody hears of."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from botocore.awsrequest import AWSPreparedRequest
 from trainmaster.core.errors import WriteRefusedError
-from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.jobs.model import Job
-from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 
 from local.engine.client import received
@@ -110,8 +107,10 @@ def test_K5_a_reason_that_cannot_be_written_fails_the_pass_and_the_others_are_wr
     for name, priority in (("runs", 5), ("first", 0), ("second", 0)):
         world.submit(name, priority=priority)
     world.wake()
-    refuse = explained_refused(steps.explained, "first")
-    monkeypatch.setattr(steps, "explained", refuse)
+    monkeypatch.setattr(world.wiring.store._transactions, "write", refusing(world, "first"))
+    world.cloud.client("dynamodb").delete_item(
+        TableName="trainmaster", Key={"pk": {"S": "P#main"}, "sk": {"S": "told"}}
+    )
     for name in ("first", "second"):
         job = world.job(name)
         world.wiring.store.commit([Change(before=job, after=replace(job, waiting=None))], at=world.now)
@@ -120,10 +119,14 @@ def test_K5_a_reason_that_cannot_be_written_fails_the_pass_and_the_others_are_wr
     assert world.job("second").waiting is not None
 
 
-def explained_refused(explained: Callable[[Job, Reason], Job], name: str) -> Callable[[Job, Reason], Job]:
-    def refused(job: Job, reason: Reason) -> Job:
-        if job.name == name:
+def refusing(world: World, name: str) -> Callable[[Sequence[dict[str, Any]]], None]:
+    """The table takes no change of this job that gives it a reason."""
+    write = world.wiring.store._transactions.write
+
+    def refused(operations: Sequence[dict[str, Any]]) -> None:
+        items = [one["Put"]["Item"] for one in operations if "Put" in one]
+        if any(item["pk"]["S"] == f"J#{name}" and "waiting" in item for item in items):
             raise WriteRefusedError("a row takes no more")
-        return explained(job, reason)
+        write(operations)
 
     return refused

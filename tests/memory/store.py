@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError
+from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError, WriteRefusedError
 from trainmaster.core.forecast.run_times import Run, RunTimes
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState
@@ -19,6 +19,7 @@ from trainmaster.core.planning.snapshot import (
     WaitingJob,
     WarmPool,
 )
+from trainmaster.core.planning.told_reasons import ToldReasons
 from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import Admission, Adoption, Alias, HistoryLine, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
@@ -140,6 +141,25 @@ class MemoryJobStore:
             if condition.reuses is not None:
                 bill_warm(self._tables, condition.reuses, at=at)
         return tuple(self._tables.jobs[change.after.name] for change in changes)
+
+    def commit_each(
+        self, changes: Sequence[Change], *, at: datetime
+    ) -> dict[str, LostRaceError | WriteRefusedError]:
+        refused: dict[str, LostRaceError | WriteRefusedError] = {}
+        for change in changes:
+            try:
+                self.commit([change], at=at)
+            except (LostRaceError, WriteRefusedError) as error:
+                refused[change.after.name] = error
+        return refused
+
+    def told_reasons(self, pool: str) -> ToldReasons:
+        return self._tables.pools[pool].told_reasons
+
+    def note_told(self, pool: str, told: ToldReasons) -> None:
+        rows = self._tables.pools[pool]
+        is_as_read = rows.told_reasons.version in {0, told.version}
+        rows.told_reasons = replace(told, version=told.version + 1) if is_as_read else ToldReasons()
 
     def remove_entry(self, pool: str, entry: WaitingJob, job: Job | None) -> None:  # noqa: ARG002
         """There is none to remove: entries are made of the jobs."""

@@ -13,6 +13,7 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.candidates import lane
 from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
+from trainmaster.core.planning.told_reasons import ToldReasons
 from trainmaster.core.records import Alias, HistoryLine, StoredPolicy, SubmissionFreeze
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -40,6 +41,7 @@ class PoolRows:
     missed_warm_pools: int = 0
     told: set[str] = field(default_factory=set)
     """Subjects that operators were notified of."""
+    told_reasons: ToldReasons = field(default_factory=ToldReasons)
     freeze: SubmissionFreeze | None = None
     """The last one, whether it is over or not."""
 

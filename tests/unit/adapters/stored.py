@@ -139,7 +139,6 @@ def _jobs() -> Iterator[tuple[str, Example]]:
         trained=minutes(12),
         ranked_by="order-1",
         not_before=NOON + minutes(1),
-        waiting_code="backoff",
         refused=AccountRefusals(count=3, held=of(4), again_at=NOON + minutes(1)),
     )
     yield "WaitingJob", Example(full=full_waiting, sparse=waiting("train-1"))

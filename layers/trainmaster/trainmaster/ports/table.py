@@ -37,9 +37,10 @@ from trainmaster.core.records import (
     WriteCondition,
 )
 from trainmaster.core.rules.violation import ViolationRecord
+from trainmaster.ports.reasons import ReasonStore
 
 
-class JobStore(Protocol):
+class JobStore(ReasonStore, Protocol):
     """Writes of jobs; each call is one transaction."""
 
     def submit(self, job: Job, body: bytes, admission: Admission | None = None) -> None:
@@ -296,5 +297,4 @@ class PolicyStore(Protocol):
 
     def set_paused(self, paused: bool, *, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy: ...  # noqa: FBT001
 
-    def set_aside(self, row: SetAside) -> None:
-        """Report that a document cannot be understood."""
+    def set_aside(self, row: SetAside) -> None: ...

@@ -51,7 +51,6 @@ def test_a_queue_entry_knows_what_ordering_and_placing_need() -> None:
         predicted=minutes(30),
         trained=minutes(20),
         not_before=None,
-        waiting_code=ReasonCode.AHEAD,
     )
 
 

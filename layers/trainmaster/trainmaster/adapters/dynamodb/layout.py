@@ -14,6 +14,7 @@
 | parked: backing off, held | ``B#pool`` | ``until#name`` |
 | running | ``R#pool`` | ``name`` |
 | counters | ``P#pool`` | ``counters`` |
+| why its candidates wait | ``P#pool`` | ``told`` |
 | what its passes look at | ``P#pool`` | ``front`` |
 | rows set aside | ``SET-ASIDE`` | ``key`` |
 | a repair | ``REPAIR`` | ``state``, ``id#part#page``, ``id#diff#pool`` |
@@ -91,6 +92,10 @@ def counters_key(pool: str) -> Key:
 
 def front_key(pool: str) -> Key:
     return (f"P#{pool}", "front")
+
+
+def told_key(pool: str) -> Key:
+    return (f"P#{pool}", "told")
 
 
 def team_key(pool: str, team: str) -> Key:

@@ -1,6 +1,7 @@
 """JobStore over DynamoDB: each call is one conditional transaction."""
 
 import gzip
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -9,20 +10,21 @@ from typing import Any
 
 from trainmaster.adapters.dynamodb import layout, submissions
 from trainmaster.adapters.dynamodb.attribute_values import value
-from trainmaster.adapters.dynamodb.calls import ConditionsFailedError, key_attributes
+from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, key_attributes
 from trainmaster.adapters.dynamodb.codec import decode, encode, iso
 from trainmaster.adapters.dynamodb.counting import Update
 from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, Item, Report, require, unreported
 from trainmaster.adapters.dynamodb.lane_rows import LaneRows
 from trainmaster.adapters.dynamodb.stored_names import stored_name
-from trainmaster.adapters.dynamodb.writes import Retention, Writes
-from trainmaster.core.errors import TeamLimit, TeamLimitError
+from trainmaster.adapters.dynamodb.writes import Operation, Retention, Writes
+from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError, WriteRefusedError
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.metrics import Sample, samples, samples_of_record
 from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
 from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WaitingJob, WarmPool
+from trainmaster.core.planning.told_reasons import ToldReasons
 from trainmaster.core.records import Admission, Adoption, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
 
@@ -143,11 +145,59 @@ class DynamoJobStore(LaneRows):
     def commit(
         self, changes: Sequence[Change], *, at: datetime, condition: WriteCondition | None = None
     ) -> tuple[Job, ...]:
-        versioned = [replace(one, after=replace(one.after, ver=one.before.ver + 1)) for one in changes]
+        versioned = _with_new_versions(changes)
         self._transactions.write(self._writes.of(versioned, at=at, condition=condition))
         for change in versioned:
             self._measure(samples(change))
         return tuple(change.after for change in versioned)
+
+    def commit_each(
+        self, changes: Sequence[Change], *, at: datetime
+    ) -> dict[str, LostRaceError | WriteRefusedError]:
+        """Those whose conditions fail are left out; where one row takes no more, halves find out which."""
+        if not changes:
+            return {}
+        versioned = _with_new_versions(changes)
+        operations = self._writes.of(versioned, at=at, condition=None)
+        if len(operations) > MAX_ITEMS:
+            return self._halves(changes, at=at)
+        try:
+            self._transactions.write(operations)
+        except ConditionsFailedError as error:
+            lost = {_job_of(operations[position]): error for position in error.positions}
+            others = [change for change in changes if change.after.name not in lost]
+            if len(others) == len(changes):
+                return _all(changes, error)
+            return lost | self.commit_each(others, at=at)
+        except LostRaceError as error:
+            return _all(changes, error)
+        except WriteRefusedError as error:
+            return _all(changes, error) if len(changes) == 1 else self._halves(changes, at=at)
+        self._measure(one for change in versioned for one in samples(change))
+        return {}
+
+    def _halves(
+        self, changes: Sequence[Change], *, at: datetime
+    ) -> dict[str, LostRaceError | WriteRefusedError]:
+        half = len(changes) // 2
+        return self.commit_each(changes[:half], at=at) | self.commit_each(changes[half:], at=at)
+
+    def told_reasons(self, pool: str) -> ToldReasons:
+        item = self._rows.get(layout.told_key(pool))
+        return next(self._understood([item] if item else [], told_row), ToldReasons())
+
+    def note_told(self, pool: str, told: ToldReasons) -> None:
+        """Two passes that tell at once may each believe the other's reasons: then neither is remembered."""
+        key, codes = layout.told_key(pool), json.dumps(told.codes, separators=(",", ":"))
+        packed = gzip.compress(codes.encode(), mtime=0)
+        put = self._writes.put(
+            key,
+            {"ver": told.version + 1, "codes": packed},
+            only_if="attribute_not_exists(ver) OR ver = :ver",
+            values={":ver": told.version},
+        )
+        if not self._rows.change("put_item", **put["Put"]):
+            self._rows.change("delete_item", Key=key_attributes(key))
 
     def limit_hold(self, pool: str, hold: PreemptionReservation, until: datetime) -> None:
         limited = value(encode(replace(hold, until=until)))
@@ -215,6 +265,29 @@ class DynamoJobStore(LaneRows):
             ExpressionAttributeNames={"#hold": layout.hold_of(hold.preemptor)},
             ExpressionAttributeValues={":old": value(encode(hold)), **values},
         )
+
+
+def _with_new_versions(changes: Sequence[Change]) -> list[Change]:
+    return [replace(one, after=replace(one.after, ver=one.before.ver + 1)) for one in changes]
+
+
+def _all(
+    changes: Sequence[Change], error: LostRaceError | WriteRefusedError
+) -> dict[str, LostRaceError | WriteRefusedError]:
+    return {change.after.name: error for change in changes}
+
+
+def _job_of(operation: Operation) -> str:
+    """Whose own row it writes; "" if it writes another."""
+    key = operation.get("Put", {}).get("Item", {"pk": {"S": ""}, "sk": {"S": ""}})
+    return str(key["pk"]["S"]).removeprefix("J#") if key["sk"]["S"] == "job" else ""
+
+
+def told_row(item: Item) -> ToldReasons:
+    codes = json.loads(gzip.decompress(bytes(item["codes"])))
+    return ToldReasons(
+        version=int(item["ver"]), codes={name: (int(ver), str(code)) for name, (ver, code) in codes.items()}
+    )
 
 
 def message_row(item: Item) -> OutboxMessage:

@@ -33,7 +33,6 @@ def waiting_entry(job: Job) -> WaitingJob:
         predicted=_still(job),
         trained=_trained(job),
         not_before=job.not_before,
-        waiting_code=job.waiting.code if job.waiting else None,
         refused=job.starts.by_account,
     )
 

@@ -45,8 +45,6 @@ class WaitingJob:
     ranked_by: str = ""
     """``PoolPolicy.order_key`` of the order the score was made with."""
     not_before: datetime | None = None
-    waiting_code: Code | None = None
-    """Code of the reason last written to the job."""
     refused: AccountRefusals | None = None
     """While AWS has taken no start of it since, it neither preempts nor reserves."""
 

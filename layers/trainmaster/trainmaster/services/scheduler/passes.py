@@ -5,22 +5,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from trainmaster.core.errors import (
-    LostRaceError,
-    RowSetAsideError,
-    TrainmasterError,
-    UnavailableError,
-    WriteRefusedError,
-)
+from trainmaster.core.errors import TrainmasterError, UnavailableError
 from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.lifecycle import steps
-from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.alarms import missing_alarms
 from trainmaster.core.monitoring.first_look import EVERY, Look
 from trainmaster.core.monitoring.metrics import MESSAGES_PENDING, OLDEST_WAIT, PASSES_REPEATED, Sample
 from trainmaster.core.planning.actions import Action, identity
 from trainmaster.core.planning.planner import plan
-from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
+from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.records import StoredPolicy
 from trainmaster.core.unmanaged.decisions import rules_for
@@ -42,9 +34,10 @@ from trainmaster.ports import (
 from trainmaster.services.deadline import Deadline
 from trainmaster.services.outbox_relay import relay_messages
 from trainmaster.services.policy_in_force import RecentPolicy
-from trainmaster.services.scheduler.broken_rows import read_job, without
+from trainmaster.services.scheduler.broken_rows import without
 from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.executor import Outcome, execute
+from trainmaster.services.scheduler.explanations import explain
 from trainmaster.services.scheduler.score_updates import Reranker, needs_reranking
 
 LONGEST_LOOK = timedelta(seconds=20)
@@ -275,32 +268,3 @@ class Summary:
             yield Sample(metric=MESSAGES_PENDING, value=self.messages_overdue, of=pool)
         if self.repeated:
             yield Sample(metric=PASSES_REPEATED, value=1, of=pool)
-
-
-def explain(
-    reasons: Mapping[str, Reason],
-    candidates: Iterable[WaitingJob],
-    context: PassContext,
-    failures: list[Exception],
-) -> frozenset[str]:
-    """Write the reasons whose code has changed; a job that moved on meanwhile keeps its own.
-
-    Returns the jobs whose rows cannot be understood; a row that takes no more is a failure of the pass.
-    """
-    out_of_reach: set[str] = set()
-    for candidate in candidates:
-        reason = reasons.get(candidate.name)
-        if reason is None or reason.code == candidate.waiting_code:
-            continue
-        if context.deadline.is_over:
-            break
-        try:
-            job = read_job(candidate, context)
-            context.store.commit([Change(before=job, after=steps.explained(job, reason))], at=context.clock())
-        except LostRaceError:
-            continue
-        except RowSetAsideError:
-            out_of_reach.add(candidate.name)
-        except WriteRefusedError as error:
-            failures.append(error)
-    return frozenset(out_of_reach)
