@@ -86,7 +86,7 @@ class Meter:
                 self.wcu += sum(_write_units(one) for one in call.params["TransactItems"])
             case "BatchGetItem":
                 self._read([one for rows in answer["Responses"].values() for one in rows])
-            case "PutItem":  # who was told why
+            case "PutItem":  # who knows why it waits
                 self.wcu += _write_units({"Put": call.params}) // TRANSACTION_FACTOR
             case "UpdateItem":  # once a minute, what the pass looked at
                 self.wcu += 1

@@ -92,6 +92,20 @@ def test_N4_what_we_add_and_aws_refuses_is_left_out(objection: Callable[[Any], E
     assert "KeepAlivePeriodInSeconds=7200" in told["what"]
 
 
+def test_operators_hear_once_of_refused_additions_however_many_lengths_a_team_asks_for() -> None:
+    """What was said stays in the row of the pool's counters, so nobody may choose how often."""
+    pool = FOUR["pools"][0] | {"warm_pool": {"keep_alive": "2h"}}
+    world = plane({"pools": [pool]})
+    world.sagemaker.objections.append(no_pending)
+    for number in range(4):
+        resources = {"InstanceType": GPU, "InstanceCount": 1, "VolumeSizeInGB": 1}
+        submit(world, f"job{number}", ResourceConfig=resources | {"KeepAlivePeriodInSeconds": 3600 + number})
+    run(world, world.run_pass)
+    assert states(world, *(f"job{number}" for number in range(4))) == ["running"] * 4
+    minutes_pass(world, 3)
+    assert len(warnings(world)) == 1
+
+
 def test_N4_a_start_that_nobody_can_be_told_of_is_recorded_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Why jobs wait: what they were told, and how many are told at once."""
+"""Why jobs wait: what each knows of it, and how many hear of it at once."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Which reason each candidate was told last, so that only a new one is written to its job."""
+"""Which reason each candidate heard last, so that only a new one is written to its job."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,7 @@
 """CreateTrainingJob of a claimed attempt: once, whatever SageMaker answers, and as it is taken."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -30,8 +30,8 @@ class Created:
     job: Job
     """With what was really sent."""
     arn: str
-    without: str = ""
-    """What was left out of the request, because AWS refused it; for people."""
+    without: Mapping[str, int] = field(default_factory=dict)
+    """What was left out of the request, because AWS refused it."""
     refusal: TrainmasterError | None = None
 
 
@@ -57,21 +57,25 @@ def _may_go_without(job: Job, error: TrainmasterError) -> bool:
     return job.starts.by_account is None or not isinstance(error, AccountLimitError)
 
 
-def _left_out(request: Mapping[str, Any], bare: Mapping[str, Any]) -> str:
-    return ", ".join(
-        f"{name}={count}"
+def _left_out(request: Mapping[str, Any], bare: Mapping[str, Any]) -> dict[str, int]:
+    return {
+        name: count
         for part in ("ResourceConfig", "StoppingCondition")
         for name, count in request[part].items()
         if name not in bare[part]
-    )
+    }
 
 
 def tell_of_additions(start: Created, context: PassContext) -> None:
-    """Operators hear once of what the account refuses of our additions; nothing where all was taken."""
+    """Operators hear once of what the account refuses of our additions; nothing where all was taken.
+
+    The subject names no numbers: those are the team's choice, and each subject is kept for good.
+    """
     if start.refusal is None:
         return
-    subject = f"{PlatformSubject.ADDITION_REFUSED}:{start.without}"
-    notice = additions_refused_notice(context.pool, start.without, str(start.refusal))
+    subject = f"{PlatformSubject.ADDITION_REFUSED}:{','.join(sorted(start.without))}"
+    without = ", ".join(f"{name}={count}" for name, count in start.without.items())
+    notice = additions_refused_notice(context.pool, without, str(start.refusal))
     message = to_tell(notice, cause=f"{context.pool}#{subject}", at=context.clock())
     context.store.leave_once(context.pool, message, subject=subject)
 

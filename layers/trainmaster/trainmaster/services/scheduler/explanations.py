@@ -26,7 +26,7 @@ def explain(
 
     A row that takes no more is a failure of the pass.
 
-    Crash safety: first the jobs, then the note of who was told; without the note jobs are read once more, and
+    Crash safety: first the jobs, then the note of who knows; without the note jobs are read once more, and
     not written. Returns the jobs whose rows cannot be understood.
     """
     waiting = [(one, reasons[one.name]) for one in candidates if one.name in reasons]
