@@ -59,7 +59,7 @@ def test_every_metric_is_written_with_its_unit_and_dimensions_and_no_other(
     for change in CHANGES.values():
         busy.wiring.samples.extend(samples(change))
     busy.wiring.samples.extend(samples_of_record(RECORD, None))
-    busy.wiring.samples.extend(Repairs(failures=[KeyError("x")]).samples())
+    busy.wiring.samples.extend(Repairs(failures=[KeyError("x")], outdated=2).samples())
     busy.wiring.samples.extend(Summary(repeated=True).samples("main", now=busy.now))
     busy.sagemaker.jobs["job1"].status = "Archived"
     nobody_knows = {"pk": {"S": "E#main"}, "sk": {"S": "0"}, "id": {"S": "0"}, "kind": {"S": "sing"}}

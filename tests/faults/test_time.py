@@ -9,7 +9,7 @@ from trainmaster.adapters.client_settings import TABLE
 from trainmaster.core.errors import UnavailableError
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.planner import plan
-from trainmaster.services.scheduler import executor, passes, start_protocol
+from trainmaster.services.scheduler import executor, explanations, passes, start_protocol
 from trainmaster.services.scheduler.passes import Summary
 
 from tests.builders import A, minutes
@@ -77,7 +77,10 @@ def test_J13_nothing_is_claimed_after_the_deadline_and_the_next_pass_does_the_re
     world.check(*names)
 
 
-def test_J13_reasons_are_left_to_the_next_pass_too(new_world: NewWorld) -> None:
+def test_J13_reasons_are_left_to_the_next_pass_too(
+    new_world: NewWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explanations, "AT_ONCE", 1)
     world = new_world(wide(1))
     names = [f"job{number}" for number in range(6)]
     for name in names:
@@ -150,7 +153,7 @@ def test_J15_a_pool_that_takes_its_whole_time_leaves_the_others_theirs(
     monkeypatch.setattr(passes.Scheduler, "run", run)
     answer = world.call("schedule", wakes("b", "main", "c"))
     assert answer == {"batchItemFailures": []}
-    assert given == {"b": 30.0, "main": 30.0, "c": 30.0}
+    assert given == {"b": 20.0, "main": 20.0, "c": 20.0}
     assert {"version": 1, "pool": "b", "hops": 1} in rung(world)
 
 
@@ -187,7 +190,7 @@ def test_J18_a_look_that_does_the_same_again_ends_the_pass(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.submit("job1")
-    monkeypatch.setattr(executor, "_begin", lambda *_: None)
+    monkeypatch.setattr(executor, "claim", lambda *_: None)
     deadline = world.wiring.deadline(lambda: 120_000, margin=minutes(0.5))
     summary = world.wiring.scheduler.run("main", deadline=deadline)
     assert (summary.looks, summary.repeated) == (2, True)

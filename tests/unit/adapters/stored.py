@@ -168,6 +168,7 @@ def _running() -> Iterator[tuple[str, Example]]:
         underused_since=NOON + minutes(21),
         checkpoint_overdue=True,
         reuses="train-0",
+        preempted_for="urgent",
     )
     sparse_running = running("train-1", known_to_sagemaker=False, training_since=None)
     yield "RunningJob", Example(full=full_running, sparse=sparse_running)
@@ -191,7 +192,7 @@ def _of_the_pool() -> Iterator[tuple[str, Example]]:
     full_warm = WarmPool(**warm, **paid, releasing=True)
     yield "WarmPool", Example(full=full_warm, sparse=WarmPool(**warm))
     reserved: dict[str, Any] = {"preemptor": "urgent", "vector": of(2), "victims": ("train-1", "train-2")}
-    full_reservation = PreemptionReservation(**reserved, until=NOON)
+    full_reservation = PreemptionReservation(**reserved, until=NOON, missing=of(1))
     yield "PreemptionReservation", Example(full=full_reservation, sparse=PreemptionReservation(**reserved))
     limit = AccountLimit(limit=4, until=NOON, refusals=2)
     yield "AccountLimit", Example(full=limit, sparse=limit)

@@ -71,6 +71,7 @@ FRAGMENTS = {
 
 WORDS = {
     ("docs/guides/account-check.md", "text"): "what a line looks like; what AWS says nobody knows yet",
+    ("docs/guides/scale.md", "text"): "profiles of the AWS configuration, which is not ours",
     ("docs/idle.md", "text"): "what the message of an event says",
 }
 
