@@ -63,7 +63,7 @@ class Bench:
 
     def __init__(self, aws: StandIn) -> None:
         self.aws = aws
-        os.environ.update(_environment(aws.endpoint_url))
+        os.environ.update(environment_of(aws.endpoint_url))
         self._wiring = Wiring(Settings.from_env(os.environ))
         self._numbers = count()
         make_table(boto3.client("dynamodb"), "trainmaster")
@@ -135,7 +135,7 @@ def _body(name: str, width: int) -> dict[str, Any]:
     return {"TrainingJobName": name, **BODY, "ResourceConfig": resources}
 
 
-def _environment(endpoint_url: str) -> dict[str, str]:
+def environment_of(endpoint_url: str) -> dict[str, str]:
     return {
         "AWS_ENDPOINT_URL": endpoint_url,
         "AWS_ACCESS_KEY_ID": "AKIASTANDIN000000000",

@@ -27,7 +27,7 @@ from trainmaster.core.planning.candidates import FIRST, HEADS, lane, lanes_to_re
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.snapshot import BudgetState, LaneRow, RunningJob, Snapshot, WaitingJob, total
 from trainmaster.core.policy import Policy, PoolPolicy
-from trainmaster.core.records import Alias, HistoryLine, PoolState, TeamStanding, TeamState
+from trainmaster.core.records import Alias, Entrance, HistoryLine, PoolState, TeamStanding, TeamState
 from trainmaster.core.rules.violation import ViolationRecord
 
 from tests.memory.tables import Month, Tables, Usage
@@ -260,8 +260,16 @@ class MemoryReader:
             order_key=rows.order_key,
         )
 
-    def team_standing(self, pool: str, team: str) -> TeamStanding:  # noqa: ARG002  what it counts is computed
-        return TeamStanding.COUNTED
+    def entrance(self, pool: str, team: str, lane: str) -> Entrance:
+        """What a team has is computed, so it is always counted."""
+        return Entrance(
+            policy_version=self._tables.policy.version,
+            standing=TeamStanding.COUNTED,
+            predicted=self.predicted(pool, team, lane),
+        )
+
+    def entries_before(self, pool: str, rank: tuple[int, str], *, most: int) -> int:
+        return min(most, sum(entry.rank < rank for entry in self._in_turn(pool)))
 
     def _of(self, pool: str) -> list[Job]:
         return [job for job in self._tables.jobs.values() if job.spec.pool == pool]

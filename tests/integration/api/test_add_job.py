@@ -6,6 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReader
+from trainmaster.api import build_api
 from trainmaster.core.jobs.model import JobState
 
 from tests.bodies import body, resources, tag_list, tags
@@ -14,6 +16,7 @@ from tests.ends import observed
 from tests.integration.api.conftest import ADA, ADMIN, BOB, BOTH, DOCUMENT, G5, ON_G5, P5, STRANGER, Api
 
 NAME = "job1-2026-01-01"
+ON_NOTHING = {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 50}
 
 
 def test_a_submission_is_stored_and_rings(api: Api) -> None:
@@ -173,10 +176,79 @@ def test_positions_count_those_ahead_in_turn(api: Api) -> None:
 
 
 def test_the_answer_to_a_submission_does_not_read_a_long_queue(api: Api, monkeypatch: Any) -> None:
-    monkeypatch.setattr("trainmaster.api.job_context.SHORT_QUEUE", 1)
+    monkeypatch.setattr("trainmaster.api.job_context.MOST_COUNTED", 1)
     api.submit("a")
     assert api.submit("b").json["job"]["position"] is None
     assert api.get("/jobs/b").json["position"] == 2
+
+
+# ---- by the policy that is known
+
+
+class Calls:
+    """Of one client, by the method of ours that made them."""
+
+    def __init__(self, client: Any, log: list[str]) -> None:
+        self._client, self._log = client, log
+
+    def __getattr__(self, name: str) -> Any:
+        def call(**arguments: Any) -> Any:
+            self._log.append(name)
+            return getattr(self._client, name)(**arguments)
+
+        return call
+
+
+def counted(api: Api) -> tuple[Any, list[str]]:
+    """Another process, and what it calls of the table."""
+    log: list[str] = []
+    client = Calls(api.client, log)
+    outside = api.outside(
+        store=DynamoJobStore(client, table=api.table, retention_days=90),
+        reader=DynamoReader(client, table=api.table),
+        policies=DynamoPolicyStore(client, table=api.table),
+    )
+    return build_api(outside), log
+
+
+def test_a_second_submission_calls_the_table_three_times_and_rings_once(api: Api) -> None:
+    api.submit("a")
+    api.handle, log = counted(api)
+    api.submit("b")
+    api.wake_ups.pools.clear()
+    log.clear()
+    assert api.submit("c").json["job"]["position"] == 3
+    assert log == ["batch_get_item", "transact_write_items", "query"]
+    assert api.wake_ups.pools == ["p5"]
+
+
+def put_elsewhere(api: Api, document: dict[str, Any]) -> None:
+    """By another process."""
+    pools = [pool["name"] for pool in document["pools"]]
+    api.policies.put(document, pools=pools, replaces=api.policies.current())
+
+
+def test_a_policy_that_another_process_put_judges_the_next_submission(api: Api) -> None:
+    assert api.submit("a", priority=1).status == 201
+    lower = [team | {"max_priority": 0} for team in DOCUMENT["teams"]]
+    put_elsewhere(api, DOCUMENT | {"teams": lower})
+    answer = api.submit("b", priority=1)
+    assert (answer.status, answer.json["errors"][0]["rule"]) == (422, "max-priority")
+    assert api.reader.job("b") is None
+
+
+def test_what_the_policy_before_refused_the_one_in_force_may_take(api: Api) -> None:
+    refused = api.submit("a", ResourceConfig=ON_NOTHING)
+    assert refused.status == 422
+    pools = [*DOCUMENT["pools"], {"name": "new", "capacity": {"ml.m5.large": 1}}]
+    put_elsewhere(api, DOCUMENT | {"pools": pools})
+    assert api.submit("a", ResourceConfig=ON_NOTHING).json["job"]["pool"] == "new"
+
+
+def test_who_was_taken_out_of_the_policy_is_a_stranger_at_once(api: Api) -> None:
+    assert api.submit("a").status == 201
+    put_elsewhere(api, DOCUMENT | {"teams": DOCUMENT["teams"][1:]})
+    assert api.submit("b").status == 403
 
 
 # ---- dry runs

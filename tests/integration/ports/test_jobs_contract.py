@@ -17,7 +17,7 @@ from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import parse_policy
 from trainmaster.core.policy.governance import Idle, Utilization, Watch
-from trainmaster.core.records import TeamState
+from trainmaster.core.records import TeamStanding, TeamState
 
 from tests.builders import NOON, A, B, attempt, changed, claimed, job, minutes, of
 from tests.integration.ports.plane import DOCUMENT, WHY, Plane, ended
@@ -135,6 +135,31 @@ def test_what_somebody_wanted_is_told_even_where_the_state_stays(plane: Plane) -
         (S.PENDING, S.PENDING, "0 to 9 by ada"),
         (S.PENDING, S.HELD, "held by ada"),
     ]
+
+
+def test_what_a_submission_asks_is_the_policy_the_standing_and_how_long_such_jobs_train(plane: Plane) -> None:
+    plane.submitted("a")
+    lane = f"{A}=1"
+    before = plane.reader.entrance("main", "default", lane)
+    assert (before.policy_version, before.predicted) == (plane.policy.version, None)
+    assert before.standing is not TeamStanding.LOST
+    later = plane.policies.put(DOCUMENT, pools=["main"], replaces=plane.policy)
+    plane.store.commit([ended(plane.running("b"), trained=minutes(10))], at=NOON)
+    after = plane.reader.entrance("main", "default", lane)
+    assert (after.policy_version, after.predicted) == (later.version, minutes(10))
+
+
+def test_entries_before_a_rank_are_counted_up_to_a_bound(plane: Plane) -> None:
+    for number in range(5):
+        plane.submitted(f"a{number}", score=number)
+    one = plane.submitted("held", score=0)
+    plane.change(one, steps.held(one, WHY))
+
+    def before(score: int, most: int) -> int:
+        return plane.reader.entries_before("main", (score, f"a{score}"), most=most)
+
+    assert [before(score, 9) for score in (0, 3, 7)] == [0, 3, 5]
+    assert before(4, 2) == 2
 
 
 def test_a_back_off_parks_a_job_until_it_is_due_and_a_hold_for_ever(plane: Plane) -> None:

@@ -1,24 +1,37 @@
 """POST /add-job: into the queue, or only what would happen."""
 
 from dataclasses import replace
+from datetime import timedelta
 from http import HTTPStatus
 
 from trainmaster.api.dry_run import UNFORESEEN, foresee
-from trainmaster.api.job_context import position_if_short
-from trainmaster.api.request_context import Answer, RequestContext, count_read, flag, wake
+from trainmaster.api.job_context import position_if_near
+from trainmaster.api.request_context import (
+    Answer,
+    Call,
+    Outside,
+    RequestContext,
+    count_read,
+    enter,
+    flag,
+    read_policy,
+    wake,
+)
 from trainmaster.api.views import JobContext, field_error_view, job_view
 from trainmaster.core.errors import (
     FieldError,
     JobConflictError,
     LostRaceError,
+    MissingIdentityError,
     TeamLimitError,
+    TrainmasterError,
     UnavailableError,
 )
 from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.outbox import rule_violated_notice, to_tell
 from trainmaster.core.policy import UNMANAGED, PoolPolicy
-from trainmaster.core.records import Admission, TeamStanding
+from trainmaster.core.records import Admission, Entrance, TeamStanding
 from trainmaster.core.request.request import canonical, read_request
 from trainmaster.core.request.strict_json import parse_object
 from trainmaster.core.request.validation import require_valid
@@ -38,8 +51,24 @@ RANDOM_BYTES = 10
 """Of an entry id."""
 
 
-def add_job(context: RequestContext) -> Answer:
-    dry_run = flag(context.call, "dry_run", default=False)
+def add_job(call: Call, outside: Outside) -> Answer:
+    """By the policy that this process knows, which the table confirms with what is read anyway.
+
+    Whatever is refused, or was decided by a policy that is in force no more, is decided anew by the one that
+    is.
+    """
+    known = outside.last_policy.found
+    if known is not None and "dry_run" not in call.query:
+        try:
+            context = enter(call, outside, known=known)
+            return _submit(context, _read(context), version=known.stored.version)
+        except MissingIdentityError:
+            raise
+        except TrainmasterError:
+            if read_policy(outside).stored.version == known.stored.version:
+                raise
+    context = enter(call, outside)
+    dry_run = flag(call, "dry_run", default=False)
     if dry_run:
         count_read(context)
     submission = _read(context)
@@ -55,19 +84,31 @@ def _read(context: RequestContext) -> Submission:
     return Submission(body=body, ask=ask, team=team, submitted_by=context.caller.arn)
 
 
-def _submit(context: RequestContext, submission: Submission) -> Answer:
+class _PolicyChangedError(TrainmasterError):
+    """Since this process read it."""
+
+
+def _submit(context: RequestContext, submission: Submission, *, version: int | None = None) -> Answer:
     """Store the job, send a wake-up; look for an earlier job of the name only if something is to explain.
 
     Crash safety: the job and everything that belongs to it are one transaction; a death before the wake-up
     costs up to a minute, until the reconciler sends one. What rules only audit is written behind it: after a
     death in between the same request again writes it down.
+
+    Args:
+        context: Who calls, and the policy that judges.
+        submission: What he sent.
+        version: Of the policy, if the table is to confirm it. Raises _PolicyChangedError where it does not.
     """
     verdict = judge(submission, context.policy)
     if verdict.violations and (repeated := _existing(context, submission)):
         return _answer(context, submission, repeated, verdict.audited)
     pool = verdict.accepted()
-    job = _new(context, submission, pool)
-    admission = _admission(context, submission, pool)
+    entrance = context.outside.reader.entrance(pool.name, submission.team, _lane(submission))
+    if version is not None and entrance.policy_version != version:
+        raise _PolicyChangedError("the policy was changed")
+    job = _new(context, submission, pool, predicted=entrance.predicted)
+    admission = _admission(context, submission, pool, entrance)
     try:
         context.outside.store.submit(job, canonical(submission.body), admission)
     except TeamLimitError as error:
@@ -81,10 +122,11 @@ def _submit(context: RequestContext, submission: Submission) -> Answer:
     return replace(answer, status=HTTPStatus.CREATED)
 
 
-def _admission(context: RequestContext, submission: Submission, pool: PoolPolicy) -> Admission:
+def _admission(
+    context: RequestContext, submission: Submission, pool: PoolPolicy, entrance: Entrance
+) -> Admission:
     """Raises UnavailableError where the pool does not know what the team has in it."""
-    standing = context.outside.reader.team_standing(pool.name, submission.team)
-    if standing is TeamStanding.LOST:
+    if entrance.standing is TeamStanding.LOST:
         raise UnavailableError(
             f"what team {submission.team} has in pool {pool.name} cannot be read; "
             "an admin has it counted anew: trainmaster policy pause, then trainmaster repair --apply",
@@ -92,15 +134,19 @@ def _admission(context: RequestContext, submission: Submission, pool: PoolPolicy
     return Admission(
         policy_version=context.stored.version,
         limits=pool.limits,
-        marks_team=standing is TeamStanding.NEW,
+        marks_team=entrance.standing is TeamStanding.NEW,
     )
 
 
-def _new(context: RequestContext, submission: Submission, pool: PoolPolicy) -> Job:
-    now, ask = context.outside.clock(), submission.ask
+def _lane(submission: Submission) -> str:
+    return lane_text(submission.ask.shapes, submission.ask.choice)
+
+
+def _new(
+    context: RequestContext, submission: Submission, pool: PoolPolicy, *, predicted: timedelta | None
+) -> Job:
+    now = context.outside.clock()
     entry_id = ulid(now, context.outside.random_bytes(RANDOM_BYTES))
-    lane = lane_text(ask.shapes, ask.choice)
-    predicted = context.outside.reader.predicted(pool.name, submission.team, lane)
     return new_job(submission, pool, entry_id=entry_id, now=now, predicted=predicted)
 
 
@@ -137,7 +183,7 @@ def _answer(
     around = JobContext(
         now=outside.clock(),
         pool=context.policy.pool(job.spec.pool),
-        position=position_if_short(job, outside.reader),
+        position=position_if_near(job, outside.reader),
     )
     warnings = [field_error_view(one.as_field_error()) for one in audited]
     return Answer(status=HTTPStatus.OK, body={"job": job_view(job, around), "warnings": warnings})
@@ -160,7 +206,9 @@ def _dry_run(context: RequestContext, submission: Submission) -> Answer:
     verdict = judge(submission, context.policy)
     foreseen = UNFORESEEN
     if verdict.pool is not None and not verdict.violations:
-        foreseen = foresee(_new(context, submission, verdict.pool), verdict.pool, context)
+        pool = verdict.pool
+        predicted = context.outside.reader.predicted(pool.name, submission.team, _lane(submission))
+        foreseen = foresee(_new(context, submission, pool, predicted=predicted), pool, context)
     body = {
         "valid": not verdict.violations,
         "violations": [field_error_view(violation) for violation in verdict.violations],

@@ -20,7 +20,7 @@ from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
 from trainmaster.core.planning.wait_reasons import MAX_POSITION, NO_POSITION, PAUSED, QueuePosition
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.core.unmanaged.decisions import rules_for
-from trainmaster.ports import QueueReader
+from trainmaster.ports import PoolReader, QueueReader
 
 if TYPE_CHECKING:
     from trainmaster.core.forecast.start_estimate import Question
@@ -71,8 +71,8 @@ def _kept_from_starting(job: Job) -> Reason | None:
     return job.waiting if is_known else None
 
 
-SHORT_QUEUE = 50
-"""A queue that is read for the answer to a submission; a longer one would make submitting slower."""
+MOST_COUNTED = 50
+"""Of those ahead of a submitted job; to count more would make submitting slower."""
 
 
 def jobs_ahead(job: Job, queue: QueueReader) -> tuple[WaitingJob, ...]:
@@ -87,11 +87,12 @@ def position_behind(job: Job, ahead: Sequence[WaitingJob]) -> QueuePosition:
     return QueuePosition.behind(len(ahead)) if _has_a_turn(job) else NO_POSITION
 
 
-def position_if_short(job: Job, queue: QueueReader) -> QueuePosition:
-    """The same, unless the queue is long: then who wants to know asks for the job."""
-    if queue.queue_length(job.spec.pool) > SHORT_QUEUE:
-        return QueuePosition(waiting=SHORT_QUEUE)
-    return position_behind(job, jobs_ahead(job, queue))
+def position_if_near(job: Job, pools: PoolReader) -> QueuePosition:
+    """The same, unless many are ahead: then who wants to know asks for the job."""
+    if not _has_a_turn(job):
+        return NO_POSITION
+    ahead = pools.entries_before(job.spec.pool, (job.score, job.name), most=MOST_COUNTED)
+    return QueuePosition.behind(ahead) if ahead < MOST_COUNTED else QueuePosition(waiting=MOST_COUNTED)
 
 
 def _has_a_turn(job: Job) -> bool:

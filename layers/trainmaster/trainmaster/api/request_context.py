@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from http import HTTPStatus
 from time import process_time
@@ -45,6 +45,13 @@ class ApiReader(
     """Every read the API makes."""
 
 
+@dataclass(slots=True)
+class LastPolicy:
+    """The policy as this process read it last; whoever decides on it makes sure that it is in force still."""
+
+    found: PolicyInForce | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
     """What the API reaches, and which deployment it speaks for."""
@@ -67,6 +74,7 @@ class Outside:
     """Time of this call; what an answer can do without is left out when little is."""
     region: str = ""
     """Where the stack is; "" where nobody knows."""
+    last_policy: LastPolicy = field(default_factory=LastPolicy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +149,8 @@ class RequestContext:
         return self.is_admin or team in self.teams
 
 
-def enter(call: Call, outside: Outside) -> RequestContext:
-    """Let the caller in.
+def enter(call: Call, outside: Outside, *, known: PolicyInForce | None = None) -> RequestContext:
+    """Let the caller in, by the policy in force, or by the one that is known already.
 
     Raises:
         MissingIdentityError: The gateway named no caller; nothing was read.
@@ -150,7 +158,7 @@ def enter(call: Call, outside: Outside) -> RequestContext:
     """
     began_at_cpu = outside.cpu_seconds()
     caller = caller_of(call.user_arn)
-    found = policy_in_force(outside.policies)
+    found = read_policy(outside) if known is None else known
     policy = found.policy
     context = RequestContext(
         call=call,
@@ -165,6 +173,11 @@ def enter(call: Call, outside: Outside) -> RequestContext:
     if not context.teams and not context.is_admin:
         raise stranger(caller)
     return context
+
+
+def read_policy(outside: Outside) -> PolicyInForce:
+    found = outside.last_policy.found = policy_in_force(outside.policies)
+    return found
 
 
 def enter_to_read(call: Call, outside: Outside) -> RequestContext:

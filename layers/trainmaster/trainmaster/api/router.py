@@ -116,7 +116,7 @@ def routes(outside: Outside) -> APIGatewayRestResolver:
     def admin_context() -> RequestContext:
         return enter_as_admin(_call(app.current_event.raw_event), outside)
 
-    app.post("/add-job")(lambda: _response(add_job(context())))
+    app.post("/add-job")(lambda: _response(add_job(_call(app.current_event.raw_event), outside)))
     app.get("/jobs")(lambda: _response(list_jobs(reading_context())))
     app.get("/jobs/<name>")(lambda name: _response(show_job(reading_context(), name)))
     app.patch("/jobs/<name>")(lambda name: _response(patch_job(context(), name)))

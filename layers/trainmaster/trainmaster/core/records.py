@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -103,6 +103,17 @@ class TeamStanding(StrEnum):
     """It has no row, or one that an earlier release made: the next submission marks it as counted."""
     LOST = "lost"
     """Its row is gone or cannot be understood, so its jobs are not all counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entrance:
+    """What the table says before a job is submitted."""
+
+    policy_version: int
+    """Of the policy in force; 0 before the first."""
+    standing: TeamStanding
+    predicted: timedelta | None
+    """How long the team's next job of this lane is likely to train; None before one has completed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from trainmaster.ports.outside import (
     Turns,
     WakeUps,
 )
+from trainmaster.ports.policies import PolicyStore
 from trainmaster.ports.repairs import RepairReader, RepairStore, SetAsideRegister
 from trainmaster.ports.table import (
     FrontRegister,
@@ -23,7 +24,6 @@ from trainmaster.ports.table import (
     LedgerReader,
     OutboxStore,
     PaceStore,
-    PolicyStore,
     PoolReader,
     QueueReader,
     ReadCountStore,

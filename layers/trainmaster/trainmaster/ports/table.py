@@ -28,12 +28,9 @@ from trainmaster.core.records import (
     Admission,
     Adoption,
     Alias,
+    Entrance,
     HistoryLine,
     PoolState,
-    SetAside,
-    StoredPolicy,
-    SubmissionFreeze,
-    TeamStanding,
     WriteCondition,
 )
 from trainmaster.core.rules.violation import ViolationRecord
@@ -269,32 +266,8 @@ class PoolReader(Protocol):
 
     def pool_state(self, pool: str) -> PoolState: ...
 
-    def team_standing(self, pool: str, team: str) -> TeamStanding:
-        """Whether the pool counts the team, before a submission adds to it."""
+    def entrance(self, pool: str, team: str, lane: str) -> Entrance:
+        """All that a submission of the team asks before it is written, in one call where nothing is amiss."""
 
-
-class PolicyStore(Protocol):
-    def current(self) -> StoredPolicy: ...
-
-    def revision(self, number: int) -> StoredPolicy | None:
-        """As it was put in force; None: there was none."""
-
-    def put(
-        self,
-        document: Mapping[str, Any],
-        *,
-        text: str | None = None,
-        pools: Sequence[str],
-        replaces: StoredPolicy,
-    ) -> StoredPolicy:
-        """Store a new revision and tell each pool and ``UNMANAGED``. Raises LostRaceError."""
-
-    def close(self, freeze: SubmissionFreeze) -> None:
-        """Raises LostRaceError when another change of the policy has closed one of the pools."""
-
-    def reopen(self, freeze: SubmissionFreeze) -> None:
-        """Take a ``close`` back, where nobody has closed the pool anew."""
-
-    def set_paused(self, paused: bool, *, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy: ...  # noqa: FBT001
-
-    def set_aside(self, row: SetAside) -> None: ...
+    def entries_before(self, pool: str, rank: tuple[int, str], *, most: int) -> int:
+        """In one call: of the pool's order alone, where entries of the release before are not yet."""

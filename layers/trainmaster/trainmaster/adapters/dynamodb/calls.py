@@ -151,6 +151,10 @@ class SortKeys:
     def up_to(cls, key: str) -> Self:
         return cls("sk <= :sk", key)
 
+    @classmethod
+    def before(cls, key: str) -> Self:
+        return cls("sk < :sk", key)
+
 
 class Rows:
     """Every call may raise UnavailableError, and WriteRefusedError where trying again cannot help."""
@@ -171,16 +175,25 @@ class Rows:
         backwards: bool = False,
         page: int = PAGE,
     ) -> Iterator[dict[str, Any]]:
-        condition, values = "pk = :pk", {":pk": partition}
-        if keys is not None:
-            condition, values = f"{condition} AND {keys.clause}", values | {":sk": keys.bound}
-        return self.pages(
-            KeyConditionExpression=condition,
-            ExpressionAttributeValues=to_attributes(values),
-            ConsistentRead=True,
-            ScanIndexForward=not backwards,
-            Limit=page,
-        )
+        return self.pages(**_within(partition, keys), ScanIndexForward=not backwards, Limit=page)
+
+    def first(
+        self, partition: str, keys: SortKeys | None = None, *, most: int
+    ) -> tuple[list[dict[str, Any]], bool]:
+        """What one call gives, at most so many rows, and whether there may be more behind them."""
+        answer = self._call("query", **_within(partition, keys), Limit=most)
+        return [from_attributes(item) for item in answer["Items"]], "LastEvaluatedKey" in answer
+
+    def count(self, partition: str, keys: SortKeys, *, most: int) -> int:
+        """How many rows there are, counted no further than that; none of them comes over the wire."""
+        counted, query = 0, _within(partition, keys) | {"Select": "COUNT"}
+        while counted < most:
+            answer = self._call("query", **query, Limit=most - counted)
+            counted += answer["Count"]
+            if "LastEvaluatedKey" not in answer:
+                break
+            query["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+        return counted
 
     def pages(self, **query: Any) -> Iterator[dict[str, Any]]:
         while True:
@@ -242,6 +255,18 @@ class Rows:
         except BotoCoreError as error:
             raise UnavailableError("the table did not answer") from error
         return answer
+
+
+def _within(partition: str, keys: SortKeys | None) -> dict[str, Any]:
+    """Of a Query: some sort keys of a partition, or all, strongly consistent."""
+    condition, values = "pk = :pk", {":pk": partition}
+    if keys is not None:
+        condition, values = f"{condition} AND {keys.clause}", values | {":sk": keys.bound}
+    return {
+        "KeyConditionExpression": condition,
+        "ExpressionAttributeValues": to_attributes(values),
+        "ConsistentRead": True,
+    }
 
 
 def key_attributes(key: layout.Key) -> dict[str, Any]:

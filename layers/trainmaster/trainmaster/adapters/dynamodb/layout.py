@@ -64,6 +64,7 @@ MAX_SORT_KEY = 1000
 Key = tuple[str, str]
 
 ACCOUNT_KEY: Key = ("ACCOUNT", "tokens")
+POLICY_KEY: Key = ("POLICY", "current")
 
 
 def job_key(name: str) -> Key:

@@ -29,8 +29,7 @@ from trainmaster.core.errors import LostRaceError, UnavailableError
 from trainmaster.core.policy import DEFAULTS, EARLIER_DEFAULTS, UNMANAGED
 from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 
-_PK = "POLICY"
-_CURRENT = "current"
+_PK, _CURRENT = layout.POLICY_KEY
 SEAL_KEY_BYTES = 32
 NOTHING = StoredPolicy(revision=0, version=0, paused=False, document={})
 """Before anybody wrote a policy: the empty document."""
@@ -139,12 +138,17 @@ def _unless_newer(operation: Mapping[str, Any]) -> dict[str, Any]:
     return {"Update": {**operation["Update"], "ConditionExpression": condition}}
 
 
+def version_of(item: Mapping[str, Any]) -> int:
+    version: int = item.get("version", item["revision"])
+    return version
+
+
 def _stored(item: Mapping[str, Any]) -> StoredPolicy:
     """Earlier releases had neither pause nor seal, and did not say which defaults they meant."""
     document, is_readable = _document(item)
     return StoredPolicy(
         revision=item["revision"],
-        version=item.get("version", item["revision"]),
+        version=version_of(item),
         paused=item.get("paused", False),
         document=document,
         text=item.get("text"),

@@ -6,8 +6,9 @@ from datetime import datetime
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.calls import SortKeys
-from trainmaster.adapters.dynamodb.codec import account_of, decode
+from trainmaster.adapters.dynamodb.codec import account_of, decode, run_times_of
 from trainmaster.adapters.dynamodb.guard import Item, described, require
+from trainmaster.adapters.dynamodb.policy_store import version_of
 from trainmaster.adapters.dynamodb.pool_rows import (
     Counters,
     read_counters,
@@ -23,9 +24,10 @@ from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.model import Job, epoch_ms
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.account_limits import LONGEST_WAIT, is_due
+from trainmaster.core.planning.candidates import short_lane
 from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob, WarmPool, total
 from trainmaster.core.policy import Budget, Policy, PoolPolicy
-from trainmaster.core.records import PoolState, SetAside, TeamStanding, TeamState
+from trainmaster.core.records import Entrance, PoolState, SetAside, TeamStanding, TeamState
 
 MOST_DUE = 100
 """Parked jobs that one look takes back."""
@@ -178,8 +180,26 @@ class PoolReads(QueueReads):
             recount=self._recount(pool, counters, running, warm_pools),
         )
 
-    def team_standing(self, pool: str, team: str) -> TeamStanding:
-        item = self._rows.get(layout.team_key(pool, team))
+    def entrance(self, pool: str, team: str, lane: str) -> Entrance:
+        keys = (
+            layout.POLICY_KEY,
+            layout.team_key(pool, team),
+            layout.run_times_key(pool, team, short_lane(lane)),
+        )
+        found = {(item["pk"], item["sk"]): item for item in self._rows.several(keys)}
+        policy, counted, times = (found.get(key) for key in keys)
+        known = self._understood([times] if times else [], run_times_of)
+        return Entrance(
+            policy_version=version_of(policy) if policy else 0,
+            standing=self._standing(pool, team, counted),
+            predicted=next((one.predicted for one in known), None),
+        )
+
+    def entries_before(self, pool: str, rank: tuple[int, str], *, most: int) -> int:
+        before = SortKeys.before(layout.rank_text(*rank))
+        return self._rows.count(layout.order_partition(pool), before, most=most)
+
+    def _standing(self, pool: str, team: str, item: Item | None) -> TeamStanding:
         rows = list(self._understood([item] if item else [], team_row))
         if item is not None and not rows:
             return TeamStanding.LOST
