@@ -237,7 +237,7 @@ class World:
     # ---- what runs as a process
 
     def submit(self, request: dict[str, Any]) -> Answer | TrainmasterError:
-        return self._call(add_job, json.dumps(request))
+        return self._call(lambda context: add_job(context.call, self.outside), json.dumps(request))
 
     def cancel(self, name: str) -> Answer | TrainmasterError:
         return self._call(lambda context: cancel_job(context, name))
