@@ -33,6 +33,7 @@ from trainmaster.core.rules.violation import ViolationRecord
 from tests.memory.tables import Month, Tables, Usage
 
 HISTORY_LINES = 200
+MOST_RUN_TIMES = 250
 MOST_DUE = 100
 
 
@@ -196,11 +197,13 @@ class MemoryReader:
     def queue_length(self, pool: str) -> int:
         return sum(job.is_waiting and not job.is_parked for job in self._of(pool))
 
-    def run_times(self, pool: str) -> dict[tuple[str, str], RunTimes]:
-        return dict(self._tables.pools[pool].run_times)
+    def run_times(self, pool: str, lanes: Iterable[tuple[str, str]]) -> dict[tuple[str, str], RunTimes]:
+        known = self._tables.pools[pool].run_times
+        first = sorted(known, key="#".join)[:MOST_RUN_TIMES]
+        return {key: known[key] for key in dict.fromkeys((*first, *lanes)) if key in known}
 
     def predicted(self, pool: str, team: str, lane: str) -> timedelta | None:
-        found = self.run_times(pool).get((team, lane))
+        found = self._tables.pools[pool].run_times.get((team, lane))
         return None if found is None else found.predicted
 
     def waiting(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:

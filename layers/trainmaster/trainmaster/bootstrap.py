@@ -84,8 +84,9 @@ class Wiring:
     def table(self) -> dynamodb.DynamoTable:
         from trainmaster.adapters.dynamodb import DynamoTable
 
-        client, days = self._lean("dynamodb", config=TABLE), self.settings.retention_days
-        return DynamoTable(client, name=self.settings.table, retention_days=days, measure=self.samples.extend)
+        client, name, extend = self._lean("dynamodb", config=TABLE), self.settings.table, self.samples.extend
+        days = self.settings.retention_days
+        return DynamoTable(client, name=name, retention_days=days, measure=extend, beside=self.beside)
 
     @property
     def register(self) -> dynamodb.DynamoRegister:

@@ -1,17 +1,24 @@
 """The table: what a commit writes, what a pass reads, and who loses a race."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 from botocore.exceptions import ClientError
-from trainmaster.adapters.dynamodb import DynamoJobStore, DynamoPolicyStore, DynamoReadCounts, DynamoReader
-from trainmaster.adapters.dynamodb.attribute_values import from_attributes
+from trainmaster.adapters.dynamodb import (
+    DynamoJobStore,
+    DynamoPolicyStore,
+    DynamoReadCounts,
+    DynamoReader,
+    queue_reads,
+    reads,
+)
+from trainmaster.adapters.dynamodb.attribute_values import from_attributes, to_attributes
 from trainmaster.adapters.dynamodb.calls import Transactions
 from trainmaster.core.errors import LostRaceError, UnavailableError, WriteRefusedError
 from trainmaster.core.jobs.attempts import Reason
@@ -249,14 +256,110 @@ def test_reads_of_a_minute_are_summed_and_expire(table: Table) -> None:
     assert table.row("S#-#red", minute) == {"reads": 35, "ttl": int((at + timedelta(hours=1)).timestamp())}
 
 
-def test_months_run_times_and_warm_pools_never_expire(table: Table) -> None:
+def completes(table: Table, name: str, *, at: datetime = NOON, **fields: Any) -> None:
+    over = observed(table.running(name, **fields), seen(name, **COMPLETED | {"ended_at": at}), now=at)
+    assert over is not None
+    table.store.commit([over], at=at)
+
+
+RUN_TIMES = ("H#main", "default#ml.a.xlarge=1")
+
+
+def test_run_times_expire_90_days_after_the_last_job_that_asked_for_the_same(table: Table) -> None:
+    for days in (0, 60):
+        at = NOON + timedelta(days=days)
+        completes(table, f"after{days}", at=at)
+        assert table.row(*RUN_TIMES)["ttl"] == int((at + timedelta(days=90)).timestamp())
+
+
+def test_run_times_of_the_release_before_expire_from_the_next_job_on(table: Table) -> None:
+    completes(table, "a")
+    key = to_attributes(dict(zip(("pk", "sk"), RUN_TIMES, strict=True)))
+    names = {"#ttl": "ttl"}
+    table.client.update_item(
+        TableName=TABLE, Key=key, UpdateExpression="REMOVE #ttl", ExpressionAttributeNames=names
+    )
+    assert table.reader.predicted("main", "default", f"{A}=1") == minutes(10)
+    completes(table, "b")
+    assert "ttl" in table.row(*RUN_TIMES)
+
+
+def test_a_priority_that_comes_again_after_months_leaves_none_of_them_in_the_run_times(table: Table) -> None:
+    for number, months in enumerate((0, 1, 5, 9, 17)):
+        completes(table, f"job{number}", at=NOON + timedelta(days=30.5 * months), priority=7)
+    counted = [name for name in table.row(*RUN_TIMES) if name.startswith("n#")]
+    assert counted == ["n#2028-04#7"]
+
+
+def test_a_team_with_many_shapes_costs_no_other_team_s_estimate_more(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "MOST_RUN_TIMES", 2)
+    for number in range(1, 5):
+        completes(table, f"many{number}", team="alpha", vector=of(number))
+    completes(table, "mine", team="vision", vector=of(3))
+    table.calls.reads.clear()
+    found = table.reader.run_times("main", [("vision", f"{A}=3"), ("alpha", f"{A}=1"), ("vision", f"{B}=1")])
+    assert list(found) == [("alpha", f"{A}=1"), ("alpha", f"{A}=2"), ("vision", f"{A}=3")]
+    assert table.calls.reads["H#main"] == 1
+    whole = table.reader.run_times("main", ())
+    assert list(whole) == [("alpha", f"{A}=1"), ("alpha", f"{A}=2")]
+
+
+def backwards(tasks: Iterable[Callable[[], object]]) -> None:
+    for task in reversed(list(tasks)):
+        task()
+
+
+@pytest.fixture
+def few_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass reads 2 of the pool's order, then 2 of each team and lane."""
+    monkeypatch.setattr(queue_reads, "FIRST", 2)
+    monkeypatch.setattr(queue_reads, "HEADS", 2)
+
+
+@pytest.mark.usefixtures("few_first")
+def test_heads_of_teams_and_lanes_are_the_same_in_whatever_order_they_come(table: Table) -> None:
+    for team in ("a", "b", "c"):
+        for number in range(4):
+            shape = of(1) if number % 2 else of(1, B)
+            table.submitted(f"{team}{number}", team=team, score=number + 50 * ord(team), vector=shape)
+    other = DynamoReader(table.calls, table=TABLE, beside=backwards)
+    policy = parse_policy(DOCUMENT)
+    snapshot = other.snapshot(policy.pools[0], policy=policy, paused=False, now=NOON)
+    assert [one.name for one in snapshot.waiting] == [one.name for one in table.snapshot().waiting]
+    assert {one.team for one in snapshot.waiting} == {"a", "b", "c"}
+
+
+@pytest.mark.usefixtures("few_first")
+def test_heads_that_cannot_be_read_fail_the_snapshot(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    for score, team in enumerate("aab"):
+        table.submitted(f"{team}{score}", team=team, score=score)
+
+    def refused(call: Any) -> bool:
+        return str(call["ExpressionAttributeValues"][":pk"]["S"]).startswith("OT#")
+
+    query = table.client.query
+
+    def throttled(**call: Any) -> Any:
+        if refused(call):
+            answer: Any = {"Error": {"Code": "ProvisionedThroughputExceededException"}}
+            raise ClientError(answer, "Query")
+        return query(**call)
+
+    monkeypatch.setattr(table.client, "query", throttled)
+    with pytest.raises(UnavailableError):
+        table.snapshot()
+
+
+def test_months_and_warm_pools_never_expire(table: Table) -> None:
     table.store.change_warm("main", None, warm_pool("w"), at=NOON)
     one = table.running("a", month="2026-11", reserved_cents=9)
     over = observed(one, seen("a", **COMPLETED), now=NOON)
     assert over is not None
     table.store.commit([over], at=NOON)
     kept = [("W#main", "w"), ("U#default#2026-11", "total"), ("U#default#2026-11", "j#a")]
-    for key in (*kept, ("H#main", "default#ml.a.xlarge=1"), ("P#main", "counters")):
+    for key in (*kept, ("P#main", "counters")):
         assert "ttl" not in table.row(*key), key
 
 

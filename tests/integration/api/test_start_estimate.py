@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from trainmaster.core.forecast.start_estimate import MOST_AHEAD
 from trainmaster.core.jobs.model import JobState
+from trainmaster.core.planning.candidates import FIRST
+from trainmaster.core.planning.wait_reasons import MAX_POSITION
 
 from tests.bodies import body
 from tests.builders import changed
@@ -106,3 +108,24 @@ def test_a_job_that_fits_nowhere_any_more_has_no_estimate(api: Api) -> None:
 
 def test_the_bound_of_those_ahead_is_that_of_the_api() -> None:
     assert MOST_AHEAD == 500
+
+
+def test_who_asks_for_no_estimate_has_those_ahead_counted_not_read(
+    full: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(2):
+        full.submit(f"job-{number}")
+    with_estimate = full.get("/jobs/job-1").json["position"]
+    asked: list[dict[str, Any]] = []
+    query = full.client.query
+
+    def noted(**call: Any) -> Any:
+        asked.append(call)
+        return query(**call)
+
+    monkeypatch.setattr(full.client, "query", noted)
+    found = full.call("GET", "/jobs/job-1", query={"estimate": "false"}).json
+    order = [one for one in asked if one["ExpressionAttributeValues"][":pk"]["S"].startswith("O#")]
+    assert [one["Limit"] for one in order if one.get("Select") == "COUNT"] == [MAX_POSITION]
+    assert [one["Limit"] for one in order if "Select" not in one] == [FIRST], "those that the planner sees"
+    assert found["position"] == with_estimate == 2

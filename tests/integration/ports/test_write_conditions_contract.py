@@ -127,14 +127,14 @@ def test_run_times_are_kept_of_completed_jobs_alone(plane: Plane) -> None:
         counts={limit: {bucket(minutes(40)): 1}},
         by_month={"2026-11": {0: 1}},
     )
-    assert plane.reader.run_times("main") == {("default", f"{A}=1"): own, ("vision", f"{A}=1"): other}
+    assert plane.reader.run_times("main", ()) == {("default", f"{A}=1"): own, ("vision", f"{A}=1"): other}
     assert plane.reader.predicted("main", "default", f"{A}=1") == minutes(15)
 
 
 def test_completed_jobs_are_counted_by_month_and_priority_for_two_months(plane: Plane) -> None:
     for name, at in (("a", NOON), ("b", NOON + timedelta(days=31)), ("c", NOON + timedelta(days=62))):
         plane.store.commit([ended(plane.running(name, priority=7), trained=minutes(10))], at=at)
-    (times,) = plane.reader.run_times("main").values()
+    (times,) = plane.reader.run_times("main", ()).values()
     assert times.by_month == {"2026-12": {7: 1}, "2027-01": {7: 1}}
     assert times.since == NOON
 

@@ -89,11 +89,12 @@ def foresee(job: Job, pool: PoolPolicy, context: RequestContext) -> Foreseen:
     decided = plan(snapshot, pool, now=now)
     ahead = jobs_ahead(job, context.outside.reader)
     look = Look(pool=pool, snapshot=snapshot, decided=decided, at=now)
+    standing = Standing(look=look, position=position_behind(job, ahead), ahead=ahead)
     rate = _usd_per_hour(job, _shape(job, decided), snapshot.prices)
     return Foreseen(
-        position=position_behind(job, ahead),
+        position=standing.position,
         victims=tuple(_victims(job, decided, context)),
-        prospect=estimated_start(job, Standing(look=look, ahead=ahead), context),
+        prospect=estimated_start(job, standing, context),
         usd_per_hour=None if rate is None else float(rate),
         cost_usd=_cost_usd(job, rate),
         spot_record=spot_chances(job, context),

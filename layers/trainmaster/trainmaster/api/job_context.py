@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -105,25 +105,30 @@ class Standing:
 
     look: Look | None
     """None: it does not wait, or there was no time to look."""
-    ahead: tuple[WaitingJob, ...]
+    position: QueuePosition
+    ahead: tuple[WaitingJob, ...] = ()
+    """For an estimate, which alone asks who they are."""
 
 
-def standing_of(job: Job, context: RequestContext) -> Standing:
-    pool = context.policy.pool(job.spec.pool)
-    return Standing(
-        look=look_at(pool, context) if job.is_waiting else None, ahead=jobs_ahead(job, context.outside.reader)
-    )
+def standing_of(job: Job, context: RequestContext, *, estimate: bool = False) -> Standing:
+    """Those ahead are counted; read for an estimate, and while the pool's order is not whole yet."""
+    reader = context.outside.reader
+    look = look_at(context.policy.pool(job.spec.pool), context) if job.is_waiting else None
+    if _has_a_turn(job) and not estimate and not (look and look.snapshot.earlier_lanes):
+        count = reader.entries_before(job.spec.pool, (job.score, job.name), most=MAX_POSITION)
+        return Standing(look=look, position=QueuePosition.behind(count))
+    ahead = jobs_ahead(job, reader)
+    return Standing(look=look, position=position_behind(job, ahead), ahead=ahead)
 
 
 def job_context_of(
     job: Job, standing: Standing, context: RequestContext, *, latest: Attempt | None = None
 ) -> JobContext:
-    position = position_behind(job, standing.ahead)
     return JobContext(
         now=context.outside.clock(),
         pool=context.policy.pool(job.spec.pool),
-        position=position,
-        why=reason_now(job, position, standing.look, paused=context.stored.paused),
+        position=standing.position,
+        why=reason_now(job, standing.position, standing.look, paused=context.stored.paused),
         latest=latest,
     )
 
@@ -152,7 +157,7 @@ def estimated_start(job: Job, standing: Standing, context: RequestContext) -> Pr
     look, why_not = standing.look, _no_turn(job, standing, context)
     if look is None or why_not is not None:
         return _not_estimated(why_not or "its pool is not in the policy")
-    return _estimated(_question(job, look, standing.ahead, context), job.spec.entry_id, context)
+    return _estimated(_question(job, look, standing.ahead), job.spec.entry_id, context)
 
 
 def _no_turn(job: Job, standing: Standing, context: RequestContext) -> str | None:
@@ -165,7 +170,8 @@ def _no_turn(job: Job, standing: Standing, context: RequestContext) -> str | Non
     return None
 
 
-def _question(job: Job, look: Look, ahead: tuple[WaitingJob, ...], context: RequestContext) -> "Question":
+def _question(job: Job, look: Look, ahead: tuple[WaitingJob, ...]) -> "Question":
+    """Without run times: those are read once it is known not to be too large."""
     from trainmaster.core.forecast.start_estimate import MOST_AHEAD, Question  # noqa: PLC0415  few calls ask
 
     return Question(
@@ -174,23 +180,25 @@ def _question(job: Job, look: Look, ahead: tuple[WaitingJob, ...], context: Requ
         ahead=ahead[:MOST_AHEAD],
         unseen=Counter((one.team, lane_text(one.shapes, one.choice)) for one in ahead[MOST_AHEAD:]),
         pool=look.pool,
-        run_times=context.outside.reader.run_times(job.spec.pool),
+        run_times={},
         now=look.at,
     )
 
 
 def _estimated(question: "Question", seed: str, context: RequestContext) -> Prospect:
-    from trainmaster.core.forecast.start_estimate import estimate, too_much  # noqa: PLC0415  few calls ask
+    from trainmaster.core.forecast import start_estimate  # noqa: PLC0415  few calls ask
 
-    why_not = too_much(question)
+    why_not = start_estimate.too_much(question)
     if why_not is not None:
         return _not_estimated(why_not)
+    lanes = start_estimate.lanes_of(question)
+    known = context.outside.reader.run_times(question.pool.name, lanes)
     until = context.began_at_cpu + ANSWER_CPU_SECONDS
 
     def in_time() -> bool:
         return context.outside.cpu_seconds() < until and context.has_time
 
-    found = estimate(question, seed=seed, in_time=in_time)
+    found = start_estimate.estimate(replace(question, run_times=known), seed=seed, in_time=in_time)
     if found is not None:
         return Prospect(start={"p50": instant_text(found.p50), "p90": instant_text(found.p90)})
     if not in_time():

@@ -132,7 +132,7 @@ def show_job(context: RequestContext, name: str) -> Answer:
     asked = flags(context.call, estimate=True, request=False)
     job = find_job(context, name)
     attempts, history = context.outside.reader.story(job)
-    standing = standing_of(job, context)
+    standing = standing_of(job, context, estimate=asked["estimate"])
     around = job_context_of(job, standing, context, latest=attempts[-1] if attempts else None)
     estimate = estimated_start(job, standing, context) if asked["estimate"] else NO_PROSPECT
     request = {"request": context.outside.reader.request(job.name)} if asked["request"] else {}

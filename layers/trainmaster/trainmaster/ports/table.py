@@ -196,8 +196,8 @@ class QueueReader(Protocol):
     def queue_length(self, pool: str) -> int:
         """How many wait their turn; costs the same however many do."""
 
-    def run_times(self, pool: str) -> Mapping[tuple[str, str], RunTimes]:
-        """How long jobs of the pool trained, by (team, lane)."""
+    def run_times(self, pool: str, lanes: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], RunTimes]:
+        """How long jobs of the pool trained, by (team, lane): of the first 250, and of these ``lanes``."""
 
     def predicted(self, pool: str, team: str, lane: str) -> timedelta | None:
         """How long the team's next job of this lane is likely to train; None before one has completed."""

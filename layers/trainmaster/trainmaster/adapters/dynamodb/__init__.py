@@ -6,6 +6,7 @@ from typing import Any
 from trainmaster.adapters.dynamodb.account import DynamoAccount, DynamoReadCounts
 from trainmaster.adapters.dynamodb.fronts import DynamoFronts
 from trainmaster.adapters.dynamodb.policy_store import DynamoPolicyStore
+from trainmaster.adapters.dynamodb.queue_reads import Beside, one_by_one
 from trainmaster.adapters.dynamodb.reads import DynamoReader
 from trainmaster.adapters.dynamodb.register import DynamoRegister
 from trainmaster.adapters.dynamodb.repair_store import DynamoRepairStore
@@ -35,13 +36,14 @@ class DynamoTable:
         name: str,
         retention_days: int,
         measure: Callable[[Iterable[Sample]], None],
+        beside: Beside = one_by_one,
     ) -> None:
         self.register = DynamoRegister(client, table=name)
         report = self.register.see
         self.store = DynamoJobStore(
             client, table=name, retention_days=retention_days, measure=measure, report=report
         )
-        self.reader = DynamoReader(client, table=name, report=report)
+        self.reader = DynamoReader(client, table=name, report=report, beside=beside)
         self.policies = DynamoPolicyStore(client, table=name, report=report)
         self.repairs = DynamoRepairStore(client, table=name)
         self.account = DynamoAccount(client, table=name)

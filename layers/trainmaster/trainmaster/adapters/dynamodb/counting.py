@@ -12,7 +12,7 @@ from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.core.costs import spot_record
 from trainmaster.core.costs.ledger import Cause, UsageLine, month_of
 from trainmaster.core.costs.spot_record import day_of
-from trainmaster.core.forecast.run_times import Run, bucket, month_before, start_of_month
+from trainmaster.core.forecast.run_times import Run, bucket, start_of_month
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import CapacityType
 from trainmaster.core.jobs.model import Job, JobState
@@ -22,6 +22,10 @@ from trainmaster.core.planning.snapshot import LaneRow, WaitingJob, WarmPool
 from trainmaster.core.records import WriteCondition
 
 SPOT_DAYS_KEPT = spot_record.KEPT + timedelta(days=1)
+RUN_TIMES_KEPT = timedelta(days=90)
+"""After the last job of a team that asked for the same."""
+MONTHS_CLEARED = 12
+"""Before the two that are counted: a priority that comes again leaves nothing of them behind."""
 
 
 @dataclass(slots=True)
@@ -152,10 +156,12 @@ def _run(times: Update, run: Run) -> None:
     seconds = int(run.trained.total_seconds())
     times.add[layout.runs_of(bucket(run.limit), bucket(run.trained))] += 1
     times.add[layout.runs_in(month_of(run.ended_at), run.priority)] += 1
-    before_last = start_of_month(start_of_month(run.ended_at) - timedelta(days=1))
-    times.remove.append(layout.runs_in(month_before(before_last), run.priority))
+    month = start_of_month(run.ended_at) - timedelta(days=1)
+    for _ in range(MONTHS_CLEARED):
+        month = start_of_month(month) - timedelta(days=1)
+        times.remove.append(layout.runs_in(month_of(month), run.priority))
     times.shift += [("t2", "t1", seconds), ("since", "since", iso(run.ended_at))]
-    times.put["t1"] = seconds
+    times.put |= {"t1": seconds, "ttl": int((run.ended_at + RUN_TIMES_KEPT).timestamp())}
 
 
 def _reserve(updates: Updates, job: Job, sign: int) -> None:

@@ -1,14 +1,16 @@
 """The queue of one pool: its order, read for people from any rank on, and the candidates of a pass."""
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
+from functools import partial
+from itertools import chain, islice, repeat
+from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.calls import PAGE, SortKeys
-from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, GuardedReads, Item
+from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, GuardedReads, Item, Report, unreported
 from trainmaster.adapters.dynamodb.pool_rows import TeamRow, lane_row, team_row, waiting_row
 from trainmaster.core.planning.candidates import (
     FIRST,
@@ -44,8 +46,23 @@ class Candidates:
         return tuple(self.entries.values())
 
 
+Beside = Callable[[Iterable[Callable[[], object]]], None]
+"""Does all of them before it comes back."""
+
+
+def one_by_one(tasks: Iterable[Callable[[], object]]) -> None:
+    for task in tasks:
+        task()
+
+
 class QueueReads(GuardedReads):
     """Queue entries that cannot be understood are passed over; it does not look on for ever."""
+
+    def __init__(
+        self, client: Any, *, table: str, report: Report = unreported, beside: Beside = one_by_one
+    ) -> None:
+        super().__init__(client, table=table, report=report)
+        self._beside = beside
 
     # ---- in turn, for people
 
@@ -85,29 +102,28 @@ class QueueReads(GuardedReads):
         first = _Counted(self._rows.query(layout.order_partition(pool), page=FIRST))
         found.add(self._first(first, wanted, most=FIRST))
         found.is_whole = first.is_through and first.count == len(found.entries)
-        for team in teams_to_read(found.waiting, queued):
-            items = self._rows.query(layout.team_order_partition(pool, team), page=HEADS)
+        heads = [
+            _Part(layout.team_order_partition(pool, team)) for team in teams_to_read(found.waiting, queued)
+        ]
+        for items in self._parts(heads):
             found.add(self._first(items, wanted, most=HEADS))
         self._read_lanes(pool, lanes_to_read(known, found.waiting, now=now) if now else (), found, wanted)
-        for lane in found.earlier[:MAX_LANES]:
-            items = self._rows.query(_partition(pool, lane), page=HEADS)
+        for items in self._parts([_Part(_partition(pool, lane)) for lane in found.earlier[:MAX_LANES]]):
             found.add(self._first(items, wanted, most=HEADS))
         return found
 
     def _read_lanes(
         self,
         pool: str,
-        reads: Iterable[LaneRead],
+        reads: Sequence[LaneRead],
         found: Candidates,
         wanted: Callable[[WaitingJob], bool],
     ) -> None:
         """Where everybody is known already, nothing is read: who is not among them has left."""
+        read_now = repeat(()) if found.is_whole else self._parts([_part(pool, read) for read in reads])
         empty: list[LaneRow] = []
-        for read in reads:
-            items = _Counted(())
-            if not found.is_whole:
-                partition = _partition(pool, read.lane)
-                items = _Counted(self._rows.query(partition, _behind(read.after), page=read.most))
+        for read, rows in zip(reads, read_now, strict=False):
+            items = _Counted(rows)
             found.add(self._first(items, wanted, most=read.most))
             if not items.count and read.after is None:
                 empty.append(read.lane)
@@ -122,6 +138,31 @@ class QueueReads(GuardedReads):
             rest = self._rows.query(partition, SortKeys.up_to(point), page=MAX_KNOWN - len(found))
             found += self._understood(islice(rest, MAX_KNOWN - len(found)), lane_row)
         return found
+
+    def _parts(self, parts: Sequence["_Part"]) -> list[Iterator[Item]]:
+        """The first page of each, read beside each other, and who draws further than that reads on."""
+        pages: list[_Page | Exception | None] = [None] * len(parts)
+
+        def read(number: int) -> None:
+            part = parts[number]
+            try:
+                pages[number] = self._rows.first(part.partition, part.keys, most=part.page)
+            except Exception as error:  # noqa: BLE001  raised below, in the order of the parts
+                pages[number] = error
+
+        self._beside(partial(read, number) for number in range(len(parts)))
+        return [self._from(page, part) for page, part in zip(pages, parts, strict=True)]
+
+    def _from(self, page: "_Page | Exception | None", part: "_Part") -> Iterator[Item]:
+        assert page is not None, part
+        if isinstance(page, Exception):
+            raise page
+        items, are_more = page
+        return chain(items, self._rest(items[-1]["sk"], part) if items and are_more else ())
+
+    def _rest(self, after: str, part: "_Part") -> Iterator[Item]:
+        """A generator: nothing is read before somebody draws."""
+        yield from self._rows.query(part.partition, SortKeys.behind(after), page=part.page)
 
     def _first(
         self, items: Iterable[Item], wanted: Callable[[WaitingJob], bool], *, most: int
@@ -141,6 +182,18 @@ class QueueReads(GuardedReads):
             error = "the pool counts the team, and its row is gone or was made anew since"
             self._report(SetAside(key="/".join(layout.team_key(pool, team)), error=error, pool=pool))
         return [row for name, row in rows.items() if name not in lost]
+
+
+_Page = tuple[list[dict[str, Any]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of the queue, from some rank on."""
+
+    partition: str
+    keys: SortKeys | None = None
+    page: int = HEADS
 
 
 class _Counted:
@@ -168,6 +221,10 @@ def _earlier(teams: Iterable[TeamRow]) -> tuple[LaneRow, ...]:
 
 def _partition(pool: str, lane: LaneRow) -> str:
     return layout.queue_partition(pool, lane.team, lane.text)
+
+
+def _part(pool: str, read: LaneRead) -> _Part:
+    return _Part(_partition(pool, read.lane), _behind(read.after), read.most)
 
 
 def _behind(after: tuple[int, str] | None) -> SortKeys | None:

@@ -4,7 +4,7 @@ import gzip
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 from trainmaster.adapters.dynamodb import layout
@@ -36,6 +36,8 @@ from trainmaster.core.rules.violation import ViolationRecord
 
 T = TypeVar("T")
 HISTORY_LINES = 200
+MOST_RUN_TIMES = 250
+"""Run times that one call reads of a pool, whoever they are of."""
 BATCH = 100
 """Keys of one BatchGetItem. Source: DynamoDB limits."""
 
@@ -110,9 +112,14 @@ class DynamoReader(PoolReads):
 
     # ---- run times
 
-    def run_times(self, pool: str) -> dict[tuple[str, str], RunTimes]:
-        rows = self._rows.query(layout.run_times_partition(pool))
-        found = self._understood(rows, lambda item: (item["sk"].partition("#"), run_times_of(item)))
+    def run_times(self, pool: str, lanes: Iterable[tuple[str, str]]) -> dict[tuple[str, str], RunTimes]:
+        first, are_more = self._rows.first(layout.run_times_partition(pool), most=MOST_RUN_TIMES)
+        wanted = [layout.run_times_key(pool, team, short_lane(text)) for team, text in lanes if are_more]
+        read = {(item["pk"], item["sk"]) for item in first}
+        others = self._batches([key for key in dict.fromkeys(wanted) if key not in read])
+        found = self._understood(
+            chain(first, others), lambda item: (item["sk"].partition("#"), run_times_of(item))
+        )
         return {(team, lane): times for (team, _, lane), times in found}
 
     def predicted(self, pool: str, team: str, lane: str) -> timedelta | None:

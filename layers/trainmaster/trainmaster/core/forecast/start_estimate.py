@@ -1,17 +1,17 @@
 """When a waiting job is likely to start: ``plan()`` rolled forward through drawn futures."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from statistics import mean, median, pvariance
 
 from trainmaster.core.forecast.arrivals import Arrivals, shape_of
-from trainmaster.core.forecast.durations import Durations, LaneKey
+from trainmaster.core.forecast.durations import Durations, LaneKey, lane_of
 from trainmaster.core.forecast.forecast import Future, Outlook
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.forecast.sampling import Chance
-from trainmaster.core.jobs.instances import lane_text
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy
@@ -61,14 +61,23 @@ class StartEstimate:
 
 def too_much(question: Question) -> str | None:
     """What makes the question too large to be worked out; None: nothing does."""
-    shapes = {
-        (one.team, lane_text(one.shapes, one.choice)) for one in question.ahead
-    } | question.unseen.keys()
-    if len(shapes) > MOST_SHAPES:
+    if len(_lanes_ahead(question)) > MOST_SHAPES:
         return f"jobs of more than {MOST_SHAPES} different shapes go before it"
     if len(question.snapshot.running) > MOST_RUNNING:
         return f"more than {MOST_RUNNING} jobs run in the pool"
     return None
+
+
+def lanes_of(question: Question) -> tuple[LaneKey, ...]:
+    """Whose run times it is about: of whoever asks, those ahead, and most of those that run."""
+    running = Counter(lane_of(job) for job in question.snapshot.running)
+    most_of_them = (lane for lane, _ in running.most_common(MOST_SHAPES))
+    return tuple(dict.fromkeys((lane_of(question.job), *_lanes_ahead(question), *most_of_them)))
+
+
+def _lanes_ahead(question: Question) -> dict[LaneKey, None]:
+    """Each once, in their turn."""
+    return dict.fromkeys((*(lane_of(one) for one in question.ahead), *question.unseen))
 
 
 def _always() -> bool:
