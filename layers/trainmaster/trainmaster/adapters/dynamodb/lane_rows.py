@@ -7,11 +7,12 @@ from typing import Any
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.attribute_values import to_attributes, value
-from trainmaster.adapters.dynamodb.calls import ConditionsFailedError, Transactions, key_attributes
+from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, Transactions, key_attributes
 from trainmaster.adapters.dynamodb.counting import Update, Updates, enters_lane
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item, Report, unreported
 from trainmaster.adapters.dynamodb.pool_rows import waiting_row
 from trainmaster.adapters.dynamodb.writes import Operation, Writes
+from trainmaster.core.errors import LostRaceError
 from trainmaster.core.planning.snapshot import LaneRow, WaitingJob
 
 AT_ONCE = 30
@@ -31,14 +32,30 @@ class LaneRows(GuardedReads):
         self._transactions = Transactions(client)
 
     def drop_lanes(self, pool: str, lanes: Iterable[LaneRow]) -> None:
-        for lane in lanes:
-            self._rows.change(
-                "delete_item",
-                Key=key_attributes(layout.lane_key(pool, lane.team, lane.text)),
-                ConditionExpression="#puts = :seen",
-                ExpressionAttributeNames={"#puts": layout.LANE_PUTS},
-                ExpressionAttributeValues={":seen": value(lane.puts)},
-            )
+        """Many in one transaction; a lane that somebody came into meanwhile stays."""
+        deletes = [self._dropped(pool, lane) for lane in lanes]
+        for start in range(0, len(deletes), MAX_ITEMS):
+            with suppress(LostRaceError):
+                self._drop(deletes[start : start + MAX_ITEMS])
+
+    def _drop(self, deletes: Sequence[Operation]) -> None:
+        while deletes:
+            try:
+                self._transactions.write(deletes)
+            except ConditionsFailedError as error:
+                deletes = [one for number, one in enumerate(deletes) if number not in error.positions]
+            else:
+                return
+
+    def _dropped(self, pool: str, lane: LaneRow) -> Operation:
+        delete = {
+            "TableName": self._writes.table,
+            "Key": key_attributes(layout.lane_key(pool, lane.team, lane.text)),
+            "ConditionExpression": "#puts = :seen",
+            "ExpressionAttributeNames": {"#puts": layout.LANE_PUTS},
+            "ExpressionAttributeValues": {":seen": value(lane.puts)},
+        }
+        return {"Delete": delete}
 
     def take_over(self, pool: str, lanes: Sequence[LaneRow], *, in_time: Callable[[], bool]) -> None:
         """A team's last lanes are forgotten when nobody is in its order who is in no lane."""
