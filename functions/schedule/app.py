@@ -11,16 +11,14 @@ from trainmaster.bootstrap import wiring
 from trainmaster.core.errors import UnavailableError
 from trainmaster.core.monitoring.metrics import CHAINS_ENDED, Sample
 from trainmaster.core.planning.actions import subject
+from trainmaster.core.planning.chains import GOES_ON_FOR, Next, what_next
 from trainmaster.services.deadline import Deadline
-from trainmaster.services.scheduler.passes import Summary
+from trainmaster.services.scheduler.passes import Chain, Summary
 
 MARGIN = timedelta(seconds=30)
 """Of the function's timeout, for what was begun last: a claim is followed by its Create."""
-IN_COMPANY = timedelta(seconds=20)
-"""At most for one of several pools, however little the others need: it holds up its batch, and one of
-the few places for all others. It asks for the next pass and comes behind those who wait by then."""
-MOST_HOPS = 50
-"""Passes in a row that each ask for the next one; then the minute's wake-up goes on."""
+LONGEST = timedelta(seconds=20)
+"""It holds one of the few places for all pools. What is left to do by then comes behind those who wait."""
 logger = Logger()
 
 
@@ -36,26 +34,25 @@ class _Asked:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answers which messages failed, so that only they come back (ReportBatchItemFailures).
 
-    All pools have one deadline, and each its share of what the ones before it left, to a bound. What is not
-    finished by then is asked for anew, not left to the queue's visibility timeout. A wake-up that was sent
-    before the last pass over its pool began has had its answer.
+    All pools have one deadline, and each its share of what the ones before it left; those that are known to
+    have much to do come last. What is not finished by then is asked for anew, not left to the
+    queue's visibility timeout. A wake-up that was sent before the last pass over its pool began has had its
+    answer.
     """
-    deadline = wiring().deadline(context.get_remaining_time_in_millis, margin=MARGIN)
+    deadline = wiring().deadline(context.get_remaining_time_in_millis, margin=MARGIN).within(LONGEST)
     asked, failed = _asked(event["Records"])
-    for number, (pool, one) in enumerate(asked.items()):
+    in_turn = sorted(asked.items(), key=lambda one: one[1].hops > 0)
+    for number, (pool, one) in enumerate(in_turn):
         share = deadline.share(len(asked) - number)
-        if len(asked) > 1:
-            share = share.within(IN_COMPANY)
         try:
-            summary = _run(pool, share)
+            summary = _run(pool, share, hops=one.hops)
         except Exception:  # one pool must not keep the others waiting
             logger.exception("the pass failed", pool=pool)
             failed += one.message_ids
             continue
         if summary.failures:
             failed += one.message_ids
-        elif summary.unfinished:
-            _ask_again(pool, one.hops + 1)
+        _leave(pool, summary)
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
@@ -70,12 +67,18 @@ def _asked(records: list[dict[str, Any]]) -> tuple[dict[str, _Asked], list[str]]
             logger.exception("unreadable wake-up", message_id=record["messageId"])
             unreadable.append(record["messageId"])
         else:
-            if _is_answered(wake_up.pool, record):
+            hops = wake_up.hops if _is_first(record) else 0
+            if not hops and _is_answered(wake_up.pool, record):
                 continue
             one = asked.setdefault(wake_up.pool, _Asked())
             one.message_ids.append(record["messageId"])
-            one.hops = max(one.hops, wake_up.hops)
+            one.hops = max(one.hops, hops)
     return asked, unreadable
+
+
+def _is_first(record: dict[str, Any]) -> bool:
+    """What comes again comes late: others may be at its pool by now."""
+    return int(record.get("attributes", {}).get("ApproximateReceiveCount", 1)) == 1
 
 
 def _is_answered(pool: str, record: dict[str, Any]) -> bool:
@@ -86,9 +89,9 @@ def _is_answered(pool: str, record: dict[str, Any]) -> bool:
     return wiring().scheduler.has_answered(pool, rung_at)
 
 
-def _run(pool: str, deadline: Deadline) -> Summary:
+def _run(pool: str, deadline: Deadline, *, hops: int) -> Summary:
     with wiring().measured():
-        summary = wiring().scheduler.run(pool, deadline=deadline)
+        summary = wiring().scheduler.run(pool, deadline=deadline, hops=hops)
         wiring().samples.extend(summary.samples(pool, now=wiring().clock()))
     for action in summary.done:
         logger.info("done", pool=pool, action=type(action).__name__, job=subject(action))
@@ -102,18 +105,42 @@ def _run(pool: str, deadline: Deadline) -> Summary:
         looks=summary.looks,
         postponed=len(summary.postponed),
         unfinished=summary.unfinished,
+        left_alone=summary.left_alone,
     )
     return summary
 
 
-def _ask_again(pool: str, hops: int) -> None:
-    """The next pass of a chain; where there is none, the minute's wake-up goes on."""
-    if hops > MOST_HOPS:
+def _leave(pool: str, summary: Summary) -> None:
+    """To the next pass; where there is none, the minute's wake-up goes on."""
+    until = summary.chain.until if summary.chain else None
+    hops, failed = summary.hops, bool(summary.failures)
+    comes = what_next(hops, until=until, unfinished=summary.unfinished, failed=failed)
+    if summary.unfinished and not failed and comes is not Next.ONE_MORE:
         with wiring().measured():
             wiring().samples.append(Sample(metric=CHAINS_ENDED, value=1, of=pool))
         logger.warning("not finished, and not asked again", pool=pool, hops=hops)
+    try:
+        if comes is Next.ONE_MORE:
+            _ask_again(pool, hops + 1, summary.chain)
+        elif comes is not Next.NOTHING:
+            is_over = wiring().store.change_chain(pool, until, None)
+            if is_over and comes is Next.LAST_LOOK:
+                wiring().wake_ups.send([pool])
+    except UnavailableError as error:
+        logger.warning("could not ask again", pool=pool, exc_info=error)
+
+
+def _ask_again(pool: str, hops: int, chain: Chain | None) -> None:
+    """Unless others have begun to meanwhile. First it is noted, so that the next pass finds it."""
+    if chain is None:  # nobody looked, or the policy has no such pool
+        wiring().wake_ups.send([pool], hops=hops)
+        return
+    until = wiring().clock() + GOES_ON_FOR
+    until = until.replace(microsecond=until.microsecond // 1000 * 1000)
+    if not wiring().store.change_chain(pool, chain.until, until):
         return
     try:
         wiring().wake_ups.send([pool], hops=hops)
-    except UnavailableError as error:
-        logger.warning("could not ask again", pool=pool, exc_info=error)
+    except UnavailableError:
+        wiring().store.change_chain(pool, until, None)
+        raise

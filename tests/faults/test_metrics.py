@@ -8,10 +8,10 @@ import pytest
 from trainmaster.adapters import emf
 from trainmaster.core.errors import UnavailableError
 from trainmaster.core.monitoring.metrics import METRICS, NAMESPACE, STACK, Sample, samples, samples_of_record
+from trainmaster.core.planning.chains import MOST_HOPS
 from trainmaster.services.reconciler import Repairs
 from trainmaster.services.scheduler.passes import Summary
 
-from functions.schedule.app import MOST_HOPS
 from tests.builders import A, minutes
 from tests.faults.conftest import NewWorld
 from tests.faults.scenes import ends

@@ -72,7 +72,7 @@ def test_J13_nothing_is_claimed_after_the_deadline_and_the_next_pass_does_the_re
     assert len(world.sagemaker.creates) == 3, "no claim is without its Create"
     assert {"version": 1, "pool": "main", "hops": 1} in rung(world)
     world.remaining_ms = lambda: 120_000
-    world.wake()
+    world.wake(hops=1)
     assert world.states(*names) == ["running"] * 8
     world.check(*names)
 
@@ -98,7 +98,7 @@ def test_J13_reasons_are_left_to_the_next_pass_too(
     assert [world.job(name).waiting is None for name in ("late1", "late2")] == [False, True]
     assert [one["hops"] for one in rung(world)] == [1]
     world.remaining_ms = lambda: 120_000
-    world.wake()
+    world.wake(hops=1)
     assert world.job("late2").waiting is not None
 
 
@@ -145,15 +145,15 @@ def test_J15_a_pool_that_takes_its_whole_time_leaves_the_others_theirs(
     world.remaining_ms = lambda: int(left[0])
     given: dict[str, float] = {}
 
-    def run(_: Any, pool: str, *, deadline: Any) -> Summary:
+    def run(_: Any, pool: str, *, deadline: Any, hops: int) -> Summary:
         given[pool] = deadline.left().total_seconds()
         left[0] -= deadline.left().total_seconds() * 1000
-        return Summary(unfinished=pool == "b")
+        return Summary(unfinished=pool == "b", hops=hops)
 
     monkeypatch.setattr(passes.Scheduler, "run", run)
     answer = world.call("schedule", wakes("b", "main", "c"))
     assert answer == {"batchItemFailures": []}
-    assert given == {"b": 20.0, "main": 20.0, "c": 20.0}
+    assert given == pytest.approx({"b": 20 / 3, "main": 20 / 3, "c": 20 / 3}, abs=0.01)
     assert {"version": 1, "pool": "b", "hops": 1} in rung(world)
 
 

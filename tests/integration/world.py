@@ -271,8 +271,9 @@ class World:
         )
         return list(answer.get("Messages", []))
 
-    def wake(self, pool: str = "main") -> None:
-        self.call("schedule", {"Records": [{"messageId": "1", "body": json.dumps({"pool": pool})}]})
+    def wake(self, pool: str = "main", *, hops: int = 0) -> None:
+        body = json.dumps({"pool": pool, "hops": hops})
+        self.call("schedule", {"Records": [{"messageId": "1", "body": body}]})
 
     def cancel(self, name: str) -> int:
         """The status of the answer."""

@@ -106,6 +106,7 @@ class MemoryReader:
         return Snapshot(
             paused=paused,
             policy_version=rows.policy_version,
+            goes_on_until=rows.goes_on_until,
             used=_some(rows.used),
             warm=_some(rows.warm),
             warm_pools=tuple(rows.warm_pools[name] for name in sorted(rows.warm_pools)),

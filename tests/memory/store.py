@@ -175,6 +175,13 @@ class MemoryJobStore:
         rows = self._tables.pools[pool]
         rows.policy_version = max(version, rows.policy_version or 0)
 
+    def change_chain(self, pool: str, before: datetime | None, after: datetime | None) -> bool:
+        rows = self._tables.pools[pool]
+        is_unchanged = rows.goes_on_until == before
+        if is_unchanged:
+            rows.goes_on_until = after
+        return is_unchanged
+
     def limit_hold(self, pool: str, hold: PreemptionReservation, until: datetime) -> None:
         """Only the very hold that was seen."""
         holds = self._tables.pools[pool].holds

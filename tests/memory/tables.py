@@ -25,6 +25,7 @@ class PoolRows:
     """Counters of one pool, and what hangs on them."""
 
     policy_version: int | None = None
+    goes_on_until: datetime | None = None
     order_key: str | None = None
     used: Counter[Capacity] = field(default_factory=Counter)
     warm: Counter[Capacity] = field(default_factory=Counter)

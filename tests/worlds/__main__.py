@@ -43,6 +43,7 @@ SCENARIOS = (
     Scenario(name="starts-320", play=partial(starts, 320)),
     Scenario(name="slow-calls", play=partial(slow_calls, 160, 60)),
     Scenario(name="pools-500", play=partial(many_pools, Pools())),
+    *(Scenario(name=f"pools-500-slow-{slow}", play=partial(many_pools, Pools(slow=slow))) for slow in (3, 8)),
     Scenario(name="histories", play=random_schedules),
     Scenario(name="stories", play=told_on_a_twin),
 )

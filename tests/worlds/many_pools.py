@@ -33,7 +33,7 @@ class Load:
 
 @dataclass(slots=True)
 class Passes:
-    """(pool, began, ended), in the order of their beginnings."""
+    """(pool, began, ended), of those that left the pool to nobody."""
 
     seen: list[tuple[str, float, float]] = field(default_factory=list)
 
@@ -41,12 +41,12 @@ class Passes:
     def watched(self, plane: Plane) -> Iterator[None]:
         run = Scheduler.run
 
-        def watched_run(scheduler: Scheduler, pool: str, *, deadline: Deadline) -> Summary:
+        def watched_run(scheduler: Scheduler, pool: str, *, deadline: Deadline, hops: int) -> Summary:
             began = plane.timeline.now
-            try:
-                return run(scheduler, pool, deadline=deadline)
-            finally:
+            summary = run(scheduler, pool, deadline=deadline, hops=hops)
+            if not summary.left_alone:
                 self.seen.append((pool, began, plane.timeline.now))
+            return summary
 
         with mock.patch.object(Scheduler, "run", watched_run):
             yield

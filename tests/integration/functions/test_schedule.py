@@ -1,11 +1,12 @@
 """The schedule function: its log says what was left for later, and why."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest import mock
 
 import pytest
 from trainmaster.core.errors import UnavailableError
+from trainmaster.services.deadline import Deadline
 from trainmaster.services.scheduler.passes import Summary
 
 from functions.schedule import app
@@ -29,6 +30,7 @@ def test_what_is_postponed_is_one_line_with_reason_and_cause(
     refused.__cause__ = PermissionError("no policy allows it")
     wiring = mock.MagicMock()
     wiring.return_value.scheduler.run.return_value = Summary(postponed=[refused])
+    wiring.return_value.deadline.return_value = Deadline(lambda: timedelta(seconds=90))
     wiring.return_value.scheduler.clock.return_value = datetime(2026, 11, 22, tzinfo=UTC)
     wiring.return_value.scheduler.stack = "prod"
     monkeypatch.setattr(app, "wiring", wiring)

@@ -269,3 +269,16 @@ def test_the_order_that_a_pool_is_in_is_kept(plane: Plane) -> None:
     plane.store.ranked("main", "age-2")
     assert plane.reader.pool_state("main").order_key == "age-2"
     assert plane.snapshot().order_key == "age-2"
+
+
+def test_passes_in_a_row_are_noted_by_who_knows_of_the_last_note(plane: Plane) -> None:
+    first, second = NOON + minutes(1), NOON + minutes(1.5)
+    assert plane.snapshot().goes_on_until is None
+    assert plane.store.change_chain("main", None, first)
+    assert not plane.store.change_chain("main", None, second)
+    assert not plane.store.change_chain("main", second, None)
+    assert plane.snapshot().goes_on_until == first
+    assert plane.store.change_chain("main", first, second)
+    assert plane.snapshot().goes_on_until == second
+    assert plane.store.change_chain("main", second, None)
+    assert plane.snapshot().goes_on_until is None

@@ -1,4 +1,4 @@
-"""Why jobs wait: what each knows of it, and how many hear of it at once."""
+"""What passes note: why jobs wait, which policy a pool knows, whether passes in a row are at it."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -22,4 +22,15 @@ class ReasonStore(Protocol):
         """Write changes that have nothing to do with each other, in as few transactions as it takes.
 
         Returns by job why it was not written; the others are.
+        """
+
+
+class PoolMarkStore(Protocol):
+    def tell_policy(self, pool: str, version: int) -> None:
+        """Have a pool know this version that has heard of none, or of an earlier one only."""
+
+    def change_chain(self, pool: str, before: datetime | None, after: datetime | None) -> bool:
+        """Until when the pool is left to passes in a row; None: it is not left to any.
+
+        False, and nothing written, where it is not ``before`` any more.
         """

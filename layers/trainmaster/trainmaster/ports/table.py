@@ -34,10 +34,10 @@ from trainmaster.core.records import (
     WriteCondition,
 )
 from trainmaster.core.rules.violation import ViolationRecord
-from trainmaster.ports.reasons import ReasonStore
+from trainmaster.ports.reasons import PoolMarkStore, ReasonStore
 
 
-class JobStore(ReasonStore, Protocol):
+class JobStore(ReasonStore, PoolMarkStore, Protocol):
     """Writes of jobs; each call is one transaction."""
 
     def submit(self, job: Job, body: bytes, admission: Admission | None = None) -> None:
@@ -97,9 +97,6 @@ class JobStore(ReasonStore, Protocol):
 
         May be done again and by two at once; who leaves the lane meanwhile is not put back.
         """
-
-    def tell_policy(self, pool: str, version: int) -> None:
-        """Have a pool know this version that has heard of none, or of an earlier one only."""
 
     def limit_hold(self, pool: str, hold: PreemptionReservation, until: datetime) -> None: ...
 

@@ -47,6 +47,8 @@ SCORE_DIGITS = 17
 COUNTERS = "counters"
 ORDER_KEY = "order_key"
 """Attribute of counters: the order that every job of the pool has a score of."""
+GOES_ON_UNTIL = "goes_on_until"
+"""Attribute of counters: until when others leave the pool to passes in a row (epoch milliseconds)."""
 WARNED = "warned"
 """Attribute of a team's month."""
 BY_TEAM = "by_team"

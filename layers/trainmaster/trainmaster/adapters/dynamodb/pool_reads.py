@@ -67,6 +67,7 @@ class PoolReads(QueueReads):
         running = self._running(pool.name)
         return Snapshot(
             policy_version=counters.policy_version,
+            goes_on_until=counters.goes_on_until,
             recount=self._recount(pool.name, counters, running, warm_pools),
             used=counters.used,
             warm=counters.warm,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from trainmaster.adapters.dynamodb import layout
@@ -34,6 +34,7 @@ class Counters:
     last_ends: Mapping[Capacity, datetime]
     order_key: str | None
     policy_version: int | None
+    goes_on_until: datetime | None
     teams: frozenset[str]
     """Those that the pool is known to count."""
     counted: frozenset[str]
@@ -66,6 +67,7 @@ def read_counters(item: Item | None, report: Report) -> Counters:
         last_ends={Capacity.parse(name): at for name, at in ends},
         order_key=order_key if isinstance(order_key, str) else None,
         policy_version=version if isinstance(version, int) else None,
+        goes_on_until=_from_ms(counters.get(layout.GOES_ON_UNTIL)),
         teams=frozenset(name for name, _ in named(counters, layout.TEAM)),
         counted=frozenset(name for name in counters if name.startswith((layout.USED, layout.WARM))),
         lost=lost,
@@ -105,6 +107,16 @@ def _aware(text: str) -> datetime:
     at = datetime.fromisoformat(text)
     require(at.tzinfo is not None, f"{text!r} has no time zone")
     return at
+
+
+def _from_ms(content: object) -> datetime | None:
+    """None as well where it is no instant."""
+    if type(content) is not int:
+        return None
+    try:
+        return _LONG_AGO + timedelta(milliseconds=content)
+    except OverflowError:
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,7 +93,7 @@ class QueueReads(GuardedReads):
         was read, is empty. Who belongs to no team that can be understood is no candidate.
         """
         queued = {row.name: row.queued for row in teams}
-        known = [] if now is None else self._known_lanes(pool, now)
+        known = [] if now is None else self._known_lanes(pool, now if any(queued.values()) else None)
         found = Candidates(earlier=_earlier(teams))
 
         def wanted(entry: WaitingJob) -> bool:
@@ -129,9 +129,13 @@ class QueueReads(GuardedReads):
                 empty.append(read.lane)
         found.empty = tuple(empty)
 
-    def _known_lanes(self, pool: str, now: datetime) -> list[LaneRow]:
-        """From the point of this minute on, and from the beginning again."""
-        partition, point = layout.lanes_partition(pool), ring_point(now)
+    def _known_lanes(self, pool: str, now: datetime | None) -> list[LaneRow]:
+        """From the point of this minute on, and from the beginning again; None: any, nobody waits in them."""
+        partition = layout.lanes_partition(pool)
+        if now is None:
+            rows = islice(self._rows.query(partition, page=MAX_KNOWN), MAX_KNOWN)
+            return list(self._understood(rows, lane_row))
+        point = ring_point(now)
         behind = islice(self._rows.query(partition, SortKeys.behind(point), page=MAX_KNOWN), MAX_KNOWN)
         found = list(self._understood(behind, lane_row))
         if len(found) < MAX_KNOWN:

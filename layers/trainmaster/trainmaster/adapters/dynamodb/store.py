@@ -15,15 +15,15 @@ from trainmaster.adapters.dynamodb.codec import decode, encode, iso
 from trainmaster.adapters.dynamodb.counting import Update
 from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, Item, Report, require, unreported
 from trainmaster.adapters.dynamodb.lane_rows import LaneRows
+from trainmaster.adapters.dynamodb.pool_marks import PoolMarks
 from trainmaster.adapters.dynamodb.stored_names import stored_name
 from trainmaster.adapters.dynamodb.writes import Operation, Retention, Writes
 from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError, WriteRefusedError
-from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.metrics import Sample, samples, samples_of_record
 from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
-from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WaitingJob, WarmPool
+from trainmaster.core.planning.snapshot import PreemptionReservation, WaitingJob, WarmPool
 from trainmaster.core.planning.told_reasons import ToldReasons
 from trainmaster.core.records import Admission, Adoption, WriteCondition
 from trainmaster.core.rules.violation import ViolationRecord
@@ -33,7 +33,7 @@ def _unmeasured(_: Iterable[Sample]) -> None:
     """For who does not measure."""
 
 
-class DynamoJobStore(LaneRows):
+class DynamoJobStore(LaneRows, PoolMarks):
     """``measure`` takes what a write counts as, once it is done: one that lost a race is not counted."""
 
     def __init__(
@@ -89,14 +89,6 @@ class DynamoJobStore(LaneRows):
             put = self._writes.message(pool, message, only_if="attribute_not_exists(pk)")["Put"]
             self._rows.change("put_item", **put)
 
-    def count_missed_warm_pool(self, pool: str, *, missed: bool) -> int:
-        key = layout.counters_key(pool)
-        before = int((self._rows.get(key) or {}).get(layout.MISSED_WARM_POOLS, 0))
-        count = before + 1 if missed else 0
-        if count != before:
-            self._note(key, layout.MISSED_WARM_POOLS, count or None)
-        return count
-
     def leave_once(self, pool: str, message: OutboxMessage, *, subject: str) -> bool:
         told = Update(put={layout.told(subject): iso(message.at)})
         told.conditions.append(("attribute_not_exists(#n)", layout.told(subject), None))
@@ -119,15 +111,6 @@ class DynamoJobStore(LaneRows):
         What the team counts of it is left to a recount: nobody can tell whether it was ever counted.
         """
         self._transactions.write(submissions.of_removal(pool, entry, job, self._writes))
-
-    def tell_policy(self, pool: str, version: int) -> None:
-        self._rows.change(
-            "update_item",
-            Key=key_attributes(layout.counters_key(pool)),
-            UpdateExpression="SET policy_version = :v",
-            ConditionExpression="attribute_not_exists(policy_version) OR policy_version < :v",
-            ExpressionAttributeValues={":v": value(version)},
-        )
 
     def take(self, pool: str, message: OutboxMessage, *, until: datetime, now: datetime) -> bool:
         return self._rows.change(
@@ -217,27 +200,8 @@ class DynamoJobStore(LaneRows):
     ) -> None:
         self._transactions.write(self._writes.of_warm(pool, before, after, at=at, retained=retained))
 
-    def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
-        """The last one to report counts: two passes that learn at once learn the same."""
-        learned = None if limit is None else encode(limit)
-        self._note(layout.counters_key(pool), layout.account_limit(capacity), learned)
-
-    def ranked(self, pool: str, order_key: str) -> None:
-        self._note(layout.counters_key(pool), layout.ORDER_KEY, order_key)
-
     def warned(self, team: str, month: str) -> None:
         self._note(layout.month_key(team, month), layout.WARNED, True)
-
-    def _note(self, key: layout.Key, attribute: str, content: object) -> None:
-        """Set one attribute; None takes it away."""
-        noted = {} if content is None else {"ExpressionAttributeValues": {":new": value(content)}}
-        self._rows.change(
-            "update_item",
-            Key=key_attributes(key),
-            UpdateExpression="REMOVE #it" if content is None else "SET #it = :new",
-            ExpressionAttributeNames={"#it": attribute},
-            **noted,
-        )
 
     def _limit_reached(
         self, job: Job, positions: frozenset[int], admission: Admission | None

@@ -234,6 +234,8 @@ class Snapshot:
     paused: bool = False
     policy_version: int | None = None
     """That the pool has heard of: claims decided on another policy fail. None: it has heard of none."""
+    goes_on_until: datetime | None = None
+    """Passes in a row are at the pool; see ``chains``."""
     recount: Reason | None = None
     """Why nothing starts: what is used is not known. None: it is."""
     used: Vector = field(default_factory=dict)

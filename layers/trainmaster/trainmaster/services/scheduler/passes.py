@@ -11,6 +11,7 @@ from trainmaster.core.monitoring.alarms import missing_alarms
 from trainmaster.core.monitoring.first_look import EVERY, Look
 from trainmaster.core.monitoring.metrics import MESSAGES_PENDING, OLDEST_WAIT, PASSES_REPEATED, Sample
 from trainmaster.core.planning.actions import Action, identity
+from trainmaster.core.planning.chains import goes_on
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import Policy, PoolPolicy
@@ -70,9 +71,15 @@ class Scheduler:
     _began: dict[str, datetime] = field(default_factory=dict, init=False)
     """When this process began its last pass that left nothing to others, by pool."""
 
-    def run(self, pool: str, *, deadline: Deadline) -> "Summary":
-        """Run one pass. Two at once are harmless: each write is conditional, the loser looks again."""
-        summary = Summary()
+    def run(self, pool: str, *, deadline: Deadline, hops: int = 0) -> "Summary":
+        """Run one pass. Two at once are harmless: each write is conditional, the loser looks again.
+
+        Args:
+            pool: By name, or ``UNMANAGED``.
+            deadline: Nothing is begun after it.
+            hops: Passes in a row before it; 0: it leaves the pool to others that are at it (``chains``).
+        """
+        summary = Summary(hops=hops)
         began, goes_on = self.clock(), True
         while goes_on and not deadline.is_over:
             goes_on = self.look(pool, summary, deadline=deadline)
@@ -98,6 +105,8 @@ class Scheduler:
             nothing = PoolPolicy(name=name, capacity={})
             return self._tell(self._pass(nothing, policy, stored, deadline), summary)
         snapshot = self._snapshot(written, policy, stored, summary)
+        if summary.leaves_pool(snapshot, now=self.clock()):
+            return False
         if summary.was_told_more(snapshot, stored) or self._takes_over(name, snapshot, summary, deadline):
             return True
         pool_policy = rules_for(written, snapshot)
@@ -203,6 +212,12 @@ class Scheduler:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Chain:
+    until: datetime | None
+    """When it goes on; None: there is none."""
+
+
 @dataclass(slots=True)
 class Summary:
     """What a pass did and found, for its log lines and its metrics."""
@@ -230,6 +245,12 @@ class Summary:
     """What the release before left was put into the pool's order, as far as the time went."""
     unfinished: bool = False
     """The time was over before there was nothing left to do."""
+    hops: int = 0
+    """Passes in a row before it."""
+    chain: Chain | None = None
+    """As the first look found it; None: nobody looked."""
+    left_alone: bool = False
+    """The pool was left to passes in a row."""
 
     def repeats(self, outcome: Outcome) -> bool:
         """Whether all that was done now was done by the look before as well, to the same state of things."""
@@ -237,6 +258,12 @@ class Summary:
         self.repeated = bool(done) and done <= self.done_before
         self.done_before = done
         return self.repeated
+
+    def leaves_pool(self, snapshot: Snapshot, *, now: datetime) -> bool:
+        """True where others are at it, each of which asks for the next one."""
+        self.chain = self.chain or Chain(until=snapshot.goes_on_until)
+        self.left_alone = self.hops == 0 and goes_on(snapshot.goes_on_until, now=now)
+        return self.left_alone
 
     def was_told_more(self, snapshot: Snapshot, stored: StoredPolicy) -> bool:
         """True, once, where the pool knows a newer policy: nothing decided on this one could be claimed."""

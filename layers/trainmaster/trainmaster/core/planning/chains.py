@@ -1,0 +1,48 @@
+"""Passes in a row over one pool, each asking for the next: one chain a pool, to which others leave it.
+
+Until when the chain goes on stands in the pool's counters; what is decided on it here is written only where
+it is still what the pass has read.
+"""
+
+from datetime import datetime, timedelta
+from enum import Enum
+
+MOST_HOPS = 50
+"""Passes in a row that each ask for the next one; then the minute's wake-up goes on."""
+GOES_ON_FOR = timedelta(seconds=90)
+"""How long a pool is left to the pass that was asked for: it waits its turn, and takes its time. One that
+never comes keeps the pool from the others for as long."""
+
+
+def goes_on(until: datetime | None, *, now: datetime) -> bool:
+    """Whether a chain does. Nobody says so for longer than is usual; such an instant says nothing."""
+    return until is not None and now < until <= now + 2 * GOES_ON_FOR
+
+
+class Next(Enum):
+    """What a pass leaves behind."""
+
+    NOTHING = "nothing"
+    ONE_MORE = "one more"
+    """The chain goes on: the next pass is asked for."""
+    LAST_LOOK = "last look"
+    """It is over. Who left the pool to it may have come while its last look was under way: one look more."""
+    MINUTE = "minute"
+    """It is broken off: the pool is anybody's, from the next wake-up on."""
+
+
+def what_next(hops: int, *, until: datetime | None, unfinished: bool, failed: bool) -> Next:
+    """What comes after a pass.
+
+    Args:
+        hops: Passes in a row before it.
+        until: When the chain goes on, as its first look has read it; None: there was none.
+        unfinished: Its time was over before there was nothing left to do.
+        failed: The queue sends its wake-up again.
+    """
+    is_of_chain = hops > 0 and until is not None
+    if failed or (unfinished and hops >= MOST_HOPS):
+        return Next.MINUTE if is_of_chain else Next.NOTHING
+    if unfinished:
+        return Next.ONE_MORE
+    return Next.LAST_LOOK if is_of_chain else Next.NOTHING
