@@ -37,7 +37,7 @@ MAX_RATIO = 2.0
 STARTS = 5
 MAX_START_SECONDS = 3.0
 INSTANCE_TYPE = "ml.m5.xlarge"
-POLICY = {"version": 1, "pools": [{"name": "bench", "capacity": {INSTANCE_TYPE: 1}}]}
+POLICY: dict[str, Any] = {"version": 1, "pools": [{"name": "bench", "capacity": {INSTANCE_TYPE: 1}}]}
 
 
 class Bench:
@@ -74,25 +74,27 @@ class Bench:
         return round(time.perf_counter() - began, 6)
 
     def submit(self, name: str, command: str) -> None:
-        self._api.add_job(
-            {
-                "TrainingJobName": name,
-                "RoleArn": self._ready["role_arn"],
-                "AlgorithmSpecification": {
-                    "TrainingImage": "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0",
-                    "TrainingInputMode": "File",
-                    "ContainerEntrypoint": command.split(),
-                },
-                "OutputDataConfig": {"S3OutputPath": f"s3://{self._ready['bucket']}/output"},
-                "ResourceConfig": {"InstanceType": INSTANCE_TYPE, "InstanceCount": 1, "VolumeSizeInGB": 10},
-                "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
-                "HyperParameters": {"epochs": "3", "learning_rate": "0.001"},
-            }
-        )
+        self._api.add_job(request_to(self._ready, name, command))
 
     def _state(self, name: str) -> str:
         state: str = self._api.job(name)["state"]
         return state
+
+
+def request_to(ready: Mapping[str, Any], name: str, command: str) -> dict[str, Any]:
+    return {
+        "TrainingJobName": name,
+        "RoleArn": ready["role_arn"],
+        "AlgorithmSpecification": {
+            "TrainingImage": "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0",
+            "TrainingInputMode": "File",
+            "ContainerEntrypoint": command.split(),
+        },
+        "OutputDataConfig": {"S3OutputPath": f"s3://{ready['bucket']}/output"},
+        "ResourceConfig": {"InstanceType": INSTANCE_TYPE, "InstanceCount": 1, "VolumeSizeInGB": 10},
+        "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
+        "HyperParameters": {"epochs": "3", "learning_rate": "0.001"},
+    }
 
 
 def main(argv: list[str] | None = None) -> int:

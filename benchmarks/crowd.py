@@ -30,7 +30,7 @@ class Model:
         """All of the job's rows under a name and an entry id of the same lengths; 0 is the job itself."""
         digits = f"{number:06d}"
         changes = {text: text[: -len(digits)] + digits for text in (self.name, self.entry_id)}
-        return [_replaced(row, changes) for row in self.rows]
+        return [replaced(row, changes) for row in self.rows]
 
 
 class Table:
@@ -80,16 +80,16 @@ def wait_until(seen: Callable[[], bool]) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def _replaced(content: Any, changes: Mapping[str, str]) -> Any:  # noqa: ANN401  DynamoDB JSON
+def replaced(content: Any, changes: Mapping[str, str]) -> Any:  # noqa: ANN401  DynamoDB JSON
     match content:
         case str():
             for old, new in changes.items():
                 content = content.replace(old, new)
             return content
         case dict():
-            return {name: _replaced(part, changes) for name, part in content.items()}
+            return {name: replaced(part, changes) for name, part in content.items()}
         case list():
-            return [_replaced(part, changes) for part in content]
+            return [replaced(part, changes) for part in content]
         case _:
             return content
 

@@ -3,9 +3,10 @@
 Submitting each job for real would take an hour; the rows of a submission are the same, written in bulk.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import islice
 from random import Random
 from typing import Any
@@ -20,6 +21,8 @@ from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.policy import PoolPolicy, parse_policy
 from trainmaster.core.records import WriteCondition
 
+from benchmarks.crowd import replaced
+from benchmarks.table_fill import Rows, Send
 from local.engine.calls import AwsCall
 from local.engine.moto_engine import MotoEngine
 from local.wire import Request
@@ -27,19 +30,21 @@ from local.wire import Request
 POOL = "deep"
 INSTANCE_TYPE = "ml.g5.12xlarge"
 CAPACITY = 64
-RUNNING = 16
-TEAMS = tuple(f"team-{number}" for number in range(8))
+"""At least; a pool of more or wider jobs has more."""
+RUNNING_WIDTH = 4
 WIDTHS = (1, 2, 4, 8)
-"""Instances that jobs ask for; with the teams that makes 32 lanes."""
+"""Instances that jobs ask for, unless there are to be more lanes."""
 RUNNING_PRIORITY = 500
 """Above all who wait, so that a pass preempts nobody."""
 PRIORITIES = 10
-POLICY = {"version": 1, "pools": [{"name": POOL, "capacity": {INSTANCE_TYPE: CAPACITY}}]}
+SUFFIX = "-fine-tune-resnet-50-on-imagenet"
+PERSON_ROLE = "arn:aws:iam::111122223333:role/vision"
+MOST_SUBMISSIONS = 100_000
 RETENTION_DAYS = 90
+WHOLE = 100
+"""Running jobs with all of their rows; of further ones a pass finds no more than it reads."""
 CHUNK = 1000
 """Jobs whose rows are in memory at a time."""
-BATCH = 25
-"""Source: DynamoDB API reference, BatchWriteItem."""
 BODY = Random(0).randbytes(800)
 """Does not shrink when packed: about what gzip leaves of a request from the SageMaker SDK."""
 _NO_REQUEST = Request(method="POST", raw_path="/", query="", headers={}, body=b"")
@@ -48,43 +53,82 @@ _NO_REQUEST = Request(method="POST", raw_path="/", query="", headers={}, body=b"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeepQueue:
-    """One table: who runs, and how many wait."""
+    """One full pool: who runs, and how many wait."""
 
-    table: str
     pending: int
+    running: int = 16
+    teams: int = 8
+    lanes: int = 32
+
+    @property
+    def table(self) -> str:
+        return f"deep-{self.pending}-{self.running}-{self.teams}-{self.lanes}"
+
+    @property
+    def widths(self) -> Sequence[int]:
+        """Of those who wait; with the teams they make the lanes."""
+        of_a_team = self.lanes // self.teams
+        return WIDTHS if of_a_team == len(WIDTHS) else range(1, of_a_team + 1)
+
+    @property
+    def running_width(self) -> int:
+        return max(RUNNING_WIDTH, -(-max(self.widths, default=0) // self.running))
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        capacity = {INSTANCE_TYPE: max(CAPACITY, self.running * self.running_width)}
+        limits = {"max_submissions_per_minute": MOST_SUBMISSIONS}
+        teams = [{"name": "vision", "principals": [PERSON_ROLE], "roles": "any"}]
+        pool = {"name": POOL, "capacity": capacity, "limits": limits}
+        return {"version": 1, "pools": [pool], "teams": teams}
+
+    def name(self, number: int) -> str:
+        """Of the job that waits and was submitted after so many others."""
+        return f"waits-{number:06d}{SUFFIX}"
 
 
-def build(engine: MotoEngine, pending: int, *, now: datetime) -> DeepQueue:
+def build(engine: MotoEngine, queue: DeepQueue, *, now: datetime) -> DeepQueue:
     """A new table with the policy, a pool without a free instance, and this many waiting jobs."""
-    client, table = engine.client("dynamodb"), f"deep-{pending}"
-    make_table(client, table)
+    client = engine.client("dynamodb")
+    make_table(client, queue.table)
+    fill(client, queue.table, queue, now=now, send=partial(_call, engine))
+    return queue
+
+
+def fill(client: Any, table: str, queue: DeepQueue, *, now: datetime, send: Send) -> None:  # noqa: ANN401
     policies = DynamoPolicyStore(client, table=table)
-    policy = policies.put(POLICY, pools=[POOL], replaces=policies.current())
-    pool = parse_policy(POLICY).pools[0]
-    store = DynamoJobStore(client, table=table, retention_days=RETENTION_DAYS)
-    for job in _jobs(RUNNING, pool, prefix="runs", now=now, width=CAPACITY // RUNNING):
-        _run(job, store, policy.version, now=now)
-    store.ranked(POOL, pool.order_key)
-    _enqueue(engine, table, _jobs(pending, pool, prefix="waits", now=now))
-    return DeepQueue(table=table, pending=pending)
+    policy = policies.put(queue.policy, pools=[POOL], replaces=policies.current())
+    pool = parse_policy(queue.policy).pools[0]
+    rows = Rows()
+    store = DynamoJobStore(rows, table=table, retention_days=RETENTION_DAYS)
+    running = _jobs(queue, pool, now=now, running=True)
+    for job in islice(running, WHOLE):
+        run(job, store, policy.version, now=now)
+    for transaction in _copies(next(running, None), running, policy.version, now=now):
+        rows.transact_write_items(TransactItems=transaction)
+    rows.send(table, send)
+    DynamoJobStore(client, table=table, retention_days=RETENTION_DAYS).ranked(POOL, pool.order_key)
+    for number, job in enumerate(_jobs(queue, pool, now=now, running=False), start=1):
+        store.submit(job, BODY)
+        if number % CHUNK == 0:
+            rows.send(table, send)
+    rows.send(table, send)
 
 
-def _jobs(
-    count: int, pool: PoolPolicy, *, prefix: str, now: datetime, width: int | None = None
-) -> Iterator[Job]:
+def _jobs(queue: DeepQueue, pool: PoolPolicy, *, now: datetime, running: bool) -> Iterator[Job]:
     """Jobs over all teams, widths and priorities in turn, submitted a second after each other."""
-    for number in range(count):
+    for number in range(queue.running if running else queue.pending):
         entered = now - timedelta(days=2) + timedelta(seconds=number)
-        priority = RUNNING_PRIORITY if width else number % PRIORITIES
-        of = width or WIDTHS[number // len(TEAMS) % len(WIDTHS)]
+        priority = RUNNING_PRIORITY if running else number % PRIORITIES
+        widths = [queue.running_width] if running else queue.widths
         spec = JobSpec(
-            name=f"{prefix}-{number:06d}-fine-tune-resnet-50-on-imagenet",
+            name=f"runs-{number:06d}{SUFFIX}" if running else queue.name(number),
             entry_id=f"01{number:024d}",
-            team=TEAMS[number % len(TEAMS)],
+            team=f"team-{number % queue.teams}",
             pool=POOL,
             submitted_by="arn:aws:iam::111122223333:role/vision-research",
             submitted_at=entered,
-            shapes=(Shape(vector={Capacity(INSTANCE_TYPE): of}),),
+            shapes=(Shape(vector={Capacity(INSTANCE_TYPE): widths[number // queue.teams % len(widths)]}),),
             preemptible=True,
             max_runtime=timedelta(hours=12),
             max_wait=None,
@@ -95,7 +139,7 @@ def _jobs(
         yield Job(spec=spec, state=JobState.PENDING, priority=priority, score=score, ranked_by=pool.order_key)
 
 
-def _run(job: Job, store: DynamoJobStore, policy_version: int, *, now: datetime) -> None:
+def run(job: Job, store: DynamoJobStore, policy_version: int, *, now: datetime) -> None:
     """Submit, claim and record it."""
     store.submit(job, BODY)
     attempt = Attempt(
@@ -105,13 +149,35 @@ def _run(job: Job, store: DynamoJobStore, policy_version: int, *, now: datetime)
         max_runtime=run_time.runtime_left(job)[0],
         claim=Claim(at=now, lease_until=now + steps.LEASE),
     )
-    condition = WriteCondition(policy_version=policy_version, most_used=dict.fromkeys(job.vector, CAPACITY))
+    condition = WriteCondition(policy_version=policy_version)
     (claimed,) = store.commit(
         [Change(before=job, after=steps.claim(job, attempt))], at=now, condition=condition
     )
     arn = f"arn:aws:sagemaker:us-east-1:111122223333:training-job/{job.name}"
     recorded = steps.recorded(claimed, training_job_arn=arn, now=now)
     store.commit([Change(before=claimed, after=recorded)], at=now)
+
+
+def _copies(
+    model: Job | None, others: Iterable[Job], policy_version: int, *, now: datetime
+) -> Iterator[list[dict[str, Any]]]:
+    """What a pass reads of running jobs, and what they add to the counters, by the example of one."""
+    if model is None:
+        return
+    recorder = _Recorder()
+    run(model, DynamoJobStore(recorder, table="", retention_days=RETENTION_DAYS), policy_version, now=now)
+    running = [one for one in recorder.operations if "Put" in one and _begins(one["Put"]["Item"], "R#")]
+    counted = [
+        one for one in recorder.operations if "Update" in one and _begins(one["Update"]["Key"], "T#", "P#")
+    ]
+    read = [running[-1], *counted]
+    yield read
+    for job in others:
+        yield replaced(read, {model.name: job.name, model.spec.team: job.spec.team})
+
+
+def _begins(key: Mapping[str, Any], *beginnings: str) -> bool:
+    return bool(key["pk"]["S"].startswith(beginnings))
 
 
 class _Recorder:
@@ -123,21 +189,6 @@ class _Recorder:
     def transact_write_items(self, **transaction: Any) -> dict[str, Any]:  # noqa: ANN401  as boto3 takes it
         self.operations += transaction["TransactItems"]
         return {}
-
-
-def _enqueue(engine: MotoEngine, table: str, jobs: Iterator[Job]) -> None:
-    """What the store would send for each submission, without the transaction around it."""
-    while chunk := list(islice(jobs, CHUNK)):
-        recorder = _Recorder()
-        store = DynamoJobStore(recorder, table=table, retention_days=RETENTION_DAYS)
-        for job in chunk:
-            store.submit(job, BODY)
-        puts = [one["Put"]["Item"] for one in recorder.operations if "Put" in one]
-        for start in range(0, len(puts), BATCH):
-            batch = [{"PutRequest": {"Item": item}} for item in puts[start : start + BATCH]]
-            _call(engine, "BatchWriteItem", {"RequestItems": {table: batch}})
-        for update in (one["Update"] for one in recorder.operations if "Update" in one):
-            _call(engine, "UpdateItem", update)
 
 
 def _call(engine: MotoEngine, operation: str, params: Mapping[str, Any]) -> None:
@@ -169,7 +220,7 @@ def make_table(client: Any, name: str) -> None:  # noqa: ANN401  boto3's clients
     )
 
 
-def ready_made(engine: MotoEngine, sizes: Iterable[int]) -> dict[int, DeepQueue]:
-    """A queue of each depth, all of the same age."""
+def ready_made(engine: MotoEngine, queues: Iterable[DeepQueue]) -> list[DeepQueue]:
+    """All of the same age."""
     now = datetime.now(UTC)
-    return {size: build(engine, size, now=now) for size in sizes}
+    return [build(engine, queue, now=now) for queue in queues]

@@ -112,7 +112,7 @@ def _write_units(operation: Mapping[str, Any]) -> int:
 class Passes:
     """One queue and what passes over it cost."""
 
-    pending: int
+    queue: DeepQueue
     meter: Meter
     scheduler: Scheduler
     first: dict[str, Any] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class Passes:
         client = in_process_client(
             "dynamodb", region=engine.region, endpoint_url=engine.endpoint_url, serve=meter.serve
         )
-        return cls(pending=queue.pending, meter=meter, scheduler=scheduler_of(client, queue.table))
+        return cls(queue=queue, meter=meter, scheduler=scheduler_of(client, queue.table))
 
     def run(self) -> dict[str, Any]:
         meter = self.meter
@@ -139,7 +139,7 @@ class Passes:
         assert not summary.done, f"the pool was to be full: {summary.done}"
         assert not summary.failures, summary.failures
         return {
-            "pending": self.pending,
+            "pending": self.queue.pending,
             "items_read": meter.items_read,
             "queries": meter.queries,
             "calls": meter.calls,
@@ -171,7 +171,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def measure_passes(sizes: Sequence[int]) -> dict[str, Any]:
     engine = MotoEngine(clock=TwinClock(manual=False))
-    over = [Passes.over(queue, engine) for queue in ready_made(engine, sizes).values()]
+    queues = ready_made(engine, (DeepQueue(pending=size) for size in sizes))
+    over = [Passes.over(queue, engine) for queue in queues]
     for passes in over:
         passes.first = passes.run()
     # The table is another machine's memory: garbage collection must not walk through it here.

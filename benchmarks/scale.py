@@ -1,22 +1,23 @@
-"""How the plane grows: planning, whole passes, the depth of a queue and the number of pools, one at a time.
+"""How the plane grows: plans, passes, depth, lanes, teams, pools, answers of the API, one size at a time.
 
-Measured are plans over many running jobs, passes that start jobs while AWS answers late, passes over deep
-queues, and rings of many pools in virtual time. What is beyond what fits here, and each minute of a whole
-plane, is reckoned from the costs of one pass and marked ``computed``.
+What is beyond what fits here, and each minute of a whole plane, is reckoned from the costs of passes and
+starts that were measured, and marked ``computed``. CPU is the process's own; a figure is the best of several
+tries where others who use the machine would decide it.
 """
 
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from trainmaster_client.report import Report
 
 from benchmarks.control_plane_bill import PRICES, Unit
+from benchmarks.deep_queue import DeepQueue
 from benchmarks.depth import measure_passes
+from benchmarks.plane_sizes import measure_sizes
 from benchmarks.preemptors import Crowd, cpu_seconds, crowded
 from benchmarks.starts import MAX_CALLS_BEYOND_STARTS, MIN_STARTS_PER_CPU_S, measure, starts_per_cpu_s
 
@@ -24,12 +25,26 @@ ROOT = Path(__file__).resolve().parents[1]
 RUNNING, TEAMS = (1_000, 5_000, 20_000), (8, 100, 1_000)
 WAITING, DEEPER = (1_000, 10_000), (100_000, 1_000_000)
 POOLS = (1, 48, 500)
+STARTS = {0: 256, 20: 256, 300: 128}
+"""By the milliseconds that AWS takes; enough that a pass's fixed costs do not decide."""
+SIZES = (
+    *(DeepQueue(pending=256, running=running) for running in RUNNING),
+    DeepQueue(pending=1_000, lanes=400),
+    DeepQueue(pending=5_000, lanes=5_000),
+    DeepQueue(pending=1_000, teams=100, lanes=400),
+    DeepQueue(pending=1_000, teams=1_000, lanes=1_000),
+)
+"""One thing is more than in a pool of 16 running jobs, 8 teams and 32 lanes."""
 PREEMPTORS = 256
-PLANS = 3
+PLANS = 5
 MAX_PLAN_S = 0.2
 BEGINS_WITHIN = 60.0
 IDLE_PASS_READS, IDLE_RECONCILE_READS = 8, 2
 """Calls of the table for a pool without jobs, of 0.5 to 1 read unit each. Counted in virtual time."""
+STARTS_A_MINUTE = 60
+"""Of a whole account, as SageMaker was observed to allow."""
+MOST_ROW_BYTES = 400 * 1024
+"""Source: DynamoDB developer guide, "Quotas in Amazon DynamoDB"."""
 MINUTES_PER_MONTH = 730 * 60
 ENVIRONMENT = {
     "AWS_DEFAULT_REGION": "us-east-1",
@@ -43,22 +58,39 @@ ENVIRONMENT = {
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "scale.json", metavar="PATH")
-    parser.add_argument("--quick", action="store_true", help="one plan and one pool: does it run at all")
+    parser.add_argument("--quick", action="store_true", help="one plan and one pass: does it run at all")
     arguments = parser.parse_args(argv)
     report = Report("scale")
-    report.facts["plans"] = plans(RUNNING[:1] if arguments.quick else RUNNING)
-    report.facts["minutes"] = [minute(pools) for pools in POOLS]
-    if not arguments.quick:
-        report.facts["teams"] = plans(RUNNING[1:2], teams=TEAMS)
-        report.facts.update(measure())
-        report.facts["depths"] = depths(measure_passes(WAITING)["passes"])
-        report.facts["pools"] = rings(POOLS)
+    report.facts["load_average"] = [os.getloadavg()[0]]
+    if arguments.quick:
+        report.facts["plans"] = plans(RUNNING[:1])
+        report.facts["sizes"] = measure_sizes([DeepQueue(pending=64)])
+    else:
+        measure_all(report.facts)
+    report.facts["idle_minutes"] = [idle_minute(pools) for pools in POOLS]
+    report.facts["load_average"].append(os.getloadavg()[0])
     check(report)
     return report.finish(arguments.json)
 
 
+def measure_all(facts: dict[str, Any]) -> None:
+    os.environ.update(ENVIRONMENT)
+    from benchmarks.api_calls import measure_api  # noqa: PLC0415  what they import reads the above
+    from benchmarks.twin_rate import measure_rate  # noqa: PLC0415
+
+    facts["plans"] = plans(RUNNING)
+    facts["teams"] = plans(RUNNING[1:2], teams=TEAMS)
+    facts.update(measure(starts=STARTS))
+    facts["api"] = measure_api()
+    facts["twin_rate"] = measure_rate()
+    facts["depths"] = depths(measure_passes(WAITING)["passes"])
+    facts["sizes"] = measure_sizes(SIZES)
+    facts["minutes"] = list(minutes(facts["sizes"], facts["starting_passes"]))
+    facts["pools"] = rings(POOLS)
+
+
 def plans(running: Sequence[int], *, teams: Sequence[int] = (8,)) -> list[dict[str, Any]]:
-    """CPU of one plan of a full pool into which urgent jobs press, with quotas; the median of a few."""
+    """CPU of one plan of a full pool into which urgent jobs press, with quotas; the best try counts."""
     found = []
     for count, of in ((count, of) for count in running for of in teams):
         snapshot, pool = crowded(Crowd(running=count, preemptors=PREEMPTORS, teams=of))
@@ -76,8 +108,7 @@ def depths(passes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def rings(pools: Sequence[int]) -> list[dict[str, Any]]:
     """In virtual time: from a ring to the pass, while one pool starts as many jobs as the rate allows."""
-    os.environ.update(ENVIRONMENT)
-    from tests.worlds.many_pools import Load, many_pools  # noqa: PLC0415  what it imports reads the above
+    from tests.worlds.many_pools import Load, many_pools  # noqa: PLC0415
 
     found = []
     for count in pools:
@@ -87,7 +118,29 @@ def rings(pools: Sequence[int]) -> list[dict[str, Any]]:
     return found
 
 
-def minute(pools: int) -> dict[str, Any]:
+def minutes(
+    sizes: Sequence[Mapping[str, Any]], starting: Sequence[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Of a plane with so many running jobs in all: a pass of each pool, and as many starts as there may be.
+
+    Reckoned from the pass over the fewest running jobs, what each further one adds, and what a start costs.
+    """
+    by_running = {one["running"]: one["pass"] for one in sizes if one["running"] in RUNNING}
+    few, many = by_running[RUNNING[0]], by_running[RUNNING[-1]]
+    of_starts = min((one for one in starting if one["delay_ms"] == 0), key=lambda one: one["cpu_s"])
+    share = STARTS_A_MINUTE / of_starts["starts"]
+    begun = {"cpu_ms": 1000 * of_starts["cpu_s"] * share, "calls": sum(of_starts["calls"].values()) * share}
+    for running in RUNNING:
+        for pools in POOLS:
+            found: dict[str, Any] = {"running": running, "pools": pools, "starts": STARTS_A_MINUTE}
+            for unit in ("cpu_ms", "calls", "rcu"):
+                each = (many[unit] - few[unit]) / (RUNNING[-1] - RUNNING[0])
+                passes = pools * (few[unit] - each * RUNNING[0]) + each * running
+                found[unit] = round(passes + begun.get(unit, 0))
+            yield found | {"computed": True}
+
+
+def idle_minute(pools: int) -> dict[str, Any]:
     """Of a plane without jobs: what is read for each pool, and what that costs in a month."""
     reads = pools * (IDLE_PASS_READS + IDLE_RECONCILE_READS)
     usd = reads * MINUTES_PER_MONTH * PRICES[Unit.READ_UNITS]
@@ -97,24 +150,40 @@ def minute(pools: int) -> dict[str, Any]:
 def check(report: Report) -> None:
     facts = report.facts
     for one in facts["plans"]:
-        seconds = median(one["cpu_s"])
         name = f"plan-of-{one['running']}-running-with-{PREEMPTORS}-preemptors"
-        limit = f"at most {MAX_PLAN_S} CPU s"
-        report.check(name, expected=limit, actual=seconds, ok=seconds <= MAX_PLAN_S)
+        at_most(report, name, min(one["cpu_s"]), MAX_PLAN_S, "CPU s")
     for delay_ms, rate in starts_per_cpu_s(facts.get("starting_passes", ())).items():
         name, limit = f"starts-per-cpu-second-at-{delay_ms}-ms", f"at least {MIN_STARTS_PER_CPU_S}"
         report.check(name, expected=limit, actual=rate, ok=rate >= MIN_STARTS_PER_CPU_S)
     if "first_pass" in facts:
         calls = sum(facts["first_pass"]["calls"].values())
-        limit = f"at most {MAX_CALLS_BEYOND_STARTS}"
-        ok = calls <= MAX_CALLS_BEYOND_STARTS
-        report.check("calls-of-the-first-pass", expected=limit, actual=calls, ok=ok)
-    report.skip("get-with-estimate", reason="not measured here; tests/faults holds row K8")
-    report.skip("add-job-handler-and-rate", reason="not measured here; benchmarks.add_job has the twin")
+        at_most(report, "calls-of-the-first-pass", calls, MAX_CALLS_BEYOND_STARTS, "calls")
+    if "api" in facts:
+        check_api(report)
+    for one in facts["sizes"]:
+        largest = max(one["largest_rows_bytes"].values())
+        name = f"largest-row-of-{one['running']}-running-{one['teams']}-teams-{one['lanes']}-lanes"
+        at_most(report, name, largest, MOST_ROW_BYTES, "bytes")
     for one in facts.get("pools", ()):
-        longest, name = one["waits_seconds"]["longest"], f"ring-to-pass-of-{one['load']['pools']}-pools"
-        limit = f"at most {BEGINS_WITHIN} s"
-        report.check(name, expected=limit, actual=longest, ok=longest <= BEGINS_WITHIN)
+        name = f"ring-to-pass-of-{one['load']['pools']}-pools"
+        at_most(report, name, one["waits_seconds"]["longest"], BEGINS_WITHIN, "s")
+
+
+def check_api(report: Report) -> None:
+    from benchmarks.api_calls import MAX_LOOK_S, MAX_SUBMISSION_MS  # noqa: PLC0415
+    from benchmarks.twin_rate import REACHED_FOR  # noqa: PLC0415
+
+    api, rate = report.facts["api"], report.facts["twin_rate"]["a_second"]
+    for one in api["looks"]:
+        name = f"get-with-estimate-of-number-{one['position'] or 'over-1000'}-of-5000-distinct"
+        at_most(report, name, one["cpu_s"], MAX_LOOK_S, "CPU s")
+    at_most(report, "add-job-handler", api["submission"]["cpu_ms"], MAX_SUBMISSION_MS, "CPU ms")
+    limit = f"reported; at least {REACHED_FOR} are reached for"
+    report.check("submissions-a-second-at-the-twin", expected=limit, actual=rate, ok=rate > 0)
+
+
+def at_most(report: Report, name: str, found: float, limit: float, unit: str) -> None:
+    report.check(name, expected=f"at most {limit} {unit}", actual=found, ok=found <= limit)
 
 
 if __name__ == "__main__":

@@ -11,5 +11,9 @@ def test_its_quick_run_writes_a_report(tmp_path: Path) -> None:
     scale.main(["--quick", "--json", str(path)])
     report = json.loads(path.read_text())
     assert (report["schema"], report["name"]) == ("trainmaster.report/1", "scale")
-    assert {one["computed"] for one in report["facts"]["minutes"]} == {True}
-    assert report["checks"][0]["actual"] == sorted(report["facts"]["plans"][0]["cpu_s"])[1]
+    assert {one["computed"] for one in report["facts"]["idle_minutes"]} == {True}
+    plan, largest = report["checks"]
+    assert plan["actual"] == min(report["facts"]["plans"][0]["cpu_s"])
+    rows = report["facts"]["sizes"][0]["largest_rows_bytes"]
+    assert {"J/job", "P/counters", "P/told", "T", "L", "O", "OT", "Q", "R"} <= set(rows)
+    assert largest["actual"] == max(rows.values()) == rows["J/job"]

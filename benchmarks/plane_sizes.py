@@ -1,0 +1,73 @@
+"""What a whole pass costs by who runs, by lanes and by teams, and the largest rows that they leave."""
+
+import gc
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks.deep_queue import DeepQueue, ready_made
+from benchmarks.depth import Passes
+from local.clock import TwinClock
+from local.engine.calls import AwsCall
+from local.engine.dynamodb.values import item_bytes
+from local.engine.moto_engine import MotoEngine
+from local.wire import Request
+
+PASSES = 3
+"""Measured of each size, after the first; the least CPU counts."""
+
+
+def measure_sizes(queues: Sequence[DeepQueue]) -> list[dict[str, Any]]:
+    """Each size in a table of its own, one after the other."""
+    return [_measured(queue) for queue in queues]
+
+
+def _measured(queue: DeepQueue) -> dict[str, Any]:
+    engine = MotoEngine(clock=TwinClock(manual=False))
+    (filled,) = ready_made(engine, [queue])
+    passes = Passes.over(filled, engine)
+    gc.collect()
+    gc.freeze()  # the table is another machine's memory
+    first = passes.run()
+    records = [passes.run() for _ in range(PASSES)]
+    gc.unfreeze()
+    rows = largest_rows(engine, filled.table)
+    engine.close()
+    return {
+        "running": queue.running,
+        "waiting": queue.pending,
+        "teams": queue.teams,
+        "lanes": queue.lanes,
+        "first_pass": first,
+        "pass": min(records, key=lambda one: one["cpu_ms"]),
+        "largest_rows_bytes": rows,
+    }
+
+
+def largest_rows(engine: MotoEngine, table: str) -> dict[str, int]:
+    """Bytes of the largest row of each kind."""
+    found: dict[str, int] = {}
+    params: dict[str, Any] = {"TableName": table}
+    while True:
+        answer = _scanned(engine, params)
+        for item in answer["Items"]:
+            kind = _kind(item["pk"]["S"], item["sk"]["S"])
+            found[kind] = max(found.get(kind, 0), item_bytes(item))
+        if "LastEvaluatedKey" not in answer:
+            return dict(sorted(found.items()))
+        params["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def _scanned(engine: MotoEngine, params: Mapping[str, Any]) -> dict[str, Any]:
+    call = AwsCall(service="dynamodb", operation="Scan", params=params, region=engine.region)
+    request = Request(method="POST", raw_path="/", query="", headers={}, body=b"")
+    answer: dict[str, Any] = json.loads(engine.call(call, request).body)
+    return answer
+
+
+def _kind(partition: str, sort: str) -> str:
+    """A pool's rows are told apart by their sort keys, a job's by the beginnings of theirs."""
+    beginning = partition.split("#", maxsplit=1)[0]
+    if beginning in {"P", "J"}:
+        return f"{beginning}/{sort.split('#', maxsplit=1)[0]}"
+    return beginning
