@@ -66,7 +66,7 @@ def _scanned(engine: MotoEngine, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kind(partition: str, sort: str) -> str:
-    """A pool's rows are told apart by their sort keys, a job's by the beginnings of theirs."""
+    """Of rows of a pool and of a job the beginning of the sort key says which kind they are."""
     beginning = partition.split("#", maxsplit=1)[0]
     if beginning in {"P", "J"}:
         return f"{beginning}/{sort.split('#', maxsplit=1)[0]}"
