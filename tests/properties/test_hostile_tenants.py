@@ -25,8 +25,8 @@ from tests.integration.world import World
 TYPES = tuple(f"ml.r{number:02d}n.24xlarge" for number in range(12))
 HOSTILE = ("red", "green", "black")
 HONEST = "blue"
-MOST_CHANGES = 6
-"""Submissions and changes that a team may make in a minute; the honest team makes two."""
+MOST_CHANGES = 3
+"""Submissions and changes that a team may make in a minute; the honest team makes one."""
 POLICY: dict[str, Any] = {
     "pools": [
         {
