@@ -47,7 +47,7 @@ NO_END = Deadline(lambda: timedelta(hours=1))
 FIRST, HEADS = 64, 8
 """Of the order, and of each team's, whom every pass looks at."""
 ORDER = 1_000
-CROWD = 40
+CROWD = 60
 """Jobs of each hostile team before the first attack, no two of one lane."""
 PATIENT = 3
 """Jobs of the honest team behind them all."""
