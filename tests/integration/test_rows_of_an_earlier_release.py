@@ -106,7 +106,8 @@ def check(world: World) -> None:
     """The invariants hold; what is written under new names is what the earlier release does well without."""
     world.check(*JOBS, capacity={**world.capacity(), **ADOPTED_OUTSIDE})
     new = words(world.items()) - words(_item(row) for row in ROWS)
-    assert {one for one in new if one.partition(" ")[2].split(".")[0] not in NEW_NAMES} == set()
+    unknown = {one for one in new if one.partition(" ")[2].split(".")[0] not in NEW_NAMES}
+    assert unknown <= {"H ttl"}  # run times that expire
 
 
 def words(items: Iterable[dict[str, Any]]) -> set[str]:

@@ -207,8 +207,13 @@ class PoolReads(QueueReads):
         if rows and rows[0].is_counted:
             return TeamStanding.COUNTED
         if team in self._counters(pool).teams:
-            return TeamStanding.LOST
+            return TeamStanding.COUNTED if self._is_counted(pool, team) else TeamStanding.LOST
         return TeamStanding.NEW if rows or not self._is_named(pool, team) else TeamStanding.LOST
+
+    def _is_counted(self, pool: str, team: str) -> bool:
+        """As of now: its first job, submitted beside this one, makes the row and the mark together."""
+        item = self._rows.get(layout.team_key(pool, team))
+        return any(row.is_counted for row in self._understood([item] if item else [], team_row))
 
     def _is_named(self, pool: str, team: str) -> bool:
         """Whether a live or parked job of the pool is the team's, though nobody counts it."""
