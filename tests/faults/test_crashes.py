@@ -39,6 +39,7 @@ def _die_everywhere(scenario: Scenario, new_world: NewWorld, *, reads: bool) -> 
     world = new_world(scenario.policy)
     scenario.prepare(world)
     ready = world.save()
+    world.restore(ready)  # counted in a fresh process, as it is played
     calls = world.calls_of(lambda: scenario.act(world))
     chosen = [number for number, operation in enumerate(calls) if reads or not is_read(operation)]
     assert chosen, calls

@@ -19,7 +19,7 @@ AFTERWARDS = (pytest.param("table_before_set_aside", marks=pytest.mark.thorough)
 LEFT = (pytest.param("table_before_layout", marks=pytest.mark.thorough), *AFTERWARDS)
 NEW_ROWS = ("O#", "OT#", "L#")
 """The pool's order, the team's and the lanes, which those releases did not keep."""
-LATER = {"reuses"}
+LATER = {"reuses", "preempted_for"}
 """Fields of entries that those releases did not write; a repair adds them."""
 
 
