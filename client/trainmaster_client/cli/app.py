@@ -15,6 +15,7 @@ from trainmaster_client.cli import (
     history,
     job_logs,
     jobs,
+    local_gateway,
     plan,
     policy,
     pools,
@@ -82,6 +83,7 @@ app.command("usage")(usage.usage)
 app.command("violations")(violations.violations)
 app.command("repair")(repair.repair)
 app.command("doctor")(doctor_report.doctor)
+app.command("gateway")(local_gateway.gateway)
 app.command("account-check")(account_command.account_check)
 app.command("training-code")(training_code.training_code)
 app.add_typer(policy.app, name="policy")

@@ -4,6 +4,7 @@
   + ApiNotConfiguredError       no API is named in any of the three places
   + InvalidApiUrlError          what is named is not a URL to send signed requests to
   + CredentialsError            no AWS credentials or region to sign with
+    - ExpiredCredentialsError   those of the local gateway, and its chain has no others
   + InvalidArgumentError        refused here, before anything was sent
   + UnsupportedTrainerError     a ModelTrainer that cannot be queued, or cannot use the launcher
   + InvalidOptionsError         what was said about a job is no option, or has no such value
@@ -64,6 +65,17 @@ class CredentialsError(TrainmasterClientError):
     def __init__(self, why: str, *, trouble: Trouble = Trouble.CREDENTIALS_UNREADABLE) -> None:
         super().__init__(f"Cannot sign the request: {why} {ADVICE[trouble].remedy}")
         self.trouble = trouble
+
+
+class ExpiredCredentialsError(CredentialsError):
+    remedy = (
+        "The gateway's AWS credentials have expired. Get new ones: aws sso login, or as you got these; the "
+        "next call uses them. Those of the gateway's own environment variables need a start with new ones."
+    )
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why, trouble=Trouble.EXPIRED_CREDENTIALS)
+        self.args = (f"{why} {self.remedy}",)
 
 
 class InvalidArgumentError(TrainmasterClientError):

@@ -45,6 +45,7 @@ _CODES: tuple[tuple[type[errors.TrainmasterClientError], str, int], ...] = (
     (errors.PolicyViolationError, "ValidationException", 400),
     (errors.InvalidArgumentError, "ValidationException", 400),
     (errors.ForbiddenError, "AccessDeniedException", 403),
+    (errors.ExpiredCredentialsError, "ExpiredTokenException", 403),
     (errors.CredentialsError, "UnrecognizedClientException", 403),
     (errors.NotFoundError, "ResourceNotFound", 404),
     (errors.ConflictError, "ResourceInUse", 409),

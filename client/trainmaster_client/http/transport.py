@@ -41,6 +41,8 @@ LONGEST_PAUSE_SECONDS = 4.0
 PATIENCE_SECONDS = 5
 """After 429: a shorter Retry-After is waited for, a longer one is reported to the user."""
 
+MOST_CONNECTIONS = 40
+"""Kept alive: as many as a web server's threads that wait for answers (anyio's default)."""
 _AT_ONCE = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
 """Else a body, which goes out after its headers, waits 40 ms for the server's delayed acknowledgement."""
 _NO_ROUTE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN})
@@ -60,7 +62,7 @@ class SignedTransport:
         self._pause = pause
         self.region = _region(parts.hostname or "", boto_session)
         """What requests are signed for."""
-        self._http = _connections(self.api_url)
+        self._http = connections(self.api_url)
         self._process = os.getpid()
 
     def send(self, method: str, path: str, body: bytes | None = None) -> Answer:
@@ -96,7 +98,7 @@ class SignedTransport:
 
     def _sent(self, request: AWSPreparedRequest) -> Answer:
         if self._process != os.getpid():  # forked: on a shared socket each would read the other's answers
-            self._http, self._process = _connections(self.api_url), os.getpid()
+            self._http, self._process = connections(self.api_url), os.getpid()
         try:
             response = self._http.send(request)
         except (BotoConnectionError, HTTPClientError) as error:
@@ -141,11 +143,13 @@ def full_jitter(attempt: int) -> float:
     return random.uniform(0, bound)  # noqa: S311  spreads load, guards nothing
 
 
-def _connections(api_url: str) -> URLLib3Session:
+def connections(url: str) -> URLLib3Session:
+    """To one host, kept alive, by the proxies and certificates that the environment names."""
     return URLLib3Session(
         verify=os.environ.get("AWS_CA_BUNDLE") or True,  # type: ignore[arg-type]  # stubs: no path
-        proxies=get_environ_proxies(api_url),
+        proxies=get_environ_proxies(url),
         timeout=(CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS),  # type: ignore[arg-type]  # stubs: no pair
+        max_pool_connections=MOST_CONNECTIONS,
         socket_options=_AT_ONCE,  # type: ignore[arg-type]  # stubs: a list of str
     )
 

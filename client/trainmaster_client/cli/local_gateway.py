@@ -1,0 +1,107 @@
+"""``trainmaster gateway``: SageMaker's endpoint on this machine, with the queue behind it."""
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trainmaster_client.cli.screen import say
+from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.gateway import gateway_files
+from trainmaster_client.gateway.gateway_files import GatewayState
+
+PORT = 4600
+ENDPOINT_VARIABLE = "AWS_ENDPOINT_URL_SAGEMAKER"
+_PACKAGES = ("starlette", "uvicorn")
+_OLDEST_CLI = {1: (1, 29), 2: (2, 13)}
+"""Major version -> the first that honours the variable.
+Source: SDKs and Tools Reference Guide, Service-specific endpoints, Support by AWS SDKs and tools."""
+_CLI_SECONDS = 10.0
+
+
+def gateway(
+    *,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = PORT,
+    ready: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Written once it answers: pid and URL, as JSON.")
+    ] = None,
+    print_env: Annotated[
+        bool, typer.Option("--print-env", help="Print what a program needs to use the gateway that runs.")
+    ] = False,
+) -> None:
+    """Queue the training jobs of any program that can be told another endpoint for SageMaker."""
+    folder = gateway_files.state_folder()
+    if print_env:
+        _print_environment(port, folder)
+        return
+    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise InvalidArgumentError(
+            f"The gateway needs packages that are not installed: {', '.join(missing)}.",
+            hint="Run: pip install 'trainmaster[gateway]'",
+        )
+    from trainmaster_client.gateway.gateway_server import run  # noqa: PLC0415  slow, and needs the extra
+
+    run(port=port, ready=ready, folder=folder, started=_tell)
+
+
+def _tell(state: GatewayState) -> None:
+    say(f"The gateway to {state.api_url} answers. In the shell of a program that is to use it:")
+    for line in exports(state.endpoint_url, os.environ):
+        print(line, flush=True)
+    for warning in warnings_of(os.environ):
+        say(warning)
+
+
+def _print_environment(port: int, folder: Path) -> None:
+    state = gateway_files.read_state(port, folder=folder)
+    if state is None or gateway_files.status(state.endpoint_url) is None:
+        raise InvalidArgumentError(
+            f"No gateway answers on port {port}.", hint="Start it: trainmaster gateway [--port N]"
+        )
+    for line in exports(state.endpoint_url, os.environ):
+        print(line)
+    for warning in warnings_of(os.environ):
+        say(warning)
+
+
+def exports(endpoint_url: str, env: Mapping[str, str]) -> Iterator[str]:
+    """The endpoint, and that no proxy is asked for it."""
+    yield f"export {ENDPOINT_VARIABLE}={shlex.quote(endpoint_url)}"
+    name = "no_proxy" if "no_proxy" in env else "NO_PROXY"
+    others = [one for one in env.get(name, "").split(",") if one and one != "127.0.0.1"]
+    yield f"export {name}={shlex.quote(','.join(['127.0.0.1', *others]))}"
+
+
+def warnings_of(env: Mapping[str, str]) -> Iterator[str]:
+    """What here would not heed the exports."""
+    if env.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "").lower() == "true":
+        yield f"warning: AWS_IGNORE_CONFIGURED_ENDPOINT_URLS=true makes clients ignore {ENDPOINT_VARIABLE}."
+    found = _cli_version(env)
+    if found is not None and found[:2] < _OLDEST_CLI.get(found[0], (0, 0)):
+        shown = ".".join(map(str, found))
+        yield (
+            f"warning: the aws on PATH is {shown}, which does not know {ENDPOINT_VARIABLE}; give it "
+            f'--endpoint-url "${ENDPOINT_VARIABLE}", or update it to 1.29 or 2.13.'
+        )
+
+
+def _cli_version(env: Mapping[str, str]) -> tuple[int, ...] | None:
+    program = shutil.which("aws", path=env.get("PATH"))
+    if program is None:
+        return None
+    try:
+        found = subprocess.run(  # noqa: S603  what the user's own shell would run
+            [program, "--version"], capture_output=True, text=True, timeout=_CLI_SECONDS, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    version = re.search(r"aws-cli/(\d+)\.(\d+)\.(\d+)", found.stdout + found.stderr)
+    return tuple(map(int, version.groups())) if version else None

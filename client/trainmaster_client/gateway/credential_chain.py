@@ -1,0 +1,103 @@
+"""The gateway's own credentials: the usual chain's, walked anew when they have expired, without a restart."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import boto3
+import botocore.session
+from botocore.credentials import Credentials, ReadOnlyCredentials
+from botocore.exceptions import BotoCoreError, ClientError
+
+from trainmaster_client.errors import CredentialsError, ExpiredCredentialsError
+from trainmaster_client.errors.troubles import Trouble
+
+EXPIRED_CODES = frozenset({"ExpiredToken", "ExpiredTokenException"})
+"""Source: SageMaker API reference, Common Errors; STS API reference, Common Errors."""
+WALK_SECONDS = 2.0
+"""The chain is walked once in that time, however many calls find their credentials expired: it may run a
+program or ask the network."""
+
+
+class RenewedCredentials(Credentials):
+    """As botocore takes them: each signature asks for them. Threads may share them.
+
+    Those of SSO, of a role or of a process renew themselves, as long as the chain that gave them can; those
+    of the shared file and of a new ``aws sso login`` are found when the chain is walked anew.
+
+    Args:
+        load: Walks the chain from its beginning; None where it has none.
+        monotonic: Seconds of a clock that never goes back.
+    """
+
+    def __init__(
+        self, load: Callable[[], Credentials | None], *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__("", "")
+        self._load = load
+        self._monotonic = monotonic
+        self._found: Credentials | None = None
+        self._given: tuple[ReadOnlyCredentials, ...] = ()
+        self._walked_at: float | None = None
+        self._using = threading.RLock()
+
+    def get_frozen_credentials(self) -> ReadOnlyCredentials:
+        """Raises CredentialsError, and ExpiredCredentialsError where the chain cannot renew them."""
+        with self._using:
+            try:
+                return self._noted(self._chain().get_frozen_credentials())
+            except (BotoCoreError, ClientError):
+                self._found = None
+            try:
+                return self._noted(self._chain().get_frozen_credentials())
+            except (BotoCoreError, ClientError) as error:
+                self._found = None
+                raise ExpiredCredentialsError(f"{error}.") from error
+
+    def given(self) -> tuple[ReadOnlyCredentials, ...]:
+        """The present ones and those before them, newest first; nothing is renewed for it."""
+        return self._given
+
+    def renew(self, *, refused: ReadOnlyCredentials) -> None:
+        """Walk the chain for others than those that AWS called expired. Raises ExpiredCredentialsError."""
+        with self._using:
+            if self.get_frozen_credentials().access_key != refused.access_key:
+                return
+            now = self._monotonic()
+            if self._walked_at is None or now - self._walked_at >= WALK_SECONDS:
+                self._walked_at, self._found = now, None
+            if self.get_frozen_credentials().access_key == refused.access_key:
+                raise ExpiredCredentialsError("AWS says that they have expired.")
+
+    def _chain(self) -> Credentials:
+        if self._found is None:
+            self._found = self._load()
+        if self._found is None:
+            raise CredentialsError("no AWS credentials found.", trouble=Trouble.NO_CREDENTIALS)
+        return self._found
+
+    def _noted(self, frozen: ReadOnlyCredentials) -> ReadOnlyCredentials:
+        if not self._given or self._given[0].access_key != frozen.access_key:
+            self._given = (frozen, *self._given[:1])
+        return frozen
+
+
+def usual_chain() -> Credentials | None:
+    """From the environment, the profile's files, SSO, a process, a role: as any session finds them."""
+    return botocore.session.Session().get_credentials()
+
+
+def session_signing_with(credentials: Credentials, *, region: str | None) -> boto3.Session:
+    own = botocore.session.Session()
+    own.register_component("credential_provider", _Given(credentials))
+    return boto3.Session(botocore_session=own, region_name=region)
+
+
+class _Given:
+    """In the place of botocore's chain of providers."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+
+    def load_credentials(self) -> Credentials:
+        return self._credentials

@@ -1,0 +1,91 @@
+"""Files of a gateway on this machine: its token, kept for the next start, and what it tells others."""
+
+import json
+import os
+import secrets
+import stat
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from trainmaster_client.errors import InvalidArgumentError
+
+TOKEN_BYTES = 32
+STATUS_SECONDS = 3.0
+_NAME = "gateway-{port}.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayState:
+    pid: int
+    port: int
+    token: str
+    api_url: str
+    """Of the stack whose queue is behind it."""
+
+    @property
+    def endpoint_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/{self.token}"
+
+
+def state_folder(env: Mapping[str, str] = os.environ) -> Path:
+    return Path(env.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "trainmaster"
+
+
+def token_for(port: int, *, api_url: str, folder: Path) -> str:
+    """That of the last start on this port for this stack, for programs that were told it; else a new one."""
+    before = read_state(port, folder=folder)
+    if before is not None and before.api_url == api_url:
+        return before.token
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def read_state(port: int, *, folder: Path) -> GatewayState | None:
+    """None: no gateway was started on this port, or its file may be read or written by others."""
+    file = folder / _NAME.format(port=port)
+    try:
+        found = file.lstat()
+        is_private = stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+        return GatewayState(**json.loads(file.read_text(encoding="utf-8"))) if is_private else None
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def known_states(folder: Path) -> Iterator[GatewayState]:
+    for file in sorted(folder.glob(_NAME.format(port="*"))):
+        port = file.stem.partition("-")[2]
+        state = read_state(int(port), folder=folder) if port.isdecimal() else None
+        if state is not None:
+            yield state
+
+
+def write_state(state: GatewayState, *, folder: Path) -> Path:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = folder / _NAME.format(port=state.port)
+    write_private(file, json.dumps(asdict(state)))
+    return file
+
+
+def write_private(file: Path, text: str) -> None:
+    """For this user alone, and whole or not at all. Raises InvalidArgumentError."""
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        draft.unlink(missing_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
+            opened.write(text + "\n")
+        draft.replace(file)
+    except OSError as error:
+        raise InvalidArgumentError(f"{file}: {error.strerror}.", hint="Name another file.") from error
+
+
+def status(endpoint_url: str) -> dict[str, Any] | None:
+    """What the gateway says of itself; None: it does not answer, or not to this token. No proxy is asked."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(f"{endpoint_url}/status", timeout=STATUS_SECONDS) as answer:
+            found = json.loads(answer.read())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None

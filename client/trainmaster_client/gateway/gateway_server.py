@@ -1,0 +1,165 @@
+"""The gateway as a process: its parts put together, its socket, its files, from start to end."""
+
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from trainmaster_client.api import find_api_url
+from trainmaster_client.errors import InvalidArgumentError, TrainmasterClientError
+from trainmaster_client.gateway import gateway_files
+from trainmaster_client.gateway.call_counts import CallCounts
+from trainmaster_client.gateway.credential_chain import RenewedCredentials, session_signing_with, usual_chain
+from trainmaster_client.gateway.gateway_files import GatewayState
+from trainmaster_client.gateway.passed_calls import SageMakerEndpoint, sagemaker_url
+from trainmaster_client.gateway.queued_calls import QueuedCalls, RenewingApi
+from trainmaster_client.gateway.web_app import Gateway, application
+from trainmaster_client.hooks.training_job_calls import QueueHooks
+
+LOOPBACK = "127.0.0.1"
+_WAITING_CONNECTIONS = 512
+_END_SECONDS = 5
+"""For calls under way when the gateway is told to end."""
+_IDLE_SECONDS = 75
+"""Longer than clients keep a connection they do not use (botocore: urllib3's, until it is closed)."""
+_QUICK_ACK: int | None = getattr(socket, "TCP_QUICKACK", None)
+"""None: not Linux. Without it a call on a kept connection takes 40 ms more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """One stack's queue and SageMaker behind it, as one caller."""
+
+    api_url: str
+    region: str
+    credentials: RenewedCredentials
+    endpoint: SageMakerEndpoint
+    calls: QueuedCalls
+
+
+def assembled(env: Mapping[str, str] = os.environ) -> Parts:
+    """Raises ApiNotConfiguredError, InvalidApiUrlError and CredentialsError."""
+    credentials = RenewedCredentials(usual_chain)
+    session = session_signing_with(credentials, region=env.get("AWS_REGION") or None)
+    api = RenewingApi(find_api_url(None, session, env), session)
+    api.credentials = credentials
+    url = sagemaker_url(session, region=api.region, env=env)
+    endpoint = SageMakerEndpoint(url, credentials, region=api.region)
+    calls = QueuedCalls(QueueHooks(session, api), endpoint, credentials)
+    return Parts(
+        api_url=api.api_url, region=api.region, credentials=credentials, endpoint=endpoint, calls=calls
+    )
+
+
+def gateway_of(parts: Parts, *, token: str) -> Gateway:
+    def describe() -> dict[str, Any]:
+        return {
+            "pid": os.getpid(),
+            "api_url": parts.api_url,
+            "region": parts.region,
+            "sagemaker_url": parts.endpoint.url,
+            "credentials": _credentials_said(parts.credentials),
+            "memory_mb": resident_mb(),
+        }
+
+    return Gateway(
+        token=token,
+        calls=parts.calls,
+        credentials=parts.credentials,
+        region=parts.region,
+        describe=describe,
+        counts=CallCounts(),
+    )
+
+
+def run(*, port: int, ready: Path | None, folder: Path, started: Callable[[GatewayState], None]) -> None:
+    """Until it is told to end. ``started`` hears where it is, once it answers.
+
+    A gateway that is killed leaves its state file, so that one started again is found under the same URL.
+    """
+    if ready is not None:
+        ready.unlink(missing_ok=True)
+    parts = assembled()
+    with ExitStack() as until_the_end:
+        listening = until_the_end.enter_context(_listening(port))
+        taken = listening.getsockname()[1]
+        token = gateway_files.token_for(taken, api_url=parts.api_url, folder=folder)
+        state = GatewayState(pid=os.getpid(), port=taken, token=token, api_url=parts.api_url)
+        file = gateway_files.write_state(state, folder=folder)
+        if port == 0:
+            until_the_end.callback(file.unlink, missing_ok=True)
+        if ready is not None:
+            said = {"pid": state.pid, "endpoint_url": state.endpoint_url, "ui_url": None}
+            gateway_files.write_private(ready, json.dumps(said))
+            until_the_end.callback(ready.unlink, missing_ok=True)
+        started(state)
+        _serve(gateway_of(parts, token=token), listening)
+
+
+def _serve(gateway: Gateway, listening: socket.socket) -> None:
+    config = uvicorn.Config(
+        application(gateway),
+        http=_AtOnce,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        timeout_keep_alive=_IDLE_SECONDS,
+        timeout_graceful_shutdown=_END_SECONDS,
+    )
+    signal.signal(signal.SIGTERM, _end)  # uvicorn ends its calls, then raises the signal once more
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _end(*_: object) -> None:
+    """So that files are taken away."""
+    raise SystemExit(0)
+
+
+class _AtOnce(H11Protocol):
+    """Acknowledges what comes at once: clients send a body after its headers, and hold it until those are."""
+
+    def data_received(self, data: bytes) -> None:
+        sock = self.transport.get_extra_info("socket")
+        if sock is not None and _QUICK_ACK is not None:  # it must be said for each, and flushes what is held
+            sock.setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)
+        super().data_received(data)
+
+
+def _listening(port: int) -> socket.socket:
+    """Raises InvalidArgumentError where another process has the port."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((LOOPBACK, port))
+    except (OSError, OverflowError) as error:
+        found.close()
+        raise InvalidArgumentError(
+            f"Port {port} cannot be used ({error}).",
+            hint="If a gateway runs there, --print-env prints its URL; else choose another one with --port.",
+        ) from error
+    found.listen(_WAITING_CONNECTIONS)
+    return found
+
+
+def _credentials_said(credentials: RenewedCredentials) -> str:
+    try:
+        return f"access key ...{(credentials.get_frozen_credentials().access_key or '')[-4:]}"
+    except TrainmasterClientError as error:
+        return str(error)
+
+
+def resident_mb() -> float:
+    """The most that this process ever had in memory."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(most / (1024 * 1024 if sys.platform == "darwin" else 1024), 1)

@@ -1,0 +1,108 @@
+"""Calls that are not the queue's: the same body to SageMaker, signed anew, and its answer streamed back."""
+
+import os
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.config import Config
+from botocore.credentials import Credentials
+
+from trainmaster_client.gateway.admission import OWN_HOSTS, SERVICE
+from trainmaster_client.gateway.credential_chain import EXPIRED_CODES
+from trainmaster_client.gateway.json_protocol import Reply, error_code
+from trainmaster_client.http.transport import connections
+
+ENDPOINT_VARIABLE = "AWS_ENDPOINT_URL_SAGEMAKER"
+"""What callers set to the gateway. Source: SDKs and Tools Reference Guide, Service-specific endpoints."""
+_CHUNK_BYTES = 64 * 1024
+_KEPT_REQUEST_HEADERS = (
+    "accept",
+    "accept-encoding",
+    "content-type",
+    "user-agent",
+    "x-amz-target",
+    "x-amz-user-agent",
+)
+_KEPT_PREFIX = "amz-sdk-"
+_HOP_BY_HOP = frozenset(
+    {
+        "connection",
+        "date",
+        "keep-alive",
+        "proxy-authenticate",
+        "server",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+"""Between two machines, not of an answer. Source: RFC 9110, section 7.6.1; date and server are our server's."""
+
+
+def is_a_gateway(url: str) -> bool:
+    """SageMaker's endpoints, and the twin's, have no path; a gateway has its token there."""
+    parts = urlsplit(url)
+    return (parts.hostname or "") in OWN_HOSTS and parts.path.strip("/") != ""
+
+
+def sagemaker_url(session: boto3.Session, *, region: str, env: Mapping[str, str] = os.environ) -> str:
+    """Where the session's own calls would go, but never to a gateway."""
+    config, url = None, None
+    if is_a_gateway(env.get(ENDPOINT_VARIABLE, "")):
+        url = env.get("AWS_ENDPOINT_URL") or None
+        config = Config(ignore_configured_endpoint_urls=True)  # type: ignore[call-arg]
+    client = session.client("sagemaker", region_name=region, endpoint_url=url, config=config)
+    return str(client.meta.endpoint_url).rstrip("/")
+
+
+class SageMakerEndpoint:
+    """Threads may share it."""
+
+    def __init__(self, url: str, credentials: Credentials, *, region: str) -> None:
+        self.url = url
+        self._credentials = credentials
+        self._region = region
+        self._http = connections(url)
+
+    def send(self, headers: Mapping[str, str], body: bytes) -> Reply:
+        """The answer as it is, errors included. Raises botocore's errors of connections and CredentialsError.
+
+        Where AWS calls the credentials expired, the chain is walked for others, once: nothing was done.
+        """
+        signed_with = self._credentials.get_frozen_credentials()
+        reply = self._sent(headers, body)
+        if reply.code in EXPIRED_CODES and hasattr(self._credentials, "renew"):
+            self._credentials.renew(refused=signed_with)
+            return self._sent(headers, body)
+        return reply
+
+    def _sent(self, headers: Mapping[str, str], body: bytes) -> Reply:
+        kept = {
+            name: value
+            for name, value in headers.items()
+            if name in _KEPT_REQUEST_HEADERS or name.startswith(_KEPT_PREFIX)
+        }
+        request = AWSRequest(method="POST", url=f"{self.url}/", data=body, headers=kept, stream_output=True)
+        SigV4Auth(self._credentials.get_frozen_credentials(), SERVICE, self._region).add_auth(request)
+        response = self._http.send(request.prepare())
+        answered = {
+            name: value for name, value in response.headers.items() if name.lower() not in _HOP_BY_HOP
+        }
+        if response.status_code < HTTPStatus.BAD_REQUEST:
+            return Reply(status=response.status_code, headers=answered, body=_streamed(response.raw))
+        whole = b"".join(_streamed(response.raw))
+        code = error_code(whole, answered)
+        return Reply(status=response.status_code, headers=answered, body=whole, code=code)
+
+
+def _streamed(raw: Any) -> Iterator[bytes]:  # noqa: ANN401  urllib3's answer
+    """As it comes, still compressed where SageMaker compressed it for the caller."""
+    try:
+        yield from raw.stream(_CHUNK_BYTES, decode_content=False)
+    finally:
+        raw.close() if not raw.closed else raw.release_conn()

@@ -1,0 +1,124 @@
+"""The gateway as an ASGI application: ``/<token>/`` is SageMaker's endpoint.
+
+``/ui/`` and ``/api/`` are kept for pages of this process; no token is ever one of these words.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from trainmaster_client.gateway.admission import Received, check_signature, check_token, refuse_browsers
+from trainmaster_client.gateway.call_counts import CallCounts
+from trainmaster_client.gateway.credential_chain import RenewedCredentials
+from trainmaster_client.gateway.json_protocol import CallRefusedError, Reply, error
+from trainmaster_client.gateway.queued_calls import QueuedCalls
+
+LARGEST_BODY_BYTES = 10 * 1024 * 1024
+"""The queue's API takes no more. Source: API Gateway quotas, payload size."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gateway:
+    """All that its answers need."""
+
+    token: str
+    calls: QueuedCalls
+    credentials: RenewedCredentials
+    region: str
+    describe: Callable[[], dict[str, Any]]
+    """What doctor is told beside the counts."""
+    counts: CallCounts
+
+
+def application(gateway: Gateway, *, pages: Sequence[BaseRoute] = ()) -> Starlette:
+    """``pages``: routes below ``/ui/`` and ``/api/``; they are looked at first."""
+    door = _Door(gateway)
+    return Starlette(
+        routes=[
+            *pages,
+            Route("/{token}/status", door.status, methods=["GET"]),
+            Route("/{token}", door.call, methods=["POST"]),
+            Route("/{token}/", door.call, methods=["POST"]),
+        ]
+    )
+
+
+class _Door:
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    async def call(self, request: Request) -> Response:
+        began = time.perf_counter()
+        operation, reply = "", None
+        try:
+            self._admit(request)
+            received = Received(
+                path=request.scope["raw_path"].decode("ascii").partition("?")[0],
+                headers=dict(request.headers),
+                body=await _body(request),
+            )
+            operation, reply = await run_in_threadpool(self._answer, received)
+        except CallRefusedError as refused:
+            reply = _refused(refused)
+        except ClientDisconnect:
+            reply = _refused(CallRefusedError("RequestTimeout", "The caller left."))
+        self._gateway.counts.add(operation, code=reply.code, seconds=time.perf_counter() - began)
+        return _response(reply)
+
+    async def status(self, request: Request) -> Response:
+        try:
+            self._admit(request)
+        except CallRefusedError as refused:
+            return _response(_refused(refused))
+        described = await run_in_threadpool(self._gateway.describe)
+        return JSONResponse({**described, "operations": self._gateway.counts.as_json()})
+
+    def _admit(self, request: Request) -> None:
+        refuse_browsers(dict(request.headers))
+        check_token(request.path_params["token"], self._gateway.token)
+
+    def _answer(self, received: Received) -> tuple[str, Reply]:
+        """In a thread: keys are renewed, and others asked, while their caller waits."""
+        gateway = self._gateway
+        own = gateway.credentials.given()
+        check_signature(received, own, region=gateway.region, now=datetime.now(UTC))
+        return gateway.calls.answer(received.headers, received.body)
+
+
+async def _body(request: Request) -> bytes:
+    found = bytearray()
+    async for part in request.stream():
+        found += part
+        if len(found) > LARGEST_BODY_BYTES:
+            raise CallRefusedError(
+                "RequestEntityTooLarge",
+                f"The body is larger than {LARGEST_BODY_BYTES // 1024 // 1024} MiB.",
+                status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            )
+    return bytes(found)
+
+
+def _refused(refusal: CallRefusedError) -> Reply:
+    return error(refusal.code, str(refusal), status=refusal.status, request_id=str(uuid.uuid4()))
+
+
+def _response(reply: Reply) -> Response:
+    headers = dict(reply.headers)
+    if isinstance(reply.body, bytes):
+        return Response(reply.body, status_code=reply.status, headers=_without_length(headers))
+    return StreamingResponse(reply.body, status_code=reply.status, headers=headers)
+
+
+def _without_length(headers: dict[str, str]) -> dict[str, str]:
+    """The response counts by itself."""
+    return {name: value for name, value in headers.items() if name.lower() != "content-length"}
