@@ -138,7 +138,8 @@ class _AtOnce(H11Protocol):
 
 def _listening(port: int) -> socket.socket:
     """Raises InvalidArgumentError where another process has the port."""
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # asyncio sends without delay only where the protocol is named
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((LOOPBACK, port))

@@ -41,7 +41,7 @@ _HOP_BY_HOP = frozenset(
         "upgrade",
     }
 )
-"""Between two machines, not of an answer. Source: RFC 9110, section 7.6.1; date and server are our server's."""
+"""Between two machines, not of an answer. Source: RFC 9110, section 7.6.1. Our server has its own date."""
 
 
 def is_a_gateway(url: str) -> bool:
