@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from trainmaster_client.doctor import account, caller, keys, reachability, stack
+from trainmaster_client.doctor import account, caller, keys, local_gateways, reachability, stack
 from trainmaster_client.doctor.findings import Finding, Seen, blocked
 from trainmaster_client.errors import TrainmasterClientError
 from trainmaster_client.errors.troubles import Trouble
@@ -51,6 +51,7 @@ STEPS: tuple[Step, ...] = (
     Step(id="checkpoint-keys", expected="keys to read with", look=keys.checkpoint_keys, needs=("team",)),
     Step(id="table-key", expected="what a deployment needs", look=keys.table_key, needs=("team",)),
     Step(id="direct-starts", expected="not allowed", look=account.direct_starts, needs=("identity",)),
+    Step(id="local-gateway", expected="the one that is named answers", look=local_gateways.local_gateway),
     Step(id="operator-alarms", expected="none in ALARM", look=account.operator_alarms, needs=("team",)),
 )
 

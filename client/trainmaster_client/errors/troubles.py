@@ -58,6 +58,7 @@ class Trouble(StrEnum):
     TABLE_KEY = "table-key"
     DIRECT_STARTS = "direct-starts"
     OPERATOR_ALARM = "operator-alarm"
+    GATEWAY_SILENT = "gateway-silent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,5 +274,9 @@ ADVICE: Mapping[Trouble, Advice] = {
     _T.OPERATOR_ALARM: Advice(
         cause="An alarm of the stack is in state ALARM: a function fails, or a message could not be handled.",
         remedy="See the guide for operators; CloudWatch has the alarm and the log of the function.",
+    ),
+    _T.GATEWAY_SILENT: Advice(
+        cause="AWS_ENDPOINT_URL_SAGEMAKER names a gateway that does not answer.",
+        remedy="Start it: trainmaster gateway; its exports for programs: trainmaster gateway --print-env.",
     ),
 }

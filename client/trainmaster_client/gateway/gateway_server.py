@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from botocore.credentials import Credentials
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from trainmaster_client.api import find_api_url
@@ -47,9 +48,14 @@ class Parts:
     calls: QueuedCalls
 
 
-def assembled(env: Mapping[str, str] = os.environ) -> Parts:
-    """Raises ApiNotConfiguredError, InvalidApiUrlError and CredentialsError."""
-    credentials = RenewedCredentials(usual_chain)
+def assembled(
+    env: Mapping[str, str] = os.environ, load: Callable[[], Credentials | None] = usual_chain
+) -> Parts:
+    """``load`` walks the chain of credentials.
+
+    Raises ApiNotConfiguredError, InvalidApiUrlError and CredentialsError.
+    """
+    credentials = RenewedCredentials(load)
     session = session_signing_with(credentials, region=env.get("AWS_REGION") or None)
     api = RenewingApi(find_api_url(None, session, env), session)
     api.credentials = credentials
@@ -89,9 +95,10 @@ def run(*, port: int, ready: Path | None, folder: Path, started: Callable[[Gatew
     """
     if ready is not None:
         ready.unlink(missing_ok=True)
+    signal.signal(signal.SIGTERM, _end)  # uvicorn ends its calls, then raises the signal once more
     parts = assembled()
     with ExitStack() as until_the_end:
-        listening = until_the_end.enter_context(_listening(port))
+        listening = until_the_end.enter_context(listening_on(port))
         taken = listening.getsockname()[1]
         token = gateway_files.token_for(taken, api_url=parts.api_url, folder=folder)
         state = GatewayState(pid=os.getpid(), port=taken, token=token, api_url=parts.api_url)
@@ -103,10 +110,10 @@ def run(*, port: int, ready: Path | None, folder: Path, started: Callable[[Gatew
             gateway_files.write_private(ready, json.dumps(said))
             until_the_end.callback(ready.unlink, missing_ok=True)
         started(state)
-        _serve(gateway_of(parts, token=token), listening)
+        server_of(gateway_of(parts, token=token)).run(sockets=[listening])
 
 
-def _serve(gateway: Gateway, listening: socket.socket) -> None:
+def server_of(gateway: Gateway) -> uvicorn.Server:
     config = uvicorn.Config(
         application(gateway),
         http=_AtOnce,
@@ -117,8 +124,7 @@ def _serve(gateway: Gateway, listening: socket.socket) -> None:
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=_END_SECONDS,
     )
-    signal.signal(signal.SIGTERM, _end)  # uvicorn ends its calls, then raises the signal once more
-    uvicorn.Server(config).run(sockets=[listening])
+    return uvicorn.Server(config)
 
 
 def _end(*_: object) -> None:
@@ -136,7 +142,7 @@ class _AtOnce(H11Protocol):
         super().data_received(data)
 
 
-def _listening(port: int) -> socket.socket:
+def listening_on(port: int) -> socket.socket:
     """Raises InvalidArgumentError where another process has the port."""
     # asyncio sends without delay only where the protocol is named
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)

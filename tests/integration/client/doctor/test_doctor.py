@@ -26,6 +26,7 @@ def doctor(
     trainmaster: Trainmaster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[[], tuple[Ran, dict[str, Any]]]:
     monkeypatch.setenv("AWS_ENDPOINT_URL", NOWHERE)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"):
         monkeypatch.delenv(name, raising=False)
 
@@ -73,6 +74,7 @@ def test_a_healthy_set_up_is_ok_and_what_cannot_be_known_is_skipped_with_its_rea
     skipped = {check["id"] for check in report["checks"] if check["ok"] is None}
     assert skipped == {
         "identity",
+        "local-gateway",
         "quotas",
         "logs",
         "parameter",
@@ -354,3 +356,15 @@ def test_in_a_narrow_terminal_every_line_fits(
     assert max(len(line) for line in lines) <= 60
     looks = ran.out.partition("doctor: NOT ok")[0].splitlines()
     assert all(line.startswith((" ", "ok  ", "FAIL", "warn", "skip")) for line in looks)
+
+
+def test_a_gateway_that_programs_are_told_of_must_answer(
+    doctor: Doctor, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    healthy(api)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_SAGEMAKER", f"{NOWHERE}/a-token")
+    _, report = doctor()
+    assert troubles(report)["local-gateway"] == "gateway-silent"
+    assert "a-token" not in json.dumps(report)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_SAGEMAKER", NOWHERE)
+    assert "local-gateway" not in troubles(doctor()[1])
