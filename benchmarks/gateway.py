@@ -38,7 +38,7 @@ MAX_P50_MS = 20.0
 MAX_MB = 120.0
 START_SECONDS = 60.0
 REGION = "eu-west-1"
-REQUEST = {
+REQUEST: dict[str, Any] = {
     "TrainingJobName": "waits",
     "RoleArn": "arn:aws:iam::123456789012:role/training",
     "AlgorithmSpecification": {"TrainingImage": "image:1", "TrainingInputMode": "File"},
@@ -137,7 +137,7 @@ def _wait_until(holds: Callable[[], bool]) -> None:
 
 def calls(url: str) -> dict[str, Callable[[], Any]]:
     """One call of boto3 each; a waiting job is described, and another name each time is new to the gateway."""
-    client = boto3.client(
+    client: Any = boto3.client(
         "sagemaker",
         endpoint_url=url,
         region_name=REGION,
@@ -152,7 +152,7 @@ def calls(url: str) -> dict[str, Callable[[], Any]]:
         ),
         "describe": lambda: client.describe_training_job(TrainingJobName="waits"),
         "describe-first": lambda: client.describe_training_job(TrainingJobName=f"job-{next(numbers)}"),
-        "passed-on": lambda: client.list_models(),
+        "passed-on": client.list_models,
     }
 
 
