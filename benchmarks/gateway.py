@@ -136,7 +136,7 @@ def _wait_until(holds: Callable[[], bool]) -> None:
 
 
 def calls(url: str) -> dict[str, Callable[[], Any]]:
-    """One call of boto3 each; a waiting job is described, and another name each time is new to the gateway."""
+    """One call of boto3 each; a waiting job is described, or one whose name is new to the gateway."""
     client: Any = boto3.client(
         "sagemaker",
         endpoint_url=url,

@@ -21,6 +21,7 @@ from tests.e2e.plane import PATIENCE_SECONDS, Plane, eventually, running_plane
 
 pytestmark = pytest.mark.thorough
 
+TRAINMASTER = [sys.executable, "-c", "from trainmaster_client.cli import main; main()"]
 POLICY = {"version": 1, "pools": [{"name": "cpu", "capacity": {"ml.m5.xlarge": 1}}]}
 
 
@@ -35,8 +36,7 @@ def running_gateway(plane: Plane, folder: Path, port: int = 0) -> Iterator[tuple
     """The process and its URL."""
     ready = folder / "ready.json"
     env = {**os.environ, **plane.twin.environment(), "XDG_STATE_HOME": str(folder)}
-    program = "import sys; from trainmaster_client.cli import main; sys.argv[0] = 'trainmaster'; main()"
-    command = [sys.executable, "-c", program, "gateway", "--port", str(port), "--ready", str(ready)]
+    command = [*TRAINMASTER, "gateway", "--port", str(port), "--ready", str(ready)]
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
     try:
         eventually(ready.exists, bool)
@@ -132,11 +132,23 @@ def test_L11_a_gateway_killed_after_a_create_and_started_again_makes_one_job_of_
     assert len(created) == 1
 
 
-def test_a_gateway_that_is_told_to_end_takes_its_ready_file_with_it(plane, tmp_path):
+def test_the_exports_of_a_gateway_that_runs_are_printed_for_another_shell_and_of_none_that_does_not(
+    plane, tmp_path
+):
     with running_gateway(plane, tmp_path) as (process, url):
+        port = str(urlsplit(url).port)
+        command = [*TRAINMASTER, "gateway", "--print-env", "--port", port]
+        env = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "NO_PROXY": "corp.example"}
+        env.pop("no_proxy", None)
+        said = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+        assert said.stdout.splitlines() == [
+            f"export AWS_ENDPOINT_URL_SAGEMAKER={url}",
+            "export NO_PROXY=127.0.0.1,corp.example",
+        ]
         assert (tmp_path / "ready.json").stat().st_mode & 0o777 == 0o600
         process.terminate()
         assert process.wait(PATIENCE_SECONDS) == 0
         assert not (tmp_path / "ready.json").exists()
         assert list((tmp_path / "trainmaster").iterdir()) == []
-        assert url
+        said = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert (said.returncode, said.stdout) == (2, "")

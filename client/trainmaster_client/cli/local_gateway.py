@@ -36,7 +36,7 @@ def gateway(
         bool, typer.Option("--print-env", help="Print what a program needs to use the gateway that runs.")
     ] = False,
 ) -> None:
-    """Queue the training jobs of any program that can be told another endpoint for SageMaker."""
+    """Queue the training jobs of any program that takes another endpoint for SageMaker."""
     folder = gateway_files.state_folder()
     if print_env:
         _print_environment(port, folder)

@@ -1,4 +1,4 @@
-"""Gateways on this machine: whether the one that programs are told of answers, and what each did so far."""
+"""Gateways on this machine: whether the one that programs shall use answers, and what each did so far."""
 
 from collections.abc import Mapping
 from typing import Any

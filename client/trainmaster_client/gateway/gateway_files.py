@@ -35,7 +35,7 @@ def state_folder(env: Mapping[str, str] = os.environ) -> Path:
 
 
 def token_for(port: int, *, api_url: str, folder: Path) -> str:
-    """That of the last start on this port for this stack, for programs that were told it; else a new one."""
+    """That of the last start on this port for this stack, for programs that have it; else a new one."""
     before = read_state(port, folder=folder)
     if before is not None and before.api_url == api_url:
         return before.token

@@ -30,7 +30,7 @@ from trainmaster_client.hooks.training_job_calls import QueueHooks
 LOOPBACK = "127.0.0.1"
 _WAITING_CONNECTIONS = 512
 _END_SECONDS = 5
-"""For calls under way when the gateway is told to end."""
+"""For calls under way when the gateway has to end."""
 _IDLE_SECONDS = 75
 """Longer than clients keep a connection they do not use (botocore: urllib3's, until it is closed)."""
 _QUICK_ACK: int | None = getattr(socket, "TCP_QUICKACK", None)
@@ -89,7 +89,7 @@ def gateway_of(parts: Parts, *, token: str) -> Gateway:
 
 
 def run(*, port: int, ready: Path | None, folder: Path, started: Callable[[GatewayState], None]) -> None:
-    """Until it is told to end. ``started`` hears where it is, once it answers.
+    """Until a signal ends it. ``started`` hears where it is, once it answers.
 
     A gateway that is killed leaves its state file, so that one started again is found under the same URL.
     """

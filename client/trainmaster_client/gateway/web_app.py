@@ -36,7 +36,7 @@ class Gateway:
     credentials: RenewedCredentials
     region: str
     describe: Callable[[], dict[str, Any]]
-    """What doctor is told beside the counts."""
+    """What doctor reads beside the counts."""
     counts: CallCounts
 
 
