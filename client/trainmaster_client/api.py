@@ -39,6 +39,19 @@ _SSM_CONFIG = Config(connect_timeout=5, read_timeout=10, retries={"total_max_att
 Document: TypeAlias = dict[str, Any]
 """A JSON object exactly as the API sent it."""
 
+_REQUEST_ID_HEADER = "x-amzn-requestid"
+
+
+class AnsweredDocument(dict[str, Any]):
+    """With the id under which API Gateway keeps its request; empty where something else answered."""
+
+    request_id: str = ""
+
+
+def request_id_of(document: Document | None) -> str:
+    return document.request_id if isinstance(document, AnsweredDocument) else ""
+
+
 _JOB_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 """SageMaker API reference, CreateTrainingJob, TrainingJobName."""
 _MOST_PAGES = 1000
@@ -169,9 +182,14 @@ class ApiClient:
 
     def _parsed(self, answer: Answer) -> Document:
         document = document_of(answer)
+        request_id = answer.headers.get(_REQUEST_ID_HEADER, "")
         if answer.status in range(200, 300) and document is not None:
-            return document
-        raise self._error(answer, document)
+            answered = AnsweredDocument(document)
+            answered.request_id = request_id
+            return answered
+        error = self._error(answer, document)
+        error.request_id = request_id
+        raise error
 
     def _error(self, answer: Answer, document: Document | None) -> TrainmasterClientError:
         now = datetime.now(UTC)

@@ -19,6 +19,7 @@ from trainmaster_client.cli import (
     plan,
     policy,
     pools,
+    program_run,
     queue,
     repair,
     ssh,
@@ -75,6 +76,7 @@ app.command("priority")(jobs.priority)
 app.command("hold")(jobs.hold)
 app.command("release")(jobs.release)
 app.command("submit")(submit.submit)
+app.command("run", context_settings={"allow_interspersed_args": False})(program_run.run)
 app.command("pools")(pools.pools)
 app.command("plan")(plan.plan)
 app.command("advise")(advise.advise)

@@ -7,6 +7,7 @@
     - ExpiredCredentialsError   those of the local gateway, and its chain has no others
   + InvalidArgumentError        refused here, before anything was sent
   + UnsupportedTrainerError     a ModelTrainer that cannot be queued, or cannot use the launcher
+  + UnsupportedBotocoreError    older than what the hooks need
   + InvalidOptionsError         what was said about a job is no option, or has no such value
   + ApiUnreachableError         no answer at all: DNS, connection, time-out
   + UnexpectedAnswerError       an answer, but not one of trainmaster's API
@@ -34,6 +35,8 @@ class TrainmasterClientError(Exception):
 
     trouble: Trouble | None = None
     """Which row of the guide to troubles it is; None where the message alone says what to do."""
+    request_id: str = ""
+    """Of the API's answer that it was; empty where there was none."""
 
     def __reduce__(self) -> tuple[object, ...]:
         """Processes of a pool hand errors over pickled, which would call the class with its message alone."""
@@ -86,6 +89,14 @@ class InvalidArgumentError(TrainmasterClientError):
 class UnsupportedTrainerError(TrainmasterClientError):
     def __init__(self, why: str) -> None:
         super().__init__(f"This ModelTrainer cannot be used so: {why}.")
+
+
+class UnsupportedBotocoreError(TrainmasterClientError):
+    def __init__(self, found: str, *, floor: str) -> None:
+        super().__init__(
+            f"The hooks need boto3 and botocore {floor} or newer, and this is botocore {found}. "
+            f'Update it: pip install "boto3>={floor}"'
+        )
 
 
 class ApiUnreachableError(TrainmasterClientError):

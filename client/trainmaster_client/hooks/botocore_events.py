@@ -16,27 +16,13 @@ import boto3
 import botocore.session
 from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
+from botocore.credentials import Credentials, ReadOnlyCredentials
 
 from trainmaster_client import errors
+from trainmaster_client.hooks.hooked_events import HOOKED_EVENTS, PLAIN_CLIENTS, handler_id
 
 Handler: TypeAlias = Callable[..., Any]
 """As botocore calls it: with keyword arguments, of which a handler names those it needs."""
-
-HOOKED_EVENTS = (
-    "before-call.sagemaker.CreateTrainingJob",
-    "before-call.sagemaker.DescribeTrainingJob",
-    "before-call.sagemaker.StopTrainingJob",
-    "before-call.sagemaker.ListTags",
-    "before-call.sagemaker.CreateHyperParameterTuningJob",
-    "before-call.sagemaker.CreatePipeline",
-    "before-call.sagemaker.UpdatePipeline",
-    "before-call.batch.SubmitServiceJob",
-    "before-call.cloudwatch-logs.DescribeLogStreams",
-    "before-call.cloudwatch-logs.GetLogEvents",
-    "provide-client-params.cloudwatch.GetMetricStatistics",
-    "after-call.cloudwatch.GetMetricStatistics",
-)
-"""Every event that any module of ours registers a handler for."""
 
 Answer: TypeAlias = tuple[AWSResponse, dict[str, Any]]
 
@@ -67,8 +53,8 @@ def register(events: Any, event: str, handler: Handler) -> None:  # noqa: ANN401
         event: As in ``before-call.sagemaker.CreateTrainingJob``.
         handler: What is called.
     """
-    events.unregister(event, unique_id=_id(event))
-    events.register(event, handler, unique_id=_id(event))
+    events.unregister(event, unique_id=handler_id(event))
+    events.register(event, handler, unique_id=handler_id(event))
 
 
 def plain_client(boto_session: boto3.Session, service: str, **options: Any) -> Any:  # noqa: ANN401  boto3's
@@ -78,7 +64,8 @@ def plain_client(boto_session: boto3.Session, service: str, **options: Any) -> A
     """
     client: Any = boto_session.client(service, **options)  # type: ignore[call-overload]
     for event in HOOKED_EVENTS:
-        client.meta.events.unregister(event, unique_id=_id(event))
+        client.meta.events.unregister(event, unique_id=handler_id(event))
+    PLAIN_CLIENTS.add(client)
     return client
 
 
@@ -88,19 +75,57 @@ def like_the_default() -> boto3.Session:
     if default is None:
         return boto3.Session()
     profile = None if default.profile_name == "default" else default.profile_name
+    return signing_with(default.get_credentials, region=default.region_name, profile=profile)
+
+
+def signing_with(
+    credentials: Callable[[], Any], *, region: str | None, profile: str | None = None
+) -> boto3.Session:
+    """A session of its own that signs with what it is given; ``credentials`` answers None for none."""
     own = botocore.session.Session(profile=profile)
-    own.register_component("credential_provider", _CredentialsOf(default))
-    return boto3.Session(botocore_session=own, region_name=default.region_name)
+    own.register_component("credential_provider", _Given(credentials))
+    return boto3.Session(botocore_session=own, region_name=region)
+
+
+def lent(frozen: Callable[[], ReadOnlyCredentials | None]) -> Credentials | None:
+    """Credentials whose owner sets what they are; None as long as there are none."""
+    return None if frozen() is None else _Lent(frozen)
+
+
+class _Lent(Credentials):
+    def __init__(self, frozen: Callable[[], ReadOnlyCredentials | None]) -> None:
+        now = frozen()
+        assert now is not None
+        super().__init__(now.access_key, now.secret_key, now.token)
+        self._frozen = frozen
+
+    def get_frozen_credentials(self) -> ReadOnlyCredentials:
+        return self._frozen() or super().get_frozen_credentials()
 
 
 @dataclass(frozen=True, slots=True)
-class _CredentialsOf:
-    """Botocore's chain of providers, for a session that signs as another one does."""
+class _Given:
+    """In the place of botocore's chain of providers."""
 
-    session: boto3.Session
+    credentials: Callable[[], Any]
 
     def load_credentials(self) -> Any:  # noqa: ANN401  botocore's; None where there are none
-        return self.session.get_credentials()
+        return self.credentials()
+
+
+class SessionOf(boto3.Session):
+    """A botocore session as our code takes it; boto3's own way would change its user agent and its events.
+
+    ``region`` is for one that has none.
+    """
+
+    def __init__(self, session: botocore.session.Session, *, region: str | None) -> None:
+        self._session = session
+        self._region = region
+
+    @property
+    def region_name(self) -> str:
+        return self._session.get_config_variable("region") or self._region
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,16 +167,9 @@ class PlainClients:
             return self._made[key]
 
 
-def _id(event: str) -> str:
-    """Unlike any other of ours: botocore keeps one handler for an id, whatever its event."""
-    phase, _, rest = event.partition(".")
-    operation = rest.rpartition(".")[2]
-    return f"trainmaster-{operation}" if phase == "before-call" else f"trainmaster-{phase}-{operation}"
-
-
-def answered(parsed: dict[str, Any]) -> Answer:
-    """As if the service had said so."""
-    return _pair(200, parsed)
+def answered(parsed: dict[str, Any], *, request_id: str = "") -> Answer:
+    """As if the service had said so. ``request_id``: of the API's answer that it is made of."""
+    return _pair(200, parsed, request_id)
 
 
 def refusal(error: errors.TrainmasterClientError) -> Answer:
@@ -163,11 +181,12 @@ def refusal(error: errors.TrainmasterClientError) -> Answer:
 
 def refused_as(code: str, error: errors.TrainmasterClientError, *, status: int = 400) -> Answer:
     """For an operation whose own code for it is another one."""
-    return _pair(status, {"Error": {"Code": code, "Message": str(error)}})
+    return _pair(status, {"Error": {"Code": code, "Message": str(error)}}, error.request_id)
 
 
-def _pair(status: int, parsed: dict[str, Any]) -> Answer:
-    metadata = {"RequestId": "", "HTTPStatusCode": status, "HTTPHeaders": {}, "RetryAttempts": 0}
+def _pair(status: int, parsed: dict[str, Any], request_id: str) -> Answer:
+    headers = {"x-amzn-requestid": request_id} if request_id else {}
+    metadata = {"RequestId": request_id, "HTTPStatusCode": status, "HTTPHeaders": headers, "RetryAttempts": 0}
     return AWSResponse("", status, HTTPHeaders(), None), {**parsed, "ResponseMetadata": metadata}
 
 

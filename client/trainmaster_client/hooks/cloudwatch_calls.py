@@ -16,7 +16,7 @@ from typing import Any
 from botocore.awsrequest import AWSResponse
 
 from trainmaster_client.errors import LogsUnreadableError
-from trainmaster_client.hooks.botocore_events import Answer, PlainClients, Where, answered
+from trainmaster_client.hooks.botocore_events import Answer, Handler, PlainClients, Where, answered
 from trainmaster_client.hooks.botocore_events import register as register_handler
 from trainmaster_client.jobs.job_views import Attempt
 from trainmaster_client.jobs.queued_jobs import QueuedJobs, RecentlyUsed
@@ -46,14 +46,16 @@ def register(events: Any, queued: QueuedJobs, clients: PlainClients, *, region: 
         clients: Read what is joined.
         region: The queue's. Clients of another one are left alone.
     """
-    logs, metrics = _JoinedLogs(queued, clients, region), _JoinedMetrics(queued, clients, region)
-    for event, handler in (
-        ("before-call.cloudwatch-logs.DescribeLogStreams", logs.streams),
-        ("before-call.cloudwatch-logs.GetLogEvents", logs.events),
-        ("provide-client-params.cloudwatch.GetMetricStatistics", _keep),
-        ("after-call.cloudwatch.GetMetricStatistics", metrics.complete),
-    ):
+    for event, handler in handlers(queued, clients, region=region):
         register_handler(events, event, handler)
+
+
+def handlers(queued: QueuedJobs, clients: PlainClients, *, region: str) -> Iterator[tuple[str, Handler]]:
+    logs, metrics = _JoinedLogs(queued, clients, region), _JoinedMetrics(queued, clients, region)
+    yield "before-call.cloudwatch-logs.DescribeLogStreams", logs.streams
+    yield "before-call.cloudwatch-logs.GetLogEvents", logs.events
+    yield "provide-client-params.cloudwatch.GetMetricStatistics", _keep
+    yield "after-call.cloudwatch.GetMetricStatistics", metrics.complete
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 import json
 import logging
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,7 @@ import boto3
 from botocore.exceptions import ClientError
 from botocore.model import OperationModel
 
-from trainmaster_client.api import ApiClient, Document, field_problem, find_api_url
+from trainmaster_client.api import ApiClient, Document, field_problem, find_api_url, request_id_of
 from trainmaster_client.bypasses import Bypasses, QueueBypassWarning
 from trainmaster_client.errors import (
     ApiUnreachableError,
@@ -24,6 +24,7 @@ from trainmaster_client.errors import (
 from trainmaster_client.hooks import cloudwatch_calls
 from trainmaster_client.hooks.botocore_events import (
     Answer,
+    Handler,
     PlainClients,
     SdkV3Logs,
     Where,
@@ -32,6 +33,7 @@ from trainmaster_client.hooks.botocore_events import (
     refused_as,
     register,
 )
+from trainmaster_client.hooks.hooked_events import SEEN
 from trainmaster_client.hooks.job_description import Description, description
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.progress import place_line
@@ -50,12 +52,15 @@ def hooks_of(
     boto_session: boto3.Session, *, api_url: str | None, on_unreachable: OnUnreachable = "raise"
 ) -> "QueueHooks":
     """Raises ApiNotConfiguredError, and InvalidArgumentError for another ``on_unreachable``."""
-    if on_unreachable not in {"raise", "direct"}:
-        raise InvalidArgumentError(
-            f"on_unreachable={on_unreachable!r} is not valid.", hint="Use 'raise' or 'direct'."
-        )
+    check_on_unreachable(on_unreachable)
     api = ApiClient(find_api_url(api_url, boto_session), boto_session)
     return QueueHooks(boto_session, api, is_direct=on_unreachable == "direct")
+
+
+def check_on_unreachable(value: str) -> None:
+    """Raises InvalidArgumentError."""
+    if value not in {"raise", "direct"}:
+        raise InvalidArgumentError(f"on_unreachable={value!r} is not valid.", hint="Use 'raise' or 'direct'.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,16 +88,20 @@ class QueueHooks:
 
     def register(self, events: Any) -> None:  # noqa: ANN401  botocore's emitters
         """All handlers, at the events of a boto3 session or of one client."""
+        for event, handler in self.handlers():
+            register(events, event, handler)
+
+    def handlers(self) -> Iterator[tuple[str, Handler]]:
+        """By event, one for each of ``HOOKED_EVENTS``."""
         for operation, handle in (
             ("CreateTrainingJob", self._create),
             ("DescribeTrainingJob", self._describe),
             ("StopTrainingJob", self._stop),
             ("ListTags", self._list_tags),
         ):
-            register(events, f"before-call.sagemaker.{operation}", partial(self._handle, handle))
-        for event, warn in self._bypasses.handlers():
-            register(events, event, warn)
-        self.register_readers(events)
+            yield f"before-call.sagemaker.{operation}", partial(self._handle, handle)
+        yield from self._bypasses.handlers()
+        yield from cloudwatch_calls.handlers(self.queued, self._clients, region=self.api.region)
 
     def register_readers(self, events: Any) -> None:  # noqa: ANN401  botocore's emitters
         """Only what joins logs and metrics of attempts."""
@@ -108,11 +117,12 @@ class QueueHooks:
         self,
         handle: Callable[[_Call], Answer | None],
         params: Mapping[str, Any],
-        context: Mapping[str, Any],
+        context: dict[str, Any],
         model: OperationModel,
         **_: object,
     ) -> Answer | None:
         """None: the call goes on to SageMaker."""
+        context[SEEN] = True
         where = Where.called(params["url"], context)
         if where.region != self.api.region:
             if model.name == "CreateTrainingJob":
@@ -138,11 +148,13 @@ class QueueHooks:
             _log.warning("%s: %s", call.body["TrainingJobName"], field_problem(warning))
         job = job_view(answer.get("job") or {})
         _log.info("%s is %s. %s", job.name, job.state, place_line(job) if job.is_waiting else "")
-        return answered({"TrainingJobArn": self._arn(job, call.body, call.where.region)})
+        arn = self._arn(job, call.body, call.where.region)
+        return answered({"TrainingJobArn": arn}, request_id=request_id_of(answer))
 
     def _describe(self, call: _Call) -> Answer | None:
         name = call.body["TrainingJobName"]
-        job = self._job(name)
+        document = self.queued.find(name)
+        job = None if document is None else job_view(document)
         if job is None or job.name != name:
             return None
         self._sdk_v3_logs.join()
@@ -150,7 +162,8 @@ class QueueHooks:
         request = {} if attempts else self.queued.request(name)
         found = description(job, request, attempts, arn=self._arn(job, request, call.where.region))
         self._names.keep(found["TrainingJobArn"], name)
-        return answered(deepcopy(found))  # callers change what they got, to submit it again
+        # a copy: callers change what they got, to submit it again
+        return answered(deepcopy(found), request_id=request_id_of(document))
 
     def _stop(self, call: _Call) -> Answer | None:
         """Of a name of any attempt: to stop an attempt is to take its job out of the queue."""
@@ -158,10 +171,11 @@ class QueueHooks:
         if job is None:
             return None
         try:
-            self.queued.submitted(self.api.cancel(str(job.name)))
+            document = self.api.cancel(str(job.name))
         except ConflictError as error:
             return refused_as("ValidationException", error)  # SageMaker's for one that has ended
-        return answered({})
+        self.queued.submitted(document)
+        return answered({}, request_id=request_id_of(document))
 
     def _list_tags(self, call: _Call) -> Answer | None:
         """Those that were submitted, with or without an attempt: whoever attaches to a job may fit it again.
@@ -170,10 +184,11 @@ class QueueHooks:
         """
         arn = call.body["ResourceArn"]
         _, kind, tail = arn.partition(_ARN_KIND)
-        job = self._job(self._names.get(arn) or tail) if kind else None
-        if job is None:
+        document = self.queued.find(self._names.get(arn) or tail) if kind else None
+        if document is None:
             return None
-        return answered({"Tags": deepcopy(self.queued.request(str(job.name)).get("Tags") or [])})
+        tags = deepcopy(self.queued.request(str(job_view(document).name)).get("Tags") or [])
+        return answered({"Tags": tags}, request_id=request_id_of(document))
 
     def _job(self, name: str) -> JobView | None:
         document = self.queued.find(name)

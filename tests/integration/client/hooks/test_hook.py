@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError, WaiterError
 from botocore.validate import ParamValidator
 from trainmaster_client.bypasses import QueueBypassWarning
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.hook import install, install_on_client
+from trainmaster_client.hook import install, install_on_client, uninstall
 
 from tests.integration.client.fake_api import (
     ACCESS_KEY,
@@ -444,10 +444,15 @@ def test_installed_twice_a_job_is_submitted_once_to_the_api_that_was_named_last(
     assert api.calls() == ["POST /add-job"]
 
 
-def test_without_a_session_it_is_the_default_one_that_boto3_client_uses(
-    boto_session: boto3.Session, api: FakeApi, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+def test_without_a_session_the_default_one_is_hooked_that_boto3_client_uses(
+    boto_session: boto3.Session,
+    api: FakeApi,
+    aws: FakeAws,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto_session)
+    request.addfinalizer(uninstall)
     install(api_url=api.url)
     known(api)
     assert (

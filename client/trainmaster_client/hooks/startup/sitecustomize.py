@@ -1,0 +1,63 @@
+"""Python imports this before a program that ``trainmaster run`` starts, instead of another sitecustomize.
+
+It registers the hooks when the program imports botocore, and then runs the sitecustomize that would have been
+imported without it. A Python of another environment finds the client beside this file. What goes wrong
+with the hooks is a warning: the program runs as it would have run.
+"""
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import warnings
+
+_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120  pathlib is not imported by most programs
+_PACKAGE = os.path.dirname(os.path.dirname(_HERE))  # noqa: PTH120
+
+
+class _BeforeBotocore:
+    """A finder that finds nothing; it hears that botocore's sessions are about to be imported."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN205, ARG004
+        if name == "botocore.session" and _BeforeBotocore in sys.meta_path:
+            sys.meta_path.remove(_BeforeBotocore)
+            _hook()
+
+
+def _hook() -> None:
+    try:
+        if importlib.util.find_spec("trainmaster_client") is None:
+            _load_client()
+        from trainmaster_client.hooks.process_hooks import switch_on_from_environment  # noqa: PLC0415
+
+        switch_on_from_environment()
+    except Exception as error:  # noqa: BLE001  whatever it is, the program comes first
+        warnings.warn(f"What this program trains bypasses trainmaster's queue: {error!r}", stacklevel=1)
+
+
+def _load_client() -> None:
+    spec = importlib.util.spec_from_file_location(
+        "trainmaster_client",
+        os.path.join(_PACKAGE, "__init__.py"),  # noqa: PTH118
+        submodule_search_locations=[_PACKAGE],
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules["trainmaster_client"] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+
+def _run_the_next() -> None:
+    """As Python would have: what it raises is Python's to report."""
+    sys.path[:] = [one for one in sys.path if os.path.abspath(one) != _HERE]  # noqa: PTH100
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
+    if spec is None or spec.loader is None:
+        return
+    sys.modules["sitecustomize"] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+
+if os.environ.get("TRAINMASTER_RUN"):
+    sys.meta_path.insert(0, _BeforeBotocore)
+_run_the_next()
