@@ -9,7 +9,7 @@ export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-client demo-governance demo-training test test-long test-thorough test-v3 check sbom fmt reference lock docs build wheel test-wheel deploy deploy-check account-smoke hooks clean
+.PHONY: help setup demo demo-client demo-governance demo-training test test-long test-thorough test-v3 test-clients check sbom fmt reference lock docs build wheel test-wheel deploy deploy-check account-smoke hooks clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -62,6 +62,17 @@ test-v3: setup .venv-v3/.ready ## the SDK v3, which needs an environment of its 
 	.venv-v3/bin/python -m pip check
 	touch $@
 
+test-clients: setup .venv-aio/.ready ## clients whose packages need environments of their own, against the queue; a minute
+	.venv-aio/bin/python -m pip check
+	.venv-aio/bin/python -m pytest tests/aio
+
+.venv-aio/.ready: requirements-aio.lock
+	$(PYTHON) -m venv --clear .venv-aio
+	$(subst .venv,.venv-aio,$(PIP)) --require-hashes --no-deps -r requirements-aio.lock
+	$(subst .venv,.venv-aio,$(PIP)) --no-deps --no-build-isolation --editable .
+	.venv-aio/bin/python -m pip check
+	touch $@
+
 check: setup .venv-scan/.ready ## format, lint, types, imports, template, scanners, licences, documents; reads only
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -88,6 +99,7 @@ reference: setup ## the policy's JSON Schema, tables and comments, from the keys
 lock: ## every requirements*.lock from its .in (needs uv)
 	uv pip compile requirements.in --override requirements.override --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements.lock
 	uv pip compile requirements-v3.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-v3.lock
+	uv pip compile requirements-aio.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-aio.lock
 	uv pip compile requirements-scan.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-scan.lock
 	uv pip compile requirements-ministack.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-ministack.lock
 
@@ -126,4 +138,4 @@ deploy: build ## to your AWS account; asks for each parameter of docs/guides/dep
 	$(BIN)/sam deploy --guided
 
 clean: ## everything that was made here
-	rm -rf .venv .venv-v3 .venv-scan .venv-ministack .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-v3 .venv-aio .venv-scan .venv-ministack .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

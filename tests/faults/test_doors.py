@@ -50,6 +50,7 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("AWS_CONFIG_FILE", os.devnull),
         ("AWS_SHARED_CREDENTIALS_FILE", os.devnull),
         ("AWS_ENDPOINT_URL", "http://127.0.0.1:1"),
+        ("SAGEMAKER_SUPPRESS_V2_WARNING", "1"),  # read when the SDK is imported
     ):
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
@@ -254,6 +255,27 @@ def test_L3_what_the_hooks_ask_with_is_not_hooked_by_a_second_install(
         install(api_url=api.url)
         session.client("sagemaker").describe_training_job(TrainingJobName="job1")
     assert (aws.operations(), api.calls()) == (["DescribeTrainingJob"] * 2, ["GET /jobs/job1"])
+
+
+@pytest.mark.parametrize("installed", ["for the session", "for the process"])
+def test_a_look_at_a_job_and_its_logs_costs_one_call_however_it_was_installed(
+    installed: str, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainmaster_client.jobs.queued_jobs.FRESH_SECONDS", 60)
+    session, aws = boto3.Session(), FakeAws()
+    aws.attach(session)
+    attempt = {"attempt": 0, "training_job_name": "job1", "training_job_arn": ARN, "ended_at": None}
+    api.script("GET", "/jobs/job1", Scripted(document={**view(attempts=[attempt]), "request": REQUEST}))
+    described = {"TrainingJobName": "job1", "TrainingJobArn": ARN, "TrainingJobStatus": "InProgress"}
+    aws.answers["DescribeTrainingJob"] = lambda _: described
+    aws.answers["DescribeLogStreams"] = lambda _: {"logStreams": []}
+    install(session if installed == "for the session" else None, api_url=api.url)
+    sagemaker, logs = session.client("sagemaker"), session.client("logs")
+    sagemaker.create_training_job(**REQUEST)
+    sagemaker.describe_training_job(TrainingJobName="job1")
+    logs.describe_log_streams(logGroupName="/aws/sagemaker/TrainingJobs", logStreamNamePrefix="job1/")
+    assert api.calls() == ["POST /add-job", "GET /jobs/job1"]
+    assert aws.operations() == ["DescribeTrainingJob", "DescribeLogStreams"]
 
 
 def test_L6_below_the_floor_install_refuses_and_names_it(monkeypatch: pytest.MonkeyPatch) -> None:

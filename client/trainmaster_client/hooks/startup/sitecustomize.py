@@ -27,7 +27,8 @@ class _BeforeBotocore:
 
 def _hook() -> None:
     try:
-        if importlib.util.find_spec("trainmaster_client") is None:
+        found = importlib.util.find_spec("trainmaster_client")
+        if found is None or found.origin is None:  # a folder of that name is no client
             _load_client()
         from trainmaster_client.hooks.process_hooks import switch_on_from_environment  # noqa: PLC0415
 
