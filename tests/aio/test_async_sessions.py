@@ -4,7 +4,6 @@ import asyncio
 import gc
 import json
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import aioboto3
@@ -36,18 +35,18 @@ REQUEST: dict[str, Any] = {
 }
 ARN = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/job1"
 
-Client = Callable[[], AbstractAsyncContextManager[Any]]
+Client = Callable[[], Any]
 
 
-def of_aiobotocore() -> AbstractAsyncContextManager[Any]:
+def of_aiobotocore() -> Any:
     return get_session().create_client("sagemaker")
 
 
-def of_aioboto3() -> AbstractAsyncContextManager[Any]:
+def of_aioboto3() -> Any:
     return aioboto3.Session().client("sagemaker")
 
 
-def of_keys_of_its_own() -> AbstractAsyncContextManager[Any]:
+def of_keys_of_its_own() -> Any:
     return get_session().create_client(
         "sagemaker", aws_access_key_id=ACCESS_KEY, aws_secret_access_key=SECRET_KEY
     )

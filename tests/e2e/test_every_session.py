@@ -1,4 +1,4 @@
-"""One ``install()``, or ``trainmaster run``: no person's CreateTrainingJob reaches SageMaker, whoever makes it."""
+"""One ``install()``, or ``trainmaster run``: no CreateTrainingJob of a person reaches SageMaker."""
 
 import json
 import os

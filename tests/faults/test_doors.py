@@ -208,12 +208,12 @@ def test_L3_uninstalled_a_session_that_was_hooked_by_name_stays_so(api: FakeApi)
 
 
 def test_L3_uninstalled_botocore_is_as_it_was(api: FakeApi) -> None:
-    send, initializers = BaseClient.__dict__["_make_request"], list(botocore._INITIALIZERS)
+    send, initializers = BaseClient.__dict__["_make_request"], list(vars(botocore)["_INITIALIZERS"])
     for _ in range(2):
         install(api_url=api.url)
         uninstall()
     assert BaseClient.__dict__["_make_request"] is send
-    assert initializers == botocore._INITIALIZERS
+    assert initializers == vars(botocore)["_INITIALIZERS"]
 
 
 def test_L3_a_forked_worker_queues_with_clients_of_its_parent_and_with_its_own(api: FakeApi) -> None:
@@ -310,7 +310,8 @@ def test_a_session_keeps_its_user_agent_and_its_s3_methods_once_each(api: FakeAp
     install(api_url=api.url)
     session = botocore.session.get_session()
     agent = session.user_agent()
-    session.create_client("sagemaker").create_training_job(**REQUEST)
+    client: Any = session.create_client("sagemaker")
+    client.create_training_job(**REQUEST)
     assert session.user_agent() == agent
     assert callable(boto3.Session(botocore_session=session).client("s3").upload_file)
 

@@ -96,7 +96,7 @@ class _Lent(Credentials):
     def __init__(self, frozen: Callable[[], ReadOnlyCredentials | None]) -> None:
         now = frozen()
         assert now is not None
-        super().__init__(now.access_key, now.secret_key, now.token)
+        super().__init__(str(now.access_key), str(now.secret_key), now.token)
         self._frozen = frozen
 
     def get_frozen_credentials(self) -> ReadOnlyCredentials:
@@ -125,7 +125,8 @@ class SessionOf(boto3.Session):
 
     @property
     def region_name(self) -> str:
-        return self._session.get_config_variable("region") or self._region
+        found: Any = self._session.get_config_variable("region") or self._region
+        return found  # type: ignore[no-any-return]  # None where there is none, whatever the stubs say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

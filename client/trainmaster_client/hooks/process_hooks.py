@@ -45,7 +45,7 @@ class ProcessHooks:
 
     def __init__(self) -> None:
         self._options: ProcessOptions | None = None
-        self._is_told_of_sessions = False
+        self._is_registered = False
         self._guards: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {}
         """By class of clients: how it sends, and what we put in that place."""
         self._changing = threading.RLock()
@@ -54,9 +54,9 @@ class ProcessHooks:
         """For sessions that are made from now on. Said again, the last time counts, for all of them."""
         with self._changing:
             self._options = options
-            if not self._is_told_of_sessions:
+            if not self._is_registered:
                 botocore.register_initializer(self._hook)
-                self._is_told_of_sessions = True
+                self._is_registered = True
 
     def hook_existing(self) -> None:
         """Sessions and clients that were made before. Those that have hooks keep them."""
@@ -76,9 +76,9 @@ class ProcessHooks:
         """As if the process had never asked; sessions and clients that were hooked by name stay so."""
         with self._changing:
             self._options = None
-            if self._is_told_of_sessions:
+            if self._is_registered:
                 botocore.unregister_initializer(self._hook)
-                self._is_told_of_sessions = False
+                self._is_registered = False
             for kind, (original, ours) in tuple(self._guards.items()):
                 if kind.__dict__[_SEND] is ours:  # else somebody has wrapped it since; ours is idle there
                     setattr(kind, _SEND, original)

@@ -14,10 +14,12 @@ import sagemaker.analytics
 import sagemaker.estimator
 import sagemaker.remote_function.job
 from botocore.awsrequest import AWSResponse
+from botocore.client import BaseClient
 from botocore.compat import HTTPHeaders
 from botocore.exceptions import ClientError
 from sagemaker.session import Session, _logs_for_job
-from trainmaster_client.hooks.botocore_events import HOOKED_EVENTS, plain_client, register
+from trainmaster_client.hooks.botocore_events import plain_client, register
+from trainmaster_client.hooks.hooked_events import HOOKED_EVENTS
 from trainmaster_client.hooks.job_description import NEVER_DESCRIBED
 from trainmaster_client.session import QueueTrainingJobSession
 
@@ -188,6 +190,20 @@ def test_a_description_shows_every_member_of_a_request_but_the_named_ones(
     assert request - described == NEVER_DESCRIBED, (
         "SageMaker shows other members of a request than description.py says: correct NEVER_DESCRIBED."
     )
+
+
+def test_what_finds_sessions_and_clients_finds_it_where_it_was() -> None:
+    session = boto3.Session(ACCESS_KEY, SECRET_KEY, region_name=REGION)
+    client: Any = session.client("sts")
+    inner: Any = session._session
+    base: Any = BaseClient
+    assert client._request_signer._credentials is inner._credentials is session.get_credentials(), (
+        NEW_BOTOCORE
+    )
+    taken = list(inspect.signature(base._make_request).parameters)
+    assert taken == ["self", "operation_model", "request_dict", "request_context"], NEW_BOTOCORE
+    assert "self._make_request(" in inspect.getsource(base._make_api_call), NEW_BOTOCORE
+    assert "invoke_initializers(self)" in inspect.getsource(type(inner).__init__), NEW_BOTOCORE
 
 
 def test_every_event_that_is_hooked_is_of_an_operation_that_exists(boto_session: boto3.Session) -> None:
