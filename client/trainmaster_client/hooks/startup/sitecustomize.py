@@ -2,14 +2,12 @@
 
 It registers the hooks when the program imports botocore, and then runs the sitecustomize that would have been
 imported without it. A Python of another environment finds the client beside this file. What goes wrong
-with the hooks is a warning: the program runs as it would have run.
+with the hooks is said on standard error: the program runs as it would have run.
 """
 
 import importlib.machinery
-import importlib.util
 import os
 import sys
-import warnings
 
 _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120  pathlib is not imported by most programs
 _PACKAGE = os.path.dirname(os.path.dirname(_HERE))  # noqa: PTH120
@@ -26,26 +24,30 @@ class _BeforeBotocore:
 
 
 def _hook() -> None:
+    from importlib.util import find_spec  # noqa: PLC0415  each program begins with this file, few come to here
+
     try:
-        found = importlib.util.find_spec("trainmaster_client")
+        found = find_spec("trainmaster_client")
         if found is None or found.origin is None:  # a folder of that name is no client
             _load_client()
         from trainmaster_client.hooks.process_hooks import switch_on_from_environment  # noqa: PLC0415
 
         switch_on_from_environment()
     except Exception as error:  # noqa: BLE001  whatever it is, the program comes first
-        warnings.warn(f"What this program trains bypasses trainmaster's queue: {error!r}", stacklevel=1)
+        print(f"trainmaster: what this program trains bypasses the queue: {error!r}", file=sys.stderr)
 
 
 def _load_client() -> None:
-    spec = importlib.util.spec_from_file_location(
+    from importlib.util import module_from_spec, spec_from_file_location  # noqa: PLC0415  likewise
+
+    spec = spec_from_file_location(
         "trainmaster_client",
         os.path.join(_PACKAGE, "__init__.py"),  # noqa: PTH118
         submodule_search_locations=[_PACKAGE],
     )
     assert spec is not None
     assert spec.loader is not None
-    sys.modules["trainmaster_client"] = module = importlib.util.module_from_spec(spec)
+    sys.modules["trainmaster_client"] = module = module_from_spec(spec)
     spec.loader.exec_module(module)
 
 
@@ -55,7 +57,9 @@ def _run_the_next() -> None:
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
     if spec is None or spec.loader is None:
         return
-    sys.modules["sitecustomize"] = module = importlib.util.module_from_spec(spec)
+    from importlib.util import module_from_spec  # noqa: PLC0415  likewise
+
+    sys.modules["sitecustomize"] = module = module_from_spec(spec)
     spec.loader.exec_module(module)
 
 

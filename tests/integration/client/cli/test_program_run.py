@@ -128,13 +128,13 @@ def test_a_python_of_another_environment_without_this_client_queues_too(
     assert (ran.returncode, api.calls()) == (0, ["POST /add-job"]), ran.stderr
 
 
-def test_a_python_that_cannot_load_the_client_warns_and_runs(start: Start, tmp_path: Path) -> None:
+def test_a_python_that_cannot_load_the_client_says_so_and_runs(start: Start, tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "trainmaster_client.py").write_text("raise SyntaxError('too new for this Python')")
     code = f"import sys; sys.path.insert(0, {str(tmp_path / 'old')!r}); import botocore.session; print('ran')"
     ran = start(sys.executable, "-c", code)
     assert ran.stdout == "ran\n"
-    assert "bypasses trainmaster's queue: SyntaxError('too new for this Python')" in ran.stderr
+    assert "what this program trains bypasses the queue: SyntaxError('too new for this Python')" in ran.stderr
 
 
 def test_a_session_that_the_hooks_are_taken_from_warns_before_its_job_leaves(
