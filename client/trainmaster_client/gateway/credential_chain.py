@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Callable
 
-import boto3
 import botocore.session
 from botocore.credentials import Credentials, ReadOnlyCredentials
 from botocore.exceptions import BotoCoreError, ClientError
@@ -85,19 +84,3 @@ class RenewedCredentials(Credentials):
 def usual_chain() -> Credentials | None:
     """From the environment, the profile's files, SSO, a process, a role: as any session finds them."""
     return botocore.session.Session().get_credentials()
-
-
-def session_signing_with(credentials: Credentials, *, region: str | None) -> boto3.Session:
-    own = botocore.session.Session()
-    own.register_component("credential_provider", _Given(credentials))
-    return boto3.Session(botocore_session=own, region_name=region)
-
-
-class _Given:
-    """In the place of botocore's chain of providers."""
-
-    def __init__(self, credentials: Credentials) -> None:
-        self._credentials = credentials
-
-    def load_credentials(self) -> Credentials:
-        return self._credentials

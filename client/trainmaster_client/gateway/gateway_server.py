@@ -20,11 +20,12 @@ from trainmaster_client.api import find_api_url
 from trainmaster_client.errors import InvalidArgumentError, TrainmasterClientError
 from trainmaster_client.gateway import gateway_files
 from trainmaster_client.gateway.call_counts import CallCounts
-from trainmaster_client.gateway.credential_chain import RenewedCredentials, session_signing_with, usual_chain
+from trainmaster_client.gateway.credential_chain import RenewedCredentials, usual_chain
 from trainmaster_client.gateway.gateway_files import GatewayState
 from trainmaster_client.gateway.passed_calls import SageMakerEndpoint, sagemaker_url
 from trainmaster_client.gateway.queued_calls import QueuedCalls, RenewingApi
 from trainmaster_client.gateway.web_app import Gateway, application
+from trainmaster_client.hooks.botocore_events import signing_with
 from trainmaster_client.hooks.training_job_calls import QueueHooks
 
 LOOPBACK = "127.0.0.1"
@@ -56,7 +57,7 @@ def assembled(
     Raises ApiNotConfiguredError, InvalidApiUrlError and CredentialsError.
     """
     credentials = RenewedCredentials(load)
-    session = session_signing_with(credentials, region=env.get("AWS_REGION") or None)
+    session = signing_with(lambda: credentials, region=env.get("AWS_REGION") or None)
     api = RenewingApi(find_api_url(None, session, env), session)
     api.credentials = credentials
     url = sagemaker_url(session, region=api.region, env=env)
