@@ -57,7 +57,7 @@ def assembled(
     Raises ApiNotConfiguredError, InvalidApiUrlError and CredentialsError.
     """
     credentials = RenewedCredentials(load)
-    session = signing_with(lambda: credentials, region=env.get("AWS_REGION") or None)
+    session = signing_with(lambda: credentials, region=env.get("AWS_DEFAULT_REGION") or None)
     api = RenewingApi(find_api_url(None, session, env), session)
     api.credentials = credentials
     url = sagemaker_url(session, region=api.region, env=env)

@@ -124,7 +124,7 @@ def running_gateway(
     load: Callable[[], Credentials | None] = lambda: Credentials(ACCESS_KEY, SECRET_KEY),
 ) -> Iterator[GatewayWorld]:
     with running_fake_api() as api, running_sagemaker() as sagemaker:
-        env = {"TRAINMASTER_API_URL": api.url, "AWS_REGION": REGION}
+        env = {"TRAINMASTER_API_URL": api.url, "AWS_DEFAULT_REGION": REGION}
         parts = assembled({**env, **_endpoint(sagemaker.url)}, load)
         with listening_on(0) as listening:
             server = server_of(gateway_of(parts, token=TOKEN))
