@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -146,6 +147,12 @@ def test_the_exports_of_a_gateway_that_runs_are_printed_for_another_shell_and_of
             "export NO_PROXY=127.0.0.1,corp.example",
         ]
         assert (tmp_path / "ready.json").stat().st_mode & 0o777 == 0o600
+        first = json.loads((tmp_path / "ready.json").read_text())["ui_url"]
+        opened = {first, re.findall(r"http://\S+/ui/\S+", said.stderr)[0]}
+        assert len(opened) == 2, "a link is good once"
+        for ui_url in opened:
+            with urllib.request.urlopen(ui_url) as page:
+                assert plane.twin.ready["api_url"] in page.read().decode()
         process.terminate()
         assert process.wait(PATIENCE_SECONDS) == 0
         assert not (tmp_path / "ready.json").exists()

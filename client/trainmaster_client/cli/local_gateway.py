@@ -30,8 +30,11 @@ def gateway(
     *,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = PORT,
     ready: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Written once it answers: pid and URL, as JSON.")
+        Path | None, typer.Option(metavar="FILE", help="Written once it answers: pid and URLs, as JSON.")
     ] = None,
+    allow_changes: Annotated[
+        bool, typer.Option("--allow-changes", help="Let the gateway's pages change jobs, not only read.")
+    ] = False,
     print_env: Annotated[
         bool, typer.Option("--print-env", help="Print what a program needs to use the gateway that runs.")
     ] = False,
@@ -49,13 +52,14 @@ def gateway(
         )
     from trainmaster_client.gateway.gateway_server import run  # noqa: PLC0415  slow, and needs the extra
 
-    run(port=port, ready=ready, folder=folder, started=_tell)
+    run(port=port, ready=ready, folder=folder, are_changes_allowed=allow_changes, started=_tell)
 
 
-def _tell(state: GatewayState) -> None:
+def _tell(state: GatewayState, ui_url: str) -> None:
     say(f"The gateway to {state.api_url} answers. In the shell of a program that is to use it:")
     for line in exports(state.endpoint_url, os.environ):
         print(line, flush=True)
+    say(f"Its page, opened once by this link: {ui_url}")
     for warning in warnings_of(os.environ):
         say(warning)
 
@@ -68,6 +72,8 @@ def _print_environment(port: int, folder: Path) -> None:
         )
     for line in exports(state.endpoint_url, os.environ):
         print(line)
+    if (ui_url := gateway_files.new_ui_url(state.endpoint_url)) is not None:
+        say(f"Its page, opened once by this link: {ui_url}")
     for warning in warnings_of(os.environ):
         say(warning)
 

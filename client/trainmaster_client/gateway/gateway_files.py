@@ -81,10 +81,20 @@ def write_private(file: Path, text: str) -> None:
 
 
 def status(endpoint_url: str) -> dict[str, Any] | None:
-    """What the gateway says of itself; None: it does not answer, or not to this token. No proxy is asked."""
+    """What the gateway says of itself; None: it does not answer, or not to this token."""
+    return _said(f"{endpoint_url}/status")
+
+
+def new_ui_url(endpoint_url: str) -> str | None:
+    """That opens the gateway's page once; None where it does not answer, or is of a release before pages."""
+    return (_said(f"{endpoint_url}/ui-url", data=b"") or {}).get("ui_url")
+
+
+def _said(url: str, *, data: bytes | None = None) -> dict[str, Any] | None:
+    """By GET, with data by POST. No proxy is asked."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(f"{endpoint_url}/status", timeout=STATUS_SECONDS) as answer:
+        with opener.open(url, data=data, timeout=STATUS_SECONDS) as answer:
             found = json.loads(answer.read())
     except (OSError, ValueError):
         return None

@@ -14,6 +14,7 @@ from typing import Any
 
 import uvicorn
 from botocore.credentials import Credentials
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from trainmaster_client.api import find_api_url
@@ -22,9 +23,11 @@ from trainmaster_client.gateway import gateway_files
 from trainmaster_client.gateway.call_counts import CallCounts
 from trainmaster_client.gateway.credential_chain import RenewedCredentials, usual_chain
 from trainmaster_client.gateway.gateway_files import GatewayState
+from trainmaster_client.gateway.page_admission import QUERY_NAME, PageKeys
 from trainmaster_client.gateway.passed_calls import SageMakerEndpoint, sagemaker_url
 from trainmaster_client.gateway.queued_calls import QueuedCalls, RenewingApi
 from trainmaster_client.gateway.web_app import Gateway, application
+from trainmaster_client.gateway.web_pages import AnyPrefix, Pages
 from trainmaster_client.hooks.botocore_events import signing_with
 from trainmaster_client.hooks.training_job_calls import QueueHooks
 
@@ -47,6 +50,7 @@ class Parts:
     credentials: RenewedCredentials
     endpoint: SageMakerEndpoint
     calls: QueuedCalls
+    api: RenewingApi
 
 
 def assembled(
@@ -64,11 +68,18 @@ def assembled(
     endpoint = SageMakerEndpoint(url, credentials, region=api.region)
     calls = QueuedCalls(QueueHooks(session, api), endpoint, credentials)
     return Parts(
-        api_url=api.api_url, region=api.region, credentials=credentials, endpoint=endpoint, calls=calls
+        api_url=api.api_url,
+        region=api.region,
+        credentials=credentials,
+        endpoint=endpoint,
+        calls=calls,
+        api=api,
     )
 
 
-def gateway_of(parts: Parts, *, token: str) -> Gateway:
+def application_of(parts: Parts, *, port: int, token: str, are_changes_allowed: bool) -> tuple[ASGIApp, str]:
+    """The application, and a URL that opens its pages once."""
+
     def describe() -> dict[str, Any]:
         return {
             "pid": os.getpid(),
@@ -79,18 +90,34 @@ def gateway_of(parts: Parts, *, token: str) -> Gateway:
             "memory_mb": resident_mb(),
         }
 
-    return Gateway(
+    def ui_url() -> str:
+        return f"http://{LOOPBACK}:{port}/ui/?{QUERY_NAME}={keys.one_time()}"
+
+    keys, counts = PageKeys(port=port, token=token), CallCounts()
+    pages = Pages(
+        keys=keys, api=parts.api, are_changes_allowed=are_changes_allowed, describe=describe, counts=counts
+    )
+    gateway = Gateway(
         token=token,
         calls=parts.calls,
         credentials=parts.credentials,
         region=parts.region,
         describe=describe,
-        counts=CallCounts(),
+        counts=counts,
+        ui_url=ui_url,
     )
+    return AnyPrefix(application(gateway, pages=tuple(pages.routes())), port=port), ui_url()
 
 
-def run(*, port: int, ready: Path | None, folder: Path, started: Callable[[GatewayState], None]) -> None:
-    """Until a signal ends it. ``started`` hears where it is, once it answers.
+def run(
+    *,
+    port: int,
+    ready: Path | None,
+    folder: Path,
+    are_changes_allowed: bool,
+    started: Callable[[GatewayState, str], None],
+) -> None:
+    """Until a signal ends it. ``started`` hears where it is, and where its pages are, once it answers.
 
     A gateway that is killed leaves its state file, so that one started again is found under the same URL.
     """
@@ -106,17 +133,18 @@ def run(*, port: int, ready: Path | None, folder: Path, started: Callable[[Gatew
         file = gateway_files.write_state(state, folder=folder)
         if port == 0:
             until_the_end.callback(file.unlink, missing_ok=True)
+        app, ui_url = application_of(parts, port=taken, token=token, are_changes_allowed=are_changes_allowed)
         if ready is not None:
-            said = {"pid": state.pid, "endpoint_url": state.endpoint_url, "ui_url": None}
+            said = {"pid": state.pid, "endpoint_url": state.endpoint_url, "ui_url": ui_url}
             gateway_files.write_private(ready, json.dumps(said))
             until_the_end.callback(ready.unlink, missing_ok=True)
-        started(state)
-        server_of(gateway_of(parts, token=token)).run(sockets=[listening])
+        started(state, ui_url)
+        server_of(app).run(sockets=[listening])
 
 
-def server_of(gateway: Gateway) -> uvicorn.Server:
+def server_of(app: ASGIApp) -> uvicorn.Server:
     config = uvicorn.Config(
-        application(gateway),
+        app,
         http=_AtOnce,
         log_config=None,
         access_log=False,

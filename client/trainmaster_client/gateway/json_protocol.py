@@ -20,6 +20,8 @@ _NAMED_BY = {
     "StopTrainingJob": "TrainingJobName",
     "UpdateTrainingJob": "TrainingJobName",
     "ListTags": "ResourceArn",
+    "AddTags": "ResourceArn",
+    "DeleteTags": "ResourceArn",
 }
 """Operation -> the member that says which job is meant, which SageMaker requires, too."""
 

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -30,6 +31,7 @@ from trainmaster_client.gateway.json_protocol import (
 from trainmaster_client.gateway.passed_calls import SageMakerEndpoint
 from trainmaster_client.hooks.botocore_events import refusal
 from trainmaster_client.hooks.training_job_calls import QueueHooks
+from trainmaster_client.http.answers import Answer, trouble_of
 from trainmaster_client.jobs.job_views import JobView, job_view
 
 LISTED_SECONDS = 5.0
@@ -57,6 +59,22 @@ class RenewingApi(ApiClient):
                 raise
         self.credentials.renew(refused=signed_with)
         return super()._call(*arguments, **options)
+
+    def passed_on(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        """What the API says, refusals included. Raises ApiUnreachableError and CredentialsError.
+
+        Args:
+            method: Of the call.
+            target: Path and query, percent-encoded.
+            body: None: it has none.
+            headers: Beside those that every call has.
+        """
+        signed_with = self.credentials.get_frozen_credentials()
+        answer = self._transport.send(method, target, body, headers)
+        if trouble_of(answer, now=datetime.now(UTC)) is not Trouble.EXPIRED_CREDENTIALS:
+            return answer
+        self.credentials.renew(refused=signed_with)
+        return self._transport.send(method, target, body, headers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

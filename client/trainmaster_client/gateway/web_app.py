@@ -1,7 +1,4 @@
-"""The gateway as an ASGI application: ``/<token>/`` is SageMaker's endpoint.
-
-``/ui/`` and ``/api/`` are kept for pages of this process; no token is ever one of these words.
-"""
+"""The gateway as an ASGI application: ``/<token>/`` is SageMaker's endpoint; ``ui`` and ``api`` are none."""
 
 import time
 import uuid
@@ -38,6 +35,8 @@ class Gateway:
     describe: Callable[[], dict[str, Any]]
     """What doctor reads beside the counts."""
     counts: CallCounts
+    ui_url: Callable[[], str]
+    """One that opens the pages once."""
 
 
 def application(gateway: Gateway, *, pages: Sequence[BaseRoute] = ()) -> Starlette:
@@ -47,6 +46,7 @@ def application(gateway: Gateway, *, pages: Sequence[BaseRoute] = ()) -> Starlet
         routes=[
             *pages,
             Route("/{token}/status", door.status, methods=["GET"]),
+            Route("/{token}/ui-url", door.ui_url, methods=["POST"]),
             Route("/{token}", door.call, methods=["POST"]),
             Route("/{token}/", door.call, methods=["POST"]),
         ]
@@ -65,7 +65,7 @@ class _Door:
             received = Received(
                 path=request.scope["raw_path"].decode("ascii").partition("?")[0],
                 headers=dict(request.headers),
-                body=await _body(request),
+                body=await body_of(request),
             )
             operation, reply = await run_in_threadpool(self._answer, received)
         except CallRefusedError as refused:
@@ -83,6 +83,13 @@ class _Door:
         described = await run_in_threadpool(self._gateway.describe)
         return JSONResponse({**described, "operations": self._gateway.counts.as_json()})
 
+    async def ui_url(self, request: Request) -> Response:
+        try:
+            self._admit(request)
+        except CallRefusedError as refused:
+            return _response(_refused(refused))
+        return JSONResponse({"ui_url": self._gateway.ui_url()})
+
     def _admit(self, request: Request) -> None:
         refuse_browsers(dict(request.headers))
         check_token(request.path_params["token"], self._gateway.token)
@@ -95,7 +102,8 @@ class _Door:
         return gateway.calls.answer(received.headers, received.body)
 
 
-async def _body(request: Request) -> bytes:
+async def body_of(request: Request) -> bytes:
+    """Raises CallRefusedError where it is too large."""
     found = bytearray()
     async for part in request.stream():
         found += part

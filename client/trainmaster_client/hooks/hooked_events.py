@@ -8,6 +8,8 @@ QUEUED_EVENTS = (
     "before-call.sagemaker.DescribeTrainingJob",
     "before-call.sagemaker.StopTrainingJob",
     "before-call.sagemaker.ListTags",
+    "before-call.sagemaker.AddTags",
+    "before-call.sagemaker.DeleteTags",
 )
 HOOKED_EVENTS = (
     *QUEUED_EVENTS,

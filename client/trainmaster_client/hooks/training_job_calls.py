@@ -98,6 +98,8 @@ class QueueHooks:
             ("DescribeTrainingJob", self._describe),
             ("StopTrainingJob", self._stop),
             ("ListTags", self._list_tags),
+            ("AddTags", self._change_tags),
+            ("DeleteTags", self._change_tags),
         ):
             yield f"before-call.sagemaker.{operation}", partial(self._handle, handle)
         yield from self._bypasses.handlers()
@@ -182,13 +184,29 @@ class QueueHooks:
 
         The tags that the queue adds to its training jobs are refused in a request.
         """
-        arn = call.body["ResourceArn"]
-        _, kind, tail = arn.partition(_ARN_KIND)
-        document = self.queued.find(self._names.get(arn) or tail) if kind else None
+        document = self._of_arn(call.body["ResourceArn"])
         if document is None:
             return None
         tags = deepcopy(self.queued.request(str(job_view(document).name)).get("Tags") or [])
         return answered({"Tags": tags}, request_id=request_id_of(document))
+
+    def _change_tags(self, call: _Call) -> Answer | None:
+        """Of the training job that runs or ran. While a job waits there is none, or one that is over."""
+        document = self._of_arn(call.body["ResourceArn"])
+        job = None if document is None else job_view(document)
+        if job is None or not job.is_waiting:
+            return None
+        error = InvalidArgumentError(
+            f"{job.name} waits in the queue ({job.state}): its tags are those that it was submitted with.",
+            hint=f"Its priority changes with: trainmaster priority {job.name} N. For other tags cancel it "
+            "and submit it again under another name.",
+        )
+        return refused_as("ValidationException", error)
+
+    def _of_arn(self, arn: str) -> Document | None:
+        """The job whose training job this is, or will be."""
+        _, kind, tail = arn.partition(_ARN_KIND)
+        return self.queued.find(self._names.get(arn) or tail) if kind else None
 
     def _job(self, name: str) -> JobView | None:
         document = self.queued.find(name)

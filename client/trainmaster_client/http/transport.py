@@ -6,7 +6,7 @@ import random
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from urllib.parse import SplitResult, urlsplit
 
@@ -65,12 +65,14 @@ class SignedTransport:
         self._http = connections(self.api_url)
         self._process = os.getpid()
 
-    def send(self, method: str, path: str, body: bytes | None = None) -> Answer:
+    def send(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
         """``path`` is percent-encoded and begins with a slash; signed anew on each call.
 
         Raises ApiUnreachableError and CredentialsError.
         """
-        return self._sent(self._signed(method, path, body))
+        return self._sent(self._signed(method, path, body, headers))
 
     def send_patiently(self, method: str, path: str, body: bytes | None, *, attempts: int) -> Answer:
         """As ``send``, and again where another try may help: for calls that may arrive twice."""
@@ -106,9 +108,13 @@ class SignedTransport:
         headers = {name.lower(): value for name, value in response.headers.items()}
         return Answer(status=response.status_code, headers=headers, body=response.content)
 
-    def _signed(self, method: str, path: str, body: bytes | None) -> AWSPreparedRequest:
-        headers = {"accept": "application/json"} | ({"content-type": "application/json"} if body else {})
-        request = AWSRequest(method=method, url=self.api_url + path, data=body, headers=headers)
+    def _signed(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None = None
+    ) -> AWSPreparedRequest:
+        always = {"accept": "application/json"} | ({"content-type": "application/json"} if body else {})
+        request = AWSRequest(
+            method=method, url=self.api_url + path, data=body, headers={**always, **(headers or {})}
+        )
         SigV4Auth(self.credentials(), "execute-api", self.region).add_auth(request)
         return request.prepare()
 

@@ -14,7 +14,7 @@ import uvicorn
 from botocore.config import Config
 from botocore.credentials import Credentials, ReadOnlyCredentials
 from trainmaster_client.gateway.admission import Received, check_signature
-from trainmaster_client.gateway.gateway_server import assembled, gateway_of, listening_on, server_of
+from trainmaster_client.gateway.gateway_server import application_of, assembled, listening_on, server_of
 from trainmaster_client.gateway.json_protocol import CallRefusedError
 
 from tests.integration.client.fake_api import ACCESS_KEY, REGION, SECRET_KEY, FakeApi, running_fake_api
@@ -96,6 +96,8 @@ class GatewayWorld:
     api: FakeApi
     sagemaker: FakeSageMaker
     port: int
+    ui_url: str
+    """Good once."""
     _clients: dict[tuple[str, ...], Any] = field(default_factory=dict)
 
     @property
@@ -122,16 +124,23 @@ class GatewayWorld:
 @contextmanager
 def running_gateway(
     load: Callable[[], Credentials | None] = lambda: Credentials(ACCESS_KEY, SECRET_KEY),
+    *,
+    are_changes_allowed: bool = False,
+    api_url: str = "",
 ) -> Iterator[GatewayWorld]:
     with running_fake_api() as api, running_sagemaker() as sagemaker:
-        env = {"TRAINMASTER_API_URL": api.url, "AWS_DEFAULT_REGION": REGION}
+        env = {"TRAINMASTER_API_URL": api_url or api.url, "AWS_DEFAULT_REGION": REGION}
         parts = assembled({**env, **_endpoint(sagemaker.url)}, load)
         with listening_on(0) as listening:
-            server = server_of(gateway_of(parts, token=TOKEN))
+            port = listening.getsockname()[1]
+            app, ui_url = application_of(
+                parts, port=port, token=TOKEN, are_changes_allowed=are_changes_allowed
+            )
+            server = server_of(app)
             thread = threading.Thread(target=_run, args=(server, listening), daemon=True)
             thread.start()
             try:
-                yield GatewayWorld(api=api, sagemaker=sagemaker, port=listening.getsockname()[1])
+                yield GatewayWorld(api=api, sagemaker=sagemaker, port=port, ui_url=ui_url)
             finally:
                 server.should_exit = True
                 thread.join()

@@ -296,6 +296,33 @@ def test_the_tags_of_other_things_come_from_sagemaker(sagemaker: Any, api: FakeA
     assert aws.operations() == ["ListTags", "ListTags"]
 
 
+def change_tags(sagemaker: Any, name: str) -> None:
+    arn = f"arn:aws:sagemaker:eu-west-1:123456789012:training-job/{name}"
+    sagemaker.add_tags(ResourceArn=arn, Tags=[{"Key": "a", "Value": "1"}])
+    sagemaker.delete_tags(ResourceArn=arn, TagKeys=["a"])
+
+
+@pytest.mark.parametrize("state", ["pending", "held", "preempted"])
+def test_tags_of_a_job_that_waits_cannot_be_changed_and_the_refusal_says_what_can(
+    state: str, sagemaker: Any, api: FakeApi, aws: FakeAws
+) -> None:
+    known(api, state=state)
+    with pytest.raises(ClientError, match="trainmaster priority job1 N") as caught:
+        change_tags(sagemaker, "job1")
+    assert caught.value.response["Error"]["Code"] == "ValidationException"
+    assert aws.operations() == []
+
+
+def test_tags_of_a_job_that_runs_and_of_one_that_the_queue_does_not_know_are_sagemakers(
+    sagemaker: Any, api: FakeApi, aws: FakeAws
+) -> None:
+    known(api, state="running", attempts=[attempt(0, "job1")])
+    aws.answers |= {"AddTags": lambda _: {}, "DeleteTags": lambda _: {}}
+    for name in ("job1", "of-another"):
+        change_tags(sagemaker, name)
+    assert aws.operations() == ["AddTags", "DeleteTags"] * 2
+
+
 def test_who_changes_an_answer_to_submit_it_again_does_not_change_the_next_one(
     sagemaker: Any, api: FakeApi, aws: FakeAws
 ) -> None:

@@ -1,0 +1,136 @@
+"""Who may see the gateway's pages: who has a token that is good once, then that browser by its cookie.
+
+Any page that a browser shows may send requests to this machine, and pages of its other ports send the cookie
+with them: those are refused by what browsers say of where a request comes from.
+"""
+
+import hmac
+import re
+import secrets
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from typing import TypeAlias
+from urllib.parse import urlsplit
+
+from trainmaster_client.gateway.gateway_files import TOKEN_BYTES
+from trainmaster_client.gateway.json_protocol import CallRefusedError
+
+QUERY_NAME = "token"
+_UNSPENT = 32
+"""Tokens that nobody used yet; the oldest make room."""
+_PREFIX_HEADERS = ("x-forwarded-prefix", "x-forwarded-context")
+"""Where a proxy says what it took from the path. Source: jupyter-server-proxy, handlers.py."""
+_PREFIX = re.compile(r"(/[\w.~%@+-]+)+")
+_BEARER = "Bearer "
+
+Headers: TypeAlias = Mapping[str, str]
+"""Names in lower case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    method: str
+    headers: Headers
+    token: str = ""
+    """As the query has it."""
+    prefix: str = ""
+    """What came before ``/ui/`` or ``/api/`` in the path itself."""
+
+
+class PageKeys:
+    """Tokens that are good once, and the cookie of this process. Threads may share it.
+
+    Args:
+        port: Cookies do not know ports, so its name does.
+        token: The gateway's own, for programs: they send it as a bearer token.
+    """
+
+    def __init__(self, *, port: int, token: str) -> None:
+        self._cookie = f"trainmaster-{port}"
+        self._token = token
+        self._secret = secrets.token_urlsafe(TOKEN_BYTES)
+        self._unspent: deque[str] = deque(maxlen=_UNSPENT)
+        self._spending = threading.Lock()
+
+    def one_time(self) -> str:
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+        with self._spending:
+            self._unspent.append(token)
+        return token
+
+    def admit(self, asked: PageRequest) -> str:
+        """The Set-Cookie of who came by a token; empty: none is needed. Raises CallRefusedError."""
+        refuse_other_pages(asked)
+        if self._has_cookie(asked.headers) or self._is_a_program(asked.headers):
+            return ""
+        if asked.token and self._spend(asked.token):
+            return self._set_cookie(asked)
+        raise CallRefusedError(
+            "AccessDeniedException",
+            "This page is for who started the gateway. A link opens it once; a new one: trainmaster gateway "
+            "--print-env",
+            status=HTTPStatus.FORBIDDEN,
+        )
+
+    def _has_cookie(self, headers: Headers) -> bool:
+        try:
+            found = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
+        except CookieError:
+            return False
+        return found is not None and hmac.compare_digest(found.value.encode(), self._secret.encode())
+
+    def _is_a_program(self, headers: Headers) -> bool:
+        given = headers.get("authorization", "")
+        return hmac.compare_digest(given.encode(), f"{_BEARER}{self._token}".encode())
+
+    def _spend(self, token: str) -> bool:
+        with self._spending:
+            found = next(
+                (one for one in self._unspent if hmac.compare_digest(one.encode(), token.encode())), ""
+            )
+            if found:
+                self._unspent.remove(found)
+        return bool(found)
+
+    def _set_cookie(self, asked: PageRequest) -> str:
+        secure = "; Secure" if asked.headers.get("x-forwarded-proto") == "https" else ""
+        path = f"{_prefix(asked)}/"
+        return f"{self._cookie}={self._secret}; Path={path}; HttpOnly; SameSite=Strict{secure}"
+
+
+def refuse_other_pages(asked: PageRequest) -> None:
+    """What a page of another origin sends, whatever it brings; a link that somebody follows is none.
+
+    Raises CallRefusedError.
+    """
+    headers = asked.headers
+    is_a_link = asked.method == "GET" and headers.get("sec-fetch-mode") == "navigate"
+    is_elsewhere = headers.get("sec-fetch-site", "none") not in {"none", "same-origin"} and not is_a_link
+    origin = urlsplit(headers["origin"]).netloc if "origin" in headers else None
+    own = {headers.get("host", ""), headers.get("x-forwarded-host", "")} - {""}
+    if is_elsewhere or (origin is not None and origin not in own):
+        raise CallRefusedError(
+            "AccessDeniedException",
+            "The gateway answers its own pages, not those of others.",
+            status=HTTPStatus.FORBIDDEN,
+        )
+
+
+def refuse_changes(method: str, *, are_allowed: bool) -> None:
+    """Raises CallRefusedError."""
+    if method != "GET" and not are_allowed:
+        raise CallRefusedError(
+            "AccessDeniedException",
+            f"This gateway only reads: {method} is refused. To allow it, start it with --allow-changes.",
+            status=HTTPStatus.FORBIDDEN,
+        )
+
+
+def _prefix(asked: PageRequest) -> str:
+    """Where the browser sees the pages: a cookie is for them alone, not for all that shares the host."""
+    said = (asked.headers.get(name, "").rstrip("/") for name in _PREFIX_HEADERS)
+    return next((one for one in (asked.prefix, *said) if _PREFIX.fullmatch(one)), "")
