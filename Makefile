@@ -62,15 +62,23 @@ test-v3: setup .venv-v3/.ready ## the SDK v3, which needs an environment of its 
 	.venv-v3/bin/python -m pip check
 	touch $@
 
-test-clients: setup .venv-aio/.ready ## clients whose packages need environments of their own, against the queue; a minute
+test-clients: setup .venv-aio/.ready .venv-airflow/.ready ## clients whose packages need environments of their own, against the queue; minutes
 	.venv-aio/bin/python -m pip check
 	.venv-aio/bin/python -m pytest tests/aio
+	.venv-airflow/bin/python -m pytest tests/airflow
 
 .venv-aio/.ready: requirements-aio.lock
 	$(PYTHON) -m venv --clear .venv-aio
 	$(subst .venv,.venv-aio,$(PIP)) --require-hashes --no-deps -r requirements-aio.lock
 	$(subst .venv,.venv-aio,$(PIP)) --no-deps --no-build-isolation --editable .
 	.venv-aio/bin/python -m pip check
+	touch $@
+
+.venv-airflow/.ready: requirements-airflow.lock
+	$(PYTHON) -m venv --clear .venv-airflow
+	$(subst .venv,.venv-airflow,$(PIP)) --require-hashes --no-deps -r requirements-airflow.lock
+	$(subst .venv,.venv-airflow,$(PIP)) --no-deps --no-build-isolation --editable .
+	.venv-airflow/bin/python -m pip check
 	touch $@
 
 check: setup .venv-scan/.ready ## format, lint, types, imports, template, scanners, licences, documents; reads only
@@ -100,6 +108,7 @@ lock: ## every requirements*.lock from its .in (needs uv)
 	uv pip compile requirements.in --override requirements.override --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements.lock
 	uv pip compile requirements-v3.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-v3.lock
 	uv pip compile requirements-aio.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-aio.lock
+	uv pip compile requirements-airflow.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-airflow.lock
 	uv pip compile requirements-scan.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-scan.lock
 	uv pip compile requirements-ministack.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-ministack.lock
 
@@ -138,4 +147,4 @@ deploy: build ## to your AWS account; asks for each parameter of docs/guides/dep
 	$(BIN)/sam deploy --guided
 
 clean: ## everything that was made here
-	rm -rf .venv .venv-v3 .venv-aio .venv-scan .venv-ministack .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-v3 .venv-aio .venv-airflow .venv-scan .venv-ministack .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
