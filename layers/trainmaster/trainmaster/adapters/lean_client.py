@@ -10,20 +10,16 @@ import json
 import zlib
 from base64 import b64encode
 from collections.abc import Collection, Mapping
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
-from botocore.auth import SigV4Auth
-from botocore.awsrequest import (
-    AWSHTTPConnection,
-    AWSHTTPConnectionPool,
-    AWSHTTPSConnection,
-    AWSHTTPSConnectionPool,
-    AWSPreparedRequest,
-    AWSRequest,
-)
+from botocore.awsrequest import AWSPreparedRequest
+from botocore.compat import get_current_datetime
 from botocore.exceptions import NoCredentialsError
 from botocore.parsers import create_parser
+
+from trainmaster.adapters.lean_connections import use_lean_connections
+from trainmaster.adapters.post_signer import PostSigner
 
 _OK = 200
 _FIRST_ERROR = 300
@@ -37,7 +33,7 @@ class LeanClient:
         self._client = client
         self._only = frozenset(only)
         self._endpoint = client._endpoint  # noqa: SLF001  botocore is pinned; a test holds both to the same answers
-        self._signer = client._request_signer  # noqa: SLF001  as above
+        self._keys = client._request_signer  # noqa: SLF001  as above
         self._parser = create_parser("json")
         meta = client.meta
         self._events, self._url = meta.events, f"{meta.endpoint_url}/"
@@ -48,8 +44,10 @@ class LeanClient:
             "Content-Type": f"application/x-amz-json-{metadata['jsonVersion']}",
             "User-Agent": meta.config.user_agent,
         }
+        names = {"service": self._keys.signing_name, "region": self._keys.region_name}
+        self._signer = PostSigner(self._url, **names)
         self._judge = self._endpoint._needs_retry  # noqa: SLF001  as above
-        _write_at_once(self._endpoint.http_session)
+        use_lean_connections(self._endpoint.http_session)
 
     def __getattr__(self, method: str) -> Any:
         operation = self._client.meta.method_to_api_mapping.get(method)
@@ -61,7 +59,7 @@ class LeanClient:
 
     def _call(self, operation: str, **params: Any) -> dict[str, Any]:
         model = self._client.meta.service_model.operation_model(operation)
-        body = json.dumps(params, default=_text, separators=(",", ":")).encode()
+        body = _JSON.encode(params).encode()
         context: dict[str, Any] = {"client_config": self._client.meta.config}
         headers = {**self._headers, "X-Amz-Target": f"{self._target}.{operation}"}
         self._emit("before-call", operation, model=model, params={"headers": headers}, context=context)
@@ -101,14 +99,14 @@ class LeanClient:
         return (http, self._parsed(model, http)), None
 
     def _signed(self, headers: Mapping[str, str], body: bytes) -> AWSPreparedRequest:
-        credentials = self._signer._credentials  # noqa: SLF001  as above
+        """With the keys of this instant: botocore renews them."""
+        credentials = self._keys._credentials  # noqa: SLF001  as above
         if credentials is None:
             raise NoCredentialsError
-        request = AWSRequest(method="POST", url=self._url, data=body, headers=headers)
-        frozen = credentials.get_frozen_credentials()
-        SigV4Auth(frozen, self._signer.signing_name, self._signer.region_name).add_auth(request)
-        prepared: AWSPreparedRequest = request.prepare()
-        return prepared
+        keys = credentials.get_frozen_credentials()
+        signed = self._signer.signed(headers, body, keys, at=get_current_datetime())
+        whole: Any = signed | {"Content-Length": str(len(body)), "Accept-Encoding": "identity"}
+        return AWSPreparedRequest("POST", self._url, whole, body, stream_output=False)
 
     def _parsed(self, model: Any, http: Any) -> dict[str, Any]:
         content = http.content
@@ -132,45 +130,10 @@ def _text(content: object) -> str:
     raise TypeError(f"{type(content).__name__} has no form in JSON")
 
 
+_JSON = json.JSONEncoder(default=_text, separators=(",", ":"))
+
+
 def _is_whole(http: Any) -> bool:
     """DynamoDB says what its answer must add up to; botocore judges one that does not."""
     expected = http.headers.get("x-amz-crc32")
     return expected is None or int(expected) == zlib.crc32(http.content)
-
-
-class _WritesAtOnce:
-    """Head and body in one write: urllib3 makes two, and each is a packet and a switch of processes."""
-
-    _parts: list[bytes] | None = None
-
-    def request(self, *arguments: Any, **options: Any) -> None:
-        self._parts = []
-        try:
-            super().request(*arguments, **options)  # type: ignore[misc]
-            parts, self._parts = self._parts, None
-            self.send(b"".join(parts))
-        finally:
-            self._parts = None
-
-    def send(self, content: Any) -> None:
-        if self._parts is None:
-            super().send(content)  # type: ignore[misc]
-        else:
-            self._parts.append(content)
-
-
-@cache
-def _pools() -> Mapping[str, type]:
-    def pool(scheme: type, connection: type) -> type:
-        at_once = type(connection.__name__, (_WritesAtOnce, connection), {})
-        return type(scheme.__name__, (scheme,), {"ConnectionCls": at_once})
-
-    return {
-        "http": pool(AWSHTTPConnectionPool, AWSHTTPConnection),
-        "https": pool(AWSHTTPSConnectionPool, AWSHTTPSConnection),
-    }
-
-
-def _write_at_once(http_session: Any) -> None:
-    """Of connections that are made from now on."""
-    http_session._manager.pool_classes_by_scheme = _pools()  # noqa: SLF001  botocore is pinned
