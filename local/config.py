@@ -49,3 +49,5 @@ class ReadyInfo:
     """Of a role that training jobs may run under."""
     bucket: str
     """A bucket that exists, for training input and output."""
+    sdk_defaults: str
+    """Of the file that SAGEMAKER_USER_CONFIG_OVERRIDE should name."""

@@ -53,7 +53,7 @@ class FrontDoor:
     def mount_service(
         self, service: str, handler: ServiceHandler, *, owns: Owns = lambda _operation, _params: True
     ) -> None:
-        """A JSON service that is answered by the twin; only calls that may be made reach the handler."""
+        """A service that is answered by the twin; only calls that may be made reach the handler."""
         self._aws.services[service] = Service(handler=handler, owns=owns)
 
     def mount_rest_api(self, prefix: str, handler: RestHandler) -> None:

@@ -20,9 +20,11 @@ from local.deployment.resources.kinds import Site
 from local.deployment.stack import deploy
 from local.deployment.template import load_template
 from local.deployment.wiring import Wiring
-from local.foundation import Foundation
+from local.doors.iam_roles import IamRoles
+from local.foundation import USER, Foundation
 from local.sagemaker import Outside, SageMakerTwin
 from local.sagemaker.adapters import CloudWatchLogSink, CloudWatchMetrics, S3Store
+from local.sdk_defaults import write_defaults
 from local.wire import AwsError
 from local.world_in_force import WorldInForce
 
@@ -77,6 +79,7 @@ class Twin:
         self._resources.callback(background.close)
         self._resources.callback(assembly.close)
         self._mount_training(base, assembly, deliveries)
+        _mount_roles(base)
         base.door.start()
         background.run("warming functions", assembly.warm)
         ready = self._ready(base, assembly)
@@ -88,14 +91,14 @@ class Twin:
 
     def _deploy(self, base: Foundation) -> Wiring:
         config, account = self._config, base.account_id
-        bucket, role_arn = _bucket(base, config), _role_arn(base)
+        bucket = _bucket(base, config)
         base.engine.client("s3").create_bucket(Bucket=bucket)
         defaults = {
             "VpcEndpointIds": "vpce-local",
             "CallerAccounts": account,
             "CallerPrincipalArns": base.admin.principal.arn,
             "AdminPrincipalArns": base.admin.principal.arn,
-            "TrainingRoleArns": role_arn,
+            "TrainingRoleArns": ",".join(_roles(base)),
             "CheckpointBuckets": f"arn:aws:s3:::{bucket}",
             "StopUnmanagedJobs": "true",
         }
@@ -168,6 +171,7 @@ class Twin:
         base.door.mount(CONTROL_PREFIX, control.handle)
 
     def _ready(self, base: Foundation, assembly: Assembly) -> ReadyInfo:
+        role_arn, bucket = _role_arn(base), _bucket(base, self._config)
         return ReadyInfo(
             pid=os.getpid(),
             endpoint_url=base.door.endpoint_url,
@@ -177,9 +181,20 @@ class Twin:
             account_id=base.account_id,
             access_key_id=base.admin.access_key_id,
             secret_access_key=base.admin.secret_access_key,
-            role_arn=_role_arn(base),
-            bucket=_bucket(base, self._config),
+            role_arn=role_arn,
+            bucket=bucket,
+            sdk_defaults=str(write_defaults(base.state, bucket=bucket, role_arn=role_arn)),
         )
+
+
+def _mount_roles(base: Foundation) -> None:
+    roles = IamRoles(
+        authorizer=base.door.authorizer,
+        account_id=base.account_id,
+        arns=_roles(base),
+        is_made=lambda arn: base.engine.policies_of(arn) is not None,
+    )
+    base.door.mount_service("iam", roles.call, owns=roles.owns)
 
 
 def _reach(base: Foundation, role_arn: str) -> dict[str, str]:
@@ -202,3 +217,11 @@ def _bucket(base: Foundation, config: TwinConfig) -> str:
 
 def _role_arn(base: Foundation) -> str:
     return f"arn:aws:iam::{base.account_id}:role/{_TRAINING_ROLE}"
+
+
+def _roles(base: Foundation) -> tuple[str, str]:
+    """Those that training may use: ours, and the one that the SDK's get_execution_role() finds.
+
+    It looks for a role of the caller's name, and the caller is a user.
+    """
+    return _role_arn(base), f"arn:aws:iam::{base.account_id}:role/{USER}"

@@ -31,6 +31,8 @@ class TwinProcess:
             "TRAINMASTER_API_URL": self.ready["api_url"],
             "TRAINMASTER_ROLE": self.ready["role_arn"],
             "TRAINMASTER_BUCKET": self.ready["bucket"],
+            "SAGEMAKER_USER_CONFIG_OVERRIDE": self.ready["sdk_defaults"],
+            "SAGEMAKER_SUPPRESS_V2_WARNING": "1",
         }
 
     def records(self) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import errno
 import json
 import math
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -34,8 +35,11 @@ _TEXT = """\
     export TRAINMASTER_API_URL={api_url}
     export TRAINMASTER_ROLE={role_arn}
     export TRAINMASTER_BUCKET={bucket}
+    export SAGEMAKER_USER_CONFIG_OVERRIDE={sdk_defaults}
+    export SAGEMAKER_SUPPRESS_V2_WARNING=1
 
-  Training jobs can use that role and that bucket. Ctrl-C ends the twin.
+  Training jobs can use that role and that bucket; the SageMaker SDK does by itself.
+  Ctrl-C ends the twin.
 """
 
 
@@ -182,7 +186,8 @@ def _in_json(ready: ReadyInfo) -> str:
 
 
 def _in_words(ready: ReadyInfo, seconds: float) -> str:
-    return _TEXT.format(seconds=seconds, **dataclasses.asdict(ready))
+    words = dataclasses.asdict(ready) | {"sdk_defaults": shlex.quote(ready.sdk_defaults)}
+    return _TEXT.format(seconds=seconds, **words)
 
 
 def _say(text: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from local.doors import sts
 from local.doors.callers import Callers
 from local.doors.context import DoorContext
+from local.engine.answers import serialized
 from local.engine.calls import AwsCall, Protocol, protocol_of, read_call
 from local.engine.dynamodb.transactions import REASON_CODES, cancelled_on_demand
 from local.engine.errors import QUERY_COMPATIBLE, error_response, status_of
@@ -105,7 +106,8 @@ class AwsDoor:
         service = self.services.get(call.service)
         if service is not None and service.owns(call.operation, call.params):
             result = service.handler(call.operation, dict(call.params), principal)
-            return json_response(result, request)
+            is_query = protocol_of(request, claim.service) is Protocol.QUERY
+            return serialized(call, result, request) if is_query else json_response(result, request)
         if call.service == "sts":
             if call.operation == "AssumeRole":
                 self._around.authorizer.check_trust(principal, _operation(call, principal))

@@ -180,6 +180,17 @@ def _key_arn(operation: Operation, key: str) -> str:
     return operation.arn("kms", key if key.startswith("alias/") else f"key/{key}")
 
 
+def _iam(operation: Operation) -> Checks:
+    match operation.name:
+        case "GetRole":
+            resource = f"arn:aws:iam::{operation.account_id}:role/{operation.params.get('RoleName', '')}"
+        case "SimulatePrincipalPolicy":
+            resource = operation.params.get("PolicySourceArn", "")
+        case _:
+            return None
+    return [Check(action=f"iam:{operation.name}", resource=resource)]
+
+
 def _service_quotas(operation: Operation) -> Checks:
     if operation.name != "ListServiceQuotas":
         return None
@@ -202,6 +213,7 @@ _SERVICES: Mapping[str, Callable[[Operation], Checks]] = {
     "cloudwatch": _cloudwatch,
     "dynamodb": dynamodb,
     "events": _events,
+    "iam": _iam,
     "kms": _kms,
     "logs": _logs,
     "s3": s3,

@@ -30,17 +30,11 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
         yield running
 
 
-def run(plane: Plane, place: Path, *command: str, folder: Path = ROOT) -> str:
-    """What it printed. Telemetry of the SDK, which would ask for an address of AWS, is off."""
-    quiet = place / "sagemaker.yaml"
-    quiet.write_text("SchemaVersion: '1.0'\nSageMaker: {PythonSDK: {Modules: {TelemetryOptOut: true}}}\n")
+def run(plane: Plane, *command: str, folder: Path = ROOT) -> str:
+    """What it printed."""
     env = {name: text for name, text in os.environ.items() if not name.startswith("AWS_")}
-    env |= plane.twin.environment() | {
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "client"), str(ROOT)]),
-        "SAGEMAKER_SUPPRESS_V2_WARNING": "1",
-        "SAGEMAKER_USER_CONFIG_OVERRIDE": str(quiet),
-        "SAGEMAKER_VALIDATE_ROLE": "false",  # SDK v3 asks IAM for what the twin has no answer to
-    }
+    env |= plane.twin.environment()
+    env["PYTHONPATH"] = os.pathsep.join([str(ROOT / "client"), str(ROOT)])
     done = subprocess.run(
         command, cwd=folder, env=env, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
     )
@@ -65,7 +59,7 @@ def test_boto3_submits_the_request_of_the_guide_and_follows_it_to_its_end(
     plane: Plane, tmp_path: Path
 ) -> None:
     request = str(EXAMPLES / "requests/job.json")
-    printed = run(plane, tmp_path, sys.executable, str(DOORS / "boto3_after.py"), request)
+    printed = run(plane, sys.executable, str(DOORS / "boto3_after.py"), request)
     assert printed.splitlines()[-1] == "Completed Completed"
     assert plane.job("my-job")["attempts"][0]["status"] == "Completed"
 
@@ -75,14 +69,14 @@ def test_fit_returns_when_the_job_of_the_queue_has_completed(
     plane: Plane, tmp_path: Path, program: str
 ) -> None:
     before = completed(plane)
-    run(plane, tmp_path, sys.executable, str(DOORS / program))
+    run(plane, sys.executable, str(DOORS / program))
     assert len(completed(plane)) == len(before) + 1
 
 
 @pytest.mark.skipif(not PYTHON_OF_V3.exists(), reason="SDK v3 is in an environment of its own: make test-v3")
 def test_train_returns_when_the_job_of_the_queue_has_completed(plane: Plane, tmp_path: Path) -> None:
     before = completed(plane)
-    run(plane, tmp_path, str(PYTHON_OF_V3), str(DOORS / "train_after.py"))
+    run(plane, str(PYTHON_OF_V3), str(DOORS / "train_after.py"))
     assert len(completed(plane)) == len(before) + 1
 
 
@@ -96,7 +90,7 @@ def test_the_commands_from_the_deployment_to_the_first_job_do_what_the_guide_say
     shutil.copy(EXAMPLES / "requests/job.json", tmp_path)
     command = (sys.executable, "-c", "from trainmaster_client.cli import main; main()")
     said = {
-        " ".join(words[1:]): run(fresh, tmp_path, *command, *words[1:], folder=tmp_path)
+        " ".join(words[1:]): run(fresh, *command, *words[1:], folder=tmp_path)
         for words in ours
         if words[0] == "trainmaster"
     }

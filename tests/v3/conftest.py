@@ -50,8 +50,7 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinProcess]:
 
 @pytest.fixture
 def configured(twin: TwinProcess, monkeypatch: pytest.MonkeyPatch) -> TwinProcess:
-    """What a user of the twin sets for the SDK v3."""
+    """What a user of the twin exports."""
     for name, value in twin.environment().items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("SAGEMAKER_VALIDATE_ROLE", "false")  # else it asks IAM to simulate policies
     return twin

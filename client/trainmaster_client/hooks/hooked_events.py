@@ -21,9 +21,10 @@ HOOKED_EVENTS = (
     "before-call.cloudwatch-logs.GetLogEvents",
     "provide-client-params.cloudwatch.GetMetricStatistics",
     "after-call.cloudwatch.GetMetricStatistics",
+    "before-call.sts.GetCallerIdentity",
 )
 """Every event that any module of ours registers a handler for."""
-HOOKED_SERVICES = frozenset({"sagemaker", "batch", "logs", "cloudwatch"})
+HOOKED_SERVICES = frozenset({"sagemaker", "batch", "logs", "cloudwatch", "sts"})
 """Of these events, as clients are called."""
 
 SEEN = "trainmaster_seen"

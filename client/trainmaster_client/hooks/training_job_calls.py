@@ -21,7 +21,7 @@ from trainmaster_client.errors import (
     InvalidArgumentError,
     TrainmasterClientError,
 )
-from trainmaster_client.hooks import cloudwatch_calls
+from trainmaster_client.hooks import cloudwatch_calls, identity_calls
 from trainmaster_client.hooks.botocore_events import (
     Answer,
     Handler,
@@ -104,10 +104,12 @@ class QueueHooks:
             yield f"before-call.sagemaker.{operation}", partial(self._handle, handle)
         yield from self._bypasses.handlers()
         yield from cloudwatch_calls.handlers(self.queued, self._clients, region=self.api.region)
+        yield from identity_calls.handlers(self._clients)
 
     def register_readers(self, events: Any) -> None:  # noqa: ANN401  botocore's emitters
-        """Only what joins logs and metrics of attempts."""
+        """Only what joins logs and metrics of attempts, and finds STS."""
         cloudwatch_calls.register(events, self.queued, self._clients, region=self.api.region)
+        identity_calls.register(events, self._clients)
 
     def submit(self, request: Mapping[str, Any]) -> Document:
         """The answer of the API, with the job and warnings. Raises what the API client raises."""

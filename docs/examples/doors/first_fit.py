@@ -1,7 +1,7 @@
 from sagemaker.pytorch import PyTorch
 from trainmaster_client.session import QueueTrainingJobSession
 
-session = QueueTrainingJobSession(default_bucket="sagemaker-us-east-1-123456789012")
+session = QueueTrainingJobSession()
 estimator = PyTorch(
     entry_point="train.py",
     source_dir="training",

@@ -31,6 +31,7 @@ READY_FIELDS = {
     "secret_access_key",
     "role_arn",
     "bucket",
+    "sdk_defaults",
 }
 
 Start = Callable[..., subprocess.Popen[str]]
