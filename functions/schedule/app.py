@@ -11,7 +11,7 @@ from trainmaster.bootstrap import wiring
 from trainmaster.core.errors import UnavailableError
 from trainmaster.core.monitoring.metrics import CHAINS_ENDED, Sample
 from trainmaster.core.planning.actions import subject
-from trainmaster.core.planning.chains import GOES_ON_FOR, Next, what_next
+from trainmaster.core.planning.chains import GOES_ON_FOR, Next, hops_of_next, what_next
 from trainmaster.services.deadline import Deadline
 from trainmaster.services.scheduler.passes import Chain, Summary
 
@@ -113,15 +113,21 @@ def _run(pool: str, deadline: Deadline, *, hops: int) -> Summary:
 def _leave(pool: str, summary: Summary) -> None:
     """To the next pass; where there is none, the minute's wake-up goes on."""
     until = summary.chain.until if summary.chain else None
-    hops, failed = summary.hops, bool(summary.failures)
-    comes = what_next(hops, until=until, unfinished=summary.unfinished, failed=failed)
+    failed, did_something = bool(summary.failures), bool(summary.done)
+    comes = what_next(
+        summary.hops,
+        until=until,
+        unfinished=summary.unfinished,
+        failed=failed,
+        did_something=did_something,
+    )
     if summary.unfinished and not failed and comes is not Next.ONE_MORE:
         with wiring().measured():
             wiring().samples.append(Sample(metric=CHAINS_ENDED, value=1, of=pool))
-        logger.warning("not finished, and not asked again", pool=pool, hops=hops)
+        logger.warning("not finished, and not asked again", pool=pool, hops=summary.hops)
     try:
         if comes is Next.ONE_MORE:
-            _ask_again(pool, hops + 1, summary.chain)
+            _ask_again(pool, hops_of_next(summary.hops, did_something=did_something), summary.chain)
         elif comes is not Next.NOTHING:
             is_over = wiring().store.change_chain(pool, until, None)
             if is_over and comes is Next.LAST_LOOK:

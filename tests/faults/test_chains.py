@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from trainmaster.core.planning.chains import GOES_ON_FOR
+from trainmaster.core.planning.chains import GOES_ON_FOR, MOST_HOPS
 
 from tests.faults.conftest import NewWorld
 from tests.faults.test_time import rung, wide
@@ -13,11 +13,8 @@ from tests.integration.cloud import Unreachable
 from tests.integration.world import Crash, World
 
 SECOND = timedelta(seconds=1)
-FIRST, NEXT, FURTHER = (
-    {"version": 1, "pool": "main"},
-    {"version": 1, "pool": "main", "hops": 1},
-    {"version": 1, "pool": "main", "hops": 2},
-)
+FIRST: dict[str, Any] = {"version": 1, "pool": "main"}
+NEXT = FIRST | {"hops": 1}
 
 
 def has_time_for(world: World, creates: int) -> None:
@@ -55,6 +52,20 @@ def unfinished(new_world: NewWorld) -> World:
     return world
 
 
+def test_a_row_that_starts_jobs_goes_on_beyond_fifty_passes_and_rings_nothing(
+    unfinished: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    has_time_for(unfinished, 1)
+    unfinished.wake(hops=MOST_HOPS)
+    assert (running(unfinished), rung(unfinished)) == (4, [NEXT])
+    unfinished.remaining_ms = lambda: 0
+    unfinished.wake(hops=MOST_HOPS - 1)
+    assert (running(unfinished), rung(unfinished)) == (4, [NEXT | {"hops": MOST_HOPS}])
+    assert "ChainsEnded" not in capsys.readouterr().out
+    unfinished.wake(hops=MOST_HOPS)
+    assert (rung(unfinished), "ChainsEnded" in capsys.readouterr().out) == ([], True)
+
+
 def running(world: World) -> int:
     return world.states(*(f"job{number}" for number in range(8))).count("running")
 
@@ -68,9 +79,9 @@ def test_a_wake_up_meanwhile_is_left_to_the_next_pass_in_the_row(unfinished: Wor
 def test_the_end_of_a_row_looks_once_more_so_that_no_wake_up_is_lost(unfinished: World) -> None:
     has_time_for(unfinished, 2)
     unfinished.wake(hops=1)
-    assert (running(unfinished), rung(unfinished)) == (5, [FURTHER])
+    assert (running(unfinished), rung(unfinished)) == (5, [NEXT])
     unfinished.remaining_ms = lambda: 120_000
-    unfinished.wake(hops=2)
+    unfinished.wake(hops=1)
     assert (running(unfinished), rung(unfinished), marked(unfinished)) == (8, [FIRST], False)
     unfinished.wake()
     assert rung(unfinished) == []

@@ -9,6 +9,8 @@ import pytest
 from trainmaster.api import build_api
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.model import JobState
+from trainmaster.core.planning.snapshot import Snapshot
+from trainmaster.core.policy import PoolPolicy
 
 from tests.integration.api.conftest import ADA, ADMIN, BOB, DOCUMENT, G5, ON_G5, OWN, P5, STRANGER, Api
 
@@ -440,6 +442,33 @@ def test_a_dry_run_looks_at_the_first_of_a_long_queue_and_says_so(api: Api) -> N
     assert answer.json["truncated"]
     impossible = [one["job"] for one in answer.json["changes"] if one["change"] == "impossible"]
     assert impossible == [f"job-{number:02d}" for number in range(64)]
+
+
+def test_a_dry_run_looks_at_pools_that_change_and_at_all_where_something_beside_pools_does(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, snapshot = [], api.reader.snapshot
+
+    def noted(pool: PoolPolicy, **other: Any) -> Snapshot:
+        read.append(pool.name)
+        return snapshot(pool, **other)
+
+    monkeypatch.setattr(api.reader, "snapshot", noted)
+    tried(api, DOCUMENT)
+    assert read == []
+    tried(api, with_pools(POOLS[0], {**POOLS[1], "capacity": {G5: 9}}))
+    assert read == ["g5"]
+    read.clear()
+    tried(api, with_pools(POOLS[0], {**POOLS[1], "capacity": {G5: 9}}) | {"idle": {}})
+    assert read == ["g5", "p5"], "those that change go first"
+
+
+def test_a_dry_run_ends_where_time_does_and_says_so(api: Api) -> None:
+    api.submit("untagged")
+    ruled = {**DOCUMENT, "rules": {"required_tags": ["owner"]}}
+    api.handle = build_api(api.outside(left=timedelta))
+    answer = tried(api, ruled)
+    assert (answer.status, answer.json["changes"], answer.json["truncated"]) == (200, [], True)
 
 
 @pytest.mark.parametrize(

@@ -35,12 +35,16 @@ def try_policy(context: RequestContext, new: Policy) -> Trial:
     changes: list[View] = []
     is_truncated = False
     rules = _RuleTrial(context=context, new=new, left=MOST_REQUESTS)
-    for pool in context.policy.pools:
-        after = new.pool(pool.name)
-        if after is None:
-            continue  # nobody is in it: else the policy would have been refused
-        before, tried = _outlooks(context, pool, after, new, now=now)
-        waiting = before.snapshot.waiting
+    for pool, after in _concerned(context.policy, new):
+        if not context.has_time:
+            is_truncated = True
+            break
+        snapshot = _snapshot(context, pool, context.policy, now=now)
+        if not snapshot.waiting:
+            continue  # what runs is only ever stopped for those who wait
+        before = Outlook(snapshot=snapshot, pool=pool, plan=plan(snapshot, pool, now=now))
+        tried = _outlook(context, before, after, new, now=now)
+        waiting = snapshot.waiting
         forbidden = list(rules.forbidden(waiting))
         changes += (one.view(pool) for one in forbidden)
         fail = {one.job.name for one in forbidden if one.is_at_start}
@@ -51,18 +55,37 @@ def try_policy(context: RequestContext, new: Policy) -> Trial:
     return Trial(changes=listed, is_truncated=is_truncated or is_cut)
 
 
-def _outlooks(
-    context: RequestContext, old: PoolPolicy, new: PoolPolicy, policy: Policy, *, now: datetime
-) -> tuple[Outlook, Outlook]:
-    reader, paused = context.outside.reader, context.stored.paused
-    snapshot = reader.snapshot(old, policy=context.policy, paused=paused, now=now)
-    other = reader.snapshot(new, policy=policy, paused=paused, now=now)
-    # Read at two instants; only what the policy decides may differ between the plans.
-    tried = replace(snapshot, budgets=other.budgets, prices=other.prices, spot_max_wait=other.spot_max_wait)
-    if new.order_key != old.order_key:
+def _concerned(old: Policy, new: Policy) -> list[tuple[PoolPolicy, PoolPolicy]]:
+    """Pools that stay, before and after: those that change, then the others where something else changes.
+
+    Nobody is in one that goes: else the policy would have been refused.
+    """
+    both = [(pool, after) for pool in old.pools if (after := new.pool(pool.name)) is not None]
+    changed = [(before, after) for before, after in both if before != after]
+    if _beside_pools(old) == _beside_pools(new):
+        return changed
+    return changed + [(before, after) for before, after in both if before == after]
+
+
+def _beside_pools(policy: Policy) -> Policy:
+    return replace(policy, pools=(), warnings=(), source={})
+
+
+def _snapshot(context: RequestContext, pool: PoolPolicy, policy: Policy, *, now: datetime) -> Snapshot:
+    return context.outside.reader.snapshot(pool, policy=policy, paused=context.stored.paused, now=now)
+
+
+def _outlook(
+    context: RequestContext, before: Outlook, new: PoolPolicy, policy: Policy, *, now: datetime
+) -> Outlook:
+    """Read at two instants; only what the policy decides may differ between the plans."""
+    other = _snapshot(context, new, policy, now=now)
+    tried = replace(
+        before.snapshot, budgets=other.budgets, prices=other.prices, spot_max_wait=other.spot_max_wait
+    )
+    if new.order_key != before.pool.order_key:
         tried = _in_order_of(new, tried, context)
-    before = Outlook(snapshot=snapshot, pool=old, plan=plan(snapshot, old, now=now))
-    return before, Outlook(snapshot=tried, pool=new, plan=plan(tried, new, now=now))
+    return Outlook(snapshot=tried, pool=new, plan=plan(tried, new, now=now))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

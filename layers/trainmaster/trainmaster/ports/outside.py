@@ -112,7 +112,7 @@ class WakeUps(Protocol):
 
         Args:
             pools: By name, or ``UNMANAGED``.
-            hops: Passes in a row that could not finish and have each asked for the next one.
+            hops: As of ``chains.hops_of_next``.
         """
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 import pytest
-from trainmaster.core.planning.chains import GOES_ON_FOR, MOST_HOPS, Next, goes_on, what_next
+from trainmaster.core.planning.chains import GOES_ON_FOR, MOST_HOPS, Next, goes_on, hops_of_next, what_next
 
 from tests.builders import NOON
 
@@ -43,4 +43,21 @@ def test_a_pool_is_left_to_others_for_a_time(until: datetime | None, *, expected
 def test_what_a_pass_leaves_behind(
     hops: int, until: datetime | None, *, unfinished: bool, failed: bool, expected: Next
 ) -> None:
-    assert what_next(hops, until=until, unfinished=unfinished, failed=failed) is expected
+    assert what_next(hops, until=until, unfinished=unfinished, failed=failed, did_something=False) is expected
+
+
+def test_a_chain_that_does_something_never_comes_to_its_fiftieth_pass() -> None:
+    hops = 1
+    for _ in range(3 * MOST_HOPS):
+        comes = what_next(hops, until=NOON, unfinished=True, failed=False, did_something=True)
+        assert comes is Next.ONE_MORE
+        hops = hops_of_next(hops, did_something=True)
+    assert hops == 1
+
+
+def test_whoever_did_something_once_has_fifty_passes_again() -> None:
+    assert hops_of_next(MOST_HOPS, did_something=True) == 1
+    assert (
+        what_next(MOST_HOPS, until=NOON, unfinished=True, failed=False, did_something=True) is Next.ONE_MORE
+    )
+    assert hops_of_next(1, did_something=False) == 2

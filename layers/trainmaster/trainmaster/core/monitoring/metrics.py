@@ -156,7 +156,7 @@ CHAINS_ENDED = Metric(
     unit=Unit.COUNT,
     dimension="pool",
     also_whole=True,
-    meaning="passes that were not finished, as the last of 50 in a row, and go on with the minute's wake-up",
+    meaning="passes not finished, as the last of 50 in a row that did nothing; the minute's wake-up goes on",
 )
 SET_ASIDE = Metric(
     name="RowsSetAside",

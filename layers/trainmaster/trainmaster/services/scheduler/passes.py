@@ -77,7 +77,7 @@ class Scheduler:
         Args:
             pool: By name, or ``UNMANAGED``.
             deadline: Nothing is begun after it.
-            hops: Passes in a row before it; 0: it leaves the pool to others that are at it (``chains``).
+            hops: As of ``chains.hops_of_next``; 0: it leaves the pool to others that are at it.
         """
         summary = Summary(hops=hops)
         began, goes_on = self.clock(), True
@@ -246,7 +246,7 @@ class Summary:
     unfinished: bool = False
     """The time was over before there was nothing left to do."""
     hops: int = 0
-    """Passes in a row before it."""
+    """As of ``chains.hops_of_next``."""
     chain: Chain | None = None
     """As the first look found it; None: nobody looked."""
     left_alone: bool = False
