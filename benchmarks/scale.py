@@ -6,20 +6,27 @@ tries where others who use the machine would decide it.
 """
 
 import argparse
+import gc
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from trainmaster_client.report import Report
 
+from benchmarks import posting
+from benchmarks.api_calls import MAX_DRY_RUN_S, MAX_LOOK_S, measure_api
 from benchmarks.control_plane_bill import PRICES, Unit
 from benchmarks.deep_queue import DeepQueue
 from benchmarks.depth import measure_passes
 from benchmarks.plane_sizes import measure_sizes
 from benchmarks.preemptors import Crowd, cpu_seconds, crowded
+from benchmarks.scale_tables import tables
 from benchmarks.starts import MAX_CALLS_BEYOND_STARTS, MIN_STARTS_PER_CPU_S, measure, starts_per_cpu_s
+from benchmarks.twin_rate import REACHED_FOR, measure_rate
+from tests.worlds.many_pools import Load, many_pools
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNNING, TEAMS = (1_000, 5_000, 20_000), (8, 100, 1_000)
@@ -46,13 +53,8 @@ STARTS_A_MINUTE = 60
 MOST_ROW_BYTES = 400 * 1024
 """Source: DynamoDB developer guide, "Quotas in Amazon DynamoDB"."""
 MINUTES_PER_MONTH = 730 * 60
-ENVIRONMENT = {
-    "AWS_DEFAULT_REGION": "us-east-1",
-    "AWS_EC2_METADATA_DISABLED": "true",
-    "POWERTOOLS_METRICS_NAMESPACE": "trainmaster",
-    "POWERTOOLS_SERVICE_NAME": "trainmaster",
-}
-"""Of the functions, which read a part of it as they are imported."""
+Part = Callable[[], Mapping[str, Any]]
+"""Measures facts of the report."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -61,32 +63,30 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="one plan and one pass: does it run at all")
     arguments = parser.parse_args(argv)
     report = Report("scale")
-    report.facts["load_average"] = [os.getloadavg()[0]]
-    if arguments.quick:
-        report.facts["plans"] = plans(RUNNING[:1])
-        report.facts["sizes"] = measure_sizes([DeepQueue(pending=64)])
-    else:
-        measure_all(report.facts)
-    report.facts["idle_minutes"] = [idle_minute(pools) for pools in POOLS]
-    report.facts["load_average"].append(os.getloadavg()[0])
+    facts = report.facts
+    facts["load_average"] = [os.getloadavg()[0]]
+    facts["seconds"] = measure_all(QUICK if arguments.quick else WHOLE, facts)
+    if "starting_passes" in facts:
+        facts["minutes"] = list(minutes(facts["sizes"], facts["starting_passes"]))
+    facts["idle_minutes"] = [idle_minute(pools) for pools in POOLS]
+    facts["load_average"].append(os.getloadavg()[0])
+    for line in tables(facts):
+        print(line)
     check(report)
     return report.finish(arguments.json)
 
 
-def measure_all(facts: dict[str, Any]) -> None:
-    os.environ.update(ENVIRONMENT)
-    from benchmarks.api_calls import measure_api  # noqa: PLC0415  what they import reads the above
-    from benchmarks.twin_rate import measure_rate  # noqa: PLC0415
-
-    facts["plans"] = plans(RUNNING)
-    facts["teams"] = plans(RUNNING[1:2], teams=TEAMS)
-    facts.update(measure(starts=STARTS))
-    facts["api"] = measure_api()
-    facts["twin_rate"] = measure_rate()
-    facts["depths"] = depths(measure_passes(WAITING)["passes"])
-    facts["sizes"] = measure_sizes(SIZES)
-    facts["minutes"] = list(minutes(facts["sizes"], facts["starting_passes"]))
-    facts["pools"] = rings(POOLS)
+def measure_all(parts: Mapping[str, Part], facts: dict[str, Any]) -> dict[str, float]:
+    """One after the other; how long each took."""
+    seconds = {}
+    for number, (name, part) in enumerate(parts.items(), start=1):
+        print(f"[{number}/{len(parts)}] {name} ...", end="", flush=True)
+        began = time.monotonic()
+        facts.update(part())
+        gc.collect()  # of what a part leaves nothing is in the others' way
+        seconds[name] = round(time.monotonic() - began, 1)
+        print(f" {seconds[name]} s", flush=True)
+    return seconds
 
 
 def plans(running: Sequence[int], *, teams: Sequence[int] = (8,)) -> list[dict[str, Any]]:
@@ -108,8 +108,6 @@ def depths(passes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def rings(pools: Sequence[int]) -> list[dict[str, Any]]:
     """In virtual time: from a ring to the pass, while one pool starts as many jobs as the rate allows."""
-    from tests.worlds.many_pools import Load, many_pools  # noqa: PLC0415
-
     found = []
     for count in pools:
         played = many_pools(Load(pools=count), seed=1)
@@ -170,14 +168,16 @@ def check(report: Report) -> None:
 
 
 def check_api(report: Report) -> None:
-    from benchmarks.api_calls import MAX_LOOK_S, MAX_SUBMISSION_MS  # noqa: PLC0415
-    from benchmarks.twin_rate import REACHED_FOR  # noqa: PLC0415
-
-    api, rate = report.facts["api"], report.facts["twin_rate"]["a_second"]
-    for one in api["looks"]:
+    facts = report.facts
+    for one in facts["api"]["looks"]:
         name = f"get-with-estimate-of-number-{one['position'] or 'over-1000'}-of-5000-distinct"
         at_most(report, name, one["cpu_s"], MAX_LOOK_S, "CPU s")
-    at_most(report, "add-job-handler", api["submission"]["cpu_ms"], MAX_SUBMISSION_MS, "CPU ms")
+    for one in facts["api"]["dry_runs"]:
+        name = f"policy-dry-run-over-{one['pools']}-pools-at-{one['delay_ms']}-ms"
+        at_most(report, name, one["seconds"], MAX_DRY_RUN_S, "s")
+    add_job, rate = facts["add_job"], facts["twin_rate"]["a_second"]
+    at_most(report, "add-job-handler", add_job["best_handler_cpu_ms"], posting.MAX_MS, "CPU ms")
+    at_most(report, "add-job-calls", sum(add_job["calls"].values()), posting.MAX_CALLS, "calls")
     limit = f"reported; at least {REACHED_FOR} are reached for"
     report.check("submissions-a-second-at-the-twin", expected=limit, actual=rate, ok=rate > 0)
 
@@ -185,6 +185,21 @@ def check_api(report: Report) -> None:
 def at_most(report: Report, name: str, found: float, limit: float, unit: str) -> None:
     report.check(name, expected=f"at most {limit} {unit}", actual=found, ok=found <= limit)
 
+
+WHOLE: Mapping[str, Part] = {
+    "plans": lambda: {"plans": plans(RUNNING), "teams": plans(RUNNING[1:2], teams=TEAMS)},
+    "passes that start jobs": lambda: measure(starts=STARTS),
+    "submissions": lambda: {"add_job": posting.measure()},
+    "other calls of the API": lambda: {"api": measure_api()},
+    "submissions at the twin": lambda: {"twin_rate": measure_rate()},
+    "depths": lambda: {"depths": depths(measure_passes(WAITING)["passes"])},
+    "sizes": lambda: {"sizes": measure_sizes(SIZES)},
+    "many pools": lambda: {"pools": rings(POOLS)},
+}
+QUICK: Mapping[str, Part] = {
+    "plans": lambda: {"plans": plans(RUNNING[:1])},
+    "sizes": lambda: {"sizes": measure_sizes([DeepQueue(pending=64)])},
+}
 
 if __name__ == "__main__":
     sys.exit(main())
