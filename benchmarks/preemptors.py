@@ -1,11 +1,12 @@
 """CPU of one plan where many urgent jobs find a full pool: ``python -m benchmarks.preemptors``.
 
 Every type is full of preemptible jobs of random sizes, ages and prices; each preemptor asks for 1 to 16
-instances of one of them. With quotas every second team borrows.
+instances of one of them. With quotas every second team borrows; or none may, and each uses all that it may.
 """
 
 import argparse
 import time
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -35,6 +36,7 @@ class Crowd:
     preemptors: int
     teams: int = 8
     with_quotas: bool = True
+    may_borrow: bool = True
     seed: int = 0
 
 
@@ -43,12 +45,10 @@ def crowded(crowd: Crowd) -> tuple[Snapshot, PoolPolicy]:
     running = tuple(_runs(number, crowd, draw) for number in range(crowd.running))
     used = total(one.vector for one in running)
     waiting = tuple(_waits(number, crowd, draw) for number in range(crowd.preemptors))
-    share = {str(one): count // crowd.teams * 3 // 2 for one, count in used.items()}
-    quotas = {_team(number): Quota(nominal=share) for number in range(0, crowd.teams, 2)}
     pool = PoolPolicy(
         name="main",
         capacity={str(one): count for one, count in used.items()},
-        quotas=quotas if crowd.with_quotas else {},
+        quotas=_quotas(crowd, running) if crowd.with_quotas else {},
     )
     return Snapshot(used=used, waiting=waiting, running=running), pool
 
@@ -58,6 +58,24 @@ def cpu_seconds(snapshot: Snapshot, pool: PoolPolicy) -> tuple[float, Plan]:
     began = time.process_time()
     decided = plan(snapshot, pool, now=NOW)
     return time.process_time() - began, decided
+
+
+def _quotas(crowd: Crowd, running: tuple[RunningJob, ...]) -> dict[str, Quota]:
+    if crowd.may_borrow:
+        counts = total(one.vector for one in running)
+        share = {str(one): count // crowd.teams * 3 // 2 for one, count in counts.items()}
+        return {_team(number): Quota(nominal=share) for number in range(0, crowd.teams, 2)}
+    vectors: defaultdict[str, list[Vector]] = defaultdict(list)
+    for one in running:
+        vectors[one.team].append(one.vector)
+    limits = {str(one): 0 for one in TYPES}
+    return {
+        team: Quota(
+            nominal=limits | {str(capacity): count for capacity, count in total(held).items()},
+            borrowing_limit=limits,
+        )
+        for team, held in vectors.items()
+    }
 
 
 def _runs(number: int, crowd: Crowd, draw: Random) -> RunningJob:
@@ -115,20 +133,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tries", type=int, default=3, help="the least CPU of so many plans counts")
     tries: int = parser.parse_args().tries
-    print("running  preemptors  quotas  victims    ms CPU")
-    for running, preemptors, with_quotas in (
-        (1_000, 130, True),
-        (5_000, 130, True),
-        (5_000, 130, False),
-        (20_000, 256, True),
-        (20_000, 256, False),
+    print("running  preemptors  teams  quotas   victims    ms CPU")
+    for crowd in (
+        *(
+            Crowd(running=running, preemptors=preemptors, with_quotas=with_quotas)
+            for running in (1_000, 5_000, 20_000)
+            for preemptors in (32, 256)
+            for with_quotas in (True, False)
+        ),
+        *(Crowd(running=20_000, preemptors=256, teams=teams) for teams in (100, 1_000)),
+        *(Crowd(running=20_000, preemptors=256, teams=teams, may_borrow=False) for teams in (8, 100, 1_000)),
     ):
-        crowd = Crowd(running=running, preemptors=preemptors, with_quotas=with_quotas)
         world = crowded(crowd)
         measured = [cpu_seconds(*world) for _ in range(tries)]
         victims = sum(len(one.victims) for one in measured[0][1].actions if isinstance(one, Preempt))
-        least = min(seconds for seconds, _ in measured)
-        print(f"{running:7}  {preemptors:10}  {with_quotas!s:6}  {victims:7}  {1000 * least:8.1f}")
+        quotas = "none" if not crowd.with_quotas else "borrow" if crowd.may_borrow else "at limit"
+        size = f"{crowd.running:7}  {crowd.preemptors:10}  {crowd.teams:5}  {quotas:8}"
+        print(f"{size} {victims:7}  {1000 * min(seconds for seconds, _ in measured):8.1f}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Rows K6 and K7: urgent jobs that need the instances of many small ones, and many urgent jobs."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,7 +14,7 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.actions import Preempt
 from trainmaster.core.planning.reservations import MAX_RESERVATIONS
-from trainmaster.core.planning.snapshot import PreemptionReservation
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob
 from trainmaster.services.scheduler import stops
 from trainmaster.services.scheduler.stops import MAX_VICTIMS
 
@@ -27,6 +28,8 @@ from tests.histories.world import POOL, World
 from tests.memory.store import MemoryJobStore
 
 LONGEST_NAME = 63
+MOST_LOOKS = 8
+"""On its way out, borrowing, may be stopped, ends when: each part of a plan goes through them once."""
 FEW = tuple(f"small{number}" for number in range(5))
 
 
@@ -211,6 +214,26 @@ def test_K7_a_plan_of_5000_running_and_130_urgent_jobs_takes_no_second(with_quot
     seconds, decided = cpu_seconds(*crowded(crowd))
     assert sum(isinstance(one, Preempt) for one in decided.actions) >= 50
     assert seconds < 1
+
+
+class Looked(tuple[RunningJob, ...]):  # noqa: SLOT001  a tuple has no slots of its own
+    """Running jobs that count how often somebody goes through all of them."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[RunningJob]:
+        self.times += 1
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("rules", [{"with_quotas": False}, {}, {"may_borrow": False}])
+def test_K7_a_plan_goes_through_all_that_runs_a_few_times_however_many_press(rules: dict[str, Any]) -> None:
+    """Jobs of eighty teams, among them those that may stop none but their own team's."""
+    world, pool = crowded(Crowd(running=600, preemptors=320, teams=80, **rules))
+    looked = Looked(world.running)
+    _, decided = cpu_seconds(replace(world, running=looked), pool)
+    assert sum(isinstance(one, Preempt) for one in decided.actions) >= 60
+    assert looked.times <= MOST_LOOKS
 
 
 def test_K7_no_more_reservations_are_placed_than_the_counters_are_to_keep() -> None:

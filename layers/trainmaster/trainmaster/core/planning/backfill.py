@@ -6,6 +6,7 @@ Source: Lifka (1995), "The ANL/IBM SP scheduling system"; only ends that are cer
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Shape, Vector
 from trainmaster.core.jobs.run_time import END_SLACK
@@ -82,7 +83,7 @@ def certain_ends(running: Iterable[RunningJob], *, now: datetime) -> list[End]:
             ends.append((min(job.expected.ends_by or soon, soon), job.vector))
         elif job.expected.ends_by is not None:
             ends.append((job.expected.ends_by, job.vector))
-    ends.sort(key=lambda end: end[0])
+    ends.sort(key=itemgetter(0))
     return ends
 
 

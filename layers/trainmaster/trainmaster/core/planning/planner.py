@@ -8,7 +8,7 @@ from trainmaster.core.planning.budgets import warnings
 from trainmaster.core.planning.capacity import ASKED_TO_STOP
 from trainmaster.core.planning.queue_walk import QueueWalk
 from trainmaster.core.planning.reservations import ended, limited
-from trainmaster.core.planning.snapshot import RunningJob, Snapshot
+from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.planning.warm_pools import Upkeep, keys_wanted
 from trainmaster.core.policy import PoolPolicy
 
@@ -28,7 +28,8 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     Returns:
         Actions in the order they must be carried out, and a reason for each candidate that does not start.
     """
-    first: list[Action] = [Stop(job=job) for job in snapshot.running if _must_be_told(job)]
+    stopping = (job for job in snapshot.running if job.state in ASKED_TO_STOP)
+    first: list[Action] = [Stop(job=job) for job in stopping if job.known_to_sagemaker and not job.stop_sent]
     first += [Unpark(job=job) for job in snapshot.due]
     first += warnings(snapshot)
     over = ended(snapshot, now=now)
@@ -47,10 +48,6 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     upkeep = [*over, *limited(waited_for, walk.preemptions, now=now)]
     warm = _warm(snapshot, pool, walk, now=now)
     return Plan(actions=(*first, *upkeep, *walk.actions, *warm), reasons=walk.reasons)
-
-
-def _must_be_told(job: RunningJob) -> bool:
-    return job.state in ASKED_TO_STOP and job.known_to_sagemaker and not job.stop_sent
 
 
 def _warm(snapshot: Snapshot, pool: PoolPolicy, walk: QueueWalk, *, now: datetime) -> list[Action]:

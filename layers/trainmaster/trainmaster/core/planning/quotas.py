@@ -3,17 +3,25 @@
 Quotas count on-demand instances; spot runs outside of them.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from typing import TypeAlias
 
 from trainmaster.core.jobs.attempts import Reason
-from trainmaster.core.jobs.instances import Capacity, Vector, vector_text
+from trainmaster.core.jobs.instances import Capacity, Vector, fits, vector_text
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 from trainmaster.core.policy import PoolPolicy, Quota
 
 COVERED = 0
 BORROWER = 1
+
+_Held: TypeAlias = tuple[tuple[Capacity, int], ...]
+_Jobs: TypeAlias = dict[_Held, list[RunningJob | WaitingJob]]
+"""By what they hold or ask for: there are fewer vectors than jobs."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -22,7 +30,7 @@ class Quotas:
 
     quotas: Mapping[str, Quota]
     tiers: dict[str, int] = field(default_factory=dict)
-    """Of each job, live and waiting, by name; empty without quotas: then all are in tier 0."""
+    """Of jobs, live and waiting, by name; who is not named is covered, and without quotas everybody is."""
     used: dict[str, dict[Capacity, int]] = field(default_factory=dict)
     """On-demand instances by team."""
 
@@ -31,16 +39,16 @@ class Quotas:
         """Fill each team's nominal quota with its jobs, live and waiting together, in score order."""
         if not pool.quotas:
             return cls(quotas={})
-        quotas, live = cls(quotas=pool.quotas), tuple(running)
-        for one in live:
-            quotas.count(one.team, one.vector)
-        left: dict[str, dict[Capacity, int]] = {}
-        jobs: list[RunningJob | WaitingJob] = [*live, *waiting]
-        jobs.sort(key=lambda job: (job.score, job.name))
-        for job in jobs:
-            if job.team not in left:
-                left[job.team] = quotas.nominal(job.team)
-            quotas.tiers[job.name] = COVERED if _taken_from(left[job.team], job.vector) else BORROWER
+        quotas = cls(quotas=pool.quotas)
+        teams: defaultdict[str, _Jobs] = defaultdict(partial(defaultdict, list))
+        for one in running:
+            teams[one.team][tuple(one.vector.items())].append(one)
+        quotas.used = {team: _on_demand(live) for team, live in teams.items()}
+        for job in waiting:
+            teams[job.team][tuple(job.vector.items())].append(job)
+        for team, jobs in teams.items():
+            borrowers = _beyond(quotas.nominal(team), jobs)
+            quotas.tiers.update(dict.fromkeys(borrowers, BORROWER))
         return quotas
 
     def tier(self, name: str) -> int:
@@ -92,15 +100,42 @@ class Quotas:
         )
 
 
-def _taken_from(rest: dict[Capacity, int], vector: Vector) -> bool:
+def _beyond(nominal: dict[Capacity, int], jobs: _Jobs) -> Iterable[str]:
+    """Names of a team's jobs that its nominal quota does not cover; who asks for spot alone needs none.
+
+    Their order counts only where something is left for some of them and not for all.
+    """
+    asked = _on_demand(jobs)
+    if fits(asked, nominal):
+        return ()
+    if asked.keys().isdisjoint(nominal):
+        uncovered = (alike for held, alike in jobs.items() if any(one in asked for one, _ in held))
+        return (job.name for job in chain.from_iterable(uncovered))
+    turns: list[tuple[int, str, _Held]] = []
+    for held, alike in jobs.items():
+        counted = tuple((capacity, count) for capacity, count in held if capacity in asked)
+        turns += [(job.score, job.name, counted) for job in alike]
+    left = dict.fromkeys(asked, 0) | nominal
+    return [name for _, name, counted in sorted(turns) if not _taken_from(left, counted)]
+
+
+def _taken_from(left: dict[Capacity, int], asked: _Held) -> bool:
     """Whether all of it is left; then it is taken."""
-    asked = _counted(vector)
     for capacity, count in asked:
-        if rest.get(capacity, 0) < count:
+        if left[capacity] < count:
             return False
     for capacity, count in asked:
-        rest[capacity] = rest.get(capacity, 0) - count
+        left[capacity] -= count
     return True
+
+
+def _on_demand(jobs: _Jobs) -> dict[Capacity, int]:
+    counts: dict[Capacity, int] = {}
+    for held, alike in jobs.items():
+        for capacity, count in held:
+            if not capacity.is_spot:
+                counts[capacity] = counts.get(capacity, 0) + count * len(alike)
+    return counts
 
 
 def _counted(vector: Vector) -> list[tuple[Capacity, int]]:

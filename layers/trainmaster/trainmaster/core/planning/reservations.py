@@ -84,7 +84,7 @@ class Preemptions:
     def _others(self, preemptor: Preemptor, hold: PreemptionReservation) -> Chosen:
         team, missing = preemptor.job.team, hold.missing or {}
         short = self.capacity.lacks(hold)
-        own = on_its_way(one for one in self.snapshot.running if one.team == team)
+        own = on_its_way(one for one in self._stopping.values() if one.team == team)
         excess = {one: n - own.get(one, 0) for one, n in self._excess(team, hold.vector).items()}
         if all(count <= 0 for count in excess.values()):
             return self._stoppable.least(short, preemptor)

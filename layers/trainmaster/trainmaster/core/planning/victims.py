@@ -1,10 +1,11 @@
 """Whom a plan may stop, sorted once: each preemptor costs by what it takes, not by how many run."""
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from heapq import merge
 from typing import TypeAlias
 
@@ -33,14 +34,25 @@ class _Alike:
     """Until somebody has to choose among them."""
     sorted: list[_Entry] | None = None
     by_warm_key: dict[str, list[_Entry]] = field(default_factory=dict)
-    teams: Counter[str] = field(default_factory=Counter)
-    first: tuple[int, str] = (0, "")
-    """A rank that none of them is before."""
+    teams: Counter[str] | None = None
+    """How many of each team; once somebody asked."""
+    first: tuple[int, str] | None = None
+    """A rank that none of them is before; once somebody asked."""
 
-    def complete(self) -> None:
-        """All of them are known."""
-        self.teams = Counter(job.team for job in self.jobs)
-        self.first = min((job.score, job.name) for job in self.jobs)
+    def count(self, *, but: str | None) -> int:
+        """How many there are, but those of one team."""
+        if self.teams is None:
+            self.teams = Counter(job.team for job in self._all())
+        return self.teams.total() - (self.teams[but] if but is not None else 0)
+
+    def is_behind(self, rank: tuple[int, str]) -> bool:
+        """Whether all of them rank behind."""
+        if self.first is None:
+            self.first = min((job.rank for job in self._all()), default=rank)
+        return self.first > rank
+
+    def _all(self) -> Iterable[RunningJob]:
+        return self.jobs if self.sorted is None else (entry[-1] for entry in self.sorted)
 
     def entries(self, now: datetime) -> list[_Entry]:
         """The cheapest to stop first."""
@@ -57,10 +69,12 @@ class _Alike:
         _drop(self.entries(now), entry)
         if job.warm_key is not None:
             _drop(self.by_warm_key[job.warm_key], entry)
-        self.teams[job.team] -= 1
+        if self.teams is not None:
+            self.teams[job.team] -= 1
 
 
-_Group: TypeAlias = dict[tuple[tuple[Capacity, int], ...], _Alike]
+_Held: TypeAlias = tuple[tuple[Capacity, int], ...]
+_Group: TypeAlias = dict[_Held, _Alike]
 """By what they hold."""
 
 
@@ -81,8 +95,7 @@ class _Choice:
 
     def count(self) -> int:
         if self.behind is None:
-            spared = self.alike.teams[self.spared_team] if self.spared_team is not None else 0
-            return self.alike.teams.total() - spared
+            return self.alike.count(but=self.spared_team)
         jobs = self.alike.jobs or [entry[-1] for entry in self.alike.entries(self.now)]
         return sum(map(self._may_stop, jobs))
 
@@ -124,16 +137,13 @@ class Victims:
     def of(
         cls, running: tuple[RunningJob, ...], quotas: Quotas, *, rules: Preemption, now: datetime
     ) -> "Victims":
-        groups: dict[tuple[int, int], _Group] = {}
+        found: defaultdict[tuple[int, int, _Held], list[RunningJob]] = defaultdict(list)
         for job in _stoppable(running, rules, now=now) if rules.enabled else ():
-            tier, key = quotas.tier(job.name), tuple(job.vector.items())
-            group = groups.setdefault((-tier, job.priority), {})
-            if key not in group:
-                group[key] = _Alike(vector=job.vector, tier=tier, priority=job.priority)
-            group[key].jobs.append(job)
-        for group in groups.values():
-            for alike in group.values():
-                alike.complete()
+            found[quotas.tier(job.name), job.priority, tuple(job.vector.items())].append(job)
+        groups: defaultdict[tuple[int, int], _Group] = defaultdict(dict)
+        for (tier, priority, held), jobs in found.items():
+            alike = _Alike(vector=jobs[0].vector, tier=tier, priority=priority, jobs=jobs)
+            groups[-tier, priority][held] = alike
         ending = (
             total(one.vector for one in running if _ends_soon(one, rules, now=now))
             if rules.preempt_delay
@@ -145,20 +155,33 @@ class Victims:
     def of_team(self, team: str) -> "Victims":
         """Its own jobs alone."""
         if team not in self.by_team:
-            own = tuple(one for one in self.running if one.team == team and one.name not in self.taken)
+            own = tuple(one for one in self._teams.get(team, ()) if one.name not in self.taken)
             self.by_team[team] = Victims.of(own, self.quotas, rules=self.rules, now=self.now)
         return self.by_team[team]
+
+    @cached_property
+    def _teams(self) -> dict[str, list[RunningJob]]:
+        teams: defaultdict[str, list[RunningJob]] = defaultdict(list)
+        for one in self.running:
+            teams[one.team].append(one)
+        return teams
 
     def take(self, victims: Iterable[RunningJob]) -> None:
         """They are being stopped: nobody counts on them any more."""
         for job in victims:
             self.taken.add(job.name)
-            group = self.groups.get((-self.quotas.tier(job.name), job.priority), {})
-            group[tuple(job.vector.items())].remove(job, self.now)
+            self._remove(job)
             if _ends_soon(job, self.rules, now=self.now):
                 take(self.ending, job.vector)
             if job.team in self.by_team:
                 self.by_team[job.team].take([job])
+
+    def _remove(self, job: RunningJob) -> None:
+        group = self.groups[-self.quotas.tier(job.name), job.priority]
+        held = tuple(job.vector.items())
+        group[held].remove(job, self.now)
+        if not group[held].sorted:
+            del group[held]  # nobody is left to look at
 
     def chosen_for(self, preemptor: Preemptor, *, free: Vector) -> Chosen:
         """The jobs to stop so that it fits; nobody where it would do so by itself within ``preempt_delay``.
@@ -197,7 +220,7 @@ class Victims:
                     break  # of one group all or none
                 if short.keys().isdisjoint(one.vector):
                     continue
-                is_behind = one.tier > mine or one.first > job.rank
+                is_behind = one.tier > mine or one.is_behind(job.rank)
                 choices.append(
                     _Choice(
                         alike=one,
@@ -265,14 +288,15 @@ class Victims:
 
 def _stoppable(running: Iterable[RunningJob], rules: Preemption, *, now: datetime) -> Iterator[RunningJob]:
     """By all rules that do not ask who stops them."""
-    trains_since = now - rules.min_runtime
+    trains_since, runs = now - rules.min_runtime, JobState.RUNNING
+    most, needs_checkpoint = rules.max_per_job, rules.needs_checkpoint
     for one in running:
         if (
-            one.state is JobState.RUNNING
+            one.state is runs
             and one.preemptible
-            and one.preemptions < rules.max_per_job
+            and one.preemptions < most
             and (one.training_since is None or one.training_since <= trains_since)
-            and (one.has_checkpoint or not rules.needs_checkpoint)
+            and (one.has_checkpoint or not needs_checkpoint)
         ):
             yield one
 
