@@ -26,7 +26,11 @@ _WITHOUT_BODY = frozenset({204, 304})
 
 def use_lean_connections(http_session: Any) -> None:
     """For direct connections that are made from now on; those through a proxy remain botocore's."""
-    http_session._manager.pool_classes_by_scheme = _pools()  # noqa: SLF001  botocore is pinned
+    manager = http_session._manager  # noqa: SLF001  botocore is pinned
+    manager.pool_classes_by_scheme = _pools()
+    manager.connection_from_url = cache(
+        manager.connection_from_url
+    )  # a client has one, and looks it up each time
 
 
 class _LeanConnection:

@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import partial
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from trainmaster.adapters.dynamodb.stored_names import PARTS, stored_name
@@ -25,6 +26,7 @@ from trainmaster.core.jobs.reason_codes import ReasonCode, parse_code
 T = TypeVar("T")
 
 _STORED: dict[type, "_StoredClass"] = {}
+_ENCODERS: dict[type, Callable[[Any], Any]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +35,8 @@ class _StoredField:
 
     field: str
     name: str
-    hint: Any
     optional: bool
+    encode: Callable[[Any], Any]
     decode: Callable[[Any], Any] | None
     """None: it is stored as it is."""
     part: "_StoredClass | None"
@@ -69,7 +71,7 @@ def _stored_class(cls: type) -> _StoredClass:
         elif default is MISSING:
             mandatory.append(one.name)
         elif default is not None:
-            defaults[one.name] = _encode(default, one.hint)
+            defaults[one.name] = one.encode(default)
     return _StoredClass(cls=cls, fields=tuple(stored), mandatory=tuple(mandatory), defaults=defaults)
 
 
@@ -78,8 +80,8 @@ def _stored_field(cls: type, field: str, declared: Any) -> _StoredField:
     return _StoredField(
         field=field,
         name=stored_name(cls, field),
-        hint=hint,
         optional=type(None) in typing.get_args(declared),
+        encode=vector_text if hint == Vector else _encode,
         decode=_decoder(hint),
         part=_stored(hint) if hint in PARTS else None,
     )
@@ -93,10 +95,12 @@ def encode(record: Any) -> dict[str, Any]:
     encoded: dict[str, Any] = {}
     for one in _stored(type(record)).fields:
         content = getattr(record, one.field)
-        if one.part is not None:
+        if type(content) in _AS_IT_IS:
+            encoded[one.name] = content
+        elif one.part is not None:
             encoded |= one.part.defaults if content is None else encode(content)
         elif content is not None:
-            encoded[one.name] = _encode(content, one.hint)
+            encoded[one.name] = one.encode(content)
     return encoded
 
 
@@ -123,32 +127,31 @@ def iso(instant: datetime) -> str:
     return instant.astimezone(UTC).isoformat(timespec="milliseconds")
 
 
-def _encode(content: Any, hint: Any) -> Any:
-    if hint == Vector:
-        return vector_text(content)
-    match content:
-        case tuple():
-            return [_encode(part, None) for part in content]
-        case Mapping():
-            return {str(name): _encode(part, None) for name, part in content.items()}
-        case _ if is_dataclass(content):
-            return encode(content)
-        case _:
-            return _encode_scalar(content)
+def _encode(content: Any) -> Any:
+    kind = type(content)
+    if kind not in _ENCODERS:
+        _ENCODERS[kind] = _encoder(kind)
+    return _ENCODERS[kind](content)
 
 
-def _encode_scalar(content: Any) -> Any:
-    match content:
-        case datetime():
-            return iso(content)
-        case timedelta():
-            return int(content.total_seconds())
-        case Decimal():
-            return str(content)  # a number would come back as int or float
-        case Enum():
-            return content.value
-        case _:
-            return content
+def _encoder(kind: type) -> Callable[[Any], Any]:
+    """By what it is, not what it was declared as. Worked out once a type: this runs for each value."""
+    if issubclass(kind, tuple):
+        return lambda content: [_encode(part) for part in content]
+    if issubclass(kind, Mapping):
+        return lambda content: {str(name): _encode(part) for name, part in content.items()}
+    if is_dataclass(kind):
+        return encode
+    return next((encoder for base, encoder in _SCALARS if issubclass(kind, base)), lambda content: content)
+
+
+_AS_IT_IS = frozenset({str, int, bool})
+_SCALARS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (datetime, iso),
+    (timedelta, lambda content: int(content.total_seconds())),
+    (Decimal, str),  # a number would come back as int or float
+    (Enum, attrgetter("value")),
+)
 
 
 def _decoder(hint: Any) -> Callable[[Any], Any] | None:
