@@ -4,10 +4,12 @@ import gzip
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 from urllib.parse import parse_qs
 
+from botocore.utils import parse_timestamp
 from moto.core.parse import QueryParser
 from moto.core.request import Request as MotoRequest
 from moto.core.routing import get_service_router
@@ -104,9 +106,18 @@ def _read_query(request: Request, service: str, region: str) -> AwsCall:
     model = get_service_model(service)
     if operation not in model.operation_names:
         raise AwsError("InvalidAction", f"{service} has no operation {operation!r}")
-    parser = QueryParser(model.operation_model(operation))
-    params = parser.parse({"values": {name: each[0] for name, each in values.items()}})
+    parser = QueryParser(model.operation_model(operation), timestamp_parser=_instant)
+    try:
+        params = parser.parse({"values": {name: each[0] for name, each in values.items()}})
+    except ValueError as error:
+        raise AwsError("MalformedInput", str(error)) from error
     return AwsCall(service=service, operation=operation, params=params, region=region)
+
+
+def _instant(text: str) -> datetime:
+    """A time without a zone is UTC's."""
+    parsed = parse_timestamp(text)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def _read_s3(request: Request, region: str) -> AwsCall:

@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -56,6 +57,8 @@ def handlers(queued: QueuedJobs, clients: PlainClients, *, region: str) -> Itera
     yield "before-call.cloudwatch-logs.GetLogEvents", logs.events
     yield "provide-client-params.cloudwatch.GetMetricStatistics", _keep
     yield "after-call.cloudwatch.GetMetricStatistics", metrics.complete
+    yield "provide-client-params.cloudwatch.GetMetricData", _keep_queries
+    yield "after-call.cloudwatch.GetMetricData", metrics.complete_data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,28 +191,59 @@ class _JoinedMetrics:
         self, http_response: AWSResponse, parsed: dict[str, Any], context: Mapping[str, Any], **_: object
     ) -> None:
         """Add the points of the later attempts. Where two have one for a time, the later one's counts."""
-        asked = context.get(_KEPT)
-        if asked is None or "Error" in parsed or context["client_region"] != self._region:
+        asked = self._asked(parsed, context)
+        if asked is None:
             return
         points = {point["Timestamp"]: point for point in parsed.get("Datapoints") or ()}
-        first = _training_job(asked)
-        names = [one.training_job_name for one in self._queued.attempts(first)]
-        for name in (one for one in names if one != first):
-            client = self._clients.of("cloudwatch", Where.called(http_response.url, context))
-            points |= {point["Timestamp"]: point for point in _points(client, asked, name)}
+        client = self._client(http_response, context)
+        for name in self._later(_training_job(asked)):
+            again = {**asked, "Dimensions": [{"Name": DIMENSION, "Value": name}]}
+            found = client.get_metric_statistics(**again)["Datapoints"]
+            points |= {point["Timestamp"]: point for point in found}
         parsed["Datapoints"] = list(points.values())
 
+    def complete_data(
+        self, http_response: AWSResponse, parsed: dict[str, Any], context: Mapping[str, Any], **_: object
+    ) -> None:
+        """The same for GetMetricData: its queries are asked again, expressions and all, for each attempt."""
+        asked = self._asked(parsed, context)
+        if asked is None:
+            return
+        client = self._client(http_response, context)
+        series = {one["Id"]: _by_time(one) for one in parsed.get("MetricDataResults") or ()}
+        for first in sorted(_training_jobs(asked)):
+            for name in self._later(first):
+                pages = client.get_paginator("get_metric_data").paginate(**_renamed(asked, first, name))
+                for one in (result for page in pages for result in page["MetricDataResults"]):
+                    series.setdefault(one["Id"], {}).update(_by_time(one))
+        newest_first = asked.get("ScanBy", "TimestampDescending") == "TimestampDescending"
+        for one in parsed.get("MetricDataResults") or ():
+            points = sorted(series[one["Id"]].items(), reverse=newest_first)
+            one["Timestamps"], one["Values"] = [at for at, _ in points], [value for _, value in points]
 
-def _points(client: Any, asked: Mapping[str, Any], name: str) -> list[dict[str, Any]]:  # noqa: ANN401  boto3's
-    dimensions = [{"Name": DIMENSION, "Value": name}]
-    found: list[dict[str, Any]] = client.get_metric_statistics(**{**asked, "Dimensions": dimensions})[
-        "Datapoints"
-    ]
-    return found
+    def _asked(self, parsed: dict[str, Any], context: Mapping[str, Any]) -> dict[str, Any] | None:
+        """None where there is nothing of ours to join."""
+        if "Error" in parsed or context["client_region"] != self._region:
+            return None
+        return context.get(_KEPT)
+
+    def _later(self, first: str) -> list[str]:
+        """Training jobs of the attempts after the one that has the job's name."""
+        names = [one.training_job_name for one in self._queued.attempts(first)]
+        return [name for name in names if name != first]
+
+    def _client(self, http_response: AWSResponse, context: Mapping[str, Any]) -> Any:  # noqa: ANN401  boto3's
+        return self._clients.of("cloudwatch", Where.called(http_response.url, context))
 
 
 def _keep(params: Mapping[str, Any], context: dict[str, Any], **_: object) -> None:
     if params.get("Namespace") == NAMESPACE and _training_job(params):
+        context[_KEPT] = dict(params)
+
+
+def _keep_queries(params: Mapping[str, Any], context: dict[str, Any], **_: object) -> None:
+    """The later attempts come with the first page."""
+    if _training_jobs(params) and not params.get("NextToken"):
         context[_KEPT] = dict(params)
 
 
@@ -218,3 +252,25 @@ def _training_job(asked: Mapping[str, Any]) -> str:
     dimensions = asked.get("Dimensions") or ()
     names = [one.get("Value") for one in dimensions if one.get("Name") == DIMENSION]
     return str(names[0]) if len(dimensions) == 1 and names else ""
+
+
+def _training_jobs(asked: Mapping[str, Any]) -> set[str]:
+    return {_queried_job(one) for one in asked.get("MetricDataQueries") or ()} - {""}
+
+
+def _queried_job(query: Mapping[str, Any]) -> str:
+    metric = (query.get("MetricStat") or {}).get("Metric") or {}
+    return _training_job(metric) if metric.get("Namespace") == NAMESPACE else ""
+
+
+def _renamed(asked: Mapping[str, Any], first: str, name: str) -> dict[str, Any]:
+    """The same queries of another training job."""
+    queries = deepcopy(list(asked["MetricDataQueries"]))
+    for query in queries:
+        if _queried_job(query) == first:
+            query["MetricStat"]["Metric"]["Dimensions"] = [{"Name": DIMENSION, "Value": name}]
+    return {**asked, "MetricDataQueries": queries}
+
+
+def _by_time(result: Mapping[str, Any]) -> dict[datetime, float]:
+    return dict(zip(result["Timestamps"], result["Values"], strict=True))

@@ -21,6 +21,8 @@ HOOKED_EVENTS = (
     "before-call.cloudwatch-logs.GetLogEvents",
     "provide-client-params.cloudwatch.GetMetricStatistics",
     "after-call.cloudwatch.GetMetricStatistics",
+    "provide-client-params.cloudwatch.GetMetricData",
+    "after-call.cloudwatch.GetMetricData",
     "before-call.sts.GetCallerIdentity",
 )
 """Every event that any module of ours registers a handler for."""

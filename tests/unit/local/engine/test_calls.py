@@ -1,9 +1,11 @@
 """The tables by which a request is told apart agree with botocore's service models."""
 
+from datetime import UTC, datetime
+
 import botocore.session
 import pytest
 
-from local.engine.calls import SIGNING_NAMES, TARGETS, protocol_of, read_call
+from local.engine.calls import SIGNING_NAMES, TARGETS, AwsCall, protocol_of, read_call
 from local.engine.errors import QUERY_COMPATIBLE
 from local.engine.moto_engine import SERVICES
 from local.wire import AwsError, Request
@@ -45,6 +47,26 @@ def test_a_query_call_is_read_in_boto3s_names() -> None:
     )
     assert (call.service, call.operation) == ("sns", "Publish")
     assert call.params == {"TopicArn": "t", "MessageAttributes": {"n": {"DataType": "String"}}}
+
+
+def queried(form: str) -> AwsCall:
+    sent = request(form.encode(), content_type="application/x-www-form-urlencoded")
+    return read_call(sent, signing_name="monitoring", region="r")
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-01-01T12:00:00Z", "2026-01-01T12:00:00", "2026-01-01T14:00:00%2B02:00", "1767268800"]
+)
+def test_a_time_of_a_query_call_is_utc_whether_it_says_so_or_not(text: str) -> None:
+    call = queried(f"Action=GetMetricStatistics&StartTime={text}")
+    assert call.params == {"StartTime": datetime(2026, 1, 1, 12, tzinfo=UTC)}
+
+
+@pytest.mark.parametrize("wrong", ["StartTime=noon", "Period=often"])
+def test_a_query_call_with_a_value_of_another_kind_is_refused(wrong: str) -> None:
+    with pytest.raises(AwsError) as refused:
+        queried(f"Action=GetMetricStatistics&{wrong}")
+    assert refused.value.code == "MalformedInput"
 
 
 @pytest.mark.parametrize(
