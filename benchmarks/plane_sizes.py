@@ -13,7 +13,7 @@ from local.engine.dynamodb.values import item_bytes
 from local.engine.moto_engine import MotoEngine
 from local.wire import Request
 
-PASSES = 3
+PASSES = 2
 """Measured of each size, after the first; the least CPU counts."""
 
 

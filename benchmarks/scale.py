@@ -46,8 +46,8 @@ PREEMPTORS = 256
 PLANS = 5
 MAX_PLAN_S = 0.2
 BEGINS_WITHIN = 60.0
-IDLE_PASS_READS, IDLE_RECONCILE_READS = 8, 2
-"""Calls of the table for a pool without jobs, of 0.5 to 1 read unit each. Counted in virtual time."""
+IDLE_PASS_READS, IDLE_RECONCILE_READS = 7, 2
+"""Calls of the table for a pool without jobs, of 0.5 to 1 read unit each. The pass's are under test."""
 STARTS_A_MINUTE = 60
 """Of a whole account, as SageMaker was observed to allow."""
 MOST_ROW_BYTES = 400 * 1024
