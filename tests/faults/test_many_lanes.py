@@ -251,3 +251,19 @@ def test_K4_a_lane_that_is_found_empty_stays_if_somebody_comes_in_meanwhile(new_
     red.cancels(again)
     world.wiring.store.drop_lanes("main", snapshot(world).empty_lanes)
     assert lanes_of(world) == 0
+
+
+def test_K4_of_many_lanes_found_empty_at_once_only_the_one_that_somebody_came_into_stays(
+    new_world: NewWorld,
+) -> None:
+    world = new_world(POLICY)
+    red = Shapes(world)
+    for _ in range(3):
+        red.cancels(red.waits())
+    empty = snapshot(world).empty_lanes
+    assert len(empty) == 3
+    second = Shape(vector={Capacity(A): 2}, subnet=f"subnet-{2:017d}")
+    world.wiring.store.submit(waits("again", team="red", shapes=(second,), after=0), BODY)
+    world.wiring.store.drop_lanes("main", empty)
+    assert lanes_of(world) == 1
+    assert [one.name for one in snapshot(world).waiting] == ["again"]

@@ -111,6 +111,15 @@ def test_nothing_starts_waits_or_ends_otherwise_because_of_the_upgrade(
 
 
 @pytest.mark.parametrize("left", ["table_before_tenants"], indirect=True)
+@pytest.mark.parametrize("estimate", ["true", "false"])
+def test_a_position_counts_those_who_are_in_no_order_yet(world: World, estimate: str) -> None:
+    assert not [row for row in world.items() if row["pk"]["S"].startswith("O#")]
+    in_turn = ("vision-wait-2", "vision-wait-0", "vision-wait-wide", "speech-chained")
+    shown = [world.api("GET", f"/jobs/{name}", query={"estimate": estimate}) for name in in_turn]
+    assert [one["position"] for one in shown] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("left", ["table_before_tenants"], indirect=True)
 def test_who_was_accepted_under_earlier_defaults_goes_on_when_the_policy_is_put_again(
     world: World, left: dict[str, Any]
 ) -> None:
