@@ -31,6 +31,9 @@ from trainmaster.core.records import Entrance, PoolState, SetAside, TeamStanding
 
 MOST_DUE = 100
 """Parked jobs that one look takes back."""
+MOST_MARKED_TEAMS = 2000
+"""Of a pool, those long gone from the policy among them: with names of 63 characters 138 KB of a row of 400 KB.
+Further ones are counted like the others, but should the row of one get lost, nobody sees it."""
 
 
 class PoolReads(QueueReads):
@@ -206,9 +209,12 @@ class PoolReads(QueueReads):
             return TeamStanding.LOST
         if rows and rows[0].is_counted:
             return TeamStanding.COUNTED
-        if team in self._counters(pool).teams:
+        marked = self._counters(pool).teams
+        if team in marked:
             return TeamStanding.COUNTED if self._is_counted(pool, team) else TeamStanding.LOST
-        return TeamStanding.NEW if rows or not self._is_named(pool, team) else TeamStanding.LOST
+        if not rows and self._is_named(pool, team):
+            return TeamStanding.LOST
+        return TeamStanding.NEW if len(marked) < MOST_MARKED_TEAMS else TeamStanding.COUNTED
 
     def _is_counted(self, pool: str, team: str) -> bool:
         """As of now: its first job, submitted beside this one, makes the row and the mark together."""

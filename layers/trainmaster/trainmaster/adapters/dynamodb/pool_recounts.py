@@ -10,7 +10,7 @@ from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError
 from trainmaster.adapters.dynamodb.codec import named
 from trainmaster.adapters.dynamodb.counting import Update, lane_item
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item, pool_of
-from trainmaster.adapters.dynamodb.pool_reads import job_row
+from trainmaster.adapters.dynamodb.pool_reads import MOST_MARKED_TEAMS, job_row
 from trainmaster.adapters.dynamodb.recount import (
     Recount,
     entries_of,
@@ -167,7 +167,7 @@ class PoolRecounts(GuardedReads):
         teams = {key for key in wanted.sums.keys() | sums.keys() if key != counters}
         for key in sorted(teams):
             yield self._set(key, wanted, sums.get(key, {}), marks=(layout.COUNTED,))
-        marks = tuple(layout.known_team(team) for _, team in sorted(teams))
+        marks = tuple(layout.known_team(team) for _, team in sorted(teams)[:MOST_MARKED_TEAMS])
         yield self._set(counters, wanted, sums.get(counters, {}), marks=marks)
 
     def _set(
