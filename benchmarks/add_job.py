@@ -18,6 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any
 
 import boto3
@@ -81,8 +82,11 @@ class Bench:
         return state
 
 
-def request_to(ready: Mapping[str, Any], name: str, command: str) -> dict[str, Any]:
-    return {
+def request_to(
+    ready: Mapping[str, Any], name: str, command: str, changes: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """What a twin takes for a training job that runs the command."""
+    request = {
         "TrainingJobName": name,
         "RoleArn": ready["role_arn"],
         "AlgorithmSpecification": {
@@ -95,6 +99,7 @@ def request_to(ready: Mapping[str, Any], name: str, command: str) -> dict[str, A
         "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
         "HyperParameters": {"epochs": "3", "learning_rate": "0.001"},
     }
+    return {**request, **changes}
 
 
 def main(argv: list[str] | None = None) -> int:

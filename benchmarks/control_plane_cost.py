@@ -21,6 +21,7 @@ import boto3
 from trainmaster_client.api import ApiClient
 from trainmaster_client.report import Report
 
+from benchmarks.add_job import request_to
 from benchmarks.control_plane_bill import Unit, units, usd
 from local.twin_process import TwinProcess, running_twin
 
@@ -92,21 +93,11 @@ class Plane:
         return max(len(str(item)) for page in pages for item in page["Items"])
 
     def submit(self, name: str, command: str) -> None:
-        ready = self._twin.ready
-        self.api.add_job(
-            {
-                "TrainingJobName": name,
-                "RoleArn": ready["role_arn"],
-                "AlgorithmSpecification": {
-                    "TrainingImage": "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0",
-                    "TrainingInputMode": "File",
-                    "ContainerEntrypoint": command.split(),
-                },
-                "OutputDataConfig": {"S3OutputPath": f"s3://{ready['bucket']}/output"},
-                "ResourceConfig": {"InstanceType": TYPE, "InstanceCount": 1, "VolumeSizeInGB": 10},
-                "StoppingCondition": {"MaxRuntimeInSeconds": 86400},
-            }
-        )
+        changes = {
+            "ResourceConfig": {"InstanceType": TYPE, "InstanceCount": 1, "VolumeSizeInGB": 10},
+            "StoppingCondition": {"MaxRuntimeInSeconds": 86400},
+        }
+        self.api.add_job(request_to(self._twin.ready, name, command, changes))
 
 
 def _is_billed(call: Mapping[str, Any]) -> bool:

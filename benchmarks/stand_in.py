@@ -40,7 +40,9 @@ class _Answers:
         if request.raw_path == CONTROL:
             return self._controlled(request)
         if self._delay:
-            time.sleep(self._delay)
+            time.sleep(
+                self._delay
+            )  # AWS takes its time; this process stands for it, and no test waits for it
         return answered(request, self._serve)
 
     def _controlled(self, request: Request) -> Response:

@@ -137,7 +137,7 @@ def test_K5_a_pool_marks_a_bounded_number_of_teams_and_counts_the_others_all_the
 ) -> None:
     monkeypatch.setattr("trainmaster.adapters.dynamodb.pool_reads.MOST_MARKED_TEAMS", 1)
     world = new_world(POLICY)
-    world.submit("reds", **of_team("red"))
+    world.submit("reds", **of_team("red", 1))
     for name in ("blues", "more", "most"):
         assert world.submit(name, **of_team("blue"))["status"] == 201
     rows = {(one["pk"]["S"], one["sk"]["S"]): one for one in world.items()}
@@ -145,4 +145,4 @@ def test_K5_a_pool_marks_a_bounded_number_of_teams_and_counts_the_others_all_the
     assert {name for name in counters if name.startswith("team#")} == {"team#red"}
     world.wake()
     assert world.states("reds", "blues", "more", "most") == ["running", "running", "running", "pending"]
-    world.check("reds", "blues", "more", "most", capacity={A: 3})
+    world.check("reds", "blues", "more", "most", capacity=world.capacity())

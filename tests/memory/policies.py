@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainmaster.core.errors import LostRaceError
-from trainmaster.core.policy import DEFAULTS, UNMANAGED
+from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 
 from tests.memory.tables import Tables
@@ -48,10 +48,7 @@ class MemoryPolicyStore:
         pools: Sequence[str],
         replaces: StoredPolicy,
     ) -> StoredPolicy:
-        new = replace(
-            replaces, revision=replaces.revision + 1, document=document, text=text, defaults=DEFAULTS
-        )
-        return self._write(new, pools, replaces)
+        return self._write(replaces.followed_by(document, text), pools, replaces)
 
     def set_paused(self, paused: bool, *, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy:  # noqa: FBT001
         return self._write(replace(replaces, paused=paused), pools, replaces)

@@ -21,14 +21,7 @@ from trainmaster.core.errors import (
     invalid,
     quoted,
 )
-from trainmaster.core.policy import (
-    DEFAULT_TEAM,
-    DEFAULTS,
-    Policy,
-    PoolPolicy,
-    defaults_that_change,
-    parse_policy,
-)
+from trainmaster.core.policy import DEFAULT_TEAM, Policy, PoolPolicy, defaults_that_change, parse_policy
 from trainmaster.core.records import StoredPolicy, SubmissionFreeze
 from trainmaster.core.request.strict_json import JsonObject, JsonValue, parse_object
 
@@ -141,9 +134,7 @@ def _of_a_put(context: RequestContext, policy: Policy) -> tuple[FieldError, ...]
 def _tried(context: RequestContext, policy: Policy) -> Answer:
     """What the put would answer, and what it would do to jobs; nothing is changed."""
     refuse_strandings(context.policy, policy, context.outside.reader)
-    next_one = replace(
-        context.stored, revision=context.stored.revision + 1, document=policy.source, defaults=DEFAULTS
-    )
+    next_one = context.stored.followed_by(policy.source, None)
     trial = try_policy(context, policy)
     more = {"changes": list(trial.changes), "truncated": trial.is_truncated}
     return Answer(status=HTTPStatus.OK, body=policy_view(next_one, _of_a_put(context, policy)) | more)

@@ -1,7 +1,7 @@
 """What is written and read: changes of jobs with their conditions, and what the table says."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -157,6 +157,10 @@ class StoredPolicy:
     """Secret of this table, in hex, made with the first write: what paging tokens are sealed with."""
     defaults: int = DEFAULTS
     """Which defaults the revision was written under: what is not in it means what it meant then."""
+
+    def followed_by(self, document: Mapping[str, Any], text: str | None) -> "StoredPolicy":
+        """The next revision, written under the defaults of today; its version is the store's to raise."""
+        return replace(self, revision=self.revision + 1, document=document, text=text, defaults=DEFAULTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

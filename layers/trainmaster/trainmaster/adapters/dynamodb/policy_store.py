@@ -26,7 +26,7 @@ from trainmaster.adapters.dynamodb.calls import (
 from trainmaster.adapters.dynamodb.guard import Report, unreported
 from trainmaster.adapters.dynamodb.writes import Retention, Writes
 from trainmaster.core.errors import LostRaceError, UnavailableError
-from trainmaster.core.policy import DEFAULTS, EARLIER_DEFAULTS, UNMANAGED
+from trainmaster.core.policy import EARLIER_DEFAULTS, UNMANAGED
 from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 
 _PK, _CURRENT = layout.POLICY_KEY
@@ -59,10 +59,7 @@ class DynamoPolicyStore:
         pools: Sequence[str],
         replaces: StoredPolicy,
     ) -> StoredPolicy:
-        after = replace(
-            replaces, revision=replaces.revision + 1, document=document, text=text, defaults=DEFAULTS
-        )
-        new = _next(after)
+        new = _next(replaces.followed_by(document, text))
         item = _key(_revision(new.revision)) | _attributes(new) | _text_attribute(text)
         kept = {"Put": {"TableName": self._table, "Item": item}}
         self._write(new, pools, replaces, extra=[kept])

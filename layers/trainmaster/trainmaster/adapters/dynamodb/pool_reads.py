@@ -32,7 +32,7 @@ from trainmaster.core.records import Entrance, PoolState, SetAside, TeamStanding
 MOST_DUE = 100
 """Parked jobs that one look takes back."""
 MOST_MARKED_TEAMS = 2000
-"""Of a pool, those long gone from the policy among them: with names of 63 characters 138 KB of a row of 400 KB.
+"""Of a pool, those long gone from the policy among them: with names of 63 characters 138 KB of the row's 400.
 Further ones are counted like the others, but should the row of one get lost, nobody sees it."""
 
 
