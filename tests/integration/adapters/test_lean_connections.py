@@ -243,6 +243,9 @@ def test_operations_of_the_whole_client_share_its_connection(server: Server) -> 
     assert lean.list_tables()["TableNames"] == ["t"]
     assert lean.get_item(**GET)["Item"] == KEY
     assert server.connections == 1
+    for request in server.requests:
+        assert b"\r\nAuthorization: AWS4-HMAC-SHA256 Credential=testing/" in request
+        assert b": b'" not in request, "botocore has bytes as values"
 
 
 names = st.text("AZaz09-", min_size=1, max_size=9).filter(lambda name: name.strip("-") == name)

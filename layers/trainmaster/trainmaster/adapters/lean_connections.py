@@ -34,14 +34,14 @@ def use_lean_connections(http_session: Any) -> None:
 
 
 class _LeanConnection:
-    """Requests that name their Host are complete; those of botocore's own pipeline go its way."""
+    """Headers in a plain dictionary are complete and texts; those of botocore's own pipeline go its way."""
 
     sock: Any
     timeout: Any
     _is_lean = False
 
     def request(self, method: str, url: str, body: Any = None, headers: Any = None, **options: Any) -> None:
-        self._is_lean = headers is not None and "Host" in headers
+        self._is_lean = isinstance(headers, dict)  # botocore's are an HTTPHeaders, with bytes in it
         if not self._is_lean:
             super().request(method, url, body, headers, **options)  # type: ignore[misc]
             return
