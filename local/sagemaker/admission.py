@@ -24,6 +24,7 @@ _ECR_IMAGE = re.compile(
     r"/[a-z0-9]+([._/-]+[a-z0-9]+)*(:\w[\w.-]{0,127})?(@sha256:[0-9a-f]{64})?",
     re.ASCII,
 )
+_NO_PLANS = "the twin has no training plans; without one it runs on demand or on spot instances"
 _ROLE_ACCOUNT = re.compile(r"arn:[^:]+:iam::(\d{12}):role/.+")
 
 
@@ -143,7 +144,7 @@ def _preferences(request: Request) -> Complaint:
     if min(counts or [resources["InstanceCount"]]) < 1:
         return "InstanceCount must be at least 1"
     if any("TrainingPlanArns" in one for one in preferences):
-        return "TrainingPlanArns is not emulated"
+        return f"ResourceConfig.InstancePreferences.TrainingPlanArns: {_NO_PLANS}"
     return None
 
 
@@ -175,18 +176,43 @@ def _warm_pool(request: Request) -> Complaint:
     return None
 
 
-def _emulated(request: Request) -> Complaint:
-    """A twin that ran such a job differently would lie, so it refuses it."""
+def _runs_here(request: Request) -> Complaint:
+    """A twin that ran such a job differently would lie, so it refuses it, with what it runs instead."""
     algorithm = request["AlgorithmSpecification"]
     if "AlgorithmName" in algorithm:
-        return "AlgorithmName is not emulated"
-    for channel in request.get("InputDataConfig", ()):
-        source = channel["DataSource"].get("S3DataSource")
-        if source is None or source["S3DataType"] != "S3Prefix":
-            return f"channel {channel['ChannelName']}: only S3Prefix is emulated as a data source"
-        if channel.get("InputMode", algorithm["TrainingInputMode"]) == "Pipe":
-            return f"channel {channel['ChannelName']}: Pipe mode is not emulated"
+        return (
+            "AlgorithmSpecification.AlgorithmName: the twin has no algorithms of its own; give a "
+            "TrainingImage and a ContainerEntrypoint, or a script (sagemaker_program, "
+            "sagemaker_submit_directory)"
+        )
+    if "TrainingPlanArn" in request["ResourceConfig"]:
+        return f"ResourceConfig.TrainingPlanArn: {_NO_PLANS}"
+    for number, channel in enumerate(request.get("InputDataConfig", ())):
+        place = f"InputDataConfig[{number}]"
+        if complaint := _source(channel["DataSource"], f"{place}.DataSource"):
+            return complaint
+        own = channel.get("InputMode")
+        if (own or algorithm["TrainingInputMode"]) == "Pipe":
+            where = "AlgorithmSpecification.TrainingInputMode" if own is None else f"{place}.InputMode"
+            return f"{where}: the twin streams no data (Pipe); File and FastFile run, both as files"
     return None
+
+
+def _source(source: Mapping[str, Any], place: str) -> Complaint:
+    for name, other in source.items():
+        if name != "S3DataSource":
+            kind = other.get("FileSystemType", name)
+            return (
+                f"{place}.{name}: the twin reads channels from S3 alone, not from {kind}; give an "
+                "S3DataSource with the S3DataType S3Prefix"
+            )
+    data_type = source.get("S3DataSource", {}).get("S3DataType")
+    if data_type == "S3Prefix":
+        return None
+    return (
+        f"{place}.S3DataSource.S3DataType: the twin reads S3Prefix, not {data_type}; give the prefix below "
+        "which the data lies"
+    )
 
 
 def _checkpoint_path(request: Request) -> Complaint:
@@ -218,7 +244,7 @@ _RULES: tuple[Callable[[Request], Complaint], ...] = (
     _volume,
     _spot,
     _warm_pool,
-    _emulated,
+    _runs_here,
     _checkpoint_path,
     _s3_uris,
 )

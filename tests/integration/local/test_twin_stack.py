@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import boto3
 import pytest
+from trainmaster_client.hook import install
 
 from tests.integration.local.running_twin import POLICY, RunningTwin, eventually, running_twin
 from tests.markdown import text_of
@@ -126,6 +128,56 @@ def test_a_launcher_role_that_the_stack_may_not_assume_is_named_to_its_team(twin
     assert twin.api("PUT", "/policy", POLICY).status in {200, 409}
     twin.api("DELETE", "/jobs/held-up")
     assert twin.api("PUT", "/policy", POLICY).status == 200
+
+
+def test_jobs_that_the_twin_cannot_run_are_queued_as_on_aws_and_fail_to_start_with_what_would_run(
+    twin: RunningTwin,
+) -> None:
+    named = {
+        "manifest": "InputDataConfig[0].DataSource.S3DataSource.S3DataType: the twin reads S3Prefix, not",
+        "fsx": "InputDataConfig[0].DataSource.FileSystemDataSource: the twin reads channels from S3 alone",
+        "pipe": "InputDataConfig[0].InputMode: the twin streams no data (Pipe); File and FastFile run",
+        "algorithm": "AlgorithmSpecification.AlgorithmName: the twin has no algorithms of its own; give",
+    }
+    for name, changes in not_for_the_twin(twin).items():
+        assert twin.api("POST", "/add-job", submission(twin, name) | changes).status == 201
+    assert eventually(lambda: all(state_of(twin, name) == "failed" for name in named))
+    reasons = {name: twin.api("GET", f"/jobs/{name}").json["reason"] for name in named}
+    assert {reason["code"] for reason in reasons.values()} == {"failed-to-start"}
+    assert [name for name, text in named.items() if text not in reasons[name]["message"]] == []
+    assert {name: started_by(twin, name)[0][1] for name in named} == dict.fromkeys(
+        named, "ValidationException"
+    )
+    keys = twin.keys
+    session = boto3.Session(keys.access_key, keys.secret_key, region_name=twin.ready.region)
+    install(session, api_url=twin.ready.api_url)
+    client = session.client("sagemaker", endpoint_url=twin.ready.endpoint_url)
+    described = client.describe_training_job(TrainingJobName="fsx")
+    assert described["TrainingJobStatus"] == "Failed"
+    assert named["fsx"] in described["FailureReason"]
+
+
+def not_for_the_twin(twin: RunningTwin) -> dict[str, dict[str, Any]]:
+    """By a name, what is changed of a request."""
+
+    def channel(**changes: Any) -> dict[str, Any]:
+        source = {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": f"s3://{twin.ready.bucket}/any"}}
+        return {"InputDataConfig": [{"ChannelName": "train", "DataSource": source} | changes]}
+
+    manifest = {"S3DataType": "ManifestFile", "S3Uri": f"s3://{twin.ready.bucket}/manifest"}
+    fsx = {
+        "FileSystemId": "fs-0123456789a",
+        "FileSystemAccessMode": "ro",
+        "FileSystemType": "FSxLustre",
+        "DirectoryPath": "/fsx",
+    }
+    algorithm = {"TrainingInputMode": "File", "AlgorithmName": "xgboost"}
+    return {
+        "manifest": channel(DataSource={"S3DataSource": manifest}),
+        "fsx": channel(DataSource={"FileSystemDataSource": fsx}),
+        "pipe": channel(InputMode="Pipe"),
+        "algorithm": {"AlgorithmSpecification": algorithm},
+    }
 
 
 def test_jobs_that_come_at_once_are_all_taken_and_never_more_run_than_fit(twin: RunningTwin) -> None:

@@ -44,6 +44,7 @@ def preferring(*preferences: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 GROUP = {"InstanceType": "ml.m5.large", "InstanceCount": 1, "InstanceGroupName": "a"}
 P5, P4 = {"InstanceType": "ml.p5.48xlarge"}, {"InstanceType": "ml.p4d.24xlarge"}
+FSX = {"FileSystemId": "fs-0123456789a", "FileSystemType": "FSxLustre", "DirectoryPath": "/fsx"}
 SPOT = {"EnableManagedSpotTraining": True}
 
 
@@ -118,7 +119,7 @@ def test_it_admits(admission, changes):
         pytest.param(preferring(P5, InstanceCount=0), "at least 1", id="preferences with count 0"),
         pytest.param(
             preferring(P5 | {"TrainingPlanArns": ["a"]}, InstanceCount=1),
-            "not emulated",
+            "ResourceConfig.InstancePreferences.TrainingPlanArns: the twin has no training plans",
             id="a training plan",
         ),
         pytest.param(
@@ -170,8 +171,44 @@ def test_it_admits(admission, changes):
         pytest.param(
             {"InputDataConfig": [at("s3://nowhere/none")]}, "No S3 objects found", id="no bucket of data"
         ),
-        pytest.param({"InputDataConfig": [channel(InputMode="Pipe")]}, "Pipe mode", id="pipe mode"),
-        pytest.param({"InputDataConfig": [manifest()]}, "S3Prefix", id="manifest file"),
+        pytest.param(
+            {"InputDataConfig": [channel(), channel(InputMode="Pipe")]},
+            "InputDataConfig[1].InputMode: the twin streams no data (Pipe); File and FastFile run",
+            id="a channel in pipe mode",
+        ),
+        pytest.param(
+            {"InputDataConfig": [channel()]} | algorithm(TrainingInputMode="Pipe"),
+            "AlgorithmSpecification.TrainingInputMode: the twin streams no data",
+            id="pipe mode",
+        ),
+        pytest.param(
+            {"InputDataConfig": [manifest()]},
+            "[0].DataSource.S3DataSource.S3DataType: the twin reads S3Prefix, not ManifestFile",
+            id="manifest file",
+        ),
+        pytest.param(
+            {"InputDataConfig": [channel(DataSource={"FileSystemDataSource": FSX})]},
+            ".FileSystemDataSource: the twin reads channels from S3 alone, not from FSxLustre; give",
+            id="a file system",
+        ),
+        pytest.param(
+            {"InputDataConfig": [channel(DataSource={"DatasetSource": {"DatasetArn": "arn:x"}})]},
+            "not from DatasetSource",
+            id="a data set",
+        ),
+        pytest.param(
+            {"InputDataConfig": [channel(DataSource={})]}, "not None; give the prefix", id="no data source"
+        ),
+        pytest.param(
+            resources(TrainingPlanArn="arn:x"),
+            "ResourceConfig.TrainingPlanArn: the twin has no training plans",
+            id="a training plan for all instances",
+        ),
+        pytest.param(
+            {"AlgorithmSpecification": {"AlgorithmName": "xgboost", "TrainingInputMode": "File"}},
+            "AlgorithmSpecification.AlgorithmName: the twin has no algorithms of its own; give a",
+            id="an algorithm",
+        ),
         pytest.param(
             {"Tags": [{"Key": "a", "Value": "1"}, {"Key": "a", "Value": "2"}]},
             "Duplicate tag key",
