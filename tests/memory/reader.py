@@ -23,7 +23,14 @@ from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.planning.account_limits import is_due
-from trainmaster.core.planning.candidates import FIRST, HEADS, lane, lanes_to_read, teams_to_read
+from trainmaster.core.planning.candidates import (
+    FIRST,
+    HEADS,
+    lane,
+    lanes_to_read,
+    order_to_read,
+    teams_to_read,
+)
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.snapshot import BudgetState, LaneRow, RunningJob, Snapshot, WaitingJob, total
 from trainmaster.core.policy import Policy, PoolPolicy
@@ -129,7 +136,12 @@ class MemoryReader:
         everybody = self._in_turn(pool)
         order = [entry for entry in everybody if entry.name not in skip]
         found = {entry.name: entry for entry in order[:FIRST]}
-        for team in teams_to_read(found.values(), Counter(entry.team for entry in everybody)):
+        queued = Counter(entry.team for entry in everybody)
+        teams = teams_to_read(found.values(), queued)
+        if order_to_read(teams, queued):
+            found = {entry.name: entry for entry in order}
+            teams = teams_to_read(found.values(), queued)
+        for team in teams:
             own = (entry for entry in order if entry.team == team)
             found |= {entry.name: entry for entry in islice(own, HEADS)}
         lanes: dict[tuple[str, str], list[WaitingJob]] = {}

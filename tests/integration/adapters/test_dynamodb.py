@@ -27,6 +27,7 @@ from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.candidates import MANY_TEAMS
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot, WarmPool
 from trainmaster.core.policy import parse_policy
@@ -329,6 +330,25 @@ def test_heads_of_teams_and_lanes_are_the_same_in_whatever_order_they_come(table
     snapshot = other.snapshot(policy.pools[0], policy=policy, paused=False, now=NOON)
     assert [one.name for one in snapshot.waiting] == [one.name for one in table.snapshot().waiting]
     assert {one.team for one in snapshot.waiting} == {"a", "b", "c"}
+
+
+MANY = MANY_TEAMS + 2
+"""Teams with a job each: so many less two are not among the first two."""
+
+
+@pytest.mark.usefixtures("few_first")
+def test_one_read_of_the_order_spares_one_of_each_of_many_teams(table: Table) -> None:
+    names = [f"j{number:02d}" for number in range(MANY)]
+    for number, name in enumerate(names):
+        table.submitted(name, team=f"team-{number:02d}", score=number)
+    table.calls.reads.clear()
+    assert [one.name for one in table.snapshot().waiting] == names
+    assert table.calls.reads["O#main"] == 1 + 1
+    assert not [one for one in table.calls.reads if one.startswith("OT#")]
+    (last,) = [key for _, key in table.rows("O#main") if key.endswith(f"#{names[-1]}")]
+    table.client.delete_item(TableName=TABLE, Key={"pk": {"S": "O#main"}, "sk": {"S": last}})
+    assert [one.name for one in table.snapshot().waiting] == names, "a lost row hides nobody"
+    assert [one for one in table.calls.reads if one.startswith("OT#")] == [f"OT#main#team-{MANY - 1:02d}"]
 
 
 @pytest.mark.usefixtures("few_first")

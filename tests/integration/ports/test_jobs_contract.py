@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from trainmaster.adapters.dynamodb import queue_reads
 from trainmaster.core.costs.ledger import MonthAccount
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch, Reason
@@ -13,6 +14,7 @@ from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.candidates import MANY_TEAMS
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import parse_policy
@@ -21,6 +23,7 @@ from trainmaster.core.records import TeamStanding, TeamState
 
 from tests.builders import NOON, A, B, attempt, changed, claimed, job, minutes, of
 from tests.integration.ports.plane import DOCUMENT, WHY, Plane, ended
+from tests.memory import reader
 
 S = JobState
 
@@ -194,6 +197,17 @@ def test_a_pass_reads_the_first_64_then_eight_of_each_other_team_and_lane(plane:
     assert in_turn(plane.snapshot()) == [*first, *of_lane, *of_other, "d", "e"]
     assert in_turn(plane.snapshot(at=minutes(9))) == in_turn(plane.snapshot())
     assert in_turn(plane.overview()) == [*first, *of_other]
+
+
+def test_many_teams_with_a_few_jobs_are_looked_at_as_a_whole(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (queue_reads, reader):
+        monkeypatch.setattr(module, "FIRST", 2)
+    names = [f"a{number:02d}" for number in range(MANY_TEAMS + 10)]
+    for number, name in enumerate(names):
+        plane.submitted(name, team=f"team-{max(number - 8, 0):02d}", score=number)
+    assert in_turn(plane.overview()) == names, "nine of one team among them"
 
 
 def in_turn(snapshot: Snapshot) -> list[str]:

@@ -7,11 +7,13 @@ import pytest
 from trainmaster.core.jobs.instances import Choice, Shape
 from trainmaster.core.planning.candidates import (
     HEADS,
+    MANY_TEAMS,
     MAX_LANES,
     MAX_SHORT,
     LaneRead,
     lane,
     lanes_to_read,
+    order_to_read,
     teams_to_read,
 )
 from trainmaster.core.planning.snapshot import LaneRow, WaitingJob
@@ -47,6 +49,27 @@ def its_lane(one: WaitingJob) -> LaneRow:
 def test_a_teams_own_first_are_read(queued: dict[str, int], read: tuple[str, ...]) -> None:
     first = [*entries(61), *entries(3, "blue")]
     assert teams_to_read(first, queued) == read
+
+
+@pytest.mark.parametrize(
+    ("teams", "each", "rows"),
+    [
+        pytest.param(MANY_TEAMS, 1, HEADS * MANY_TEAMS, id="a few jobs of each of many teams"),
+        pytest.param(MANY_TEAMS, HEADS, HEADS * MANY_TEAMS, id="as many as their heads"),
+        pytest.param(MANY_TEAMS, HEADS + 1, 0, id="more wait than their heads are"),
+        pytest.param(MANY_TEAMS - 1, 1, 0, id="few teams"),
+    ],
+)
+def test_the_order_is_read_on_where_that_takes_no_more_rows_than_the_teams_own(
+    teams: int, each: int, rows: int
+) -> None:
+    queued = {f"team-{number:03d}": each for number in range(teams)}
+    assert order_to_read(tuple(queued), queued) == rows
+
+
+def test_jobs_of_teams_that_are_known_count_against_it() -> None:
+    unknown = {f"team-{number:03d}": 1 for number in range(MANY_TEAMS)}
+    assert order_to_read(tuple(unknown), unknown | {"deep": HEADS * MANY_TEAMS}) == 0
 
 
 def test_a_lane_that_an_entry_speaks_for_is_not_read_again() -> None:

@@ -1,7 +1,7 @@
 """The queue of one pool: its order, read for people from any rank on, and the candidates of a pass."""
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -19,11 +19,15 @@ from trainmaster.core.planning.candidates import (
     MAX_LANES,
     LaneRead,
     lanes_to_read,
+    order_to_read,
     ring_point,
     teams_to_read,
 )
 from trainmaster.core.planning.snapshot import LaneRow, WaitingJob
 from trainmaster.core.records import SetAside
+
+AT_ONCE = 1000
+"""Rows of one call where all are wanted; DynamoDB gives no more than 1 MB."""
 
 
 @dataclass(slots=True)
@@ -102,15 +106,25 @@ class QueueReads(GuardedReads):
         first = _Counted(self._rows.query(layout.order_partition(pool), page=FIRST))
         found.add(self._first(first, wanted, most=FIRST))
         found.is_whole = first.is_through and first.count == len(found.entries)
-        heads = [
-            _Part(layout.team_order_partition(pool, team)) for team in teams_to_read(found.waiting, queued)
-        ]
-        for items in self._parts(heads):
-            found.add(self._first(items, wanted, most=HEADS))
+        self._read_heads(pool, queued, found, wanted)
         self._read_lanes(pool, lanes_to_read(known, found.waiting, now=now) if now else (), found, wanted)
         for items in self._parts([_Part(_partition(pool, lane)) for lane in found.earlier[:MAX_LANES]]):
             found.add(self._first(items, wanted, most=HEADS))
         return found
+
+    def _read_heads(
+        self, pool: str, queued: Mapping[str, int], found: Candidates, wanted: Callable[[WaitingJob], bool]
+    ) -> None:
+        """Of each team the first; where one read of the order knows most of them, of the others."""
+        teams = teams_to_read(found.waiting, queued)
+        if most := order_to_read(teams, queued):
+            known = found.waiting
+            after = _behind(known[-1].rank if known else None)
+            further = self._rows.query(layout.order_partition(pool), after, page=AT_ONCE)
+            found.add(self._first(further, wanted, most=most))
+            teams = teams_to_read(found.waiting, queued)
+        for items in self._parts([_Part(layout.team_order_partition(pool, team)) for team in teams]):
+            found.add(self._first(items, wanted, most=HEADS))
 
     def _read_lanes(
         self,

@@ -6,7 +6,7 @@ lanes that none of them speaks for some come by the order of their heads, and so
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -18,6 +18,8 @@ FIRST = 64
 """Entries read of the pool's order."""
 HEADS = 8
 """Entries read of each team's order, and of each lane."""
+MANY_TEAMS = 16
+"""From so many on the order is read on instead of each team's own, where that finds them all."""
 MAX_LANES = 64
 """Lanes that nobody speaks for yet, read in one pass: half by their heads, half in turns."""
 MAX_SHORT = 8
@@ -51,6 +53,15 @@ def teams_to_read(first: Iterable[WaitingJob], queued: Mapping[str, int]) -> tup
     """
     seen = Counter(entry.team for entry in first)
     return tuple(sorted(team for team, count in queued.items() if seen[team] < min(HEADS, count)))
+
+
+def order_to_read(teams: Collection[str], queued: Mapping[str, int]) -> int:
+    """How many entries of the pool's order to read on instead of the heads of these teams; 0: none.
+
+    Where all who wait are no more than those heads may be, one read of the order finds them all.
+    """
+    most = HEADS * len(teams)
+    return most if len(teams) >= MANY_TEAMS and sum(queued.values()) <= most else 0
 
 
 def lanes_to_read(
