@@ -1,11 +1,14 @@
-"""What a stop costs, and who takes back whose quota."""
+"""Who may be stopped, what a stop costs, and who takes back whose quota."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from trainmaster.core.jobs.instances import Shape, Vector
+from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.quotas import BORROWER, COVERED, Quotas
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
+from trainmaster.core.policy import Preemption
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +26,31 @@ class Chosen:
 
     victims: tuple[RunningJob, ...] = ()
     short: Vector = field(default_factory=dict)
+
+
+def stoppable(running: Iterable[RunningJob], rules: Preemption, *, now: datetime) -> Iterator[RunningJob]:
+    """By all rules that do not ask who stops them."""
+    trains_since, runs = now - rules.min_runtime, JobState.RUNNING
+    most, needs_checkpoint = rules.max_per_job, rules.needs_checkpoint
+    for one in running:
+        if (
+            one.state is runs
+            and one.preemptible
+            and one.preemptions < most
+            and (one.training_since is None or one.training_since <= trains_since)
+            and (one.has_checkpoint or not needs_checkpoint)
+        ):
+            yield one
+
+
+def ends_soon(job: RunningJob, rules: Preemption, *, now: datetime) -> bool:
+    ends_by = job.expected.ends_by
+    return (
+        bool(rules.preempt_delay)
+        and job.state is JobState.RUNNING
+        and ends_by is not None
+        and ends_by <= now + rules.preempt_delay
+    )
 
 
 def work_lost(job: RunningJob, *, now: datetime) -> timedelta:

@@ -10,9 +10,8 @@ from heapq import merge
 from typing import TypeAlias
 
 from trainmaster.core.jobs.instances import Capacity, Vector, fits
-from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.capacity import lacking, minus, take
-from trainmaster.core.planning.preemption import Chosen, Preemptor, cost_of_stop
+from trainmaster.core.planning.preemption import Chosen, Preemptor, cost_of_stop, ends_soon, stoppable
 from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.snapshot import RunningJob, total
 from trainmaster.core.policy import Preemption
@@ -138,14 +137,14 @@ class Victims:
         cls, running: tuple[RunningJob, ...], quotas: Quotas, *, rules: Preemption, now: datetime
     ) -> "Victims":
         found: defaultdict[tuple[int, int, _Held], list[RunningJob]] = defaultdict(list)
-        for job in _stoppable(running, rules, now=now) if rules.enabled else ():
+        for job in stoppable(running, rules, now=now) if rules.enabled else ():
             found[quotas.tier(job.name), job.priority, tuple(job.vector.items())].append(job)
         groups: defaultdict[tuple[int, int], _Group] = defaultdict(dict)
         for (tier, priority, held), jobs in found.items():
             alike = _Alike(vector=jobs[0].vector, tier=tier, priority=priority, jobs=jobs)
             groups[-tier, priority][held] = alike
         ending = (
-            total(one.vector for one in running if _ends_soon(one, rules, now=now))
+            total(one.vector for one in running if ends_soon(one, rules, now=now))
             if rules.preempt_delay
             else {}
         )
@@ -171,7 +170,7 @@ class Victims:
         for job in victims:
             self.taken.add(job.name)
             self._remove(job)
-            if _ends_soon(job, self.rules, now=self.now):
+            if ends_soon(job, self.rules, now=self.now):
                 take(self.ending, job.vector)
             if job.team in self.by_team:
                 self.by_team[job.team].take([job])
@@ -286,21 +285,6 @@ class Victims:
         )
 
 
-def _stoppable(running: Iterable[RunningJob], rules: Preemption, *, now: datetime) -> Iterator[RunningJob]:
-    """By all rules that do not ask who stops them."""
-    trains_since, runs = now - rules.min_runtime, JobState.RUNNING
-    most, needs_checkpoint = rules.max_per_job, rules.needs_checkpoint
-    for one in running:
-        if (
-            one.state is runs
-            and one.preemptible
-            and one.preemptions < most
-            and (one.training_since is None or one.training_since <= trains_since)
-            and (one.has_checkpoint or not needs_checkpoint)
-        ):
-            yield one
-
-
 def _spared(chosen: tuple[RunningJob, ...], short: Vector) -> tuple[RunningJob, ...]:
     """Drop, from the most valuable down, each victim the others suffice without."""
     spare = minus(total(one.vector for one in chosen), short)
@@ -310,13 +294,3 @@ def _spared(chosen: tuple[RunningJob, ...], short: Vector) -> tuple[RunningJob, 
             take(spare, victim.vector)
             dropped.add(victim.name)
     return tuple(one for one in chosen if one.name not in dropped)
-
-
-def _ends_soon(job: RunningJob, rules: Preemption, *, now: datetime) -> bool:
-    ends_by = job.expected.ends_by
-    return (
-        bool(rules.preempt_delay)
-        and job.state is JobState.RUNNING
-        and ends_by is not None
-        and ends_by <= now + rules.preempt_delay
-    )
