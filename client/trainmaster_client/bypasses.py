@@ -28,9 +28,9 @@ class Bypasses:
         for event, what, counts in _CALLS:
             yield event, self._handler(what, counts)
 
-    def training_in(self, region: str, *, queue: str) -> None:
-        """A CreateTrainingJob that goes to another region than the queue's."""
-        self._warn(f"This client's CreateTrainingJob goes to {region}, the queue serves {queue}")
+    def training_in(self, region: str, operation: str, *, queue: str) -> None:
+        """What starts training in another region than the queue's."""
+        self._warn(f"This client's {operation} goes to {region}, the queue serves {queue}")
 
     def _handler(self, what: str, counts: Callable[[Mapping[str, Any]], bool]) -> Callable[..., None]:
         def warn(params: Mapping[str, Any], **_: object) -> None:
@@ -47,10 +47,6 @@ class Bypasses:
         warnings.warn(message, QueueBypassWarning, stacklevel=3)
 
 
-def _always(_: Mapping[str, Any]) -> bool:
-    return True
-
-
 def _trains(body: Mapping[str, Any]) -> bool:
     """True for a pipeline with a step that trains. A definition in S3 is not looked into."""
     try:
@@ -65,11 +61,6 @@ def _is_training(body: Mapping[str, Any]) -> bool:
 
 
 _CALLS = (
-    (
-        "before-call.sagemaker.CreateHyperParameterTuningJob",
-        "A tuning job starts its training jobs by itself",
-        _always,
-    ),
     (
         "before-call.sagemaker.CreatePipeline",
         "A pipeline starts the training of its steps by itself",

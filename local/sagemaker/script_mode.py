@@ -16,6 +16,8 @@ from local.sagemaker.spec import TrainingSpec
 
 _PREFIX = "sagemaker_"
 """Hyperparameters that begin so are for the toolkit, not for the script."""
+_OF_TUNING = "_tuning_objective_metric"
+"""Likewise. A trial of a tuning job has it."""
 
 # The shell has a trap, so that a SIGTERM neither ends it nor, as ignoring it would, is ignored in the script.
 # `exit` keeps it from replacing itself by the script.
@@ -75,7 +77,7 @@ def user_hyperparameters(hyperparameters: Mapping[str, str]) -> dict[str, Any]:
     return {
         name: decoded(value)
         for name, value in sorted(hyperparameters.items())
-        if not name.startswith(_PREFIX)
+        if not name.startswith(_PREFIX) and name != _OF_TUNING
     }
 
 

@@ -25,6 +25,7 @@ from trainmaster_client.cli import (
     ssh,
     submit,
     training_code,
+    tune,
     twin,
     usage,
     violations,
@@ -89,6 +90,7 @@ app.command("gateway")(local_gateway.gateway)
 app.command("account-check")(account_command.account_check)
 app.command("training-code")(training_code.training_code)
 app.add_typer(policy.app, name="policy")
+app.add_typer(tune.app, name="tune")
 app.add_typer(twin.app, name="local")
 
 

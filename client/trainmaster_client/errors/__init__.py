@@ -9,6 +9,8 @@
   + UnsupportedTrainerError     a ModelTrainer that cannot be queued, or cannot use the launcher
   + UnsupportedBotocoreError    older than what the hooks need
   + InvalidOptionsError         what was said about a job is no option, or has no such value
+  + UnsupportedTuningError      a tuning job that cannot run through the queue
+  + MalformedStudyError         a tuning job's study in S3 that this client does not know
   + ApiUnreachableError         no answer at all: DNS, connection, time-out
   + UnexpectedAnswerError       an answer, but not one of trainmaster's API
   + LogsUnreadableError         CloudWatch Logs refused
@@ -156,6 +158,21 @@ class InvalidOptionsError(TrainmasterClientError):
         lines = [f"  {problem}" for problem in problems]
         super().__init__("\n".join(["These options are wrong; nothing was sent.", *lines]))
         self.problems = problems
+
+
+class UnsupportedTuningError(TrainmasterClientError):
+    def __init__(self, problems: tuple[FieldProblem, ...]) -> None:
+        lines = [f"  {problem}" for problem in problems]
+        super().__init__("\n".join(["This tuning job cannot be queued; nothing was started.", *lines]))
+        self.problems = problems
+
+
+class MalformedStudyError(TrainmasterClientError):
+    def __init__(self, where: str, *, why: str) -> None:
+        super().__init__(
+            f"{where} is not a study that this client knows ({why}). Was it written by a newer client? "
+            "Update trainmaster, or restore an earlier version of the object."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,12 @@
 from typing import Any
 from weakref import WeakSet
 
+TUNING_OPERATIONS = (
+    "CreateHyperParameterTuningJob",
+    "DescribeHyperParameterTuningJob",
+    "ListTrainingJobsForHyperParameterTuningJob",
+    "StopHyperParameterTuningJob",
+)
 QUEUED_EVENTS = (
     "before-call.sagemaker.CreateTrainingJob",
     "before-call.sagemaker.DescribeTrainingJob",
@@ -10,10 +16,10 @@ QUEUED_EVENTS = (
     "before-call.sagemaker.ListTags",
     "before-call.sagemaker.AddTags",
     "before-call.sagemaker.DeleteTags",
+    *(f"before-call.sagemaker.{operation}" for operation in TUNING_OPERATIONS),
 )
 HOOKED_EVENTS = (
     *QUEUED_EVENTS,
-    "before-call.sagemaker.CreateHyperParameterTuningJob",
     "before-call.sagemaker.CreatePipeline",
     "before-call.sagemaker.UpdatePipeline",
     "before-call.batch.SubmitServiceJob",

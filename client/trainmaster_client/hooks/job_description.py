@@ -50,6 +50,7 @@ def description(
         "SecondaryStatus": _secondary_status(job, last, status),
         "SecondaryStatusTransitions": list(_transitions(job, attempts)),
         **_times(job, ordered, status),
+        **_final_metrics(ordered),
         **({"FailureReason": _failure(job, last)} if status == "Failed" else {}),
     }
 
@@ -108,6 +109,13 @@ def _times(job: JobView, attempts: list[Description], status: str) -> Descriptio
         **({"TrainingEndTime": ended[0]} if ended and status in _ENDED else {}),
         **{name: sum(values) for name, values in sums.items() if values},
     }
+
+
+def _final_metrics(attempts: list[Description]) -> Description:
+    """Of each metric the newest: the attempt that ended the job need not have found them all."""
+    found = [one for attempt in attempts for one in attempt.get("FinalMetricDataList") or ()]
+    newest = {one["MetricName"]: one for one in found}
+    return {"FinalMetricDataList": list(newest.values())} if newest else {}
 
 
 def _failure(job: JobView, last: Description) -> str:

@@ -2,12 +2,13 @@
 
 import json
 import logging
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import boto3
 from botocore.exceptions import ClientError
@@ -33,16 +34,25 @@ from trainmaster_client.hooks.botocore_events import (
     refused_as,
     register,
 )
-from trainmaster_client.hooks.hooked_events import SEEN
+from trainmaster_client.hooks.hooked_events import SEEN, TUNING_OPERATIONS
 from trainmaster_client.hooks.job_description import Description, description
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.progress import place_line
 from trainmaster_client.jobs.queued_jobs import QueuedJobs, RecentlyUsed
 
+if TYPE_CHECKING:
+    from trainmaster_client.hooks.tuning_job_calls import TuningCalls
+
 OnUnreachable: TypeAlias = Literal["raise", "direct"]
 
 _log = logging.getLogger("trainmaster")
 _ARN_KIND = ":training-job/"
+TUNING_ARN_KIND = ":hyper-parameter-tuning-job/"
+_STARTS = {
+    "CreateTrainingJob": "TrainingJobName",
+    "CreateHyperParameterTuningJob": "HyperParameterTuningJobName",
+}
+"""What starts training, and its name for what it starts."""
 _ENDED = frozenset({"Completed", "Failed", "Stopped"})
 _NOT_THERE = frozenset({"ValidationException", "ResourceNotFound"})
 """Describe's codes for a name that it does not know. Source: SageMaker API reference, Common Errors."""
@@ -83,6 +93,8 @@ class QueueHooks:
         self._bypasses = Bypasses()
         self._clients = PlainClients(boto_session)
         self._sdk_v3_logs = SdkV3Logs(self.register_readers, region=api.region)
+        self._tuning_calls: TuningCalls | None = None
+        self._making = threading.Lock()
         self._names = RecentlyUsed[str]()
         """Of jobs by the ARNs that descriptions had: an ARN need not spell a name as it was submitted."""
 
@@ -102,6 +114,9 @@ class QueueHooks:
             ("DeleteTags", self._change_tags),
         ):
             yield f"before-call.sagemaker.{operation}", partial(self._handle, handle)
+        for operation in TUNING_OPERATIONS:
+            tune = partial(self._tune, operation)
+            yield f"before-call.sagemaker.{operation}", partial(self._handle, tune)
         yield from self._bypasses.handlers()
         yield from cloudwatch_calls.handlers(self.queued, self._clients, region=self.api.region)
         yield from identity_calls.handlers(self._clients)
@@ -129,25 +144,24 @@ class QueueHooks:
         context[SEEN] = True
         where = Where.called(params["url"], context)
         if where.region != self.api.region:
-            if model.name == "CreateTrainingJob":
-                self._bypasses.training_in(where.region, queue=self.api.region)
+            if model.name in _STARTS:
+                self._bypasses.training_in(where.region, model.name, queue=self.api.region)
             return None
         call = _Call(body=json.loads(params["body"]), where=where)
         try:
             return handle(call)
         except ApiUnreachableError as error:
-            return None if self._is_direct else refusal(error)
+            if not self._is_direct:
+                return refusal(error)
+            if model.name in _STARTS:
+                message = f"{call.body[_STARTS[model.name]]} bypasses the queue: {error}"
+                warnings.warn(message, QueueBypassWarning, stacklevel=2)
+            return None
         except TrainmasterClientError as error:
             return refusal(error)
 
     def _create(self, call: _Call) -> Answer:
-        try:
-            answer = self.submit(call.body)
-        except ApiUnreachableError as error:
-            if self._is_direct:
-                message = f"{call.body['TrainingJobName']} bypasses the queue: {error}"
-                warnings.warn(message, QueueBypassWarning, stacklevel=2)
-            raise
+        answer = self.submit(call.body)
         for warning in answer.get("warnings") or ():
             _log.warning("%s: %s", call.body["TrainingJobName"], field_problem(warning))
         job = job_view(answer.get("job") or {})
@@ -162,12 +176,17 @@ class QueueHooks:
         if job is None or job.name != name:
             return None
         self._sdk_v3_logs.join()
-        attempts = self._attempts.of(job, self._clients.of("sagemaker", call.where))
-        request = {} if attempts else self.queued.request(name)
-        found = description(job, request, attempts, arn=self._arn(job, request, call.where.region))
-        self._names.keep(found["TrainingJobArn"], name)
         # a copy: callers change what they got, to submit it again
-        return answered(deepcopy(found), request_id=request_id_of(document))
+        return answered(deepcopy(self.described(job, call.where)), request_id=request_id_of(document))
+
+    def described(self, job: JobView, where: Where) -> Description:
+        """Over all attempts, as SageMaker at that place has them."""
+        name = str(job.name)
+        attempts = self._attempts.of(job, self._clients.of("sagemaker", where))
+        request = {} if attempts else self.queued.request(name)
+        found = description(job, request, attempts, arn=self._arn(job, request, where.region))
+        self._names.keep(found["TrainingJobArn"], name)
+        return found
 
     def _stop(self, call: _Call) -> Answer | None:
         """Of a name of any attempt: to stop an attempt is to take its job out of the queue."""
@@ -186,7 +205,10 @@ class QueueHooks:
 
         The tags that the queue adds to its training jobs are refused in a request.
         """
-        document = self._of_arn(call.body["ResourceArn"])
+        arn = call.body["ResourceArn"]
+        if TUNING_ARN_KIND in arn:
+            return self.tuning().tags(arn.partition(TUNING_ARN_KIND)[2], call.where)
+        document = self._of_arn(arn)
         if document is None:
             return None
         tags = deepcopy(self.queued.request(str(job_view(document).name)).get("Tags") or [])
@@ -209,6 +231,18 @@ class QueueHooks:
         """The job whose training job this is, or will be."""
         _, kind, tail = arn.partition(_ARN_KIND)
         return self.queued.find(self._names.get(arn) or tail) if kind else None
+
+    def _tune(self, operation: str, call: _Call) -> Answer | None:
+        return self.tuning().answer(operation, call.body, call.where)
+
+    def tuning(self) -> "TuningCalls":
+        """Made at its first need."""
+        from trainmaster_client.hooks.tuning_job_calls import TuningCalls  # noqa: PLC0415  few programs tune
+
+        with self._making:
+            if self._tuning_calls is None:
+                self._tuning_calls = TuningCalls(self._session, self, self._clients)
+            return self._tuning_calls
 
     def _job(self, name: str) -> JobView | None:
         document = self.queued.find(name)

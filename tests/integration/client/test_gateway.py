@@ -9,11 +9,11 @@ import pytest
 from botocore.awsrequest import AWSRequest
 from botocore.exceptions import ClientError
 from botocore.httpsession import URLLib3Session
-from trainmaster_client.bypasses import QueueBypassWarning
 from trainmaster_client.gateway.gateway_files import status
 
 from tests.integration.client.fake_api import REGION, Scripted, problem, view
 from tests.integration.client.gateway_world import GatewayWorld, running_gateway
+from tests.unit.client.tuning.requests import request
 
 ARN = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/"
 ROLE = {"RoleArn": "arn:aws:iam::123456789012:role/training"}
@@ -164,11 +164,13 @@ def test_a_list_that_the_queue_refuses_is_refused_and_hides_no_job_that_waits(wo
     assert (status_, answer["__type"]) == (400, "ThrottlingException")
 
 
-def test_tuning_starts_past_the_queue_and_says_so(world: GatewayWorld) -> None:
-    world.sagemaker.answers["CreateHyperParameterTuningJob"] = lambda _: {}
-    with pytest.warns(QueueBypassWarning, match="tuning job"):
-        posted(world, "SageMaker.CreateHyperParameterTuningJob", b"{}")
-    assert [operation for operation, _ in world.sagemaker.calls] == ["CreateHyperParameterTuningJob"]
+def test_a_tuning_job_that_cannot_be_queued_is_refused_and_starts_nothing(world: GatewayWorld) -> None:
+    status_, answer = posted(world, "SageMaker.CreateHyperParameterTuningJob", b"{}")
+    assert (status_, answer["__type"]) == (400, "ValidationException")
+    assert "HyperParameterTuningJobConfig" in answer["message"]
+    with pytest.raises(ClientError, match="Strategy Hyperband"):
+        world.client().create_hyper_parameter_tuning_job(**request(strategy="Hyperband"))
+    assert (world.sagemaker.calls, world.api.calls()) == ([], [])
 
 
 def test_what_it_did_is_counted_by_operation_for_who_has_the_token(world: GatewayWorld) -> None:

@@ -13,7 +13,6 @@ from botocore.exceptions import ClientError
 from sagemaker.estimator import Estimator
 from sagemaker.processing import Processor
 from sagemaker.transformer import Transformer
-from sagemaker.tuner import ContinuousParameter, HyperparameterTuner
 from sagemaker.workflow.pipeline_context import PipelineSession
 from trainmaster_client.bypasses import Bypasses, QueueBypassWarning
 from trainmaster_client.hooks.botocore_events import answered, register
@@ -191,25 +190,6 @@ def test_a_remote_function_is_queued_and_looked_at_like_a_job(
     assert json.loads(api.received[0].body) == REQUEST
     assert job.describe()["SecondaryStatus"] == "Pending"
     assert aws.calls == []
-
-
-def test_tuning_bypasses_the_queue_with_one_warning(
-    session: QueueTrainingJobSession, api: FakeApi, aws: FakeAws
-) -> None:
-    aws.answers["CreateHyperParameterTuningJob"] = lambda _: {"HyperParameterTuningJobArn": "arn:x"}
-    tuner = HyperparameterTuner(
-        estimator(session),
-        "loss",
-        {"rate": ContinuousParameter(0, 1)},
-        metric_definitions=[{"Name": "loss", "Regex": "loss=(.*)"}],
-    )
-    with pytest.warns(QueueBypassWarning, match="A tuning job starts its training jobs by itself, bypassing"):
-        tuner.fit(wait=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", QueueBypassWarning)
-        tuner.fit(wait=False)
-    assert aws.operations() == ["CreateHyperParameterTuningJob"] * 2
-    assert api.calls() == []
 
 
 def test_a_pipeline_session_starts_nothing_at_all(api: FakeApi, aws: FakeAws) -> None:

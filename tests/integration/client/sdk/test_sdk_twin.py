@@ -115,7 +115,7 @@ def test_fit_follows_a_preempted_job_to_its_end_and_another_process_attaches(
         ("later:loss", 1.5),
     ]
     final = job.latest_training_job.describe()["FinalMetricDataList"]
-    assert [(one["MetricName"], one["Value"]) for one in final] == [("later:loss", 1.5)]
+    assert [(one["MetricName"], one["Value"]) for one in final] == [("first:loss", 3.0), ("later:loss", 1.5)]
 
     model_data = f"s3://{bucket}/out/{last}/output/model.tar.gz"
     assert made_models(boto_session, attached) == dict.fromkeys(WAYS, model_data)

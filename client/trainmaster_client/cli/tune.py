@@ -1,0 +1,116 @@
+"""``trainmaster tune``: studies of hyperparameter tuning, gone on with, shown and stopped."""
+
+from collections.abc import Iterator
+from typing import Annotated, NoReturn
+
+import typer
+
+from trainmaster_client.cli.connection import aws_session
+from trainmaster_client.cli.exit_codes import ExitCode
+from trainmaster_client.cli.screen import print_json, print_json_line, print_lines
+from trainmaster_client.errors import NotFoundError, Problem
+from trainmaster_client.hooks.botocore_events import Where
+from trainmaster_client.hooks.training_job_calls import hooks_of
+from trainmaster_client.hooks.tuning_job_calls import TuningCalls
+from trainmaster_client.tuning.study import Study, StudyStatus, to_document
+from trainmaster_client.tuning.study_runs import StudyPasses, run_until_end
+from trainmaster_client.tuning.study_store import StudyPlace
+from trainmaster_client.tuning.tuning_requests import TuningPlan
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the tuning job.")]
+Output = Annotated[
+    str | None,
+    typer.Option(metavar="S3PATH", help="S3OutputPath of its trials; needed where none was submitted yet."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the study as it is stored and nothing else.")]
+
+app = typer.Typer(
+    help="Go on with, show and stop hyperparameter tuning.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@app.command()
+def attach(name: Name, *, output: Output = None, as_json: AsJson = False) -> None:
+    """Run a study on until it is over, from wherever its last process left it."""
+    calls, where = _calls()
+    place = _place(calls, where, name, output)
+    passes = calls.passes(where)
+    _study(passes, place)
+    study = run_until_end(passes, place, tell=lambda found: _print(found, as_json=as_json))
+    if study is None or study.status is not StudyStatus.COMPLETED:
+        raise typer.Exit(ExitCode.REFUSED)
+
+
+@app.command()
+def show(name: Name, *, output: Output = None, as_json: AsJson = False) -> None:
+    """The trials of a study, and its best one."""
+    calls, where = _calls()
+    study = _study(calls.passes(where), _place(calls, where, name, output))
+    if as_json:
+        print_json(to_document(study))
+        return
+    print_lines([line_of(study), *([study.failure] if study.failure else [])])
+    print_lines(f"  {line}" for line in trial_lines(study))
+
+
+@app.command()
+def stop(name: Name, *, output: Output = None, as_json: AsJson = False) -> None:
+    """Cancel the trials of a study that wait or run, and start no more."""
+    calls, where = _calls()
+    passes, place = calls.passes(where), _place(calls, where, name, output)
+    _study(passes, place)
+    passes.stop(place)
+    _print(_study(passes, place), as_json=as_json)
+
+
+def _print(study: Study, *, as_json: bool) -> None:
+    if as_json:
+        print_json_line(to_document(study))
+    else:
+        print_lines([line_of(study)])
+
+
+def line_of(study: Study) -> str:
+    """How far it is."""
+    plan = TuningPlan.parse(study.request)
+    ended = len(study.trials) - len(study.live)
+    best = study.best(plan.objective)
+    found = "" if best is None else f"; best {plan.objective.metric} {best.seen.value:g} by {best.name}"
+    return (
+        f"{plan.name}: {study.status}, {ended} of {plan.most_trials} trials ended, "
+        f"{len(study.live)} wait or run{found}"
+    )
+
+
+def trial_lines(study: Study) -> Iterator[str]:
+    for one in study.trials:
+        value = "" if one.seen.value is None else f" {one.seen.value:g}"
+        parameters = ", ".join(f"{name}={text}" for name, text in sorted(one.parameters.items()))
+        why = f" - {one.seen.failure.splitlines()[0]}" if one.seen.failure else ""
+        yield f"{one.name} {one.seen.status}{value} ({parameters}){why}"
+
+
+def _calls() -> tuple[TuningCalls, Where]:
+    hooks = hooks_of(aws_session(), api_url=None)
+    return hooks.tuning(), Where(region=hooks.api.region, endpoint_url=None)
+
+
+def _place(calls: TuningCalls, where: Where, name: str, output: str | None) -> StudyPlace:
+    if output is not None:
+        return StudyPlace.below(output, name)
+    place = calls.place(name, where)
+    if place is None:
+        _unknown(f"No job of the queue is a trial of {name}")
+    return place
+
+
+def _study(passes: StudyPasses, place: StudyPlace) -> Study:
+    study = passes.observed(place)
+    if study is None:
+        _unknown(f"There is no {place.url}")
+    return study
+
+
+def _unknown(detail: str) -> NoReturn:
+    hint = "look at the name, or give the S3OutputPath of its trials: --output s3://bucket/prefix"
+    raise NotFoundError(Problem(status=404, title="No such tuning job", detail=f"{detail}; {hint}"))

@@ -1,0 +1,260 @@
+"""What intercepts CreateHyperParameterTuningJob and its sisters: trials are jobs of the queue."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.validate import ParamValidator
+
+from trainmaster_client.api import ApiClient, Document, field_problem
+from trainmaster_client.errors import (
+    InvalidArgumentError,
+    NotFoundError,
+    TrainmasterClientError,
+    UnsupportedTuningError,
+)
+from trainmaster_client.hooks.botocore_events import Answer, PlainClients, Where, answered, refused_as
+from trainmaster_client.hooks.job_description import Description
+from trainmaster_client.jobs.job_views import JobView, job_view
+from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS
+from trainmaster_client.jobs.queued_jobs import QueuedJobs, RecentlyUsed
+from trainmaster_client.tuning.proposals import check_installed, proposed
+from trainmaster_client.tuning.study import Outcome, Seen, Study, TrialStatus
+from trainmaster_client.tuning.study_runs import LONGEST_FAILURE, StudyPasses, StudyThreads
+from trainmaster_client.tuning.study_store import StudyChangedError, StudyPlace, StudyStore
+from trainmaster_client.tuning.tuning_answers import Arns, description, training_job_summary, trial_page
+from trainmaster_client.tuning.tuning_requests import TuningPlan, trial_name, trial_request
+
+_log = logging.getLogger("trainmaster")
+_NAME = "HyperParameterTuningJobName"
+_NOT_THERE = frozenset({"ValidationException", "ResourceNotFound"})
+_ENDED = {"Completed", "Failed", "Stopped"}
+
+
+class Jobs(Protocol):
+    """What trials need of the hooks of training jobs."""
+
+    api: ApiClient
+    queued: QueuedJobs
+
+    def submit(self, request: Mapping[str, Any]) -> Document: ...
+    def described(self, job: JobView, where: Where) -> Description: ...
+
+
+class TuningCalls:
+    """The handlers of one caller, and the studies that its process moves on."""
+
+    def __init__(self, boto_session: boto3.Session, jobs: Jobs, clients: PlainClients) -> None:
+        self._session = boto_session
+        self._jobs = jobs
+        self._clients = clients
+        self._places = RecentlyUsed[StudyPlace]()
+        self._threads = StudyThreads(first_pause=FIRST_POLL_SECONDS)
+        self._store = StudyStore(self._s3)
+
+    def answer(self, operation: str, body: Document, where: Where) -> Answer | None:
+        """None: it is SageMaker's to give."""
+        self._check(operation, body, where)
+        match operation:
+            case "CreateHyperParameterTuningJob":
+                return self._create(body, where)
+            case "DescribeHyperParameterTuningJob":
+                return self._describe(body, where)
+            case "ListTrainingJobsForHyperParameterTuningJob":
+                return self._list_trials(body, where)
+            case _:
+                return self._stop(body, where)
+
+    def _check(self, operation: str, body: Document, where: Where) -> None:
+        """As a client of boto3 does before it calls; others come through the gateway.
+
+        Raises InvalidArgumentError.
+        """
+        model = self._clients.of("sagemaker", where).meta.service_model.operation_model(operation)
+        report = ParamValidator().validate(body, model.input_shape)
+        if report.has_errors():
+            raise InvalidArgumentError(
+                f"{operation}: {report.generate_report()}.", hint="Nothing was started."
+            )
+
+    def tags(self, name: str, where: Where) -> Answer | None:
+        """Those that its trials inherit."""
+        study = self._study(name, where)
+        return None if study is None else answered({"Tags": list(study.request.get("Tags") or ())})
+
+    def passes(self, where: Where) -> StudyPasses:
+        return StudyPasses(store=self._store, queue=TrialJobs(self._jobs, self._clients, where))
+
+    def place(self, name: str, where: Where) -> StudyPlace | None:
+        """Of a study that this process saw, or whose first trial is found by its name, which follows."""
+        known = self._places.get(name)
+        if known is not None:
+            return known
+        request = self._first_request(trial_name(name, 1), where)
+        if request is None:
+            return None
+        place = StudyPlace.below(str((request.get("OutputDataConfig") or {}).get("S3OutputPath")), name)
+        self._places.keep(name, place)
+        return place
+
+    def _create(self, body: Document, where: Where) -> Answer:
+        plan = TuningPlan.parse(body)
+        check_installed(plan)
+        name, passes = plan.name, self.passes(where)
+        place = self.place(name, where) or StudyPlace.below(plan.output_path, name)
+        study = self._read(place) or self._created(place, body, plan, where)
+        if study.request != body:
+            taken = InvalidArgumentError(
+                f"There is a tuning job {name} with another request ({place.url}).", hint="Use another name."
+            )
+            return refused_as("ResourceInUse", taken)
+        self._places.keep(name, place)
+        try:
+            passes.step(place)
+        except (TrainmasterClientError, ClientError, BotoCoreError) as error:
+            _log.warning("The trials of %s start later: %s", name, error)
+        self._threads.begin(place, passes)
+        _log.info("The tuning job %s runs in this process; its study is %s", name, place.url)
+        return answered({"HyperParameterTuningJobArn": self._arns(body, where).tuning_job(name)})
+
+    def _created(self, place: StudyPlace, body: Document, plan: TuningPlan, where: Where) -> Study:
+        """Written before its first trial is submitted, if that would be admitted."""
+        now = datetime.now(UTC)
+        known = tuple(self._inherited(plan, where))
+        study = Study(request=body, created_at=now, modified_at=now, inherited=known)
+        foreseen = self._jobs.api.try_job(trial_request(body, 1, proposed(plan, study, 1)))
+        if not foreseen.get("valid", True):
+            raise UnsupportedTuningError(
+                tuple(field_problem(one) for one in foreseen.get("violations") or ())
+            )
+        try:
+            return self._store.create(place, study, kms_key=plan.kms_key).study
+        except StudyChangedError:  # another process was faster
+            return self._read(place) or study
+
+    def _inherited(self, plan: TuningPlan, where: Where) -> Iterator[Outcome]:
+        """Ended trials of the parents, in the queue or of SageMaker, that lie in this study's space."""
+        for parent in plan.parents:
+            for parameters, value in self._outcomes(parent, where):
+                if plan.space.holds(parameters):
+                    yield Outcome(parameters=dict(parameters), value=value)
+
+    def _outcomes(self, name: str, where: Where) -> Iterator[tuple[Mapping[str, str], float]]:
+        study = self._study(name, where)
+        if study is not None:
+            for one in study.trials:
+                if one.seen.value is not None:
+                    yield one.parameters, one.seen.value
+            return
+        listing = self._clients.of("sagemaker", where).get_paginator(
+            "list_training_jobs_for_hyper_parameter_tuning_job"
+        )
+        for page in listing.paginate(HyperParameterTuningJobName=name, StatusEquals="Completed"):
+            for one in page["TrainingJobSummaries"]:
+                if metric := one.get("FinalHyperParameterTuningJobObjectiveMetric"):
+                    yield one["TunedHyperParameters"], metric["Value"]
+
+    def _describe(self, body: Document, where: Where) -> Answer | None:
+        study = self._study(body[_NAME], where)
+        if study is None:
+            return None
+        plan = TuningPlan.parse(study.request)
+        return answered(description(study, plan, self._arns(study.request, where)))
+
+    def _list_trials(self, body: Document, where: Where) -> Answer | None:
+        study = self._study(body[_NAME], where)
+        if study is None:
+            return None
+        arns = self._arns(study.request, where)
+        summaries = [training_job_summary(one, study, arns) for one in study.trials]
+        return answered(trial_page(summaries, body))
+
+    def _stop(self, body: Document, where: Where) -> Answer | None:
+        place = self.place(body[_NAME], where)
+        study = None if place is None else self._read(place)
+        if place is None or study is None:
+            return None
+        if study.ended_at is not None:
+            ended = f"The tuning job {body[_NAME]} has ended: {study.status}."
+            return refused_as(
+                "ValidationException", InvalidArgumentError(ended, hint="Nothing is left to stop.")
+            )
+        self.passes(where).stop(place)
+        return answered({})
+
+    def _study(self, name: str, where: Where) -> Study | None:
+        place = self.place(name, where)
+        return None if place is None else self.passes(where).observed(place)
+
+    def _read(self, place: StudyPlace) -> Study | None:
+        stored = self._store.read(place)
+        return None if stored is None else stored.study
+
+    def _first_request(self, name: str, where: Where) -> Mapping[str, Any] | None:
+        """As it was submitted, or as SageMaker still has it when the queue has forgotten the job."""
+        if self._jobs.queued.find(name) is not None:
+            return self._jobs.queued.request(name)
+        return _described_by_sagemaker(name, self._clients.of("sagemaker", where))
+
+    def _arns(self, request: Mapping[str, Any], where: Where) -> Arns:
+        """The stack's account is that of the trials' role."""
+        role = str((request.get("TrainingJobDefinition") or {}).get("RoleArn"))
+        account = (role.split(":") + [""] * 5)[4]
+        partition = self._session.get_partition_for_region(where.region)
+        return Arns(prefix=f"arn:{partition}:sagemaker:{where.region}:{account}:")
+
+    def _s3(self) -> Any:  # noqa: ANN401  boto3's
+        return self._clients.of("s3", Where(region=self._jobs.api.region, endpoint_url=None))
+
+
+class TrialJobs:
+    """A ``TrialQueue``."""
+
+    def __init__(self, jobs: Jobs, clients: PlainClients, where: Where) -> None:
+        self._jobs = jobs
+        self._clients = clients
+        self._where = where
+
+    def look(self, name: str, metric: str) -> Seen | None:
+        try:
+            job = job_view(self._jobs.api.job(name, estimate=False))
+        except NotFoundError:  # forgotten, or never submitted
+            found = _described_by_sagemaker(name, self._clients.of("sagemaker", self._where))
+            return None if found is None else _seen(found, metric)
+        if not job.is_final:
+            return Seen(started_at=job.started_at)
+        return _seen(self._jobs.described(job, self._where), metric)
+
+    def submit(self, request: Mapping[str, Any]) -> None:
+        self._jobs.submit(request)
+
+    def cancel(self, name: str) -> None:
+        self._jobs.api.cancel(name)
+
+
+def _described_by_sagemaker(name: str, client: Any) -> Description | None:  # noqa: ANN401  boto3's
+    try:
+        found: Description = client.describe_training_job(TrainingJobName=name)
+    except ClientError as error:
+        if error.response["Error"]["Code"] in _NOT_THERE:
+            return None
+        raise
+    return found
+
+
+def _seen(found: Description, metric: str) -> Seen:
+    """A failed training job has no objective, whatever it printed."""
+    status = found["TrainingJobStatus"]
+    if status not in _ENDED:
+        return Seen(started_at=found.get("TrainingStartTime"))
+    values = {one["MetricName"]: one["Value"] for one in found.get("FinalMetricDataList") or ()}
+    return Seen(
+        status=TrialStatus(status),
+        started_at=found.get("TrainingStartTime"),
+        ended_at=found.get("TrainingEndTime") or found.get("LastModifiedTime") or datetime.now(UTC),
+        value=None if status == "Failed" else values.get(metric),
+        failure=str(found.get("FailureReason") or "")[:LONGEST_FAILURE],
+    )

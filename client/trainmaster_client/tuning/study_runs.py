@@ -1,0 +1,193 @@
+"""What moves a study on: a pass reads it, looks at its live trials, writes what comes next, submits it.
+
+Passes of several processes may meet. Of two that write, one wins; what both submit is one job, since name and
+request are the same.
+"""
+
+import atexit
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from trainmaster_client.errors import (
+    ConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    PolicyViolationError,
+    TrainmasterClientError,
+)
+from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, poll_seconds
+from trainmaster_client.tuning.proposals import proposed
+from trainmaster_client.tuning.study import Seen, Study, Trial, TrialStatus, advanced, stopped
+from trainmaster_client.tuning.study_store import StoredStudy, StudyChangedError, StudyPlace, StudyStore
+from trainmaster_client.tuning.tuning_requests import TuningPlan, trial_request
+
+LONGEST_FAILURE = 1024
+"""Characters. Source: SageMaker API reference, HyperParameterTrainingJobSummary, FailureReason."""
+_REFUSED = (InvalidRequestError, PolicyViolationError, ConflictError)
+"""What the same request will be answered again; anything else may pass."""
+
+_log = logging.getLogger("trainmaster")
+
+
+class TrialQueue(Protocol):
+    """Jobs of the queue. Raises what the API client raises."""
+
+    def look(self, name: str, metric: str) -> Seen | None:
+        """None: neither the queue nor SageMaker has it."""
+
+    def submit(self, request: Mapping[str, Any]) -> None:
+        """The same name and request again is the same job."""
+
+    def cancel(self, name: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyPasses:
+    store: StudyStore
+    queue: TrialQueue
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    def step(self, place: StudyPlace) -> Study | None:
+        """The study as it is now; None: there is none."""
+        stored = self.store.read(place)
+        if stored is None or stored.study.ended_at is not None:
+            return None if stored is None else stored.study
+        plan = TuningPlan.parse(stored.study.request)
+        seen = {one.name: self._look(stored.study, one, plan) for one in stored.study.live}
+        after = advanced(stored.study, seen, plan, proposed, now=self.now())
+        try:
+            study = self._saved(place, stored, after, plan)
+        except StudyChangedError:
+            return stored.study  # the next pass begins with what the other wrote
+        for trial in study.live if study.ending is None else ():
+            if trial.name not in seen:
+                self._submitted(study, trial)
+        return study
+
+    def observed(self, place: StudyPlace) -> Study | None:
+        """As it is stored; one that is being stopped is moved on, whoever looks: nothing starts by that."""
+        stored = self.store.read(place)
+        if stored is None:
+            return None
+        if stored.study.ending is None or stored.study.ended_at is not None:
+            return stored.study
+        try:
+            return self.step(place)
+        except (TrainmasterClientError, ClientError):  # who may only read sees it as it is stored
+            return stored.study
+
+    def stop(self, place: StudyPlace) -> None:
+        """Written down first; then whoever looks at the study cancels its trials, this call before others."""
+        while (stored := self.store.read(place)) is not None:
+            after = stopped(stored.study, now=self.now())
+            try:
+                if after != stored.study:
+                    kms_key = TuningPlan.parse(after.request).kms_key
+                    self.store.save(place, after, etag=stored.etag, kms_key=kms_key)
+            except StudyChangedError:
+                continue
+            self.step(place)
+            return
+
+    def _saved(self, place: StudyPlace, stored: StoredStudy, after: Study, plan: TuningPlan) -> Study:
+        if after != stored.study:
+            self.store.save(place, after, etag=stored.etag, kms_key=plan.kms_key)
+        return after
+
+    def _look(self, study: Study, trial: Trial, plan: TuningPlan) -> Seen | None:
+        seen = self.queue.look(trial.name, plan.objective.metric)
+        if study.ending is None:
+            return seen or self._submitted(study, trial)
+        if seen is not None and seen.status is TrialStatus.IN_PROGRESS:
+            self._cancelled(trial)
+        return seen
+
+    def _submitted(self, study: Study, trial: Trial) -> Seen:
+        """A trial that is refused for good has failed: it counts, as one does that cannot start."""
+        try:
+            self.queue.submit(trial_request(study.request, trial.number, trial.parameters))
+        except _REFUSED as error:
+            return Seen(status=TrialStatus.FAILED, ended_at=self.now(), failure=str(error)[:LONGEST_FAILURE])
+        return Seen()
+
+    def _cancelled(self, trial: Trial) -> None:
+        try:
+            self.queue.cancel(trial.name)
+        except (ConflictError, NotFoundError):  # it has ended meanwhile
+            return
+
+
+class StudyThreads:
+    """Moves studies on beside the program, one thread each, as long as the process lives."""
+
+    def __init__(self, *, first_pause: float = FIRST_POLL_SECONDS) -> None:
+        self._first_pause = first_pause
+        self._threads: dict[StudyPlace, threading.Thread] = {}
+        self._beginning = threading.Lock()
+
+    def begin(self, place: StudyPlace, passes: StudyPasses) -> None:
+        """Said again while it runs it is the same."""
+        with self._beginning:
+            running = self._threads.get(place)
+            if running is not None and running.is_alive():
+                return
+            if not self._threads:
+                atexit.register(self._say_what_is_left)
+            thread = threading.Thread(
+                target=run_until_end,
+                args=(passes, place),
+                kwargs={"first_pause": self._first_pause},
+                name=f"trainmaster-tuning-{place.tuning_job}",
+                daemon=True,
+            )
+            self._threads[place] = thread
+            thread.start()
+
+    def _say_what_is_left(self) -> None:
+        for place, thread in self._threads.items():
+            if thread.is_alive():
+                _log.warning(
+                    "The tuning job %s is not over. Its training jobs go on; what starts further ones: "
+                    "trainmaster tune attach %s --output %s",
+                    place.tuning_job,
+                    place.tuning_job,
+                    place.output_path,
+                )
+
+
+def run_until_end(
+    passes: StudyPasses,
+    place: StudyPlace,
+    *,
+    first_pause: float = FIRST_POLL_SECONDS,
+    tell: Callable[[Study], None] = lambda _: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Study | None:
+    """Pass after pass. What goes wrong is said once and tried again: keys are renewed, networks come back."""
+    last: Study | None = None
+    trouble, quiet = "", 0.0
+    while True:
+        try:
+            study, said = passes.step(place), ""
+        except (TrainmasterClientError, ClientError, BotoCoreError) as error:
+            study, said = last, str(error)
+            if said != trouble:
+                _log.warning("The study %s does not go on: %s Trying again.", place.url, error)
+        if not said and (study is None or study.ended_at is not None):
+            if study is not None:
+                tell(study)
+            return study
+        if study is not None and study != last:
+            tell(study)
+            quiet = 0.0
+        last, trouble = study, said
+        pause = poll_seconds(quiet, first=first_pause)
+        sleep(pause)
+        quiet += pause
