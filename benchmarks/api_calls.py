@@ -78,5 +78,5 @@ def _of_many_pools(queue: DeepQueue) -> dict[str, Any]:
     return {**queue.policy, "pools": [*queue.policy["pools"], *others]}
 
 
-def _sent(client: Any, operation: str, params: Mapping[str, Any]) -> object:  # noqa: ANN401  as boto3 has it
+def _sent(client: Any, operation: str, params: Mapping[str, Any]) -> object:
     return getattr(client, xform_name(operation))(**params)

@@ -77,14 +77,14 @@ def measure(runs: int) -> dict[str, list[float]]:
 
 def cpu_seconds(code: str, env: Mapping[str, str]) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", code], env=env, cwd=ROOT, check=True)  # noqa: S603  our own code
+    subprocess.run([sys.executable, "-c", code], env=env, cwd=ROOT, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def data_read() -> list[str]:
     env = _environment() | SETTINGS
-    ran = subprocess.run(  # noqa: S603  our own code
+    ran = subprocess.run(
         [sys.executable, "-c", MODELS], env=env, cwd=ROOT, check=True, capture_output=True, text=True
     )
     return [str(path) for path in json.loads(ran.stdout)]

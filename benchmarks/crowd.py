@@ -80,7 +80,7 @@ def wait_until(seen: Callable[[], bool]) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def replaced(content: Any, changes: Mapping[str, str]) -> Any:  # noqa: ANN401  DynamoDB JSON
+def replaced(content: Any, changes: Mapping[str, str]) -> Any:
     match content:
         case str():
             for old, new in changes.items():

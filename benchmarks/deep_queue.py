@@ -97,7 +97,7 @@ def build(engine: MotoEngine, queue: DeepQueue, *, now: datetime) -> DeepQueue:
     return queue
 
 
-def fill(client: Any, table: str, queue: DeepQueue, *, now: datetime, send: Send) -> None:  # noqa: ANN401
+def fill(client: Any, table: str, queue: DeepQueue, *, now: datetime, send: Send) -> None:
     policies = DynamoPolicyStore(client, table=table)
     policy = policies.put(queue.policy, pools=[POOL], replaces=policies.current())
     pool = parse_policy(queue.policy).pools[0]
@@ -188,7 +188,7 @@ class _Recorder:
     def __init__(self) -> None:
         self.operations: list[dict[str, Any]] = []
 
-    def transact_write_items(self, **transaction: Any) -> dict[str, Any]:  # noqa: ANN401  as boto3 takes it
+    def transact_write_items(self, **transaction: Any) -> dict[str, Any]:
         self.operations += transaction["TransactItems"]
         return {}
 
@@ -198,7 +198,7 @@ def _call(engine: MotoEngine, operation: str, params: Mapping[str, Any]) -> None
     engine.call(call, _NO_REQUEST)
 
 
-def make_table(client: Any, name: str) -> None:  # noqa: ANN401  boto3's clients are typed by their service
+def make_table(client: Any, name: str) -> None:
     def schema(partition: str, sort: str) -> list[dict[str, str]]:
         return [
             {"AttributeName": partition, "KeyType": "HASH"},

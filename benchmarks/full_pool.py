@@ -15,7 +15,7 @@ from trainmaster.services.scheduler.score_updates import Reranker
 from benchmarks.deep_queue import RETENTION_DAYS
 
 
-def scheduler_of(client: Any, table: str) -> Scheduler:  # noqa: ANN401  boto3's clients are typed by their service
+def scheduler_of(client: Any, table: str) -> Scheduler:
     reader = DynamoReader(client, table=table)
     store = DynamoJobStore(client, table=table, retention_days=RETENTION_DAYS)
     clock = partial(datetime.now, UTC)

@@ -120,7 +120,7 @@ def running_gateway(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def _process(command: list[str], env: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
     try:
         yield process
     finally:

@@ -74,7 +74,7 @@ class StandIn:
     def counts(self, *, delay_ms: int = 0) -> dict[str, int]:
         """Calls by operation since somebody last asked; answers are delayed by so much from now on."""
         body = json.dumps({"delay_ms": delay_ms}).encode()
-        with urlopen(Call(self.endpoint_url + CONTROL, body, method="POST")) as answer:  # noqa: S310  our own
+        with urlopen(Call(self.endpoint_url + CONTROL, body, method="POST")) as answer:
             found: dict[str, int] = json.load(answer)
         return found
 
@@ -82,7 +82,7 @@ class StandIn:
 @contextmanager
 def stand_in() -> Iterator[StandIn]:
     command = [sys.executable, "-m", "benchmarks.stand_in"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             yield StandIn(process.stdout.readline().strip())

@@ -26,7 +26,7 @@ class Rows:
         self._sums: dict[tuple[str, str], dict[str, int]] = {}
         self._sets: dict[tuple[str, str], Item] = {}
 
-    def transact_write_items(self, **transaction: Any) -> dict[str, Any]:  # noqa: ANN401  as boto3 takes it
+    def transact_write_items(self, **transaction: Any) -> dict[str, Any]:
         for one in transaction["TransactItems"]:
             ((kind, operation),) = one.items()
             match kind:

@@ -109,7 +109,7 @@ def _measured(folder: Path, steps: int) -> list[dict[str, list[float]]]:
     paths = [folder / f"training-overhead-{rank}.json" for rank in range(RANKS)]
     common = {"WORLD_SIZE": RANKS, "LOCAL_WORLD_SIZE": RANKS, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     processes = [
-        subprocess.Popen(  # noqa: S603  this program
+        subprocess.Popen(
             [sys.executable, "-m", __spec__.name, "--steps", str(steps), "--rank-to", str(path)],
             env=os.environ
             | {name: str(value) for name, value in common.items()}

@@ -143,7 +143,7 @@ def main() -> int:
         finally:
             sampler.write(path)
 
-    up._run = sampled  # noqa: SLF001
+    up._run = sampled  # noqa: SLF001  likewise
     return up.main(sys.argv[1:])
 
 

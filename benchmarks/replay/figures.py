@@ -120,7 +120,7 @@ def _p99_h(ordered: Sequence[int]) -> float:
     return ordered[int(0.99 * len(ordered))] / HOUR_S if ordered else 0.0
 
 
-def _rounded(value: Any) -> Any:  # noqa: ANN401  JSON
+def _rounded(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _rounded(part) for name, part in value.items()}
     return round(value, 4) if isinstance(value, float) else value

@@ -19,6 +19,10 @@ CHECKPOINT_SHARE = 0.7
 CHECKPOINT_EVERY_S = (600, 1800, 3600)
 WIDEST = 16
 """Instances of one job."""
+HIGH_SHARE, NORMAL_SHARE = 0.1, 0.5
+"""Of the jobs, by class; the rest is low."""
+MOST_SINGLE_GPUS = 2
+"""A job of so many has them in instances of one GPU each."""
 
 
 class Klass(IntEnum):
@@ -119,17 +123,16 @@ def _job(row: Mapping[str, str], *, seed: int, wide: bool) -> TraceJob:
 
 
 def _place(gpus: int) -> tuple[str, int]:
-    """One or two GPUs are instances of one GPU each; more go to the smallest instance that has them."""
-    if gpus <= 2:  # noqa: PLR2004
+    """More than ``MOST_SINGLE_GPUS`` go to the smallest instance that has them."""
+    if gpus <= MOST_SINGLE_GPUS:
         return "g1", gpus
     return ("g4", 1) if gpus < POOLS["g8"].gpus else ("g8", math.ceil(gpus / POOLS["g8"].gpus))
 
 
 def _klass(drawn: float) -> Klass:
-    """10 % high, 50 % normal, 40 % low."""
-    if drawn < 0.1:  # noqa: PLR2004
+    if drawn < HIGH_SHARE:
         return Klass.HIGH
-    return Klass.NORMAL if drawn < 0.6 else Klass.LOW  # noqa: PLR2004
+    return Klass.NORMAL if drawn < HIGH_SHARE + NORMAL_SHARE else Klass.LOW
 
 
 def _widened(drawn: float) -> int:

@@ -1,4 +1,4 @@
-"""Why jobs wait is told to many at once, once, and again to whoever missed it."""
+"""Why jobs wait is written for many at once, once, and again for whoever missed it."""
 
 import gzip
 import json
@@ -12,7 +12,7 @@ from tests.builders import A, job
 from tests.faults.conftest import NewWorld
 from tests.integration.world import Crash, World
 
-TOLD = {"pk": {"S": "P#main"}, "sk": {"S": "told"}}
+REASONS_ROW = {"pk": {"S": "P#main"}, "sk": {"S": "told"}}
 NAMES = [f"wait{number:02d}" for number in range(12)]
 
 
@@ -23,7 +23,7 @@ def waiting_for(world: World, *names: str) -> Counter[str | None]:
 
 @pytest.fixture
 def full(new_world: NewWorld) -> World:
-    """One runs, many wait and have not been told why."""
+    """One runs, many wait and have no reason yet."""
     world = new_world({"pools": [{"name": "main", "capacity": {A: 1}}]})
     world.submit("runs", priority=9)
     world.wake()
@@ -32,14 +32,14 @@ def full(new_world: NewWorld) -> World:
     return world
 
 
-def told_row(world: World) -> dict[str, Any] | None:
+def reasons_row(world: World) -> dict[str, Any] | None:
     client = world.cloud.client("dynamodb")
-    item: dict[str, Any] | None = client.get_item(TableName="trainmaster", Key=TOLD).get("Item")
+    item: dict[str, Any] | None = client.get_item(TableName="trainmaster", Key=REASONS_ROW).get("Item")
     return item
 
 
-def put_told(world: World, **attributes: Any) -> None:
-    world.cloud.client("dynamodb").put_item(TableName="trainmaster", Item=TOLD | attributes)
+def put_reasons_row(world: World, **attributes: Any) -> None:
+    world.cloud.client("dynamodb").put_item(TableName="trainmaster", Item=REASONS_ROW | attributes)
 
 
 def test_a_first_pass_tells_them_all_in_a_few_calls_and_the_next_one_tells_nobody(full: World) -> None:
@@ -52,7 +52,7 @@ def test_a_first_pass_tells_them_all_in_a_few_calls_and_the_next_one_tells_nobod
     assert again["TransactWriteItems"] + again["BatchGetItem"] + again["PutItem"] == 0
 
 
-def test_two_hundred_and_fifty_six_are_told_in_less_than_a_hundred_calls(full: World) -> None:
+def test_two_hundred_and_fifty_six_get_their_reasons_in_less_than_a_hundred_calls(full: World) -> None:
     """Of several teams, so that many of them are candidates."""
     first = full.job("wait00")
     names = [f"crowd-{number:03d}" for number in range(256 - len(NAMES))]
@@ -61,8 +61,8 @@ def test_two_hundred_and_fifty_six_are_told_in_less_than_a_hundred_calls(full: W
         one = job(name, team=f"team-{number % 16:02d}", entry_id=f"01{name:0>24}", **rank)
         full.wiring.store.submit(one, b"{}")
     assert len(full.calls_of(full.wake)) <= 100
-    told = waiting_for(full, *NAMES, *names)
-    assert told.total() - told[None] >= 64
+    reasons = waiting_for(full, *NAMES, *names)
+    assert reasons.total() - reasons[None] >= 64
 
 
 @pytest.mark.parametrize(
@@ -74,15 +74,15 @@ def test_two_hundred_and_fifty_six_are_told_in_less_than_a_hundred_calls(full: W
         pytest.param({"ver": {"N": "7"}, "codes": {"B": gzip.compress(b'{"wait03": "ahead"}')}}, id="odd"),
     ],
 )
-def test_a_lost_note_of_who_was_told_costs_one_read_of_the_jobs_and_no_write(
+def test_a_lost_row_of_reasons_costs_one_read_of_the_jobs_and_no_write(
     full: World, lost: dict[str, Any] | None
 ) -> None:
     full.wake()
     before = {name: full.job(name) for name in NAMES}
     client = full.cloud.client("dynamodb")
-    client.delete_item(TableName="trainmaster", Key=TOLD)
+    client.delete_item(TableName="trainmaster", Key=REASONS_ROW)
     if lost is not None:
-        put_told(full, **lost)
+        put_reasons_row(full, **lost)
     calls = Counter(full.calls_of(full.wake))
     assert calls["TransactWriteItems"] == 0
     assert {name: full.job(name) for name in NAMES} == before
@@ -98,7 +98,7 @@ def test_a_job_that_changes_meanwhile_loses_its_own_reason_alone(full: World) ->
     assert None not in waiting_for(full, *others)
 
 
-def test_a_job_that_left_and_came_back_is_told_again(full: World) -> None:
+def test_a_job_that_left_and_came_back_gets_its_reason_again(full: World) -> None:
     full.wake()
     code = waiting_for(full, "wait05")
     full.patch("wait05", held=True)
@@ -111,13 +111,13 @@ def test_a_job_that_left_and_came_back_is_told_again(full: World) -> None:
 def test_two_passes_that_tell_at_once_leave_no_note_that_either_of_them_doubts(full: World) -> None:
     def other_pass_writes_its_note() -> None:
         codes = {"wait00": [0, "budget"]}
-        put_told(full, ver={"N": "5"}, codes={"B": gzip.compress(json.dumps(codes).encode())})
+        put_reasons_row(full, ver={"N": "5"}, codes={"B": gzip.compress(json.dumps(codes).encode())})
 
     full.meanwhile["PutItem"] = other_pass_writes_its_note
     full.wake()
-    assert told_row(full) is None
+    assert reasons_row(full) is None
     full.wake()
-    assert told_row(full) is not None
+    assert reasons_row(full) is not None
     assert waiting_for(full, "wait00")[ReasonCode.BUDGET.value] == 0
 
 
