@@ -1,4 +1,4 @@
-"""One team's many shapes hide nobody: what is first in the queue is looked at, whatever waits beside it."""
+"""One team's many shapes and many reads cost others nothing: what is first is looked at, answers come."""
 
 from pathlib import Path
 
@@ -61,4 +61,40 @@ def test_a_teams_many_shapes_do_not_hide_another_teams_urgent_job(tmp_path: Path
             assert waited < WITHIN_SECONDS, plane.job("blue-urgent")
             plane.clock(_STEP_SECONDS)
             waited += _STEP_SECONDS
+        end.touch()
+
+
+MOST_READS = 5
+
+
+def test_a_team_that_reads_too_often_is_refused_until_the_minute_is_over_and_no_other_is(
+    tmp_path: Path,
+) -> None:
+    policy = pool(CAPACITY, teams=[team("red"), team("blue")])
+    policy["pools"][0]["limits"] = {"max_reads_per_minute": MOST_READS}
+    with running_plane(tmp_path, "--clock", "manual", policy=policy) as plane:
+        red, blue = member(plane, "red"), member(plane, "blue")
+        answers = [plane.call("GET", "/jobs", keys=red) for _ in range(MOST_READS + 2)]
+        assert [one.status for one in answers] == [*[200] * MOST_READS, 429, 429]
+        assert 0 < int(answers[-1].headers["retry-after"]) <= 60
+        assert plane.call("GET", "/jobs", keys=blue).status == 200
+        plane.clock(60)
+        assert plane.call("GET", "/jobs", keys=red).status == 200
+
+
+def test_an_estimate_behind_many_shapes_is_an_answer_within_the_time_of_the_function(tmp_path: Path) -> None:
+    policy = pool(CAPACITY, teams=[team("red"), team("blue")])
+    end = tmp_path / "end"
+    with running_plane(tmp_path, "--clock", "manual", "--speed", "60", policy=policy) as plane:
+        red, blue = member(plane, "red"), member(plane, "blue")
+        for number in range(SHAPES):
+            request = both(plane, f"red-{number}", end, **{"trainmaster:alternatives": shapes(number)})
+            plane.add(request, keys=red)
+        plane.clock(60)
+        plane.add(both(plane, "blue-last", end), keys=blue)
+        answer = plane.call("GET", "/jobs/blue-last", keys=blue)
+        assert answer.status == 200
+        found = answer.document
+        assert (found["state"], found["position"]) == ("pending", SHAPES)
+        assert (found["estimated_start"] is None) != (found["estimate_note"] is None)
         end.touch()
