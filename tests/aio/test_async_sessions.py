@@ -17,6 +17,8 @@ from trainmaster_client.hook import install, uninstall
 
 from tests.integration.client.fake_api import (
     ACCESS_KEY,
+    ARN,
+    REQUEST,
     SECRET_KEY,
     FakeApi,
     Scripted,
@@ -24,16 +26,6 @@ from tests.integration.client.fake_api import (
     problem,
     view,
 )
-
-REQUEST: dict[str, Any] = {
-    "TrainingJobName": "job1",
-    "RoleArn": "arn:aws:iam::123456789012:role/training",
-    "AlgorithmSpecification": {"TrainingImage": "image:1", "TrainingInputMode": "File"},
-    "OutputDataConfig": {"S3OutputPath": "s3://bucket/out"},
-    "ResourceConfig": {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 1, "VolumeSizeInGB": 30},
-    "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
-}
-ARN = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/job1"
 
 Client = Callable[[], Any]
 

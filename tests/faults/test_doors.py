@@ -20,7 +20,9 @@ from trainmaster_client.hook import install, uninstall
 
 from tests.integration.client.fake_api import (
     ACCESS_KEY,
+    ARN,
     REGION,
+    REQUEST,
     SECRET_KEY,
     FakeApi,
     Scripted,
@@ -28,16 +30,6 @@ from tests.integration.client.fake_api import (
     view,
 )
 from tests.integration.client.fake_aws import FakeAws
-
-REQUEST: dict[str, Any] = {
-    "TrainingJobName": "job1",
-    "RoleArn": "arn:aws:iam::123456789012:role/training",
-    "AlgorithmSpecification": {"TrainingImage": "image:1", "TrainingInputMode": "File"},
-    "OutputDataConfig": {"S3OutputPath": "s3://bucket/out"},
-    "ResourceConfig": {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 1, "VolumeSizeInGB": 30},
-    "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
-}
-ARN = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/job1"
 
 
 @pytest.fixture(autouse=True)

@@ -14,18 +14,17 @@ from botocore.exceptions import ClientError
 from botocore.httpsession import URLLib3Session
 from trainmaster_client.gateway.credential_chain import WALK_SECONDS
 
-from tests.integration.client.fake_api import ACCESS_KEY, REGION, SECRET_KEY, Scripted, problem, view
+from tests.integration.client.fake_api import (
+    ACCESS_KEY,
+    ARN,
+    REGION,
+    REQUEST,
+    SECRET_KEY,
+    Scripted,
+    problem,
+    view,
+)
 from tests.integration.client.gateway_world import GatewayWorld, running_gateway
-
-REQUEST: dict[str, Any] = {
-    "TrainingJobName": "job1",
-    "RoleArn": "arn:aws:iam::123456789012:role/training",
-    "AlgorithmSpecification": {"TrainingImage": "image:1", "TrainingInputMode": "File"},
-    "OutputDataConfig": {"S3OutputPath": "s3://bucket/out"},
-    "ResourceConfig": {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 1, "VolumeSizeInGB": 30},
-    "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
-}
-ARN = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/job1"
 
 
 @pytest.fixture(scope="module")

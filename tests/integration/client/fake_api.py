@@ -16,6 +16,17 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 ACCESS_KEY, SECRET_KEY, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI", "eu-west-1"
+REQUEST: dict[str, Any] = {
+    "TrainingJobName": "job1",
+    "RoleArn": "arn:aws:iam::123456789012:role/training",
+    "AlgorithmSpecification": {"TrainingImage": "image:1", "TrainingInputMode": "File"},
+    "OutputDataConfig": {"S3OutputPath": "s3://bucket/out"},
+    "ResourceConfig": {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 1, "VolumeSizeInGB": 30},
+    "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
+}
+"""A CreateTrainingJob as a program sends it."""
+ARN = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/job1"
+"""Of its first attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

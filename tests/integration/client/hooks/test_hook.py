@@ -15,8 +15,10 @@ from trainmaster_client.bypasses import QueueBypassWarning
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.hook import install, install_on_client, uninstall
 
+from tests.integration.client import fake_api
 from tests.integration.client.fake_api import (
     ACCESS_KEY,
+    ARN,
     REGION,
     SECRET_KEY,
     FakeApi,
@@ -28,16 +30,7 @@ from tests.integration.client.fake_api import (
 )
 from tests.integration.client.fake_aws import FakeAws
 
-REQUEST: dict[str, Any] = {
-    "TrainingJobName": "job1",
-    "RoleArn": "arn:aws:iam::123456789012:role/training",
-    "AlgorithmSpecification": {"TrainingImage": "image:1", "TrainingInputMode": "File"},
-    "OutputDataConfig": {"S3OutputPath": "s3://bucket/out"},
-    "ResourceConfig": {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 1, "VolumeSizeInGB": 30},
-    "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
-    "Tags": [{"Key": "priority", "Value": "3"}],
-}
-ARN = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/job1"
+REQUEST = fake_api.REQUEST | {"Tags": [{"Key": "priority", "Value": "3"}]}
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC).timestamp()
 
 
