@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import botocore.session
 from botocore.credentials import Credentials, ReadOnlyCredentials
@@ -54,7 +55,13 @@ class RenewedCredentials(Credentials):
                 raise ExpiredCredentialsError(f"{error}.") from error
 
     def given(self) -> tuple[ReadOnlyCredentials, ...]:
-        """The present ones and those before them, newest first; nothing is renewed for it."""
+        """The present ones and those before them, newest first; the chain is walked for the first ones alone.
+
+        None where it has none: then nothing is signed either.
+        """
+        if not self._given:
+            with suppress(CredentialsError):
+                self.get_frozen_credentials()
         return self._given
 
     def renew(self, *, refused: ReadOnlyCredentials) -> None:
