@@ -28,8 +28,8 @@ def _sagemaker(operation: Operation) -> Checks:
             return _create_training_job(operation)
         case "DescribeTrainingJob" | "StopTrainingJob" | "UpdateTrainingJob" | "DeleteTrainingJob":
             return [_on_training_job(operation, operation.name)]
-        case "ListTrainingJobs":
-            return [Check(action="sagemaker:ListTrainingJobs", resource="*")]
+        case "ListTrainingJobs" | "ListHyperParameterTuningJobs":
+            return [Check(action=f"sagemaker:{operation.name}", resource="*")]
         case "ListTags":
             return [Check(action="sagemaker:ListTags", resource=params.get("ResourceArn", ""))]
         case "DeleteTags":

@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from trainmaster_client.errors import ConflictError, PolicyViolationError, Problem
+from trainmaster_client.tuning import proposals
+from trainmaster_client.tuning.search_space import Parameters
 from trainmaster_client.tuning.study import Seen, Study, TrialStatus
 from trainmaster_client.tuning.study_runs import StudyPasses
 from trainmaster_client.tuning.study_store import StudyPlace, StudyStore
 from trainmaster_client.tuning.tuning_answers import objective_counters, status_counters
+from trainmaster_client.tuning.tuning_requests import TuningPlan
 
 from tests.builders import NOON
 from tests.unit.client.tuning.requests import choices, request
@@ -114,7 +117,9 @@ def started(seed: int) -> World:
     limits = {"MaxNumberOfTrainingJobs": BUDGET, "MaxParallelTrainingJobs": AT_ONCE}
     grid = choices(a=["1", "2"], b=["x", "y", "z"])
     asked = request(
-        strategy=world.chance.choice(["Grid", "Random"]), ParameterRanges=grid, ResourceLimits=limits
+        strategy=world.chance.choice(["Grid", "Random", "Bayesian"]),
+        ParameterRanges=grid,
+        ResourceLimits=limits,
     )
     study = Study(request=asked, created_at=NOON, modified_at=NOON)
     StudyStore(lambda: world).create(PLACE, study, kms_key=None)
@@ -129,10 +134,10 @@ def disturb(world: World) -> None:
         happens = world.chance.random()
         if happens < 0.2:
             raise DiedError
-        if happens < 0.4:
-            world.passes.step(PLACE)
-        if happens < 0.5:
+        if 0.3 < happens < 0.6:
             world.end_one()
+        if happens < 0.5:
+            world.passes.step(PLACE)
         world.between = between
 
     world.between = between
@@ -165,6 +170,17 @@ def finish(world: World) -> Study:
         if study.ended_at is not None:
             return study
     raise AssertionError("the study never ends")
+
+
+def by_what_is_known(plan: TuningPlan, study: Study, number: int) -> Parameters:
+    """In the place of Optuna: another look at the trials proposes another thing."""
+    known = [(one.seen.status.value, one.seen.value) for one in study.trials]
+    return {"a": f"{plan.name} {number} {known}", "b": "x"}
+
+
+@pytest.fixture(autouse=True)
+def quick_bayesian(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposals, "_bayesian", by_what_is_known)
 
 
 @pytest.mark.parametrize("stops", [False, True], ids=["to its end", "stopped at some time"])

@@ -17,7 +17,6 @@ from botocore.hooks import HierarchicalEmitter
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.errors import ApiUnreachableError, GatewayRefusedError, TrainmasterClientError
 from trainmaster_client.errors.troubles import Trouble
-from trainmaster_client.gateway import training_job_lists as lists
 from trainmaster_client.gateway.credential_chain import EXPIRED_CODES, RenewedCredentials
 from trainmaster_client.gateway.json_protocol import (
     CallRefusedError,
@@ -29,10 +28,13 @@ from trainmaster_client.gateway.json_protocol import (
     request_of,
 )
 from trainmaster_client.gateway.passed_calls import SageMakerEndpoint
+from trainmaster_client.gateway.training_job_lists import has_queued, summary_of
 from trainmaster_client.hooks.botocore_events import refusal
 from trainmaster_client.hooks.training_job_calls import QueueHooks
 from trainmaster_client.http.answers import Answer, trouble_of
+from trainmaster_client.jobs import merged_lists as lists
 from trainmaster_client.jobs.job_views import JobView, job_view
+from trainmaster_client.jobs.merged_lists import TRAINING_JOBS
 
 LISTED_SECONDS = 5.0
 """How long a list of the queue's unfinished jobs is taken for true: a reader asks for page after page."""
@@ -143,7 +145,7 @@ class QueuedCalls:
         return self._answered(call)
 
     def _answered(self, call: SageMakerCall) -> Reply:
-        if call.operation == "ListTrainingJobs" and lists.has_queued(call.request):
+        if call.operation == "ListTrainingJobs" and has_queued(call.request):
             return self._list(call)
         if call.operation == "UpdateTrainingJob":
             return self._update(call)
@@ -183,19 +185,19 @@ class QueuedCalls:
     def _list(self, call: SageMakerCall) -> Reply:
         request = call.request
         size, token = lists.page_size(request), request.get("NextToken")
-        queued = [lists.summary_of(job, arn_prefix=self._prefix(job)) for job in self._unfinished.jobs()]
+        queued = [summary_of(job, arn_prefix=self._prefix(job)) for job in self._unfinished.jobs()]
         unfinished = {one["TrainingJobName"] for one in queued}
-        wanted = list(lists.wanted(queued, request))
+        wanted = list(lists.wanted(TRAINING_JOBS, queued, request))
         for _ in range(_EMPTY_PAGES):
             cursor = lists.Cursor.read(token, size=size)
             theirs = {} if cursor.is_at_end else self._listed(call, cursor)
             if isinstance(theirs, Reply):
                 return theirs
-            page = lists.merged(cursor, theirs, wanted, request)
+            page = lists.merged(TRAINING_JOBS, cursor, theirs, wanted, request)
             token = page.next_token
             if page.summaries or not token:
                 break
-        entries = list(lists.wanted(self._corrected(page.summaries, unfinished), request))
+        entries = list(lists.wanted(TRAINING_JOBS, self._corrected(page.summaries, unfinished), request))
         document = {"TrainingJobSummaries": entries, **({"NextToken": token} if token else {})}
         return answer(document, request_id=call.request_id)
 

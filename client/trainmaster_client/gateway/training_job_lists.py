@@ -1,85 +1,13 @@
-"""ListTrainingJobs with the unfinished jobs of the queue, each once, as it is described, among SageMaker's.
+"""The queue's entries of ListTrainingJobs: its unfinished jobs."""
 
-A page is merged of a page of SageMaker and of all that the queue has. What does not fit is given on the next
-page, which the token of this one describes: it is ours, not SageMaker's.
-"""
+from collections.abc import Mapping
+from typing import Any
 
-import base64
-import binascii
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self, TypeAlias
-
-from trainmaster_client.gateway.json_protocol import CallRefusedError, Document
 from trainmaster_client.jobs.job_views import JobView
+from trainmaster_client.jobs.merged_lists import Summary
 
-Summary: TypeAlias = dict[str, Any]
-"""An entry of TrainingJobSummaries as on the wire: times are seconds of the epoch."""
-Rank: TypeAlias = list[Any]
-"""What an entry is sorted by, its name at the end, as JSON has it."""
-
-PAGE = 10
-"""Entries of a page whose size nobody asked for. Source: SageMaker API reference, ListTrainingJobs."""
-MOST_ON_A_PAGE = 100
 _NOT_OF_THE_QUEUE = ("WarmPoolStatusEquals", "TrainingPlanArnEquals")
 """Filters that no unfinished job of the queue is looked at by."""
-_SORTED_BY: Mapping[str, tuple[str, ...]] = {
-    "Name": ("TrainingJobName",),
-    "Status": ("TrainingJobStatus", "CreationTime", "TrainingJobName"),
-    "CreationTime": ("CreationTime", "TrainingJobName"),
-}
-_TIMES = (
-    ("CreationTimeAfter", "CreationTime", 1),
-    ("CreationTimeBefore", "CreationTime", -1),
-    ("LastModifiedTimeAfter", "LastModifiedTime", 1),
-    ("LastModifiedTimeBefore", "LastModifiedTime", -1),
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cursor:
-    """Where a reader stands in the merged list."""
-
-    sagemaker: str | None = None
-    """Token of the page of SageMaker that comes next, or is only partly given."""
-    size: int = PAGE
-    """Entries of that page."""
-    given: int = 0
-    """Entries of that page that were given."""
-    after: Rank | None = None
-    """Of the queue's entry that was given last; None: none was."""
-    is_at_end: bool = False
-    """SageMaker has no more."""
-
-    @classmethod
-    def read(cls, token: str | None, *, size: int) -> Self:
-        """Raises CallRefusedError for a token that is not ours."""
-        if token is None:
-            return cls(size=size)
-        try:
-            return cls(**json.loads(base64.urlsafe_b64decode(token.encode())))
-        except (ValueError, TypeError, binascii.Error):
-            raise CallRefusedError("ValidationException", "The NextToken is not valid.") from None
-
-    @property
-    def token(self) -> str:
-        said = {name: getattr(self, name) for name in ("sagemaker", "size", "given", "after", "is_at_end")}
-        return base64.urlsafe_b64encode(json.dumps(said).encode()).decode()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    summaries: Sequence[Summary]
-    next_token: str | None
-
-
-def page_size(request: Mapping[str, Any]) -> int:
-    """Raises CallRefusedError."""
-    size = request.get("MaxResults", PAGE)
-    if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= MOST_ON_A_PAGE:
-        raise CallRefusedError("ValidationException", f"MaxResults must be 1 to {MOST_ON_A_PAGE}.")
-    return size
 
 
 def has_queued(request: Mapping[str, Any]) -> bool:
@@ -97,77 +25,3 @@ def summary_of(job: JobView, *, arn_prefix: str) -> Summary:
         "LastModifiedTime": at,
         "TrainingJobStatus": "Stopping" if job.state == "stopping" else "InProgress",
     }
-
-
-def wanted(summaries: Iterable[Summary], request: Mapping[str, Any]) -> Iterator[Summary]:
-    """Those that pass the filters of the request."""
-    for one in summaries:
-        is_named = (request.get("NameContains") or "") in one["TrainingJobName"]
-        is_in_state = request.get("StatusEquals") in {None, one["TrainingJobStatus"]}
-        if is_named and is_in_state and _is_in_time(one, request):
-            yield one
-
-
-def merged(cursor: Cursor, answer: Document, queued: Iterable[Summary], request: Mapping[str, Any]) -> Page:
-    """One page of both.
-
-    Args:
-        cursor: Where the reader stands.
-        answer: SageMaker's page for it; empty at its end.
-        queued: All of the queue's that the request wants.
-        request: With the order and the size; where it names no order, SageMaker's page shows one.
-    """
-    everything = list(answer.get("TrainingJobSummaries") or ())
-    following, order = answer.get("NextToken"), _Order.of(request, everything)
-    mine = order.left(queued, cursor.after)
-    names = {one["TrainingJobName"] for one in queued}
-    theirs = [(at, one) for at, one in enumerate(everything) if at >= cursor.given]
-    theirs = [(at, one) for at, one in theirs if one["TrainingJobName"] not in names]
-    found, size = list[Summary](), page_size(request)
-    while len(found) < size and (theirs or (mine and not following)):
-        is_mine = bool(mine) and (not theirs or order.is_first(mine[0], theirs[0][1]))
-        found.append(mine.pop(0) if is_mine else theirs.pop(0)[1])
-        cursor = replace(cursor, after=order.rank(found[-1])) if is_mine else cursor
-    if theirs:
-        return Page(summaries=found, next_token=replace(cursor, given=theirs[0][0]).token)
-    after = replace(cursor, sagemaker=following, given=0, is_at_end=not following)
-    return Page(summaries=found, next_token=after.token if following or mine else None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Order:
-    members: tuple[str, ...]
-    is_descending: bool
-
-    @classmethod
-    def of(cls, request: Mapping[str, Any], theirs: Sequence[Summary]) -> Self:
-        members = _SORTED_BY.get(str(request.get("SortBy")), _SORTED_BY["CreationTime"])
-        first = members[0]
-        shown = len(theirs) > 1 and theirs[0][first] > theirs[-1][first]
-        said = request.get("SortOrder")
-        return cls(members=members, is_descending=said == "Descending" if said else shown)
-
-    def rank(self, one: Summary) -> Rank:
-        return [one[member] for member in self.members]
-
-    def is_first(self, one: Summary, other: Summary) -> bool:
-        return (self.rank(one) > self.rank(other)) == self.is_descending
-
-    def left(self, queued: Iterable[Summary], after: Rank | None) -> list[Summary]:
-        """In order, from the first that was not given. Others may have come or ended since."""
-        ordered = sorted(queued, key=self.rank, reverse=self.is_descending)
-        if after is None:
-            return ordered
-        return [
-            one
-            for one in ordered
-            if self.rank(one) != after and (self.rank(one) < after) == self.is_descending
-        ]
-
-
-def _is_in_time(one: Summary, request: Mapping[str, Any]) -> bool:
-    for name, member, sign in _TIMES:
-        bound = request.get(name)
-        if isinstance(bound, int | float) and sign * one[member] < sign * bound:
-            return False
-    return True

@@ -8,6 +8,7 @@ TUNING_OPERATIONS = (
     "DescribeHyperParameterTuningJob",
     "ListTrainingJobsForHyperParameterTuningJob",
     "StopHyperParameterTuningJob",
+    "ListHyperParameterTuningJobs",
 )
 QUEUED_EVENTS = (
     "before-call.sagemaker.CreateTrainingJob",

@@ -18,6 +18,7 @@ from trainmaster_client.errors import (
 )
 from trainmaster_client.hooks.botocore_events import Answer, PlainClients, Where, answered, refused_as
 from trainmaster_client.hooks.job_description import Description
+from trainmaster_client.hooks.tuning_job_lists import TuningJobLists
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS
 from trainmaster_client.jobs.queued_jobs import QueuedJobs, RecentlyUsed
@@ -25,7 +26,13 @@ from trainmaster_client.tuning.proposals import check_installed, proposed
 from trainmaster_client.tuning.study import Outcome, Seen, Study, TrialStatus
 from trainmaster_client.tuning.study_runs import LONGEST_FAILURE, StudyPasses, StudyThreads
 from trainmaster_client.tuning.study_store import StudyChangedError, StudyPlace, StudyStore
-from trainmaster_client.tuning.tuning_answers import Arns, description, training_job_summary, trial_page
+from trainmaster_client.tuning.tuning_answers import (
+    Arns,
+    description,
+    training_job_summary,
+    trial_page,
+    tuning_job_summary,
+)
 from trainmaster_client.tuning.tuning_requests import TuningPlan, trial_name, trial_request
 
 _log = logging.getLogger("trainmaster")
@@ -54,6 +61,7 @@ class TuningCalls:
         self._places = RecentlyUsed[StudyPlace]()
         self._threads = StudyThreads(first_pause=FIRST_POLL_SECONDS)
         self._store = StudyStore(self._s3)
+        self._lists = TuningJobLists(jobs.api, clients, self._summary)
 
     def answer(self, operation: str, body: Document, where: Where) -> Answer | None:
         """None: it is SageMaker's to give."""
@@ -65,6 +73,8 @@ class TuningCalls:
                 return self._describe(body, where)
             case "ListTrainingJobsForHyperParameterTuningJob":
                 return self._list_trials(body, where)
+            case "ListHyperParameterTuningJobs":
+                return self._lists.answer(body, where)
             case _:
                 return self._stop(body, where)
 
@@ -171,6 +181,12 @@ class TuningCalls:
         arns = self._arns(study.request, where)
         summaries = [training_job_summary(one, study, arns) for one in study.trials]
         return answered(trial_page(summaries, body))
+
+    def _summary(self, name: str, where: Where) -> Document | None:
+        study = self._study(name, where)
+        if study is None:
+            return None
+        return tuning_job_summary(study, TuningPlan.parse(study.request), self._arns(study.request, where))
 
     def _stop(self, body: Document, where: Where) -> Answer | None:
         place = self.place(body[_NAME], where)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import patch
 
 import boto3
 import pytest
@@ -12,7 +13,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from trainmaster_client.hook import install
 from trainmaster_client.hooks import tuning_job_calls
-from trainmaster_client.hooks.botocore_events import answered
+from trainmaster_client.hooks.botocore_events import PlainClients, answered, plain_client
 from trainmaster_client.tuning.tuning_requests import tuning_job_of
 
 from tests.builders import NOON
@@ -50,6 +51,10 @@ class Queue:
     def answer(self, received: Received) -> Scripted:
         if received.path == "/add-job":
             return self._add(json.loads(received.body), is_dry="dry_run" in received.query)
+        if received.path == "/jobs":
+            state = received.query.get("state", [None])[0]
+            found = [one for one in self.jobs.values() if one["state"] == (state or "pending")]
+            return Scripted(document={"jobs": found, "next_token": None})
         name = received.path.rpartition("/")[2]
         if name not in self.jobs:
             return Scripted(status=404, document={"title": "Not found", "detail": "no such job"})
@@ -256,3 +261,50 @@ def test_a_warm_start_begins_with_what_the_parents_found_in_the_same_space(world
     assert json.loads(stored["Body"].read())["inherited"] == [
         {"parameters": {"a": "1", "b": "x"}, "value": 3.0}
     ]
+
+
+def listed(world: World, **options: Any) -> list[str]:
+    """Names, page by page."""
+    names: list[str] = []
+    token: dict[str, str] = {}
+    while True:
+        page = world.sagemaker.list_hyper_parameter_tuning_jobs(**options, **token)
+        names += [one["HyperParameterTuningJobName"] for one in page["HyperParameterTuningJobSummaries"]]
+        token = {"NextToken": page["NextToken"]} if "NextToken" in page else {}
+        if not token:
+            return names
+
+
+def test_studies_are_listed_among_sagemakers_own_tuning_jobs(world: World) -> None:
+    theirs = [
+        {
+            "HyperParameterTuningJobName": name,
+            "HyperParameterTuningJobStatus": "Completed",
+            "Strategy": "Random",
+            "CreationTime": NOON,
+            "LastModifiedTime": NOON,
+        }
+        for name in ("also", "other", "zoo")
+    ]
+
+    def own(params: Document, **_: object) -> Any:
+        """Two on a page."""
+        asked = json.loads(params["body"])
+        begin = int(asked.get("NextToken", 0))
+        more = {"NextToken": str(begin + 2)} if begin + 2 < len(theirs) else {}
+        return answered({"HyperParameterTuningJobSummaries": theirs[begin : begin + 2], **more})
+
+    world.sagemaker.create_hyper_parameter_tuning_job(**request())
+    client, s3 = plain_client(world.session, "sagemaker"), world.session.client("s3")
+    client.meta.events.register("before-call.sagemaker.ListHyperParameterTuningJobs", own)
+    with patch.object(PlainClients, "of", lambda _, service, __: client if service == "sagemaker" else s3):
+        assert listed(world, SortBy="Name", SortOrder="Ascending", MaxResults=2) == [
+            "also",
+            "other",
+            "tune",
+            "zoo",
+        ]
+        assert listed(world, SortBy="Name", SortOrder="Ascending", NameContains="tun")[-1:] == ["zoo"]
+        assert "tune" in listed(world, StatusEquals="InProgress", MaxResults=1)
+        assert "tune" not in listed(world, StatusEquals="Failed")
+        finish(world)

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster_client.gateway.json_protocol import CallRefusedError
-from trainmaster_client.gateway.training_job_lists import Cursor, merged, page_size, summary_of, wanted
+from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.gateway.training_job_lists import summary_of
 from trainmaster_client.jobs.job_views import job_view
+from trainmaster_client.jobs.merged_lists import TRAINING_JOBS, Cursor, merged, page_size, wanted
 
 MOST_PAGES = 200
 
@@ -35,7 +36,7 @@ def read(theirs: list[dict[str, Any]], queued: list[dict[str, Any]], request: di
     for _ in range(MOST_PAGES):
         cursor = Cursor.read(token, size=page_size(request))
         answer = {} if cursor.is_at_end else sagemaker(theirs, cursor)
-        page = merged(cursor, answer, queued, request)
+        page = merged(TRAINING_JOBS, cursor, answer, queued, request)
         assert len(page.summaries) <= page_size(request)
         names += [one["TrainingJobName"] for one in page.summaries]
         token = page.next_token
@@ -73,8 +74,8 @@ def test_without_an_order_that_of_sagemakers_page_is_taken():
 def test_a_job_that_ends_between_two_pages_hides_no_other():
     queued = [entry("a", 1), entry("b", 2), entry("c", 3)]
     request = {"MaxResults": 2, "SortOrder": "Ascending"}
-    first = merged(Cursor(size=2), {}, queued, request)
-    second = merged(Cursor.read(first.next_token, size=2), {}, queued[1:], request)
+    first = merged(TRAINING_JOBS, Cursor(size=2), {}, queued, request)
+    second = merged(TRAINING_JOBS, Cursor.read(first.next_token, size=2), {}, queued[1:], request)
     assert [one["TrainingJobName"] for one in second.summaries] == ["c"]
 
 
@@ -89,17 +90,17 @@ def test_a_job_that_ends_between_two_pages_hides_no_other():
 )
 def test_filters_hold_for_jobs_of_the_queue(request_, names):
     queued = [entry("a", 10, "Stopping"), entry("ab", 12, "InProgress"), entry("b", 20, "InProgress")]
-    assert [one["TrainingJobName"] for one in wanted(queued, request_)] == names
+    assert [one["TrainingJobName"] for one in wanted(TRAINING_JOBS, queued, request_)] == names
 
 
 @pytest.mark.parametrize("size", [0, 101, "3", True])
 def test_a_size_of_pages_that_is_none_is_refused(size):
-    with pytest.raises(CallRefusedError, match="1 to 100"):
+    with pytest.raises(InvalidArgumentError, match="1 to 100"):
         page_size({"MaxResults": size})
 
 
 def test_a_token_of_another_service_is_refused():
-    with pytest.raises(CallRefusedError, match="NextToken"):
+    with pytest.raises(InvalidArgumentError, match="NextToken"):
         Cursor.read("of-sagemaker", size=10)
 
 
