@@ -1,5 +1,9 @@
 """A HyperparameterTuner under install(): its trials are jobs of the queue, one of them is preempted."""
 
+import json
+import subprocess
+import sys
+import tarfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +19,7 @@ from trainmaster_client.hook import install, uninstall
 
 from tests.e2e.plane import IMAGE, INSTANCE_TYPE, Plane, eventually, pool, running_plane, tags
 from tests.integration.client.sdk_world import TELEMETRY
+from tests.unit.client.tuning.requests import choices, numbers, request
 
 pytestmark = pytest.mark.thorough
 
@@ -32,15 +37,20 @@ print(f"loss={(float(found.rate) - 0.1) ** 2 + (found.kind == 'b')};", flush=Tru
 LOSS = [{"Name": "loss", "Regex": "loss=([0-9.e-]+);"}]
 
 
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    folder = tmp_path_factory.mktemp("tuning")
+    with running_plane(folder, "--speed", "60", policy=pool(2)) as found, patch(TELEMETRY):
+        yield found
+
+
 @pytest.fixture
-def plane(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plane]:
+def plane(running: Plane, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plane]:
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    with running_plane(tmp_path, "--speed", "60", policy=pool(2)) as running, patch(TELEMETRY):
-        for name, value in running.twin.environment().items():
-            monkeypatch.setenv(name, value)
-        yield running
-        uninstall()
+    for name, value in running.twin.environment().items():
+        monkeypatch.setenv(name, value)
+    yield running
+    uninstall()
 
 
 def tuner(plane: Plane, folder: Path, ranges: dict[str, Any], **options: Any) -> HyperparameterTuner:
@@ -119,3 +129,70 @@ def test_a_grid_of_four_trials_is_tuned_through_the_queue_and_one_of_them_is_pre
     attached = HyperparameterTuner.attach("grid", sagemaker_session=found.sagemaker_session)
     assert attached.best_training_job() == found.best_training_job()
     assert attached.best_estimator().model_data.endswith("/output/model.tar.gz")
+
+
+PROGRAM = """
+import json, sys, time, boto3
+request = json.loads(sys.argv[1])
+boto3.client("sagemaker").create_hyper_parameter_tuning_job(**request)
+time.sleep(600)
+"""
+
+
+def by_hand(plane: Plane, folder: Path, name: str) -> dict[str, Any]:
+    """The request of a caller of boto3, with its script as the SDK would send it."""
+    (folder / "train.py").write_text(TRAIN)
+    with tarfile.open(folder / "source.tar.gz", "w:gz") as archive:
+        archive.add(folder / "train.py", "train.py")
+    ready = plane.twin.ready
+    boto3.client("s3").upload_file(str(folder / "source.tar.gz"), ready["bucket"], f"{name}/source.tar.gz")
+    ranges = numbers(rate=("0.001", "1", "Logarithmic")) | choices(kind=["a", "b"])
+    found = request(name, "Bayesian", ParameterRanges=ranges)
+    found["TrainingJobDefinition"] |= {
+        "StaticHyperParameters": {
+            "depth": "1",
+            "sagemaker_program": '"train.py"',
+            "sagemaker_submit_directory": f'"s3://{ready["bucket"]}/{name}/source.tar.gz"',
+        },
+        "AlgorithmSpecification": {
+            "TrainingImage": IMAGE,
+            "TrainingInputMode": "File",
+            "MetricDefinitions": LOSS,
+        },
+        "RoleArn": ready["role_arn"],
+        "OutputDataConfig": {"S3OutputPath": f"s3://{ready['bucket']}/out"},
+        "Environment": {"GO": str(folder / "go")},
+    }
+    return found
+
+
+def trainmaster(*arguments: str) -> subprocess.CompletedProcess[str]:
+    main = "from trainmaster_client.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", main, *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def test_a_study_whose_process_was_killed_is_attached_to_and_no_trial_starts_twice(
+    plane: Plane, tmp_path: Path
+) -> None:
+    asked = json.dumps(by_hand(plane, tmp_path, "killed"))
+    run = "from trainmaster_client.cli import main; main()"
+    command = [sys.executable, "-c", run, "run", "--", sys.executable, "-c", PROGRAM, asked]
+    with subprocess.Popen(command) as program:
+        eventually(lambda: [name for name, _ in plane.queue() if name.startswith("killed-")], bool)
+        program.kill()
+    shown = trainmaster("tune", "show", "killed", "--json")
+    assert json.loads(shown.stdout)["ending"] is None, shown.stderr
+    attached = trainmaster("tune", "attach", "killed")
+    assert attached.returncode == 0, attached.stderr
+    assert "killed: Completed, 4 of 4 trials ended, 0 wait or run; best loss " in attached.stdout
+    names = [one["params"]["TrainingJobName"] for one in plane.calls("CreateTrainingJob")]
+    trials = [name for name in names if name.startswith("killed-")]
+    assert sorted(name.split("-")[1] for name in trials) == ["001", "002", "003", "004"]
+    assert created_by(plane) == {"schedule"}
+    install()
+    listed = boto3.client("sagemaker").list_hyper_parameter_tuning_jobs(NameContains="killed")
+    summary = listed["HyperParameterTuningJobSummaries"][0]
+    assert (summary["HyperParameterTuningJobName"], summary["Strategy"]) == ("killed", "Bayesian")
+    assert summary["HyperParameterTuningJobStatus"] == "Completed"
