@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 120.0
-PAUSE_SECONDS = 0.3
+PAUSE_SECONDS = 0.5
 
 
 def eventually(look: Callable[[], T], holds: Callable[[T], bool]) -> T:

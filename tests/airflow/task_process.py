@@ -9,6 +9,7 @@ import asyncio
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from airflow.exceptions import TaskDeferred
@@ -24,14 +25,15 @@ def main(folder: Path, act: str) -> None:
     if task["operator"] == "hook":
         _write(folder / "xcom.json", of_the_hook(**task["arguments"]))
         return
+    context = {"ti": SimpleNamespace(**task["task_instance"])}
     operator = import_string(task["operator"])(task_id="train", **task["arguments"])
     try:
         if act == "execute":
-            _write(folder / "xcom.json", operator.execute(context=task["context"]))
+            _write(folder / "xcom.json", operator.execute(context=context))
         else:
             _write(
                 folder / "xcom.json",
-                operator.execute_complete(context={}, event=_read(folder / "event.json")),
+                operator.execute_complete(context=context, event=_read(folder / "event.json")),
             )
     except TaskDeferred as deferred:
         _write(folder / "trigger.json", deferred.trigger.serialize())

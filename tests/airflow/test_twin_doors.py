@@ -19,6 +19,9 @@ from tests.markdown import ROOT
 
 PLAIN = "airflow.providers.amazon.aws.operators.sagemaker.SageMakerTrainingOperator"
 UNDER_RUN = (str(Path(sys.executable).with_name("trainmaster")), "run", "--")
+OURS = "trainmaster_client.airflow.TrainmasterTrainingOperator"
+TASK_INSTANCE = {"dag_id": "dag", "run_id": "manual__1", "map_index": -1, "try_number": 1, "max_tries": 0}
+CHANGES = ("Waiting, position", "Preempted", "Waiting to resume", "Resumed", "Completed")
 QUICK = {"check_interval": 1, "print_log": False}
 """Seconds. With its log lines Airflow looks at a job every 30 s, whatever the interval."""
 
@@ -30,7 +33,7 @@ class Task:
     name: str
     operator: str
     arguments: dict[str, Any]
-    prefix: tuple[str, ...]
+    prefix: tuple[str, ...] = ()
     """What each of its processes is started with."""
     folder: Path = Path()
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -41,6 +44,10 @@ class Task:
             self.processes.append(
                 subprocess.Popen([*self.prefix, *module], cwd=ROOT, env=environment, stdout=log, stderr=log)
             )
+
+    @property
+    def is_deferrable(self) -> bool:
+        return "deferrable" in self.arguments
 
     @property
     def log(self) -> Path:
@@ -59,7 +66,7 @@ class Task:
             assert path.exists() or not any(one.poll() for one in self.processes), self.log.read_text("utf-8")
             return path.exists()
 
-        eventually(look, lambda there: there)
+        eventually(look, bool)
         return json.loads(path.read_text("utf-8"))
 
 
@@ -77,7 +84,10 @@ TASKS = (
         arguments={**QUICK, "deferrable": True, "max_attempts": 1000},
         prefix=UNDER_RUN,
     ),
+    Task(name="ours", operator=OURS, arguments=QUICK),
+    Task(name="ours-deferrable", operator=OURS, arguments={**QUICK, "deferrable": True}),
 )
+UNHOOKED = Task(name="unhooked", operator=PLAIN, arguments={})
 
 
 @pytest.fixture
@@ -96,11 +106,11 @@ def tasks(plane: Plane, tmp_path: Path) -> Iterator[tuple[Task, ...]]:
         document = {
             "operator": task.operator,
             "arguments": {**task.arguments, "config": config},
-            "context": {},
+            "task_instance": {**TASK_INSTANCE, "task_id": task.name},
         }
         (task.folder / "task.json").write_text(json.dumps(document), "utf-8")
     yield TASKS
-    for process in (one for task in TASKS for one in task.processes):
+    for process in (one for task in (*TASKS, UNHOOKED) for one in task.processes):
         end(process)
 
 
@@ -114,14 +124,50 @@ def all_are(plane: Plane, state: str) -> None:
 
 
 def each_looks_again(tasks: tuple[Task, ...]) -> None:
-    before = [task.polls for task in tasks]
+    """Of ours the log has what changed, and not each look."""
+    plain = [task for task in tasks if task.operator != OURS]
+    before = [task.polls for task in plain]
     eventually(
-        lambda: [task.polls for task in tasks],
+        lambda: [task.polls for task in plain],
         lambda seen: all(now > then + 1 for now, then in zip(seen, before, strict=True)),
     )
 
 
-def test_tasks_wait_with_their_jobs_and_end_with_them(plane: Plane, tasks: tuple[Task, ...], tmp_path: Path):
+def without_hooks(task: Task, folder: Path, environment: dict[str, str]) -> Any:
+    """What a trigger in a process without the hooks makes of the job that waits."""
+    UNHOOKED.folder = folder
+    folder.mkdir()
+    (folder / "trigger.json").write_text((task.folder / "trigger.json").read_text("utf-8"), "utf-8")
+    UNHOOKED.begin("trigger", environment)
+    return UNHOOKED.result("event.json")
+
+
+def defer(tasks: tuple[Task, ...], environment: dict[str, str]) -> None:
+    """Their workers end, and a triggerer takes over."""
+    for task in tasks:
+        if task.is_deferrable:
+            assert task.result("trigger.json")[1]["job_name"] == task.name
+            task.begin("trigger", environment)
+
+
+def resume(tasks: tuple[Task, ...], environment: dict[str, str]) -> None:
+    for task in tasks:
+        if task.is_deferrable:
+            wanted = "completed" if task.operator == OURS else "success"
+            assert task.result("event.json")["status"] == wanted
+            task.begin("resume", environment)
+
+
+def said(task: Task) -> list[str]:
+    """What it says of a job that waits, is preempted and comes back, each once in its order."""
+    log = task.log.read_text("utf-8")
+    places = {change: log.find(change) for change in CHANGES}
+    return sorted((one for one, place in places.items() if place >= 0), key=places.__getitem__)
+
+
+def test_L5_tasks_wait_with_their_jobs_and_end_with_them(
+    plane: Plane, tasks: tuple[Task, ...], tmp_path: Path
+):
     whole = {"InstanceType": "ml.m5.xlarge", "InstanceCount": len(tasks), "VolumeSizeInGB": 10}
 
     def occupy(name: str, priority: int) -> None:
@@ -133,11 +179,9 @@ def test_tasks_wait_with_their_jobs_and_end_with_them(plane: Plane, tasks: tuple
     occupy("earlier", 1)
     for task in tasks:
         task.begin("execute", environment)
-    deferred = [task for task in tasks if task.arguments.get("deferrable")]
-    for task in deferred:
-        assert task.result("trigger.json")[1]["job_name"] == task.name
-        task.begin("trigger", environment)
+    defer(tasks, environment)
     all_are(plane, "pending")
+    assert without_hooks(tasks[2], tmp_path / "unhooked", environment)["status"] != "success"
     each_looks_again(tasks)
     (tmp_path / "earlier.end").touch()
     all_are(plane, "running")
@@ -147,16 +191,14 @@ def test_tasks_wait_with_their_jobs_and_end_with_them(plane: Plane, tasks: tuple
     (tmp_path / "urgent.end").touch()
     all_are(plane, "running")
     for task in tasks:
-        assert not list(task.folder.glob("xcom.json")), "it ended before its job"
+        assert not (task.folder / "xcom.json").exists(), "it ended before its job"
         (task.folder / "end").touch()
-    for task in deferred:
-        assert task.result("event.json")["status"] == "success"
-        task.begin("resume", environment)
+    resume(tasks, environment)
     for task in tasks:
         described = task.result("xcom.json")["Training"]
         assert (described["TrainingJobName"], described["TrainingJobStatus"]) == (task.name, "Completed")
     created = plane.calls("CreateTrainingJob")
     assert {one["principal"].rpartition("/")[2] for one in created} == {"schedule"}
-    assert len(created) == 2 + 2 * len(tasks), (
-        "one submission each: two attempts of it, and the two in their way"
-    )
+    assert len(created) == 2 + 2 * len(tasks), "one submission each, two attempts, and the two in their way"
+    for task in (one for one in tasks if one.operator == OURS):
+        assert said(task) == list(CHANGES)

@@ -1,7 +1,7 @@
 """Waiting for one job: look, show each transition once and its place when it changes, wait, look again."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 
 from trainmaster_client.errors import ApiFailedError, ApiUnreachableError, TooManyRequestsError
@@ -99,18 +99,25 @@ class Watch:
 
     def until_final(self) -> JobView:
         """The last view: final, or not when ``timeout`` came first."""
+        steps = self.steps()
+        while not isinstance(step := advance(steps), JobView):
+            self.sleep(step)
+        return step
+
+    def steps(self) -> Generator[float, None, JobView]:
+        """As ``until_final``, for who waits in another way: each value is a pause in seconds."""
         begun = news_at = self.monotonic()
         while True:
-            job = self._look_patiently()
+            job = yield from self._look_patiently()
             lines = self._lines(job)
             self._say_all(lines)
             now = self.monotonic()
             news_at = now if lines else news_at
             if job.is_final or (self.timeout is not None and now - begun >= self.timeout):
                 break
-            self.sleep(poll_seconds(now - news_at, first=self.first_poll))
+            yield poll_seconds(now - news_at, first=self.first_poll)
         for _ in range(self.late_looks if job.is_final and job.attempts else 0):
-            self.sleep(self.first_poll)
+            yield self.first_poll
             self._say_all(self.further())
         return job
 
@@ -123,7 +130,7 @@ class Watch:
         for line in lines:
             self.say(line)
 
-    def _look_patiently(self) -> JobView:
+    def _look_patiently(self) -> Generator[float, None, JobView]:
         """A network that is away for a while does not end a wait of days."""
         begun, reported = self.monotonic(), False
         while True:
@@ -136,7 +143,16 @@ class Watch:
                 if not reported:
                     self.say(f"{error} Still trying; the job continues without this connection.")
                     reported = True
-                self.sleep(poll_seconds(silent, first=self.first_poll))
+                yield poll_seconds(silent, first=self.first_poll)
+
+
+def advance(steps: Generator[float, None, JobView]) -> float | JobView:
+    """The next pause of a watch, or what it saw last. Takes as long as a look does."""
+    try:
+        return next(steps)
+    except StopIteration as ended:
+        job: JobView = ended.value
+        return job
 
 
 def poll_seconds(quiet: float, *, first: float) -> float:

@@ -1,0 +1,244 @@
+"""The operator: Airflow's own for SageMaker, with the queue in SageMaker's place."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from functools import cached_property
+from typing import Any, NoReturn
+
+from airflow.exceptions import AirflowException, AirflowFailException
+from airflow.providers.amazon.aws.operators.sagemaker import SageMakerTrainingOperator
+
+from trainmaster_client.airflow.training_trigger import (
+    UNKNOWN,
+    QueueConnection,
+    TrainmasterTrainingTrigger,
+    cancel,
+)
+from trainmaster_client.api import Document, field_problem
+from trainmaster_client.errors import (
+    ConflictError,
+    ForbiddenError,
+    GatewayRefusedError,
+    InvalidRequestError,
+    NotFoundError,
+    PolicyViolationError,
+    TrainmasterClientError,
+)
+from trainmaster_client.hooks.botocore_events import plain_client
+from trainmaster_client.hooks.training_job_calls import QueueHooks
+from trainmaster_client.jobs.job_views import JobView, job_view
+from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, Watch
+from trainmaster_client.jobs.task_jobs import NextStep, TaskRun, next_step, tagged
+from trainmaster_client.logs.joined_attempts import LogTail
+
+LATE_LOOKS = 3
+"""At lines that CloudWatch shows after the end."""
+_STOPPED_BY_USER = "stopped-by-user"
+
+
+class TrainmasterTrainingOperator(SageMakerTrainingOperator):  # type: ignore[misc]  # Airflow has no types here
+    """``SageMakerTrainingOperator`` through trainmaster's queue, with the same arguments and the same XCom.
+
+    The task waits while its job waits, is preempted and comes back, and ends with it: completed, or failed
+    with SageMaker's and the queue's reason. What was stopped by a user is not retried.
+
+    A job carries the tag ``airflow-task``, which says whose it is. A try that finds a job of its own task
+    attaches to it: an unfinished one always, a completed one until the task is cleared. So a retry submits
+    only after a job that failed or was stopped, and each try at most one.
+
+    Args:
+        config: A CreateTrainingJob request.
+        api_url: Else ``TRAINMASTER_API_URL``, else SSM parameter ``/trainmaster/api-url``. Templated.
+        cancel_on_kill: Cancel the job when Airflow kills the task. A worker that is shut down does that, too.
+        options: Those of ``SageMakerTrainingOperator``. ``action_if_job_exists`` is about jobs of others and
+            the task's own that are of no more use: ``timestamp`` takes another name, the same at each try;
+            ``fail`` fails. ``max_ingestion_time`` counts the waiting, too; ``max_attempts`` has no effect.
+    """
+
+    template_fields: Sequence[str] = (*SageMakerTrainingOperator.template_fields, "api_url")
+
+    def __init__(
+        self,
+        *,
+        api_url: str | None = None,
+        cancel_on_kill: bool = True,
+        **options: Any,  # noqa: ANN401  Airflow's
+    ) -> None:
+        super().__init__(**options)
+        self.api_url = api_url
+        self.cancel_on_kill = cancel_on_kill
+        self._claimed: tuple[TaskRun, str] | None = None
+
+    @cached_property
+    def training_queue(self) -> QueueHooks:
+        """The client of ``hook`` describes jobs of the queue with it."""
+        queue = self._connection(self.api_url).queue()
+        queue.register(self.hook.get_conn().meta.events)
+        return queue
+
+    def execute(self, context: Mapping[str, Any]) -> dict[str, Any]:
+        self.preprocess_config()
+        self.hook.check_training_config(self.config)
+        task = context["ti"]
+        name = self._claim(run_of(task, retries=self.retries or 0), tries=task.try_number)
+        if not self.wait_for_completion:
+            return self._described(name)
+        if self.deferrable and not self._look(name).is_final:
+            self._defer(name)
+        return self._result(name, self._watched(name))
+
+    def execute_complete(
+        self,
+        context: Mapping[str, Any],  # noqa: ARG002  Airflow's
+        event: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        if event is None or event["status"] == UNKNOWN:
+            said = "" if event is None else f": {event['message']}"
+            raise AirflowException(f"The trigger could not see the end of the job{said}")
+        name = event["job_name"]
+        return self._result(name, self._look(name))
+
+    def on_kill(self) -> None:
+        if not self.cancel_on_kill or self._claimed is None:
+            return
+        run, name = self._claimed
+        try:
+            if (
+                self._next_step(run, name) is NextStep.ATTACH
+            ):  # else it is somebody else's, or was not submitted
+                cancel(self.training_queue, name)
+        except TrainmasterClientError as error:
+            self.log.warning("%s was not cancelled: %s", name, error)
+
+    def _claim(self, run: TaskRun, *, tries: int) -> str:
+        """The name of the task's job, which is in the queue then. Each try submitted at most one."""
+        wished = self.config["TrainingJobName"]
+        for number in range(tries + 1 if self.check_if_job_exists else 1):
+            name = run.job_name(wished, number)
+            step = self._next_step(run, name)
+            if step is NextStep.SUBMIT:
+                step = self._submit(run, name)
+            self.log.info("%s is the name of a job that is %s.", name, step)
+            if step is NextStep.ATTACH:
+                return name
+            if self.action_if_job_exists == "fail":
+                break
+        raise AirflowException(
+            f"A SageMaker job with name {name} already exists: it is {step}. Use another TrainingJobName"
+            + (", or action_if_job_exists='timestamp'." if self.action_if_job_exists == "fail" else ".")
+        )
+
+    def _next_step(self, run: TaskRun, name: str) -> NextStep:
+        try:
+            document = self.training_queue.api.job(name, estimate=False, request=True)
+        except NotFoundError:
+            return next_step(run, name, None, {})
+        except ForbiddenError as error:
+            if isinstance(error, GatewayRefusedError):
+                raise
+            return NextStep.GIVE_WAY
+        self.training_queue.queued.submitted(document)  # else the hooks keep that it is not there for seconds
+        return next_step(run, name, job_view(document), document.get("request") or {})
+
+    def _submit(self, run: TaskRun, name: str) -> NextStep:
+        """What the name is then. Raises AirflowFailException where the queue will not have such a request."""
+        if self.check_if_job_exists and self._check_if_job_exists(name, self.hook.describe_training_job):
+            return self._taken(run, name)
+        self._claimed = run, name
+        try:
+            answer = self.training_queue.submit(tagged({**self.config, "TrainingJobName": name}, run))
+        except ConflictError:
+            return self._taken(run, name)
+        except (InvalidRequestError, PolicyViolationError) as error:
+            raise AirflowFailException(str(error)) from error
+        for warning in answer.get("warnings") or ():
+            self.log.warning("%s: %s", name, field_problem(warning))
+        return NextStep.ATTACH
+
+    def _taken(self, run: TaskRun, name: str) -> NextStep:
+        """Of a name that was free a moment ago: another worker may have submitted the job since."""
+        step = self._next_step(run, name)
+        return NextStep.GIVE_WAY if step is NextStep.SUBMIT else step
+
+    def _look(self, name: str) -> JobView:
+        return job_view(self.training_queue.api.job(name, estimate=False))
+
+    def _watched(self, name: str) -> JobView:
+        """The last view; the log of the task has its changes, and with ``print_log`` what it prints."""
+        seen: Document = {}
+
+        def look() -> JobView:
+            nonlocal seen
+            seen = self.training_queue.api.job(name, estimate=False)
+            return job_view(seen)
+
+        tail = LogTail(self._logs_client) if self.print_log else None
+        return Watch(
+            look=look,
+            say=self.log.info,
+            further=(lambda: tail.lines(seen)) if tail else list,
+            late_looks=LATE_LOOKS if tail else 0,
+            first_poll=max(FIRST_POLL_SECONDS, self.check_interval),
+            timeout=self.max_ingestion_time,
+        ).until_final()
+
+    def _logs_client(self) -> Any:  # noqa: ANN401  boto3's
+        logs = self.hook.logs_hook
+        endpoint_url = logs.conn_config.get_service_endpoint_url("logs")
+        return plain_client(logs.get_session(self.hook.region_name), "logs", endpoint_url=endpoint_url)
+
+    def _defer(self, name: str) -> NoReturn:
+        seconds = self.max_ingestion_time
+        self.defer(
+            trigger=TrainmasterTrainingTrigger(
+                name,
+                self.check_interval,
+                cancel_on_kill=self.cancel_on_kill,
+                **asdict(self._connection(self.training_queue.api.api_url)),
+            ),
+            method_name="execute_complete",
+            timeout=timedelta(seconds=seconds) if seconds else self.execution_timeout,
+        )
+        raise AssertionError
+
+    def _result(self, name: str, job: JobView) -> dict[str, Any]:
+        if not job.is_final:
+            limit = f"max_ingestion_time={self.max_ingestion_time}"
+            raise AirflowException(f"{name} is {job.state} after {limit}. It stays in the queue.")
+        described = self._described(name)
+        if job.state == "failed":
+            raise AirflowException(f"{name} failed: {described['Training'].get('FailureReason') or job.why}")
+        if job.state == "stopped":
+            kind = AirflowFailException if _is_by_user(job) else AirflowException
+            raise kind(f"{name} was stopped: {job.why}")
+        return described
+
+    def _described(self, name: str) -> dict[str, Any]:
+        """As Airflow's operator has it; this one's OpenLineage facets are made of it."""
+        found: dict[str, Any] = self.serialize_result(name)
+        return found
+
+    def _connection(self, api_url: str | None) -> QueueConnection:
+        return QueueConnection(
+            api_url=api_url,
+            aws_conn_id=self.aws_conn_id,
+            region_name=self.region_name,
+            verify=self.verify,
+            botocore_config=self.botocore_config,
+        )
+
+
+def run_of(task: Any, *, retries: int) -> TaskRun:  # noqa: ANN401  Airflow's task instance
+    """Airflow raises ``max_tries`` by the tries that were, when a task is cleared."""
+    return TaskRun(
+        dag_id=task.dag_id,
+        run_id=task.run_id,
+        task_id=task.task_id,
+        map_index=task.map_index,
+        cleared_tries=max(0, task.max_tries - retries),
+    )
+
+
+def _is_by_user(job: JobView) -> bool:
+    return job.reason is not None and job.reason.code == _STOPPED_BY_USER

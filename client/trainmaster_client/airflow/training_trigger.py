@@ -1,0 +1,122 @@
+"""What waits for a job of the queue in Airflow's triggerer, and how the queue is asked for a connection."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from airflow.providers.amazon.aws.hooks.sagemaker import SageMakerHook
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from trainmaster_client.errors import ConflictError, NotFoundError, TrainmasterClientError
+from trainmaster_client.hooks.training_job_calls import QueueHooks, hooks_of
+from trainmaster_client.jobs.job_views import JobView, job_view
+from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, Watch, advance
+
+UNKNOWN = "unknown"
+"""The status of an event about a job whose end could not be seen."""
+_SPREAD = 0.2
+"""Of a pause, up or down: tasks that were deferred together do not look together for ever."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueConnection:
+    """Where the queue is and who asks it; goes from process to process as plain values."""
+
+    api_url: str | None
+    """None: where the environment or the SSM parameter says."""
+    aws_conn_id: str | None
+    region_name: str | None
+    verify: bool | str | None
+    botocore_config: dict[str, Any] | None
+
+    def sagemaker(self) -> Any:  # noqa: ANN401  Airflow has no types here
+        return SageMakerHook(
+            aws_conn_id=self.aws_conn_id,
+            region_name=self.region_name,
+            verify=self.verify,
+            config=self.botocore_config,
+        )
+
+    def queue(self) -> QueueHooks:
+        """Signs with the session of the Airflow connection. Raises what ``hooks_of`` raises."""
+        hook = self.sagemaker()
+        return hooks_of(hook.get_session(region_name=hook.region_name), api_url=self.api_url)
+
+
+class TrainmasterTrainingTrigger(BaseTrigger):  # type: ignore[misc]  # Airflow has no types here
+    """Fires when a job of the queue has ended, however often it waits or is preempted until then.
+
+    Any number of triggerers may run it, one after another or at once: it only looks.
+
+    Args:
+        job_name: As it was submitted.
+        check_interval: Seconds between two looks, a fifth more or less, at least 1.
+        cancel_on_kill: Cancel the job when somebody fails or clears the deferred task. Airflow asks triggers
+            for that since 3.3; before, the job stays, and a task that was cleared attaches to it.
+        connection: The values of a QueueConnection.
+    """
+
+    def __init__(
+        self,
+        job_name: str,
+        check_interval: float = 30,
+        *,
+        cancel_on_kill: bool = True,
+        **connection: Any,  # noqa: ANN401  of several types
+    ) -> None:
+        super().__init__()
+        self.job_name = job_name
+        self.check_interval = check_interval
+        self.cancel_on_kill = cancel_on_kill
+        self.connection = QueueConnection(**connection)
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        own = {
+            "job_name": self.job_name,
+            "check_interval": self.check_interval,
+            "cancel_on_kill": self.cancel_on_kill,
+        }
+        return f"{type(self).__module__}.{type(self).__qualname__}", own | asdict(self.connection)
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        try:
+            job = await self._last_view()
+        except TrainmasterClientError as error:
+            yield self._event(UNKNOWN, str(error))
+        else:
+            yield self._event(job.state, job.why)
+
+    async def on_kill(self) -> None:
+        if self.cancel_on_kill:
+            await asyncio.to_thread(self._cancel)
+
+    async def _last_view(self) -> JobView:
+        """The loop goes on while a thread asks the queue."""
+        queue = await asyncio.to_thread(self.connection.queue)
+        watch = Watch(
+            look=lambda: job_view(queue.api.job(self.job_name, estimate=False)),
+            say=self.log.info,
+            first_poll=max(FIRST_POLL_SECONDS, self.check_interval),
+        )
+        steps = watch.steps()
+        while True:
+            step = await asyncio.to_thread(advance, steps)
+            if isinstance(step, JobView):
+                return step
+            await asyncio.sleep(step * random.uniform(1 - _SPREAD, 1 + _SPREAD))  # noqa: S311  spreads load
+
+    def _cancel(self) -> None:
+        cancel(self.connection.queue(), self.job_name)
+
+    def _event(self, status: str, message: str) -> TriggerEvent:
+        return TriggerEvent({"status": status, "job_name": self.job_name, "message": message})
+
+
+def cancel(queue: QueueHooks, job_name: str) -> None:
+    """A job that has ended, or was never submitted, is no error."""
+    try:
+        queue.api.cancel(job_name)
+    except (ConflictError, NotFoundError):
+        return

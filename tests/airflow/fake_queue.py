@@ -1,0 +1,85 @@
+"""A queue that keeps jobs: what was submitted is there, under its name once, in the states a test says."""
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.integration.client.fake_api import FakeApi, Received, Scripted, history, problem, view
+from tests.integration.client.fake_sagemaker import FakeSageMaker
+
+Document = dict[str, Any]
+ARN = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/"
+_ENDS = {"completed": "Completed", "failed": "Failed", "stopped": "Stopped"}
+
+
+@dataclass(slots=True)
+class FakeQueue:
+    sagemaker: FakeSageMaker
+    jobs: dict[str, Document] = field(default_factory=dict)
+    """Requests by name, in the order of their submission."""
+    courses: dict[str, list[str]] = field(default_factory=lambda: defaultdict(lambda: ["pending"]))
+    """What is to be seen of a job, look after look; the last state stays."""
+    reasons: dict[str, Document] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+    """Names of jobs of another team."""
+    failures: list[Scripted] = field(default_factory=list)
+    """Answers that come in the place of the next ones."""
+    cancelled: list[str] = field(default_factory=list)
+
+    def serve(self, api: FakeApi) -> None:
+        api.answer = self._answer  # type: ignore[method-assign]
+        self.sagemaker.answers["DescribeTrainingJob"] = self._described
+
+    def _answer(self, received: Received) -> Scripted:
+        if self.failures:
+            return self.failures.pop(0)
+        if received.method == "POST":
+            return self._add(json.loads(received.body))
+        name = received.path.removeprefix("/jobs/")
+        if name in self.hidden:
+            return problem(403, "Forbidden", "the job is another team's")
+        if name not in self.jobs:
+            return problem(404, "Not found", f"no job {name}")
+        if received.method == "DELETE":
+            self.cancelled.append(name)
+            return Scripted(status=202, document=self._view(name, "stopping"))
+        return Scripted(document=self._view(name, self._seen(name)) | {"request": self.jobs[name]})
+
+    def _add(self, request: Document) -> Scripted:
+        name = request["TrainingJobName"]
+        if name in self.hidden or self.jobs.get(name, request) != request:
+            return problem(409, "Conflict", "TrainingJobName: is in use")
+        self.jobs[name] = request
+        document = {"job": self._view(name, self.courses[name][0]), "warnings": []}
+        return Scripted(status=201, document=document)
+
+    def _seen(self, name: str) -> str:
+        course = self.courses[name]
+        return course.pop(0) if len(course) > 1 else course[0]
+
+    def _view(self, name: str, state: str) -> Document:
+        has_run = state not in {"pending", "held"}
+        attempt = {"attempt": 0, "training_job_name": name, "training_job_arn": ARN + name}
+        return view(
+            name,
+            state=state,
+            reason=self.reasons.get(name),
+            attempts=[attempt] if has_run else [],
+            history=history(("pending", 0, "")),
+        )
+
+    def _described(self, body: Document) -> Document | tuple[int, Document]:
+        """By SageMaker, of what the queue started."""
+        name = body["TrainingJobName"]
+        if name not in self.jobs or self.courses[name][0] == "pending":
+            return 400, {"__type": "ValidationException", "message": "Requested resource not found."}
+        status = _ENDS.get(self.courses[name][0], "InProgress")
+        return {
+            "TrainingJobName": name,
+            "TrainingJobArn": ARN + name,
+            "TrainingJobStatus": status,
+            "SecondaryStatus": status,
+            "ModelArtifacts": {"S3ModelArtifacts": f"s3://bucket/out/{name}/output/model.tar.gz"},
+            **({"FailureReason": "AlgorithmError: exit code 1"} if status == "Failed" else {}),
+        }
