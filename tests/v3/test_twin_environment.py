@@ -1,4 +1,4 @@
-"""L14: a program of the SageMaker SDK v3, as it is, in the environment that the twin prints."""
+"""L14: a program of the SageMaker SDK v3 in the environment that the twin prints, and nothing else."""
 
 import sys
 from pathlib import Path
@@ -6,12 +6,13 @@ from pathlib import Path
 from local.twin_process import TwinProcess
 from tests.loopback import ran_alone
 
-RUN = (sys.executable, "-c", "from trainmaster_client.cli import main; main()", "run", "--")
-NOTEBOOK = """
+PROGRAM = """
+from trainmaster_client.hook import install
 from sagemaker.core.helper.session_helper import get_execution_role
 from sagemaker.core.training.configs import Compute, SourceCode
 from sagemaker.train import ModelTrainer
 
+install()
 roles = {"given": "trainmaster-local-training", "found": get_execution_role(), "default": None}
 for name, role in roles.items():
     ModelTrainer(
@@ -29,8 +30,8 @@ def test_L14_a_trainer_of_sdk_v3_queues_under_any_role_and_asks_nobody_but_the_t
 ) -> None:
     (tmp_path / "source").mkdir()
     (tmp_path / "source/train.py").write_text("print('trained')\n", encoding="utf-8")
-    (tmp_path / "program.py").write_text(NOTEBOOK, encoding="utf-8")
-    _, strangers = ran_alone(twin, tmp_path, (*RUN, sys.executable, str(tmp_path / "program.py")))
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    _, strangers = ran_alone(twin, tmp_path, (sys.executable, str(tmp_path / "program.py")))
     added = [one["params"]["body"] for one in twin.records() if one.get("operation") == "POST /add-job"]
     account = twin.ready["account_id"]
     roles = {one["TrainingJobName"].split("-")[0]: one["RoleArn"].rpartition("role/")[2] for one in added}
