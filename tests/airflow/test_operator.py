@@ -4,35 +4,21 @@ import asyncio
 import inspect
 import json
 import logging
-import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from airflow.exceptions import AirflowException, AirflowFailException, TaskDeferred
 from airflow.providers.amazon.aws.operators.sagemaker import SageMakerTrainingOperator
 from airflow.utils.module_loading import import_string
-from botocore.loaders import JSONFileLoader
 from trainmaster_client.airflow import TrainmasterTrainingOperator, TrainmasterTrainingTrigger
 from trainmaster_client.airflow.training_operator import run_of
 
 from tests.airflow.fake_queue import FakeQueue
-from tests.integration.client.fake_api import (
-    ACCESS_KEY,
-    REGION,
-    SECRET_KEY,
-    FakeApi,
-    Scripted,
-    problem,
-    running_fake_api,
-)
-from tests.integration.client.fake_sagemaker import running_sagemaker
+from tests.integration.client.fake_api import Scripted, problem
 
 REQUEST: dict[str, Any] = {
     "TrainingJobName": "nightly",
@@ -45,44 +31,6 @@ REQUEST: dict[str, Any] = {
 }
 TAG = {"Key": "airflow-task", "Value": "dag/scheduled__2026-11-22T00:00:00+00:00/train/-1/0"}
 RETRIES = 3
-
-
-@pytest.fixture
-def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApi]:
-    """With the keys of the Airflow connection; those of the environment are wrong."""
-    with running_fake_api() as running:
-        connection = {"conn_type": "aws", "login": ACCESS_KEY, "password": SECRET_KEY}
-        for name, value in (
-            ("AIRFLOW_CONN_AWS_DEFAULT", json.dumps({**connection, "extra": {"region_name": REGION}})),
-            ("AWS_ACCESS_KEY_ID", "AKIDWRONG"),
-            ("AWS_SECRET_ACCESS_KEY", "wrong"),
-            ("AWS_DEFAULT_REGION", "us-west-2"),
-            ("AWS_CONFIG_FILE", os.devnull),
-            ("AWS_SHARED_CREDENTIALS_FILE", os.devnull),
-            ("TRAINMASTER_API_URL", running.url),
-        ):
-            monkeypatch.setenv(name, value)
-        monkeypatch.setattr("trainmaster_client.http.transport.FIRST_PAUSE_SECONDS", 0)
-        for module in ("training_operator", "training_trigger"):
-            monkeypatch.setattr(f"trainmaster_client.airflow.{module}.FIRST_POLL_SECONDS", 0.001)
-        yield running
-
-
-@pytest.fixture(autouse=True, scope="module")
-def service_models() -> Iterator[None]:
-    """Read once: each try has a session of its own, which takes 0.3 s for SageMaker's."""
-    read = cache(JSONFileLoader().load_file)
-    with patch.object(JSONFileLoader, "load_file", lambda _, path: read(path)):
-        yield
-
-
-@pytest.fixture
-def queue(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeQueue]:
-    with running_sagemaker() as sagemaker:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", sagemaker.url)
-        found = FakeQueue(sagemaker)
-        found.serve(api)
-        yield found
 
 
 def operator(**options: Any) -> TrainmasterTrainingOperator:

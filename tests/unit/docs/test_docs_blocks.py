@@ -37,10 +37,12 @@ SHELL = ("bash", "sh")
 IN_FILES = ("python", "yaml", "json", "toml")
 
 CHECKED_BY = {
+    "airflow/": "tests/airflow/test_guide.py",
     "doors/": "tests/e2e/test_examples.py",
     "jobs/": "tests/integration/client/test_training_guides.py",
     "requests/": "tests/e2e/test_examples.py",
     "policies/": "tests/unit/docs/test_docs_blocks.py",
+    "step_functions/": "tests/integration/client/test_step_functions_guide.py",
     "training/checkpoints.py": "tests/integration/training/checkpoint/test_guide.py",
     "training/metric_names.py": "tests/unit/training/test_documentation.py",
     "training/precise_sum.py": "tests/integration/training/test_guides.py",
