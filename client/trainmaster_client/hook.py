@@ -3,7 +3,8 @@
 ``install()`` hooks the whole process: each session of boto3, botocore, aiobotocore and aioboto3, made before
 or later. ``install(boto_session)`` hooks clients made from that session afterwards. CreateTrainingJob then
 submits to the queue; DescribeTrainingJob, StopTrainingJob and ListTags of a job in the queue are answered
-for the job; its log streams and training metrics go on over its attempts. All other calls, and jobs that are
+for the job; its log streams and training metrics go on over its attempts. CreateHyperParameterTuningJob runs
+a study in this process, whose trials are jobs. All other calls, and jobs that are
 not in the queue, go where they always went. Clients of another region than the API's are left alone, with a
 warning when one starts a training job.
 """

@@ -1,6 +1,7 @@
 """``trainmaster tune``: studies of hyperparameter tuning, gone on with, shown and stopped."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated, NoReturn
 
 import typer
@@ -11,11 +12,10 @@ from trainmaster_client.cli.screen import print_json, print_json_line, print_lin
 from trainmaster_client.errors import NotFoundError, Problem
 from trainmaster_client.hooks.botocore_events import Where
 from trainmaster_client.hooks.training_job_calls import hooks_of
-from trainmaster_client.hooks.tuning_job_calls import TuningCalls
 from trainmaster_client.tuning.study import Study, StudyStatus, to_document
 from trainmaster_client.tuning.study_runs import StudyPasses, run_until_end
 from trainmaster_client.tuning.study_store import StudyPlace
-from trainmaster_client.tuning.tuning_requests import TuningPlan
+from trainmaster_client.tuning.tuning_requests import TuningPlan, trial_name
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the tuning job.")]
 Output = Annotated[
@@ -32,9 +32,7 @@ app = typer.Typer(
 @app.command()
 def attach(name: Name, *, output: Output = None, as_json: AsJson = False) -> None:
     """Run a study on until it is over, from wherever its last process left it."""
-    calls, where = _calls()
-    place = _place(calls, where, name, output)
-    passes = calls.passes(where)
+    passes, place = _found(name, output)
     _study(passes, place)
     study = run_until_end(passes, place, tell=lambda found: _print(found, as_json=as_json))
     if study is None or study.status is not StudyStatus.COMPLETED:
@@ -44,8 +42,7 @@ def attach(name: Name, *, output: Output = None, as_json: AsJson = False) -> Non
 @app.command()
 def show(name: Name, *, output: Output = None, as_json: AsJson = False) -> None:
     """The trials of a study, and its best one."""
-    calls, where = _calls()
-    study = _study(calls.passes(where), _place(calls, where, name, output))
+    study = _study(*_found(name, output))
     if as_json:
         print_json(to_document(study))
         return
@@ -56,8 +53,7 @@ def show(name: Name, *, output: Output = None, as_json: AsJson = False) -> None:
 @app.command()
 def stop(name: Name, *, output: Output = None, as_json: AsJson = False) -> None:
     """Cancel the trials of a study that wait or run, and start no more."""
-    calls, where = _calls()
-    passes, place = calls.passes(where), _place(calls, where, name, output)
+    passes, place = _found(name, output)
     _study(passes, place)
     passes.stop(place)
     _print(_study(passes, place), as_json=as_json)
@@ -90,18 +86,17 @@ def trial_lines(study: Study) -> Iterator[str]:
         yield f"{one.name} {one.seen.status}{value} ({parameters}){why}"
 
 
-def _calls() -> tuple[TuningCalls, Where]:
+def _found(name: str, output: str | None) -> tuple[StudyPasses, StudyPlace]:
     hooks = hooks_of(aws_session(), api_url=None)
-    return hooks.tuning(), Where(region=hooks.api.region, endpoint_url=None)
-
-
-def _place(calls: TuningCalls, where: Where, name: str, output: str | None) -> StudyPlace:
+    calls, where = hooks.tuning(), Where(region=hooks.api.region, endpoint_url=None)
     if output is not None:
-        return StudyPlace.below(output, name)
+        return calls.passes(where), StudyPlace.below(output, name)
     place = calls.place(name, where)
     if place is None:
+        with suppress(NotFoundError):
+            hooks.api.job(trial_name(name, 1))  # says so where the API admits nobody
         _unknown(f"No job of the queue is a trial of {name}")
-    return place
+    return calls.passes(where), place
 
 
 def _study(passes: StudyPasses, place: StudyPlace) -> Study:
