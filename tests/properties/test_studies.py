@@ -186,10 +186,11 @@ def quick_bayesian(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("stops", [False, True], ids=["to its end", "stopped at some time"])
 def test_whatever_dies_no_trial_is_submitted_twice_and_none_is_lost(*, stops: bool) -> None:
     for seed in range(SCHEDULES):
+        where = f"seed {seed}"
+        print(where)
         world = started(seed)
         play(world, stops=stops)
         study = finish(world)
-        where = f"seed {seed}"
         assert world.submissions == len(world.jobs) <= BUDGET, where
         assert world.most_live <= AT_ONCE, where
         assert set(world.jobs) <= {one.name for one in study.trials}, where
