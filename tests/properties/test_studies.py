@@ -186,26 +186,31 @@ def quick_bayesian(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("stops", [False, True], ids=["to its end", "stopped at some time"])
 def test_whatever_dies_no_trial_is_submitted_twice_and_none_is_lost(*, stops: bool) -> None:
     for seed in range(SCHEDULES):
-        where = f"seed {seed}"
-        print(where)
         world = started(seed)
-        play(world, stops=stops)
-        study = finish(world)
-        assert world.submissions == len(world.jobs) <= BUDGET, where
-        assert world.most_live <= AT_ONCE, where
-        assert set(world.jobs) <= {one.name for one in study.trials}, where
-        assert world.live == [], where
-        assert len(study.trials) <= BUDGET, where
-        assert sum(status_counters(study.trials).values()) == len(study.trials), where
-        assert sum(objective_counters(study.trials).values()) == len(study.trials), where
-        for one in study.trials:
-            if one.name in world.ended:
-                assert one.seen == world.ended[one.name], where
-        if not stops:
-            grid = {json.dumps(one.parameters) for one in study.trials}
-            is_grid = study.request["HyperParameterTuningJobConfig"]["Strategy"] == "Grid"
-            assert len(study.trials) == BUDGET, where
-            assert len(grid) == BUDGET or not is_grid, where
+        try:
+            play(world, stops=stops)
+            check(world, finish(world), stops=stops)
+        except BaseException as error:
+            error.add_note(f"seed {seed}")
+            raise
+
+
+def check(world: World, study: Study, *, stops: bool) -> None:
+    assert world.submissions == len(world.jobs) <= BUDGET
+    assert world.most_live <= AT_ONCE
+    assert set(world.jobs) <= {one.name for one in study.trials}
+    assert world.live == []
+    assert len(study.trials) <= BUDGET
+    assert sum(status_counters(study.trials).values()) == len(study.trials)
+    assert sum(objective_counters(study.trials).values()) == len(study.trials)
+    for one in study.trials:
+        if one.name in world.ended:
+            assert one.seen == world.ended[one.name]
+    if not stops:
+        grid = {json.dumps(one.parameters) for one in study.trials}
+        is_grid = study.request["HyperParameterTuningJobConfig"]["Strategy"] == "Grid"
+        assert len(study.trials) == BUDGET
+        assert len(grid) == BUDGET or not is_grid
 
 
 def test_a_trial_that_the_policy_refuses_has_failed_and_the_others_go_on() -> None:
