@@ -66,8 +66,6 @@ class Program:
             "DEMO_ROLE": twin.ready["role_arn"],
             FACTS_VARIABLE: str(self._facts),
             "PYTHONUNBUFFERED": "1",
-            "SAGEMAKER_SUPPRESS_V2_WARNING": "1",
-            "SAGEMAKER_VALIDATE_ROLE": "false",  # SDK v3 would ask IAM what it has no answer to here
         }
 
     def __enter__(self) -> Self:

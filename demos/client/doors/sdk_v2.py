@@ -13,17 +13,13 @@ from demos.client.doors import settings
 from demos.client.doors.seeing import Seen
 
 LOOK_SECONDS = 1.0
-QUIET = {"SchemaVersion": "1.0", "SageMaker": {"PythonSDK": {"Modules": {"TelemetryOptOut": True}}}}
 
 
 def main() -> None:
     boto_session = boto3.Session()
     seen = Seen(boto_session)
     session = QueueTrainingJobSession(
-        boto_session,
-        default_bucket=settings.BUCKET,
-        settings=SessionSettings(encrypt_repacked_artifacts=False),
-        sagemaker_config=QUIET,
+        boto_session, settings=SessionSettings(encrypt_repacked_artifacts=False)
     )
     estimator = PyTorch(
         entry_point="train.py",

@@ -19,7 +19,7 @@ def main() -> None:
     seen = Seen(boto_session)
     install(boto_session)
     trainer = ModelTrainer(
-        sagemaker_session=Session(boto_session=boto_session, default_bucket=settings.BUCKET),
+        sagemaker_session=Session(boto_session=boto_session),
         role=settings.ROLE,
         training_image=settings.IMAGE,
         source_code=SourceCode(source_dir=settings.SOURCE, entry_script="train.py"),
