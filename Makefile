@@ -9,7 +9,7 @@ export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-client demo-governance demo-training test test-long test-thorough test-v3 test-clients check sbom fmt reference lock docs build wheel test-wheel deploy deploy-check account-smoke hooks clean
+.PHONY: help setup demo demo-client demo-doors demo-governance demo-training test test-long test-thorough test-v3 test-clients check sbom fmt reference lock docs build wheel test-wheel deploy deploy-check account-smoke hooks clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -31,6 +31,9 @@ demo: setup ## four real training jobs queue, preempt, resume and finish on the 
 
 demo-client: setup .venv-v3/.ready ## one training by SDK v2, SDK v3 and boto3, each preempted once; three minutes
 	$(BIN)/python -m demos.client
+
+demo-doors: setup .venv-aio/.ready .venv-airflow/.ready .venv-cli/.ready $(JAVASCRIPT) ## six clients, from boto3 to Airflow, each preempted once; two minutes
+	$(BIN)/python -m demos.doors
 
 demo-governance: setup ## rules, idle GPUs, failures, spot, jobs past the queue: two hours on a clock moved by hand
 	$(BIN)/python -m demos.governance
@@ -62,10 +65,29 @@ test-v3: setup .venv-v3/.ready ## the SDK v3, which needs an environment of its 
 	.venv-v3/bin/python -m pip check
 	touch $@
 
-test-clients: setup .venv-aio/.ready .venv-airflow/.ready ## clients whose packages need environments of their own, against the queue; minutes
+JAVASCRIPT := tests/clients/javascript/node_modules/.ready
+
+test-clients: setup .venv-aio/.ready .venv-airflow/.ready .venv-cli/.ready .venv-flows/.ready .venv-v3/.ready $(JAVASCRIPT) ## every client that docs/sdk.md names, each in its own environment, on the twin; minutes
 	.venv-aio/bin/python -m pip check
 	.venv-aio/bin/python -m pytest tests/aio
 	.venv-airflow/bin/python -m pytest tests/airflow
+	$(PYTEST) -m long -rs tests/clients
+
+.venv-cli/.ready: requirements-cli.lock
+	$(PYTHON) -m venv --clear .venv-cli
+	$(subst .venv,.venv-cli,$(PIP)) --require-hashes --no-deps -r requirements-cli.lock
+	.venv-cli/bin/python -m pip check
+	touch $@
+
+.venv-flows/.ready: requirements-flows.lock
+	$(PYTHON) -m venv --clear .venv-flows
+	$(subst .venv,.venv-flows,$(PIP)) --require-hashes --no-deps -r requirements-flows.lock
+	$(subst .venv,.venv-flows,$(PIP)) --no-deps --no-build-isolation --editable .
+	.venv-flows/bin/python -m pip check
+	touch $@
+
+$(JAVASCRIPT): tests/clients/javascript/package-lock.json  # without npm its tests say why they are skipped
+	if command -v npm; then npm ci --prefix tests/clients/javascript --no-audit --no-fund && touch $@; fi
 
 .venv-aio/.ready: requirements-aio.lock
 	$(PYTHON) -m venv --clear .venv-aio
@@ -109,6 +131,8 @@ lock: ## every requirements*.lock from its .in (needs uv)
 	uv pip compile requirements-v3.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-v3.lock
 	uv pip compile requirements-aio.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-aio.lock
 	uv pip compile requirements-airflow.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-airflow.lock
+	uv pip compile requirements-cli.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-cli.lock
+	uv pip compile requirements-flows.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-flows.lock
 	uv pip compile requirements-scan.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-scan.lock
 	uv pip compile requirements-ministack.in --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links --generate-hashes -o requirements-ministack.lock
 
@@ -147,4 +171,4 @@ deploy: build ## to your AWS account; asks for each parameter of docs/guides/dep
 	$(BIN)/sam deploy --guided
 
 clean: ## everything that was made here
-	rm -rf .venv .venv-v3 .venv-aio .venv-airflow .venv-scan .venv-ministack .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf tests/clients/javascript/node_modules .venv .venv-v3 .venv-aio .venv-airflow .venv-cli .venv-flows .venv-scan .venv-ministack .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
