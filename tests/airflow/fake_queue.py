@@ -1,7 +1,6 @@
 """A queue that keeps jobs: what was submitted is there, under its name once, in the states a test says."""
 
 import json
-from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +17,10 @@ class FakeQueue:
     sagemaker: FakeSageMaker
     jobs: dict[str, Document] = field(default_factory=dict)
     """Requests by name, in the order of their submission."""
-    courses: dict[str, list[str]] = field(default_factory=lambda: defaultdict(lambda: ["pending"]))
+    courses: dict[str, list[str]] = field(default_factory=dict)
     """What is to be seen of a job, look after look; the last state stays."""
+    first_seen: str = "pending"
+    """Of jobs without a course."""
     reasons: dict[str, Document] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
     """Names of jobs of another team."""
@@ -51,11 +52,14 @@ class FakeQueue:
         if name in self.hidden or self.jobs.get(name, request) != request:
             return problem(409, "Conflict", "TrainingJobName: is in use")
         self.jobs[name] = request
-        document = {"job": self._view(name, self.courses[name][0]), "warnings": []}
+        document = {"job": self._view(name, self._course(name)[0]), "warnings": []}
         return Scripted(status=201, document=document)
 
+    def _course(self, name: str) -> list[str]:
+        return self.courses.setdefault(name, [self.first_seen])
+
     def _seen(self, name: str) -> str:
-        course = self.courses[name]
+        course = self._course(name)
         return course.pop(0) if len(course) > 1 else course[0]
 
     def _view(self, name: str, state: str) -> Document:
@@ -72,9 +76,9 @@ class FakeQueue:
     def _described(self, body: Document) -> Document | tuple[int, Document]:
         """By SageMaker, of what the queue started."""
         name = body["TrainingJobName"]
-        if name not in self.jobs or self.courses[name][0] == "pending":
+        if name not in self.jobs or self._course(name)[0] == "pending":
             return 400, {"__type": "ValidationException", "message": "Requested resource not found."}
-        status = _ENDS.get(self.courses[name][0], "InProgress")
+        status = _ENDS.get(self._course(name)[0], "InProgress")
         return {
             "TrainingJobName": name,
             "TrainingJobArn": ARN + name,
