@@ -38,6 +38,7 @@ from trainmaster_client.tuning.tuning_requests import TuningPlan, trial_name, tr
 _log = logging.getLogger("trainmaster")
 _NAME = "HyperParameterTuningJobName"
 _NOT_THERE = frozenset({"ValidationException", "ResourceNotFound"})
+_DENIED = "AccessDeniedException"
 _ENDED = {"Completed", "Failed", "Stopped"}
 
 
@@ -213,7 +214,12 @@ class TuningCalls:
         """As it was submitted, or as SageMaker still has it when the queue has forgotten the job."""
         if self._jobs.queued.find(name) is not None:
             return self._jobs.queued.request(name)
-        return _described_by_sagemaker(name, self._clients.of("sagemaker", where))
+        try:
+            return _described_by_sagemaker(name, self._clients.of("sagemaker", where))
+        except ClientError as error:
+            if error.response["Error"]["Code"] == _DENIED:  # who asks may still describe tuning jobs
+                return None
+            raise
 
     def _arns(self, request: Mapping[str, Any], where: Where) -> Arns:
         """The stack's account is that of the trials' role."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 from trainmaster_client.api import ApiClient, Document
-from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.errors import ForbiddenError, InvalidArgumentError
 from trainmaster_client.hooks.botocore_events import Answer, PlainClients, Where, answered
 from trainmaster_client.jobs.job_views import FINAL_STATES
 from trainmaster_client.jobs.merged_lists import TUNING_JOBS, Cursor, Summary, merged, page_size, wanted
@@ -39,7 +39,11 @@ class TuningJobLists:
             cursor = Cursor.read(body.get("NextToken"), size=page_size(body))
         except InvalidArgumentError:  # SageMaker's own token, of a list that had no study
             return None
-        found = (self._summary(name, where) for name in self._names(body.get("NameContains") or ""))
+        try:
+            names = self._names(body.get("NameContains") or "")
+        except ForbiddenError:  # of no team: there is nothing of the queue to see
+            return None
+        found = (self._summary(name, where) for name in names)
         queued = list(wanted(TUNING_JOBS, map(_on_the_wire, filter(None, found)), body))
         if not queued and body.get("NextToken") is None:
             return None

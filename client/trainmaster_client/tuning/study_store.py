@@ -12,7 +12,7 @@ from trainmaster_client.errors import InvalidArgumentError, MalformedStudyError
 from trainmaster_client.tuning.study import Study, from_document, to_document
 
 FILE = "trainmaster-study.json"
-_ABSENT = frozenset({"NoSuchKey", "404"})
+_ABSENT = frozenset({"NoSuchKey", "NoSuchBucket", "404"})
 _LOST = frozenset({"PreconditionFailed", "ConditionalRequestConflict"})
 """Source: S3 User Guide, "How to prevent object overwrites with conditional writes"."""
 _S3_PATH = re.compile(r"s3://([^/]+)/?(.*)")

@@ -12,7 +12,7 @@ from trainmaster_client.hooks.botocore_events import PlainClients, answered, pla
 
 from tests.builders import NOON
 from tests.e2e.plane import eventually
-from tests.integration.client.fake_api import ACCESS_KEY, REGION, SECRET_KEY
+from tests.integration.client.fake_api import ACCESS_KEY, REGION, SECRET_KEY, Scripted
 from tests.integration.client.hooks.tuning_world import Document, World, finish, world
 from tests.unit.client.tuning.requests import choices, request
 
@@ -171,3 +171,17 @@ def test_studies_are_listed_among_sagemakers_own_tuning_jobs(world: World) -> No
         assert "tune" in listed(world, StatusEquals="InProgress", MaxResults=1)
         assert "tune" not in listed(world, StatusEquals="Failed")
         finish(world)
+
+
+def test_who_may_not_see_the_queue_sees_sagemakers_own_tuning_jobs(world: World) -> None:
+    client = world.sagemaker
+    summary = {"HyperParameterTuningJobName": "own", "HyperParameterTuningJobStatus": "Completed"}
+    own = answered({"HyperParameterTuningJobSummaries": [summary]})
+    refused = Scripted(status=403, document={"title": "Not yours", "detail": "you are in no team"})
+    with (
+        patch.object(world.api, "answer", lambda _: refused),
+        patch.object(type(client), "_make_request", lambda *_: own),
+    ):
+        assert listed(world) == ["own"]
+        found = client.describe_hyper_parameter_tuning_job(HyperParameterTuningJobName="own")
+    assert "HyperParameterTuningJobSummaries" in found, "SageMaker was asked"

@@ -1,6 +1,7 @@
 """A tuning job's surroundings: a queue that remembers, SageMaker's word on training jobs, and S3."""
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -152,3 +153,6 @@ def finish(world: World) -> None:
         with suppress(ClientError):  # it has ended
             world.sagemaker.stop_hyper_parameter_tuning_job(HyperParameterTuningJobName=name)
         world.eventually(lambda seen: "HyperParameterTuningEndTime" in seen, name)
+    for thread in threading.enumerate():
+        if thread.name.startswith("trainmaster-tuning-"):
+            thread.join()

@@ -32,6 +32,8 @@ found = options.parse_args()
 print("begun", flush=True)
 while found.depth == "3" and not os.path.exists(os.environ["GO"]):
     time.sleep(0.05)
+with open(os.environ["SM_MODEL_DIR"] + "/weights", "w") as weights:
+    weights.write(found.rate)
 print(f"loss={(float(found.rate) - 0.1) ** 2 + (found.kind == 'b')};", flush=True)
 """
 LOSS = [{"Name": "loss", "Regex": "loss=([0-9.e-]+);"}]
@@ -129,6 +131,9 @@ def test_a_grid_of_four_trials_is_tuned_through_the_queue_and_one_of_them_is_pre
     attached = HyperparameterTuner.attach("grid", sagemaker_session=found.sagemaker_session)
     assert attached.best_training_job() == found.best_training_job()
     assert attached.best_estimator().model_data.endswith("/output/model.tar.gz")
+    attached.deploy(1, INSTANCE_TYPE, endpoint_name="tuned", wait=False)
+    served = boto3.client("sagemaker").describe_endpoint(EndpointName="tuned")
+    assert served["EndpointStatus"] in {"Creating", "InService"}
 
 
 PROGRAM = """
