@@ -203,8 +203,11 @@ class TuningCalls:
         return answered({})
 
     def _study(self, name: str, where: Where) -> Study | None:
-        place = self.place(name, where)
-        return None if place is None else self.passes(where).observed(place)
+        place, passes = self.place(name, where), self.passes(where)
+        study = None if place is None else passes.observed(place)
+        if place is not None and study is not None and study.ended_at is None:
+            self._threads.keep_on(place, passes)
+        return study
 
     def _read(self, place: StudyPlace) -> Study | None:
         stored = self._store.read(place)

@@ -150,6 +150,11 @@ class StudyThreads:
             self._threads[place] = thread
             thread.start()
 
+    def keep_on(self, place: StudyPlace, passes: StudyPasses) -> None:
+        """A study that was begun here and whose thread is gone, as in a forked process, gets another."""
+        if place in self._threads:
+            self.begin(place, passes)
+
     def _say_what_is_left(self) -> None:
         for place, thread in self._threads.items():
             if thread.is_alive():

@@ -1,14 +1,17 @@
 """A tuning job under the hooks: boto3 outside, a queue that remembers, and S3 beside it."""
 
 import json
+import threading
 from typing import Any
 from unittest.mock import patch
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError
+from trainmaster_client.bypasses import QueueBypassWarning
 from trainmaster_client.hook import install
 from trainmaster_client.hooks.botocore_events import PlainClients, answered, plain_client
+from trainmaster_client.tuning.study_runs import StudyPasses
 
 from tests.builders import NOON
 from tests.e2e.plane import eventually
@@ -19,6 +22,7 @@ from tests.unit.client.tuning.requests import choices, request
 __all__ = ["world"]
 
 NAME = "HyperParameterTuningJobName"
+THREAD = "trainmaster-tuning-tune"
 GRID: dict[str, Any] = {
     "ParameterRanges": choices(a=["1", "2"], b=["x", "y"]),
     "ResourceLimits": {"MaxParallelTrainingJobs": 2},
@@ -185,3 +189,40 @@ def test_who_may_not_see_the_queue_sees_sagemakers_own_tuning_jobs(world: World)
         assert listed(world) == ["own"]
         found = client.describe_hyper_parameter_tuning_job(HyperParameterTuningJobName="own")
     assert "HyperParameterTuningJobSummaries" in found, "SageMaker was asked"
+
+
+def test_a_client_of_another_region_tunes_at_sagemaker_with_a_warning(world: World) -> None:
+    client = world.session.client("sagemaker", region_name="us-east-1")
+    own = answered({"HyperParameterTuningJobArn": "arn:own"})
+    with (
+        patch.object(type(client), "_make_request", lambda *_: own),
+        pytest.warns(QueueBypassWarning, match="CreateHyperParameterTuningJob goes to us-east-1"),
+    ):
+        assert (
+            client.create_hyper_parameter_tuning_job(**request())["HyperParameterTuningJobArn"] == "arn:own"
+        )
+    assert world.queue.added == []
+
+
+def test_where_the_api_gives_no_answer_a_tuning_job_bypasses_the_queue_only_if_that_was_asked_for(
+    world: World,
+) -> None:
+    own = answered({"HyperParameterTuningJobArn": "arn:own"})
+    away = boto3.Session(region_name=REGION)
+    install(away, api_url="http://127.0.0.1:1/prod")
+    with pytest.raises(ClientError, match="ServiceUnavailable"):
+        away.client("sagemaker").create_hyper_parameter_tuning_job(**request())
+    install(away, api_url="http://127.0.0.1:1/prod", on_unreachable="direct")
+    client = away.client("sagemaker")
+    with (
+        patch.object(type(client), "_make_request", lambda *_: own),
+        pytest.warns(QueueBypassWarning, match="tune bypasses the queue"),
+    ):
+        client.create_hyper_parameter_tuning_job(**request())
+
+
+def test_a_thread_that_is_gone_is_begun_again_by_who_waits(world: World) -> None:
+    with patch.object(StudyPasses, "step", return_value=None):  # as if the study was gone: the thread ends
+        world.sagemaker.create_hyper_parameter_tuning_job(**request())
+        eventually(lambda: [one.name for one in threading.enumerate()], lambda names: THREAD not in names)
+    world.eventually(lambda _: len(world.queue.added) == 2)

@@ -241,3 +241,21 @@ def test_a_failure_has_sagemakers_words_first_and_no_more_than_it_allows() -> No
 def test_a_failure_that_the_job_came_back_from_is_not_told_as_its_own() -> None:
     failed = attempt("job1", "Failed", "Failed", FailureReason="InternalServerError")
     assert "FailureReason" not in describe(job("pending", *RAN, ("pending", 1)), failed)
+
+
+def test_final_metrics_are_the_newest_of_each_over_all_attempts() -> None:
+    def metrics(**values: float) -> list[dict[str, Any]]:
+        return [{"MetricName": name, "Value": value} for name, value in values.items()]
+
+    found = describe(
+        job("completed", *CAME_BACK),
+        attempt("job1", "Stopped", "Stopped", FinalMetricDataList=metrics(loss=3.0, speed=1.0)),
+        attempt("job1-r1", "Completed", "Completed", FinalMetricDataList=metrics(loss=2.0)),
+    )
+    assert {one["MetricName"]: one["Value"] for one in found["FinalMetricDataList"]} == {
+        "loss": 2.0,
+        "speed": 1.0,
+    }
+    assert "FinalMetricDataList" not in describe(
+        job("running", *RAN), attempt("job1", "InProgress", "Training")
+    )
