@@ -58,7 +58,7 @@ def submit(try_number: int = 1, **which: Any) -> str:
     return name
 
 
-def test_L5_the_task_waits_with_its_job_and_has_the_xcom_of_airflows_operator(queue: FakeQueue):
+def test_the_task_waits_with_its_job_and_has_the_xcom_of_airflows_operator(queue: FakeQueue):
     queue.courses["nightly"] = ["pending", "pending", "running", "preempted", "running", "completed"]
     described = operator().execute(context())["Training"]
     assert (described["TrainingJobStatus"], described["SecondaryStatus"]) == ("Completed", "Completed")
@@ -69,12 +69,12 @@ def test_L5_the_task_waits_with_its_job_and_has_the_xcom_of_airflows_operator(qu
     assert {operation for operation, _ in queue.sagemaker.calls} == {"DescribeTrainingJob"}
 
 
-def test_L5_a_retry_attaches_to_the_job_that_still_waits(queue: FakeQueue):
+def test_a_retry_attaches_to_the_job_that_still_waits(queue: FakeQueue):
     assert [submit(1), submit(2), submit(3)] == ["nightly"] * 3
     assert list(queue.jobs) == ["nightly"]
 
 
-def test_L5_a_retry_finds_the_job_that_completed_meanwhile(queue: FakeQueue):
+def test_a_retry_finds_the_job_that_completed_meanwhile(queue: FakeQueue):
     submit(1)
     queue.courses["nightly"] = ["completed"]
     assert operator().execute(context(2))["Training"]["TrainingJobStatus"] == "Completed"
@@ -82,7 +82,7 @@ def test_L5_a_retry_finds_the_job_that_completed_meanwhile(queue: FakeQueue):
 
 
 @pytest.mark.parametrize("end", ["failed", "stopped"])
-def test_L5_a_retry_after_a_job_that_did_not_complete_submits_one_more_and_the_next_retry_has_that(
+def test_a_retry_after_a_job_that_did_not_complete_submits_one_more_and_the_next_retry_has_that(
     queue: FakeQueue, end: str
 ):
     submit(1)
@@ -95,7 +95,7 @@ def test_L5_a_retry_after_a_job_that_did_not_complete_submits_one_more_and_the_n
     assert submit(4) not in {"nightly", second}
 
 
-def test_L5_a_task_that_was_cleared_after_its_job_completed_trains_again(queue: FakeQueue):
+def test_a_task_that_was_cleared_after_its_job_completed_trains_again(queue: FakeQueue):
     submit(1)
     queue.courses["nightly"] = ["completed"]
     again = submit(2, cleared_tries=1)
@@ -104,20 +104,20 @@ def test_L5_a_task_that_was_cleared_after_its_job_completed_trains_again(queue: 
     assert submit(3, cleared_tries=1) == again, "a retry of that finds it"
 
 
-def test_L5_a_task_that_was_cleared_while_its_job_waits_attaches_to_it(queue: FakeQueue):
+def test_a_task_that_was_cleared_while_its_job_waits_attaches_to_it(queue: FakeQueue):
     submit(1)
     assert submit(2, cleared_tries=1) == "nightly"
     assert list(queue.jobs) == ["nightly"]
 
 
-def test_L5_the_next_run_of_the_dag_takes_another_name_the_same_at_each_try(queue: FakeQueue):
+def test_the_next_run_of_the_dag_takes_another_name_the_same_at_each_try(queue: FakeQueue):
     submit(run="22")
     other = submit(1, run="23")
     assert (other != "nightly", len(other) <= 63) == (True, True)
     assert submit(2, run="23") == other
 
 
-def test_L5_with_fail_the_name_of_another_fails_and_the_own_job_is_attached_to(queue: FakeQueue):
+def test_with_fail_the_name_of_another_fails_and_the_own_job_is_attached_to(queue: FakeQueue):
     name = {"action_if_job_exists": "fail", "wait_for_completion": False}
     operator(**name).execute(context())
     operator(**name).execute(context(2))
@@ -129,7 +129,7 @@ def test_L5_with_fail_the_name_of_another_fails_and_the_own_job_is_attached_to(q
     assert list(queue.jobs) == ["nightly"]
 
 
-def test_L5_a_job_that_only_sagemaker_knows_keeps_its_name(queue: FakeQueue):
+def test_a_job_that_only_sagemaker_knows_keeps_its_name(queue: FakeQueue):
     queue.sagemaker.answers["DescribeTrainingJob"] = lambda body: {
         "TrainingJobName": body["TrainingJobName"],
         "TrainingJobStatus": "Completed",
@@ -141,13 +141,13 @@ def test_L5_a_job_that_only_sagemaker_knows_keeps_its_name(queue: FakeQueue):
         submit()
 
 
-def test_L5_a_job_of_another_team_keeps_its_name(queue: FakeQueue):
+def test_a_job_of_another_team_keeps_its_name(queue: FakeQueue):
     queue.hidden.add("nightly")
     assert submit() != "nightly"
 
 
 @pytest.mark.parametrize("looks", [1, 2], ids=["before it looked at SageMaker", "before it submitted"])
-def test_L5_of_two_workers_with_one_task_the_second_attaches_to_the_job_of_the_first(
+def test_of_two_workers_with_one_task_the_second_attaches_to_the_job_of_the_first(
     queue: FakeQueue, looks: int
 ):
     """It is refused, as its templates may have given it another body."""
@@ -159,7 +159,7 @@ def test_L5_of_two_workers_with_one_task_the_second_attaches_to_the_job_of_the_f
     assert list(queue.jobs) == ["nightly"]
 
 
-def test_L5_a_name_that_is_taken_by_a_job_nobody_shows_is_left(queue: FakeQueue):
+def test_a_name_that_is_taken_by_a_job_nobody_shows_is_left(queue: FakeQueue):
     missing = problem(404, "Not found", "no job")
     answers = [missing, missing, problem(409, "Conflict", "TrainingJobName: is in use"), missing]
     queue.failures += answers
@@ -170,7 +170,7 @@ def test_L5_a_name_that_is_taken_by_a_job_nobody_shows_is_left(queue: FakeQueue)
         operator(action_if_job_exists="fail").execute(context())
 
 
-def test_L5_without_a_look_at_names_a_submission_is_still_one(queue: FakeQueue):
+def test_without_a_look_at_names_a_submission_is_still_one(queue: FakeQueue):
     options = {"check_if_job_exists": False, "wait_for_completion": False}
     for number in (1, 2):
         operator(**options).execute(context(number))
@@ -179,14 +179,14 @@ def test_L5_without_a_look_at_names_a_submission_is_still_one(queue: FakeQueue):
         operator(**options).execute(context(run="23"))
 
 
-def test_L5_a_lost_answer_to_a_submission_is_asked_for_again(queue: FakeQueue):
+def test_a_lost_answer_to_a_submission_is_asked_for_again(queue: FakeQueue):
     lost = Scripted(status=503, document={"title": "Unavailable", "detail": "busy"})
     queue.failures += [problem(404, "Not found", "no job"), problem(404, "Not found", "no job"), lost]
     assert submit() == "nightly"
     assert list(queue.jobs) == ["nightly"]
 
 
-def test_L5_a_failed_job_fails_the_task_with_sagemakers_reason(queue: FakeQueue):
+def test_a_failed_job_fails_the_task_with_sagemakers_reason(queue: FakeQueue):
     queue.courses["nightly"] = ["pending", "failed"]
     queue.reasons["nightly"] = {"code": "user-code", "message": "exit code 1"}
     with pytest.raises(AirflowException, match="nightly failed: AlgorithmError: exit code 1") as caught:
@@ -194,7 +194,7 @@ def test_L5_a_failed_job_fails_the_task_with_sagemakers_reason(queue: FakeQueue)
     assert not isinstance(caught.value, AirflowFailException), "Airflow retries it"
 
 
-def test_L5_a_job_that_a_user_stopped_fails_the_task_for_good_and_says_who(queue: FakeQueue):
+def test_a_job_that_a_user_stopped_fails_the_task_for_good_and_says_who(queue: FakeQueue):
     queue.courses["nightly"] = ["pending", "stopped"]
     queue.reasons["nightly"] = {
         "code": "stopped-by-user",
@@ -204,7 +204,7 @@ def test_L5_a_job_that_a_user_stopped_fails_the_task_for_good_and_says_who(queue
         operator().execute(context())
 
 
-def test_L5_a_job_that_something_else_stopped_may_be_tried_again(queue: FakeQueue):
+def test_a_job_that_something_else_stopped_may_be_tried_again(queue: FakeQueue):
     queue.courses["nightly"] = ["stopped"]
     queue.reasons["nightly"] = {"code": "max-wait", "message": "waited for 2 days"}
     with pytest.raises(AirflowException, match="max-wait") as caught:
@@ -212,7 +212,7 @@ def test_L5_a_job_that_something_else_stopped_may_be_tried_again(queue: FakeQueu
     assert not isinstance(caught.value, AirflowFailException)
 
 
-def test_L5_a_request_that_the_policy_forbids_is_not_tried_again(queue: FakeQueue):
+def test_a_request_that_the_policy_forbids_is_not_tried_again(queue: FakeQueue):
     error = {"field": "ResourceConfig.InstanceType", "message": "is not in a pool", "hint": "", "rule": ""}
     missing = problem(404, "Not found", "no job")
     queue.failures += [missing, missing, problem(422, "Against the policy", "1 violation", error)]
@@ -220,7 +220,7 @@ def test_L5_a_request_that_the_policy_forbids_is_not_tried_again(queue: FakeQueu
         operator().execute(context())
 
 
-def test_L5_past_its_time_the_task_fails_and_the_job_stays(queue: FakeQueue, monkeypatch: pytest.MonkeyPatch):
+def test_past_its_time_the_task_fails_and_the_job_stays(queue: FakeQueue, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(AirflowException, match="nightly is pending after max_ingestion_time"):
         operator(max_ingestion_time=0.01).execute(context())
     assert queue.cancelled == []
@@ -245,7 +245,7 @@ async def first_event(trigger: TrainmasterTrainingTrigger) -> Any:
     raise AssertionError
 
 
-def test_L5_a_deferred_task_ends_with_its_job(queue: FakeQueue, monkeypatch: pytest.MonkeyPatch):
+def test_a_deferred_task_ends_with_its_job(queue: FakeQueue, monkeypatch: pytest.MonkeyPatch):
     found = deferred(queue)
     monkeypatch.delenv("TRAINMASTER_API_URL")  # the trigger has it from the worker
     queue.courses["nightly"] = ["pending", "preempted", "running", "completed"]
@@ -257,7 +257,7 @@ def test_L5_a_deferred_task_ends_with_its_job(queue: FakeQueue, monkeypatch: pyt
     assert list(queue.jobs) == ["nightly"]
 
 
-def test_L5_a_triggerer_that_starts_again_waits_on(queue: FakeQueue):
+def test_a_triggerer_that_starts_again_waits_on(queue: FakeQueue):
     trigger = deferred(queue).trigger
 
     async def killed() -> None:
@@ -276,20 +276,20 @@ def test_L5_a_triggerer_that_starts_again_waits_on(queue: FakeQueue):
         operator(deferrable=True).execute_complete(context(), event)
 
 
-def test_L5_a_job_that_has_ended_is_not_waited_for(queue: FakeQueue):
+def test_a_job_that_has_ended_is_not_waited_for(queue: FakeQueue):
     queue.courses["nightly"] = ["completed"]
     result = operator(deferrable=True).execute(context())
     assert result["Training"]["TrainingJobStatus"] == "Completed"
 
 
-def test_L5_a_trigger_bears_with_a_queue_that_does_not_answer_for_a_while(queue: FakeQueue):
+def test_a_trigger_bears_with_a_queue_that_does_not_answer_for_a_while(queue: FakeQueue):
     trigger = deferred(queue).trigger
     queue.courses["nightly"] = ["pending", "completed"]
     queue.failures += [Scripted(status=503, document={"title": "Unavailable"})] * 7
     assert asyncio.run(first_event(elsewhere(trigger)))["status"] == "completed"
 
 
-def test_L5_a_job_that_the_queue_no_longer_knows_fails_the_task_and_no_trigger_for_ever(queue: FakeQueue):
+def test_a_job_that_the_queue_no_longer_knows_fails_the_task_and_no_trigger_for_ever(queue: FakeQueue):
     trigger = deferred(queue).trigger
     queue.jobs.clear()
     event = asyncio.run(first_event(elsewhere(trigger)))
@@ -300,7 +300,7 @@ def test_L5_a_job_that_the_queue_no_longer_knows_fails_the_task_and_no_trigger_f
         operator(deferrable=True).execute_complete(context(), None)
 
 
-def test_L5_pauses_of_a_trigger_are_spread_and_no_shorter_than_a_bound(
+def test_pauses_of_a_trigger_are_spread_and_no_shorter_than_a_bound(
     queue: FakeQueue, monkeypatch: pytest.MonkeyPatch
 ):
     trigger = deferred(queue, check_interval=30).trigger
@@ -316,14 +316,14 @@ def test_L5_pauses_of_a_trigger_are_spread_and_no_shorter_than_a_bound(
     assert 33 < max(pauses) <= 36, pauses
 
 
-def test_L5_a_killed_task_cancels_its_job(queue: FakeQueue):
+def test_a_killed_task_cancels_its_job(queue: FakeQueue):
     killed = operator(wait_for_completion=False)
     killed.execute(context())
     killed.on_kill()
     assert queue.cancelled == ["nightly"]
 
 
-def test_L5_a_killed_task_leaves_its_job_where_the_dag_says_so(queue: FakeQueue):
+def test_a_killed_task_leaves_its_job_where_the_dag_says_so(queue: FakeQueue):
     killed = operator(wait_for_completion=False, cancel_on_kill=False)
     killed.execute(context())
     killed.on_kill()
@@ -331,7 +331,7 @@ def test_L5_a_killed_task_leaves_its_job_where_the_dag_says_so(queue: FakeQueue)
     assert queue.cancelled == []
 
 
-def test_L5_a_task_that_is_killed_within_its_submission_cancels_nobody_elses_job(queue: FakeQueue):
+def test_a_task_that_is_killed_within_its_submission_cancels_nobody_elses_job(queue: FakeQueue):
     submit(run="21")
     killed = operator()
     killed._claimed = (run_of(context()["ti"], retries=RETRIES), "nightly")
@@ -339,9 +339,7 @@ def test_L5_a_task_that_is_killed_within_its_submission_cancels_nobody_elses_job
     assert queue.cancelled == []
 
 
-def test_L5_a_kill_goes_on_where_the_queue_does_not_answer(
-    queue: FakeQueue, caplog: pytest.LogCaptureFixture
-):
+def test_a_kill_goes_on_where_the_queue_does_not_answer(queue: FakeQueue, caplog: pytest.LogCaptureFixture):
     killed = operator(wait_for_completion=False)
     killed.execute(context())
     queue.failures += [problem(500, "Failed", "a mistake of ours")] * 3
@@ -350,7 +348,7 @@ def test_L5_a_kill_goes_on_where_the_queue_does_not_answer(
     assert queue.cancelled == []
 
 
-def test_L5_a_deferred_task_that_a_user_kills_cancels_its_job_where_airflow_says_so(queue: FakeQueue):
+def test_a_deferred_task_that_a_user_kills_cancels_its_job_where_airflow_says_so(queue: FakeQueue):
     """Airflow calls ``on_kill`` of triggers since 3.3."""
     trigger = elsewhere(deferred(queue).trigger)
     asyncio.run(trigger.on_kill())
@@ -360,7 +358,7 @@ def test_L5_a_deferred_task_that_a_user_kills_cancels_its_job_where_airflow_says
     assert queue.cancelled == ["nightly"]
 
 
-def test_L5_switching_is_a_change_of_the_import():
+def test_switching_is_a_change_of_the_import():
     theirs = inspect.signature(SageMakerTrainingOperator.__init__).parameters
     wanted: dict[str, Any] = {"config": REQUEST, "deferrable": True, "check_interval": 60, "max_attempts": 3}
     assert set(wanted) <= set(theirs)

@@ -26,7 +26,7 @@ def execute(**options: Any) -> Any:
     return SageMakerTrainingOperator(task_id="train", config=config, **values).execute({})
 
 
-def test_L5_a_task_that_is_tried_again_submits_a_second_job_unless_it_shall_fail_then(queue: FakeQueue):
+def test_a_task_that_is_tried_again_submits_a_second_job_unless_it_shall_fail_then(queue: FakeQueue):
     execute(wait_for_completion=False)
     execute(wait_for_completion=False)
     assert len(queue.jobs) == 2
@@ -35,14 +35,14 @@ def test_L5_a_task_that_is_tried_again_submits_a_second_job_unless_it_shall_fail
     assert len(queue.jobs) == 2
 
 
-def test_L5_a_deferrable_task_looks_sixty_times_unless_told_otherwise(queue: FakeQueue):
+def test_a_deferrable_task_looks_sixty_times_unless_told_otherwise(queue: FakeQueue):
     for options, looks in (({}, 60), ({"max_attempts": 20_000}, 20_000)):
         with pytest.raises(TaskDeferred) as caught:
             execute(deferrable=True, **options)
         assert caught.value.trigger.attempts == looks
 
 
-def test_L5_a_job_that_is_cancelled_while_it_waits_is_an_error_of_airflows(queue: FakeQueue):
+def test_a_job_that_is_cancelled_while_it_waits_is_an_error_of_airflows(queue: FakeQueue):
     """It has no time at which its training began."""
     queue.courses["nightly"] = ["pending", "stopped"]
     queue.sagemaker.answers["DescribeTrainingJob"] = lambda _: (

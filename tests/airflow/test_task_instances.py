@@ -84,7 +84,7 @@ def result(task: TaskInstance, session: Any) -> dict[str, Any]:
     return found
 
 
-def test_L5_tries_and_a_clearing_have_a_job_each_and_only_then(queue: FakeQueue, session: Any):
+def test_tries_and_a_clearing_have_a_job_each_and_only_then(queue: FakeQueue, session: Any):
     task = task_instance(session, "tries")
     queue.courses["nightly"] = ["failed"]
     assert run(task, session) == TaskInstanceState.UP_FOR_RETRY
@@ -101,7 +101,7 @@ def test_L5_tries_and_a_clearing_have_a_job_each_and_only_then(queue: FakeQueue,
     assert tags == ["tries/manual__1/train/-1/0"] * 2 + ["tries/manual__1/train/-1/2"]
 
 
-def test_L5_a_deferred_task_goes_by_the_database_to_a_trigger_and_back(queue: FakeQueue, session: Any):
+def test_a_deferred_task_goes_by_the_database_to_a_trigger_and_back(queue: FakeQueue, session: Any):
     task = task_instance(session, "deferred", deferrable=True)
     assert run(task, session) == TaskInstanceState.DEFERRED
     row = session.get(Trigger, task.trigger_id)
@@ -121,7 +121,7 @@ async def first(trigger: Any) -> Any:
     raise AssertionError
 
 
-def test_L5_a_job_that_a_user_stopped_ends_the_task_with_tries_left(queue: FakeQueue, session: Any):
+def test_a_job_that_a_user_stopped_ends_the_task_with_tries_left(queue: FakeQueue, session: Any):
     task = task_instance(session, "stopped")
     queue.courses["nightly"] = ["stopped"]
     queue.reasons["nightly"] = {"code": "stopped-by-user", "message": "stopped by ann"}

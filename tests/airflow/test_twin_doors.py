@@ -165,9 +165,7 @@ def said(task: Task) -> list[str]:
     return sorted((one for one, place in places.items() if place >= 0), key=places.__getitem__)
 
 
-def test_L5_tasks_wait_with_their_jobs_and_end_with_them(
-    plane: Plane, tasks: tuple[Task, ...], tmp_path: Path
-):
+def test_tasks_wait_with_their_jobs_and_end_with_them(plane: Plane, tasks: tuple[Task, ...], tmp_path: Path):
     whole = {"InstanceType": "ml.m5.xlarge", "InstanceCount": len(tasks), "VolumeSizeInGB": 10}
 
     def occupy(name: str, priority: int) -> None:
