@@ -326,3 +326,35 @@ def test_F18_an_audited_secret_is_in_no_answer_and_no_record(new_world: Callable
     assert "HyperParameters.x" in json.dumps(answer["warnings"])
     assert HUGGING_FACE not in json.dumps(answer)
     assert HUGGING_FACE not in repr(world.items())  # the request itself is kept compressed
+
+
+@pytest.mark.parametrize(
+    ("mode", "status", "records"),
+    [
+        pytest.param("enforce", 422, 0, id="enforced"),
+        pytest.param("audit", 201, 1, id="audited"),
+        pytest.param("allow", 201, 0, id="allowed"),
+    ],
+)
+def test_L13_a_token_in_environment_goes_by_the_mode_of_the_rule_and_reaches_only_sagemaker(
+    new_world: Callable[..., World],
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    mode: str,
+    status: int,
+    records: int,
+) -> None:
+    rules = {"secrets": {"mode": mode}}
+    world = new_world({"pools": [{"name": "main", "capacity": {A: 2}}], "rules": rules})
+    answer = world.submit("job1", Environment={"HF_TOKEN": HUGGING_FACE})
+    world.schedule()
+    record = world.api("GET", "/violations", query={"month": f"{world.now:%Y-%m}"})
+    assert answer["status"] == status
+    assert [one["field"] for one in answer.get("errors", ())] == ["Environment.HF_TOKEN"] * (status == 422)
+    assert json.dumps(answer.get("warnings", [])).count("Environment.HF_TOKEN") == records
+    assert len(record["violations"]) == records
+    sent = [one.request["Environment"]["HF_TOKEN"] for one in world.sagemaker.jobs.values()]
+    assert sent == [HUGGING_FACE] * (status == 201)
+    written = capsys.readouterr()
+    seen = [answer, record, world.api("GET", "/jobs/job1"), world.messages, caplog.text, written]
+    assert HUGGING_FACE not in repr(seen)
