@@ -45,6 +45,7 @@ def test_the_ready_file_says_all_that_a_stranger_needs(plane):
         "secret_access_key",
         "role_arn",
         "bucket",
+        "sdk_defaults",
     }
 
 

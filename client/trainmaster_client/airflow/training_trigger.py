@@ -1,7 +1,7 @@
 """What waits for a job of the queue in Airflow's triggerer, and how the queue is asked for a connection."""
 
 import asyncio
-import random
+import secrets
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,6 +16,7 @@ from trainmaster_client.jobs.progress import FIRST_POLL_SECONDS, Watch, advance
 
 UNKNOWN = "unknown"
 """The status of an event about a job whose end could not be seen."""
+_JITTER = secrets.SystemRandom()
 _SPREAD = 0.2
 """Of a pause, up or down: tasks that were deferred together do not look together for ever."""
 
@@ -105,7 +106,7 @@ class TrainmasterTrainingTrigger(BaseTrigger):  # type: ignore[misc]  # Airflow 
             step = await asyncio.to_thread(advance, steps)
             if isinstance(step, JobView):
                 return step
-            await asyncio.sleep(step * random.uniform(1 - _SPREAD, 1 + _SPREAD))  # noqa: S311  spreads load
+            await asyncio.sleep(step * _JITTER.uniform(1 - _SPREAD, 1 + _SPREAD))
 
     def _cancel(self) -> None:
         cancel(self.connection.queue(), self.job_name)

@@ -2,8 +2,8 @@
 
 import errno
 import os
-import random
 import re
+import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -40,6 +40,9 @@ FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 4.0
 PATIENCE_SECONDS = 5
 """After 429: a shorter Retry-After is waited for, a longer one is reported to the user."""
+
+_JITTER = secrets.SystemRandom()
+"""Numbers that the user's program has seeded for itself stay as they are."""
 
 MOST_CONNECTIONS = 40
 """Kept alive: as many as a web server's threads that wait for answers (anyio's default)."""
@@ -146,7 +149,7 @@ def _pause_wanted(answer: Answer) -> float | None:
 def full_jitter(attempt: int) -> float:
     """Seconds to wait after that many tries: anything up to a bound that doubles each time."""
     bound = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
-    return random.uniform(0, bound)  # noqa: S311  spreads load, guards nothing
+    return _JITTER.uniform(0, bound)
 
 
 def connections(url: str) -> URLLib3Session:

@@ -1,6 +1,6 @@
 """Calls of the table: rows, partitions page by page, batches of jobs; transactions and refusals."""
 
-import random
+import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ LOST_TRIES = 2
 MAX_ITEMS = 100
 """Source: DynamoDB limits, TransactWriteItems."""
 
+_JITTER = secrets.SystemRandom()
 _CANCELLED = "TransactionCanceledException"
 _CONDITION = "ConditionalCheckFailed"
 _INVALID = frozenset({"ValidationError", "ValidationException"})
@@ -56,7 +57,7 @@ class Transactions:
         token, lost = str(uuid4()), 0
         for number in range(CONFLICT_TRIES):
             if number:
-                self._pause(random.uniform(0, CONFLICT_PAUSE_SECONDS * 2 ** (number - 1)))  # noqa: S311  jitter
+                self._pause(_JITTER.uniform(0, CONFLICT_PAUSE_SECONDS * 2 ** (number - 1)))
             try:
                 self._client.transact_write_items(TransactItems=list(operations), ClientRequestToken=token)
             except ClientError as error:
