@@ -160,7 +160,7 @@ def measure(*, starts: dict[int, int] | None = None, waiting: int = WAITING) -> 
         passes = [
             bench.starts(jobs, delay_ms=delay_ms)
             for delay_ms, jobs in (starts or STARTS).items()
-            for _ in range(PASSES if delay_ms == 0 else 1)
+            for _ in range(PASSES)
         ]
         return {"starting_passes": passes, "first_pass": bench.first_pass(waiting)}
 
