@@ -306,6 +306,15 @@ def test_a_dry_run_does_not_name_jobs_of_other_teams(api: Api) -> None:
     assert dry_run(api, body(Tags=tags(priority="9"), ResourceConfig=g5)).json["would_preempt"] == [None]
 
 
+@pytest.mark.parametrize("before", [pytest.param(0, id="cold"), pytest.param(1, id="warm")])
+def test_a_parameter_that_nobody_knows_submits_nothing(api: Api, before: int) -> None:
+    for number in range(before):
+        api.submit(f"before-{number}")
+    answer = api.call("POST", "/add-job", body(), query={"dryrun": "true"})
+    assert (answer.status, answer.fields) == (400, ["query.dryrun"])
+    assert len(api.names(state="pending")) == before
+
+
 def test_a_dry_run_of_a_taken_name_says_so(api: Api) -> None:
     api.submit(NAME)
     assert dry_run(api, body(HyperParameters={"a": "b"})).status == 409
