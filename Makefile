@@ -9,7 +9,7 @@ export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-client demo-doors demo-governance demo-training test test-long test-thorough test-v3 test-clients check sbom fmt reference lock docs build wheel test-wheel deploy deploy-check account-smoke hooks clean
+.PHONY: help setup demo demo-client demo-doors demo-governance demo-training test test-long test-thorough test-v3 test-clients test-programs check sbom fmt reference lock docs build wheel test-wheel deploy deploy-check account-smoke hooks clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -67,10 +67,12 @@ test-v3: setup .venv-v3/.ready ## the SDK v3, which needs an environment of its 
 
 JAVASCRIPT := tests/clients/javascript/node_modules/.ready
 
-test-clients: setup .venv-aio/.ready .venv-airflow/.ready .venv-cli/.ready .venv-flows/.ready .venv-v3/.ready $(JAVASCRIPT) ## every client that docs/sdk.md names, each in its own environment, on the twin; minutes
+test-clients: test-programs .venv-airflow/.ready ## every client that docs/sdk.md names, each in its own environment, on the twin; minutes
 	.venv-aio/bin/python -m pip check
 	.venv-aio/bin/python -m pytest tests/aio
 	.venv-airflow/bin/python -m pytest tests/airflow
+
+test-programs: setup .venv-aio/.ready .venv-cli/.ready .venv-flows/.ready .venv-v3/.ready $(JAVASCRIPT) ## of these the CLI, other languages and patterns of notebooks
 	$(PYTEST) -m long -rs tests/clients
 
 .venv-cli/.ready: requirements-cli.lock

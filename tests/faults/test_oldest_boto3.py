@@ -12,18 +12,17 @@ import pytest
 
 from local.twin_process import TwinProcess, running_twin
 from tests.faults import boto3_program
-from tests.markdown import ROOT
+from tests.faults.other_environments import python_of
 
 pytestmark = pytest.mark.thorough
 
 POLICY = {"version": 1, "pools": [{"name": "cpu", "capacity": {"ml.m5.xlarge": 1}}]}
-OLDEST = ROOT / ".venv-aio/bin/python"
+AIO = ".venv-aio"
 """With what aiobotocore pins, which is the floor."""
 
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinProcess]:
-    subprocess.run(["make", ".venv-aio/.ready"], cwd=ROOT, capture_output=True, timeout=600, check=True)
     with running_twin(tmp_path_factory.mktemp("twin"), policy=POLICY) as running:
         yield running
 
@@ -43,7 +42,7 @@ def seen_by(twin: TwinProcess, python: str | Path, prefix: str) -> tuple[str, di
 def test_L6_the_oldest_and_the_newest_boto3_see_the_same_of_jobs_that_wait_run_and_end(
     twin: TwinProcess,
 ) -> None:
-    oldest, seen = seen_by(twin, OLDEST, "oldest")
+    oldest, seen = seen_by(twin, python_of(AIO), "oldest")
     newest, expected = seen_by(twin, sys.executable, "newest")
     assert oldest.startswith("1.40."), f"the floor moved: {oldest}; correct hook._FLOOR and docs/sdk.md"
     assert newest != oldest
