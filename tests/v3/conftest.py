@@ -48,6 +48,12 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinProcess]:
         yield process
 
 
+@pytest.fixture(autouse=True)
+def own_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK keeps its clients: one that a test before gave answers of its own would answer here."""
+    monkeypatch.setattr("sagemaker.core.utils.utils.SingletonMeta._instances", {})
+
+
 @pytest.fixture
 def configured(twin: TwinProcess, monkeypatch: pytest.MonkeyPatch) -> TwinProcess:
     """What a user of the twin exports."""

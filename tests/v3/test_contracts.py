@@ -5,7 +5,6 @@ A failure says what to look at before the versions in requirements-v3.in are rai
 
 import inspect
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ from botocore.compat import HTTPHeaders
 from sagemaker.core.helper.session_helper import Session
 from sagemaker.core.resources import TrainingJob
 from sagemaker.core.training.configs import Compute, SourceCode
-from sagemaker.core.utils.logs import CloudWatchLogsClient, MultiLogStreamHandler
-from sagemaker.core.utils.utils import SageMakerClient, SingletonMeta
+from sagemaker.core.utils.logs import MultiLogStreamHandler
+from sagemaker.core.utils.utils import SageMakerClient
 from sagemaker.core.workflow.pipeline_context import PipelineSession
 from sagemaker.train import ModelTrainer
 from sagemaker.train.constants import DEFAULT_CONTAINER_ARGUMENTS, DEFAULT_CONTAINER_ENTRYPOINT
@@ -96,16 +95,6 @@ def test_the_sdk_keeps_one_client_for_a_session_and_tells_it_again() -> None:
     )
 
 
-@pytest.fixture
-def no_log_client() -> Iterator[None]:
-    kept = SingletonMeta._instances.pop(CloudWatchLogsClient, None)
-    yield
-    SingletonMeta._instances.pop(CloudWatchLogsClient, None)
-    if kept is not None:
-        SingletonMeta._instances[CloudWatchLogsClient] = kept
-
-
-@pytest.mark.usefixtures("no_log_client")
 def test_logs_are_read_with_one_client_of_the_process_that_is_found_once_it_is_made() -> None:
     what_to_do = "the log client is kept elsewhere: botocore_events._made_client has to find it there"
     assert botocore_events._made_client() is None, what_to_do
