@@ -51,7 +51,8 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwinProcess]:
 @pytest.fixture(autouse=True)
 def own_clients(monkeypatch: pytest.MonkeyPatch) -> None:
     """The SDK keeps its clients: one that a test before gave answers of its own would answer here."""
-    monkeypatch.setattr("sagemaker.core.utils.utils.SingletonMeta._instances", {})
+    for kept in ("SingletonMeta", "_ClientCacheMeta"):
+        monkeypatch.setattr(f"sagemaker.core.utils.utils.{kept}._instances", {})
 
 
 @pytest.fixture

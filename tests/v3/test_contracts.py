@@ -102,7 +102,6 @@ def test_logs_are_read_with_one_client_of_the_process_that_is_found_once_it_is_m
     assert botocore_events._made_client() is reader.cw_client, what_to_do
 
 
-@pytest.mark.usefixtures("no_log_client")
 def test_the_log_loop_lists_by_the_jobs_name_and_reads_forward_by_token() -> None:
     reader = MultiLogStreamHandler("/aws/sagemaker/TrainingJobs", "job", 1)
     stream = "job/algo-1-1795313542"
