@@ -25,7 +25,7 @@ for name, role in roles.items():
 """
 
 
-def test_L14_a_trainer_of_sdk_v3_queues_under_any_role_and_asks_nobody_but_the_twin(
+def test_a_trainer_of_sdk_v3_queues_under_any_role_and_asks_nobody_but_the_twin(
     twin: TwinProcess, tmp_path: Path
 ) -> None:
     (tmp_path / "source").mkdir()
