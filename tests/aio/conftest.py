@@ -13,7 +13,7 @@ collect_ignore_glob = [] if importlib.util.find_spec("aiobotocore") else ["test_
 
 
 @pytest.fixture(autouse=True)
-def surroundings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Keys and a region for whoever makes a session; where AWS would be nothing listens."""
     for name, value in (
         ("AWS_ACCESS_KEY_ID", ACCESS_KEY),

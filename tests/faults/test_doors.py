@@ -33,7 +33,7 @@ from tests.integration.client.fake_aws import FakeAws
 
 
 @pytest.fixture(autouse=True)
-def surroundings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Keys and a region for whoever makes a session, no default session, and no address but ours."""
     for name, value in (
         ("AWS_ACCESS_KEY_ID", ACCESS_KEY),

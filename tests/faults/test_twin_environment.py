@@ -19,7 +19,7 @@ from sagemaker.estimator import Estimator
 
 session = sagemaker.Session()
 role = sagemaker.get_execution_role()
-print("its surroundings:", role, session.default_bucket(), session.account_id())
+print("its environment:", role, session.default_bucket(), session.account_id())
 estimator = Estimator(
     image_uri="763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-cpu-py312",
     role=role,
@@ -71,7 +71,7 @@ def test_L14_a_plain_session_of_sdk_v2_queues_and_asks_nobody_but_the_twin(
     command = (*RUN, sys.executable, program(tmp_path, NOTEBOOK))
     said, strangers = ran_alone(twin, tmp_path, command)
     account, bucket = twin.ready["account_id"], twin.ready["bucket"]
-    assert f"its surroundings: arn:aws:iam::{account}:role/local-admin {bucket} {account}\n" in said
+    assert f"its environment: arn:aws:iam::{account}:role/local-admin {bucket} {account}\n" in said
     assert (strangers, creators(twin, "notebook")) == ([], ["schedule"])
 
 

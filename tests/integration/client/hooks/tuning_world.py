@@ -1,4 +1,4 @@
-"""A tuning job's surroundings: a queue that remembers, SageMaker's word on training jobs, and S3."""
+"""What a tuning job meets: a queue that remembers, SageMaker's word on training jobs, and S3."""
 
 import json
 import threading
