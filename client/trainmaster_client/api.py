@@ -1,33 +1,35 @@
-"""trainmaster's REST API: where it is, one method a route, and refusals as typed errors."""
+"""trainmaster's REST API: where it is, and one method a route."""
 
-import json
 import os
-import re
-import time
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from http import HTTPStatus
-from typing import Any, TypeAlias
-from urllib.parse import quote, urlencode
+from collections.abc import Mapping
+from typing import Any
 
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trainmaster_client.errors import (
-    ApiNotConfiguredError,
-    FieldProblem,
-    GatewayRefusedError,
-    InvalidArgumentError,
-    PolicyViolationError,
-    Problem,
-    TrainmasterClientError,
-    UnexpectedAnswerError,
-    refused,
+from trainmaster_client.errors import ApiNotConfiguredError, PolicyViolationError
+from trainmaster_client.http.calls import (
+    ApiCalls,
+    Document,
+    etag_of,
+    field_problem,
+    path_name,
+    query,
+    request_id_of,
 )
-from trainmaster_client.errors.troubles import Trouble
-from trainmaster_client.http.answers import Answer, document_of, printable, skew_of, trouble_of
-from trainmaster_client.http.transport import ATTEMPTS, SignedTransport
+from trainmaster_client.http.transport import ATTEMPTS
+
+__all__ = [
+    "API_URL_PARAMETER",
+    "API_URL_VARIABLE",
+    "ApiClient",
+    "Document",
+    "etag_of",
+    "field_problem",
+    "find_api_url",
+    "request_id_of",
+]
 
 API_URL_VARIABLE = "TRAINMASTER_API_URL"
 API_URL_PARAMETER = "/trainmaster/api-url"
@@ -36,52 +38,8 @@ _SSM_CONFIG = Config(connect_timeout=5, read_timeout=10, retries={"total_max_att
 """Seconds. Off the network the answer is an error within seconds, not minutes."""
 
 
-Document: TypeAlias = dict[str, Any]
-"""A JSON object exactly as the API sent it."""
-
-_REQUEST_ID_HEADER = "x-amzn-requestid"
-
-
-class AnsweredDocument(dict[str, Any]):
-    """With the id under which API Gateway keeps its request; empty where something else answered."""
-
-    request_id: str = ""
-
-
-def request_id_of(document: Document | None) -> str:
-    return document.request_id if isinstance(document, AnsweredDocument) else ""
-
-
-_JOB_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
-"""SageMaker API reference, CreateTrainingJob, TrainingJobName."""
-_MOST_PAGES = 1000
-"""Of 4 MB each: a server that always has one more is not followed for ever."""
-_SHOWN = 80
-"""Characters of what is no job name."""
-_ELSEWHERE = frozenset({Trouble.NOT_THE_API, Trouble.WRONG_STAGE, Trouble.WRONG_ENDPOINT})
-
-
-class ApiClient:
-    """Speaks for one caller with one API.
-
-    Args:
-        api_url: With the stage, e.g. ``https://<api>-<endpoint>.execute-api.<region>.amazonaws.com/prod``.
-        boto_session: Whose credentials sign; its region counts where the URL does not name one.
-        pause: Waits that many seconds between two tries.
-    """
-
-    def __init__(
-        self, api_url: str, boto_session: boto3.Session, *, pause: Callable[[float], None] = time.sleep
-    ) -> None:
-        self._transport = SignedTransport(api_url, boto_session, pause=pause)
-
-    @property
-    def api_url(self) -> str:
-        return self._transport.api_url
-
-    @property
-    def region(self) -> str:
-        return self._transport.region
+class ApiClient(ApiCalls):
+    """One method a route. Instants are texts in ISO 8601, UTC; what is None is not asked for."""
 
     def add_job(self, request: Mapping[str, Any]) -> Document:
         """Queue a CreateTrainingJob request, sent as it is.
@@ -90,9 +48,13 @@ class ApiClient:
         """
         return self._call("POST", "/add-job", request, attempts=ATTEMPTS)
 
-    def try_job(self, request: Mapping[str, Any]) -> Document:
-        """What would become of a request: violations, its place, its likely start. Stores nothing."""
-        return self._call("POST", "/add-job?dry_run=true", request, attempts=ATTEMPTS)
+    def try_job(self, request: Mapping[str, Any], *, team: str | None = None) -> Document:
+        """What would become of a request: violations, its place, its likely start. Stores nothing.
+
+        ``team``: as if somebody of it had asked; for admins.
+        """
+        asked = query({"dry_run": "true", "team": team})
+        return self._call("POST", f"/add-job{asked}", request, attempts=ATTEMPTS)
 
     def job(self, name: str, *, estimate: bool = True, request: bool = False) -> Document:
         """One job; without an estimate of its start the answer costs the server next to nothing.
@@ -100,20 +62,24 @@ class ApiClient:
         With ``request`` also the CreateTrainingJob request as it was submitted.
         """
         asked = {"estimate": None if estimate else "false", "request": "true" if request else None}
-        return self._read(f"/jobs/{_path_name(name)}{_query(asked)}")
+        return self._read(f"/jobs/{path_name(name)}{query(asked)}")
 
     def jobs(self, **filters: str | None) -> Document:
-        """One page. ``filters`` are the query parameters: state, team, pool, limit, next_token."""
-        return self._read(f"/jobs{_query(filters)}")
+        """One page. ``filters`` are the query parameters of docs/api.md, such as ``mine="true"``."""
+        return self._read(f"/jobs{query(filters)}")
+
+    def jobs_unless(self, etag: str, **filters: str | None) -> Document | None:
+        """One page; None while no stored field of it has changed since the page that had this ``etag_of``."""
+        return self._read_unless(etag, f"/jobs{query(filters)}")
 
     def change(self, name: str, *, priority: int | None = None, held: bool | None = None) -> Document:
         """Said twice it is the same, so a lost answer is asked for again."""
         wanted = {"priority": priority, "held": held}
         given = {key: value for key, value in wanted.items() if value is not None}
-        return self._call("PATCH", f"/jobs/{_path_name(name)}", given, attempts=ATTEMPTS)
+        return self._call("PATCH", f"/jobs/{path_name(name)}", given, attempts=ATTEMPTS)
 
     def cancel(self, name: str) -> Document:
-        return self._call("DELETE", f"/jobs/{_path_name(name)}")
+        return self._call("DELETE", f"/jobs/{path_name(name)}")
 
     def pools(self) -> Document:
         """All of them, however many answers that takes."""
@@ -123,9 +89,74 @@ class ApiClient:
         """Of one team and month; without them the caller's only team, this month."""
         return self._whole("/usage", {"team": team, "month": month}, "jobs", "preemptions")
 
+    def usage_by(
+        self,
+        group_by: str,
+        *,
+        team: str | None = None,
+        start: str | None = None,
+        end: str | None = None,
+    ) -> Document:
+        """Use and money of a time by team, user, job, day or model_name; ``team`` "*": all, for admins."""
+        return self._whole("/usage", _grouped(group_by, team, start, end), "groups")
+
+    def usage_csv(
+        self,
+        group_by: str,
+        *,
+        team: str | None = None,
+        start: str | None = None,
+        end: str | None = None,
+    ) -> str:
+        """The same as CSV, a head line first."""
+        return self._whole_csv("/usage", _grouped(group_by, team, start, end))
+
+    def me(self) -> Document:
+        """Who the API says the caller is, their teams and what bounds those."""
+        return self._read("/me")
+
+    def rules(self) -> Document:
+        """What of the policy binds the caller."""
+        return self._read("/rules")
+
+    def estimates(self, *, pool: str | None = None) -> Document:
+        """When the waiting jobs are likely to start, all at once; ``truncated`` where time ran out."""
+        return self._read(f"/estimates{query({'pool': pool})}")
+
+    def timeline(
+        self, *, pool: str | None = None, start: str | None = None, end: str | None = None
+    ) -> Document:
+        """Attempts, capacity and warm pools of a time, without times of the last 24 hours; all pages."""
+        asked = {"pool": pool, "from": start, "to": end}
+        return self._whole("/timeline", asked, "attempts", "capacity", "warm")
+
+    def pool_history(
+        self,
+        *,
+        pool: str | None = None,
+        start: str | None = None,
+        end: str | None = None,
+        step: int | None = None,
+    ) -> Document:
+        """Means of used, warm, capacity and waiting over steps of so many seconds."""
+        asked = {"pool": pool, "from": start, "to": end, "step": None if step is None else str(step)}
+        return self._read(f"/pools/history{query(asked)}")
+
+    def events(
+        self,
+        *,
+        since: str | None = None,
+        team: str | None = None,
+        kind: str | None = None,
+        next_token: str | None = None,
+    ) -> Document:
+        """One page, the oldest first."""
+        asked = {"since": since, "team": team, "kind": kind, "next_token": next_token}
+        return self._read(f"/events{query(asked)}")
+
     def violations(self, *, month: str | None = None, next_token: str | None = None) -> Document:
         """One page of one month; without a month of this one."""
-        return self._read(f"/violations{_query({'month': month, 'next_token': next_token})}")
+        return self._read(f"/violations{query({'month': month, 'next_token': next_token})}")
 
     def policy(self, revision: int | None = None) -> Document:
         """The policy in force, or what an earlier revision of it said."""
@@ -157,54 +188,9 @@ class ApiClient:
         """Said twice while it runs it is the same, so a lost answer is asked for again."""
         return self._call("POST", "/repair", {"apply": apply}, attempts=ATTEMPTS)
 
-    def _whole(self, path: str, asked: Mapping[str, str | None], *lists: str) -> Document:
-        """The last page, with what the lists had on those before it; an older API has one page."""
-        page = self._read(f"{path}{_query(asked)}")
-        for _ in range(_MOST_PAGES):
-            before, token = page, page.get("next_token")
-            if not token:
-                break
-            page = self._read(f"{path}{_query({**asked, 'next_token': str(token)})}")
-            there = [key for key in lists if key in before or key in page]
-            page |= {key: [*(before.get(key) or ()), *(page.get(key) or ())] for key in there}
-            if page.get("next_token") == token:
-                break
-        return page
 
-    def _read(self, path: str) -> Document:
-        return self._call("GET", path, attempts=ATTEMPTS)
-
-    def _call(
-        self, method: str, path: str, document: Mapping[str, Any] | None = None, *, attempts: int = 1
-    ) -> Document:
-        body = None if document is None else json.dumps(document).encode()
-        return self._parsed(self._transport.send_patiently(method, path, body, attempts=attempts))
-
-    def _parsed(self, answer: Answer) -> Document:
-        document = document_of(answer)
-        request_id = answer.headers.get(_REQUEST_ID_HEADER, "")
-        if answer.status in range(200, 300) and document is not None:
-            answered = AnsweredDocument(document)
-            answered.request_id = request_id
-            return answered
-        error = self._error(answer, document)
-        error.request_id = request_id
-        raise error
-
-    def _error(self, answer: Answer, document: Document | None) -> TrainmasterClientError:
-        now = datetime.now(UTC)
-        trouble = trouble_of(answer, now=now)
-        problem = _problem(answer, document or {})
-        if document is None and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-            return UnexpectedAnswerError(self.api_url, what=_description(answer))
-        if trouble in _ELSEWHERE:
-            what = f"{problem.detail} ({problem.status})"
-            return UnexpectedAnswerError(self.api_url, what=what, trouble=trouble)
-        if trouble is None or answer.status != HTTPStatus.FORBIDDEN:
-            return refused(problem)
-        skew = skew_of(answer, now=now)
-        measured = f"This machine's clock is {skew}." if skew and trouble is Trouble.CLOCK else ""
-        return GatewayRefusedError(problem, trouble, detail=measured)
+def _grouped(group_by: str, team: str | None, start: str | None, end: str | None) -> dict[str, str | None]:
+    return {"group_by": group_by, "team": team, "from": start, "to": end}
 
 
 def find_api_url(
@@ -226,46 +212,3 @@ def _from_parameter(boto_session: boto3.Session) -> str:
 
 def _not_configured(why: str) -> ApiNotConfiguredError:
     return ApiNotConfiguredError(variable=API_URL_VARIABLE, parameter=API_URL_PARAMETER, why=why)
-
-
-def field_problem(document: Mapping[str, Any] | str) -> FieldProblem:
-    """One entry of ``errors`` or ``warnings``; a warning may be bare text."""
-    if isinstance(document, str):
-        return FieldProblem(field="", message=printable(document))
-    return FieldProblem(**{key: printable(document.get(key)) for key in ("field", "message", "hint", "rule")})
-
-
-def _query(parameters: Mapping[str, str | None]) -> str:
-    given = {key: value for key, value in parameters.items() if value is not None}
-    return f"?{urlencode(given, quote_via=quote, safe='')}" if given else ""
-
-
-def _path_name(name: str) -> str:
-    """Job names need no encoding; anything else must not become another path."""
-    if not _JOB_NAME.fullmatch(name):
-        shown = repr(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}...")
-        raise InvalidArgumentError(
-            f"{shown} is not a job name.", hint="Names are 1 to 63 letters, digits and inner hyphens."
-        )
-    return name
-
-
-def _problem(answer: Answer, document: Document) -> Problem:
-    """Also reads what the gateway says by itself: ``{"message": ...}``."""
-    detail = document.get("detail") or document.get("message") or document.get("Message")
-    errors = document.get("errors")
-    entries = errors if isinstance(errors, list) else []
-    return Problem(
-        status=answer.status,
-        title=printable(document.get("title")) or "The API refused",
-        detail=printable(detail) or _description(answer),
-        errors=tuple(field_problem(entry) for entry in entries if isinstance(entry, dict)),
-        retry_after=printable(answer.headers.get("retry-after")),
-    )
-
-
-def _description(answer: Answer) -> str:
-    kind = answer.headers.get("content-type", "no content type")
-    where = answer.headers.get("location")
-    redirect = f", a redirect to {printable(where)[:200]}" if where else ""
-    return f"status {answer.status} with {printable(kind)}, {len(answer.body)} bytes{redirect}"

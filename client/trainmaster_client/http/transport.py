@@ -77,20 +77,30 @@ class SignedTransport:
         """
         return self._sent(self._signed(method, path, body, headers))
 
-    def send_patiently(self, method: str, path: str, body: bytes | None, *, attempts: int) -> Answer:
+    def send_patiently(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        attempts: int,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
         """As ``send``, and again where another try may help: for calls that may arrive twice."""
         for attempt in range(1, attempts):
-            answer = self._try(method, path, body)
+            answer = self._try(method, path, body, headers)
             pause = full_jitter(attempt) if answer is None else _pause_wanted(answer)
             if answer is not None and pause is None:
                 return answer
             self._pause(pause or 0)
-        return self.send(method, path, body)
+        return self.send(method, path, body, headers)
 
-    def _try(self, method: str, path: str, body: bytes | None) -> Answer | None:
+    def _try(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None
+    ) -> Answer | None:
         """None when another try may help: no answer, or the server's own failure. Never on 4xx."""
         try:
-            answer = self.send(method, path, body)
+            answer = self.send(method, path, body, headers)
         except ApiUnreachableError as error:
             if error.trouble in _LASTING:
                 raise

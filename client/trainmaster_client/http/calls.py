@@ -1,0 +1,207 @@
+"""Calls of the API: queries, answers as documents with what their headers say, refusals as typed errors."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any, TypeAlias
+from urllib.parse import quote, urlencode
+
+import boto3
+
+from trainmaster_client.errors import (
+    FieldProblem,
+    GatewayRefusedError,
+    InvalidArgumentError,
+    Problem,
+    TrainmasterClientError,
+    UnexpectedAnswerError,
+    refused,
+)
+from trainmaster_client.errors.troubles import Trouble
+from trainmaster_client.http.answers import Answer, document_of, printable, skew_of, trouble_of
+from trainmaster_client.http.transport import ATTEMPTS, SignedTransport
+
+Document: TypeAlias = dict[str, Any]
+"""A JSON object exactly as the API sent it."""
+
+_REQUEST_ID_HEADER = "x-amzn-requestid"
+_NEXT_PAGE_HEADER = "trainmaster-next-token"
+"""Of answers that are not JSON."""
+_CSV = {"accept": "text/csv"}
+
+
+class AnsweredDocument(dict[str, Any]):
+    """With API Gateway's id of the request and the answer's entity tag; empty where it had none."""
+
+    request_id: str = ""
+    etag: str = ""
+
+
+def request_id_of(document: Document | None) -> str:
+    return document.request_id if isinstance(document, AnsweredDocument) else ""
+
+
+def etag_of(document: Document | None) -> str:
+    """What ``ApiClient.jobs_unless`` takes; empty where the API sends none."""
+    return document.etag if isinstance(document, AnsweredDocument) else ""
+
+
+_JOB_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
+"""SageMaker API reference, CreateTrainingJob, TrainingJobName."""
+_MOST_PAGES = 1000
+"""Of 4 MB each: a server that always has one more is not followed for ever."""
+_SHOWN = 80
+"""Characters of what is no job name."""
+_ELSEWHERE = frozenset({Trouble.NOT_THE_API, Trouble.WRONG_STAGE, Trouble.WRONG_ENDPOINT})
+
+
+class ApiCalls:
+    """Speaks for one caller with one API.
+
+    Args:
+        api_url: With the stage, e.g. ``https://<api>-<endpoint>.execute-api.<region>.amazonaws.com/prod``.
+        boto_session: Whose credentials sign; its region counts where the URL does not name one.
+        pause: Waits that many seconds between two tries.
+    """
+
+    def __init__(
+        self, api_url: str, boto_session: boto3.Session, *, pause: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._transport = SignedTransport(api_url, boto_session, pause=pause)
+
+    @property
+    def api_url(self) -> str:
+        return self._transport.api_url
+
+    @property
+    def region(self) -> str:
+        return self._transport.region
+
+    def _whole(self, path: str, asked: Mapping[str, str | None], *lists: str) -> Document:
+        """The last page, with what the lists had on those before it; an older API has one page."""
+        page = self._read(f"{path}{query(asked)}")
+        for _ in range(_MOST_PAGES):
+            before, token = page, page.get("next_token")
+            if not token:
+                break
+            page = self._read(f"{path}{query({**asked, 'next_token': str(token)})}")
+            there = [key for key in lists if key in before or key in page]
+            page |= {key: [*(before.get(key) or ()), *(page.get(key) or ())] for key in there}
+            if page.get("next_token") == token:
+                break
+        return page
+
+    def _whole_csv(self, path: str, asked: Mapping[str, str | None]) -> str:
+        """All pages under the head line of the first one."""
+        text, token = "", ""
+        for _ in range(_MOST_PAGES):
+            answer = self._transport.send_patiently(
+                "GET",
+                f"{path}{query({**asked, 'next_token': token or None})}",
+                attempts=ATTEMPTS,
+                headers=_CSV,
+            )
+            page = self._csv(answer)
+            text += page.partition("\n")[2] if token else page
+            before, token = token, answer.headers.get(_NEXT_PAGE_HEADER, "")
+            if token in {"", before}:
+                break
+        return text
+
+    def _csv(self, answer: Answer) -> str:
+        kind = answer.headers.get("content-type", "").partition(";")[0].strip()
+        if answer.status == HTTPStatus.OK and kind == _CSV["accept"]:
+            return answer.body.decode()
+        if answer.status == HTTPStatus.OK:
+            raise UnexpectedAnswerError(self.api_url, what=_description(answer))
+        raise self._failure(answer, document_of(answer))
+
+    def _read(self, path: str) -> Document:
+        return self._call("GET", path, attempts=ATTEMPTS)
+
+    def _read_unless(self, etag: str, path: str) -> Document | None:
+        """None: what is there still has this entity tag."""
+        headers = {"if-none-match": etag} if etag else {}
+        answer = self._transport.send_patiently("GET", path, attempts=ATTEMPTS, headers=headers)
+        return None if etag and answer.status == HTTPStatus.NOT_MODIFIED else self._parsed(answer)
+
+    def _call(
+        self, method: str, path: str, document: Mapping[str, Any] | None = None, *, attempts: int = 1
+    ) -> Document:
+        body = None if document is None else json.dumps(document).encode()
+        return self._parsed(self._transport.send_patiently(method, path, body, attempts=attempts))
+
+    def _parsed(self, answer: Answer) -> Document:
+        document = document_of(answer)
+        if answer.status not in range(200, 300) or document is None:
+            raise self._failure(answer, document)
+        answered = AnsweredDocument(document)
+        answered.request_id = answer.headers.get(_REQUEST_ID_HEADER, "")
+        answered.etag = answer.headers.get("etag", "")
+        return answered
+
+    def _failure(self, answer: Answer, document: Document | None) -> TrainmasterClientError:
+        error = self._error(answer, document)
+        error.request_id = answer.headers.get(_REQUEST_ID_HEADER, "")
+        return error
+
+    def _error(self, answer: Answer, document: Document | None) -> TrainmasterClientError:
+        now = datetime.now(UTC)
+        trouble = trouble_of(answer, now=now)
+        problem = _problem(answer, document or {})
+        if document is None and answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            return UnexpectedAnswerError(self.api_url, what=_description(answer))
+        if trouble in _ELSEWHERE:
+            what = f"{problem.detail} ({problem.status})"
+            return UnexpectedAnswerError(self.api_url, what=what, trouble=trouble)
+        if trouble is None or answer.status != HTTPStatus.FORBIDDEN:
+            return refused(problem)
+        skew = skew_of(answer, now=now)
+        measured = f"This machine's clock is {skew}." if skew and trouble is Trouble.CLOCK else ""
+        return GatewayRefusedError(problem, trouble, detail=measured)
+
+
+def field_problem(document: Mapping[str, Any] | str) -> FieldProblem:
+    """One entry of ``errors`` or ``warnings``; a warning may be bare text."""
+    if isinstance(document, str):
+        return FieldProblem(field="", message=printable(document))
+    return FieldProblem(**{key: printable(document.get(key)) for key in ("field", "message", "hint", "rule")})
+
+
+def query(parameters: Mapping[str, str | None]) -> str:
+    given = {key: value for key, value in parameters.items() if value is not None}
+    return f"?{urlencode(given, quote_via=quote, safe='')}" if given else ""
+
+
+def path_name(name: str) -> str:
+    """Job names need no encoding; anything else must not become another path."""
+    if not _JOB_NAME.fullmatch(name):
+        shown = repr(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}...")
+        raise InvalidArgumentError(
+            f"{shown} is not a job name.", hint="Names are 1 to 63 letters, digits and inner hyphens."
+        )
+    return name
+
+
+def _problem(answer: Answer, document: Document) -> Problem:
+    """Also reads what the gateway says by itself: ``{"message": ...}``."""
+    detail = document.get("detail") or document.get("message") or document.get("Message")
+    errors = document.get("errors")
+    entries = errors if isinstance(errors, list) else []
+    return Problem(
+        status=answer.status,
+        title=printable(document.get("title")) or "The API refused",
+        detail=printable(detail) or _description(answer),
+        errors=tuple(field_problem(entry) for entry in entries if isinstance(entry, dict)),
+        retry_after=printable(answer.headers.get("retry-after")),
+    )
+
+
+def _description(answer: Answer) -> str:
+    kind = answer.headers.get("content-type", "no content type")
+    where = answer.headers.get("location")
+    redirect = f", a redirect to {printable(where)[:200]}" if where else ""
+    return f"status {answer.status} with {printable(kind)}, {len(answer.body)} bytes{redirect}"
