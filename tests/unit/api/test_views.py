@@ -31,7 +31,7 @@ from tests.builders import NOON, A, B, attempt, changed, job, minutes, of
 
 JOB_VIEW_KEYS = {
     "name", "team", "submitted_by", "pool", "state", "reason", "priority", "effective_priority", "instances",
-    "capacity_type", "submitted_at", "started_at", "ended_at", "position", "waiting", "attempt",
+    "capacity_type", "submitted_at", "started_at", "ended_at", "training_since", "ends_by", "position", "waiting", "attempt",
     "training_job_name", "training_job_arn", "preemptions", "retries", "wasted_seconds", "cost_usd",
     "cost_is_estimate",
 }  # fmt: skip
@@ -194,7 +194,17 @@ def test_other_teams_see_no_name_and_nothing_to_find_it_by() -> None:
         "instances": {A: 1},
         "position": 4,
         "started_at": "2026-11-02T12:00:00.000Z",
+        "training_since": None,
+        "ends_by": None,
     }
+
+
+def test_a_job_that_trains_says_since_when_and_when_it_ends_at_the_latest() -> None:
+    live = attempt(training_since=NOON, max_runtime=minutes(60))
+    one = replace(job("a"), state=JobState.RUNNING, live=live)
+    for view in (seen(one), masked_view(one)):
+        assert view["training_since"] == "2026-11-02T12:00:00.000Z"
+        assert view["ends_by"] == "2026-11-02T13:10:00.000Z"
 
 
 def test_an_attempt_says_what_is_known_of_its_gpus_and_checkpoints() -> None:

@@ -12,6 +12,7 @@ from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Vector
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.jobs.run_time import ends_by
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.snapshot import WarmPool, total
@@ -52,6 +53,7 @@ def job_view(job: Job, around: JobContext) -> View:
         "submitted_at": instant_text(job.spec.submitted_at),
         "started_at": instant_text(job.started_at),
         "ended_at": instant_text(job.ended_at),
+        **_times_of_the_live_attempt(job),
         **_position_view(around.position),
         "waiting": reason_view(_why_it_waits(job, around)),
         "attempt": job.attempt,
@@ -76,6 +78,15 @@ def masked_view(job: Job, position: QueuePosition = NO_POSITION) -> View:
         "instances": _by_type(job.vector),
         "position": position.number,
         "started_at": instant_text(job.started_at),
+        **_times_of_the_live_attempt(job),
+    }
+
+
+def _times_of_the_live_attempt(job: Job) -> View:
+    """Since when it trains, and when its instances are free at the latest; both None before that is known."""
+    return {
+        "training_since": instant_text(job.live.training_since if job.live else None),
+        "ends_by": instant_text(ends_by(job)),
     }
 
 
