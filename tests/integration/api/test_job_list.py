@@ -83,6 +83,8 @@ def test_other_teams_jobs_have_no_names(busy: Api) -> None:
         "instances": {P5: 1},
         "position": 1,
         "started_at": None,
+        "training_since": None,
+        "ends_by": None,
     }
 
 
