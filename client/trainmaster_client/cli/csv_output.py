@@ -20,6 +20,6 @@ def print_csv(headings: Sequence[str], rows: Iterable[Sequence[Cell]], *, to: Te
 
 def harmless(cell: Cell) -> Cell:
     """Text that a spreadsheet would compute gets an apostrophe; numbers stay numbers."""
-    if isinstance(cell, str) and cell.lstrip().startswith(_BEGINS_A_FORMULA):
+    if isinstance(cell, str) and any(text.startswith(_BEGINS_A_FORMULA) for text in (cell, cell.lstrip())):
         return f"'{cell}"
     return cell

@@ -31,7 +31,8 @@ from tests.builders import NOON, A, B, attempt, changed, job, minutes, of
 
 JOB_VIEW_KEYS = {
     "name", "team", "submitted_by", "pool", "state", "reason", "priority", "effective_priority", "instances",
-    "capacity_type", "submitted_at", "started_at", "ended_at", "training_since", "ends_by", "position", "waiting", "attempt",
+    "capacity_type", "submitted_at", "started_at", "ended_at", "training_since", "ends_by", "position",
+    "waiting", "attempt",
     "training_job_name", "training_job_arn", "preemptions", "retries", "wasted_seconds", "cost_usd",
     "cost_is_estimate",
 }  # fmt: skip
