@@ -13,7 +13,7 @@ def test_text_that_begins_as_a_formula_gets_an_apostrophe(text: str) -> None:
 
 
 @pytest.mark.parametrize("cell", ["job-1", "1", "", None, -1, 2.5])
-def test_other_cells_stay_as_they_are(cell: str | int | float | None) -> None:
+def test_other_cells_stay_as_they_are(cell: str | float | None) -> None:
     assert harmless(cell) == cell
 
 
