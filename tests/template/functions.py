@@ -47,6 +47,8 @@ ROUTES = {
     ("PATCH", "/jobs/{name}"),
     ("DELETE", "/jobs/{name}"),
     ("GET", "/pools"),
+    ("GET", "/me"),
+    ("GET", "/rules"),
     ("GET", "/usage"),
     ("GET", "/violations"),
     ("GET", "/repair"),

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from http import HTTPStatus
 
+from trainmaster.api.known_names import pools_asked
 from trainmaster.api.paging import Mark, Room, Seal
 from trainmaster.api.request_context import Answer, ApiReader, RequestContext
 from trainmaster.api.views import View, pool_view
-from trainmaster.core.errors import FieldError, invalid, quoted
+from trainmaster.core.errors import FieldError, invalid
 from trainmaster.core.planning.wait_reasons import MAX_POSITION
 from trainmaster.core.policy import PoolPolicy
 
@@ -22,7 +23,7 @@ def list_pools(context: RequestContext) -> Answer:
     """One pool at least: who follows the tokens comes to the end, however slow the table is."""
     given = context.call.parameters("pool", "next_token")
     seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=json.dumps([_SECTION, given.get("pool")]))
-    asked = _asked(context, given.get("pool"))
+    asked = pools_asked(context, given.get("pool"))
     after = seal.mark(given["next_token"]) if "next_token" in given else None
     left = asked if after is None else _behind(asked, str(after.order[0]))
     views: list[View] = []
@@ -42,17 +43,6 @@ def list_pools(context: RequestContext) -> Answer:
         "next_token": seal.token(end) if end else None,
     }
     return Answer(status=HTTPStatus.OK, body=body)
-
-
-def _asked(context: RequestContext, name: str | None) -> Sequence[PoolPolicy]:
-    """Raises InvalidRequestError where there is no such pool."""
-    if name is None:
-        return context.policy.pools
-    found = context.policy.pool(name)
-    if found is not None:
-        return (found,)
-    hint = "trainmaster pools lists those there are"
-    raise invalid([FieldError(field="query.pool", message=f"there is no pool {quoted(name)}", hint=hint)])
 
 
 def _behind(pools: Sequence[PoolPolicy], name: str) -> Sequence[PoolPolicy]:

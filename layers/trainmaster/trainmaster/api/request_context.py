@@ -86,6 +86,8 @@ class Call:
     body: str | None
     is_base64: bool
     content_type: str | None
+    accept: str = ""
+    if_none_match: str = ""
 
     def parameters(self, *allowed: str) -> dict[str, str]:
         """The query string; an empty value counts as absent.
@@ -118,7 +120,10 @@ def flags(call: Call, **defaults: bool) -> dict[str, bool]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     status: HTTPStatus
-    body: Mapping[str, Any]
+    body: Mapping[str, Any] | str
+    """Text goes out as it is, under its content type."""
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 
 from trainmaster import __version__
 from trainmaster.api.add_job import add_job
+from trainmaster.api.caller import show_me, show_rules
 from trainmaster.api.job_list import list_jobs
 from trainmaster.api.jobs import cancel_job, patch_job, show_job
 from trainmaster.api.paging import fitting
@@ -122,6 +123,8 @@ def routes(outside: Outside) -> APIGatewayRestResolver:
     app.patch("/jobs/<name>")(lambda name: _response(patch_job(context(), name)))
     app.delete("/jobs/<name>")(lambda name: _response(cancel_job(context(), name)))
     app.get("/pools")(lambda: _response(list_pools(reading_context())))
+    app.get("/me")(lambda: _response(show_me(reading_context())))
+    app.get("/rules")(lambda: _response(show_rules(reading_context())))
     app.get("/usage")(lambda: _response(show_usage(reading_context())))
     app.get("/violations")(lambda: _response(show_violations(reading_context())))
     app.get("/policy")(lambda: _response(show_policy(admin_context())))
@@ -140,15 +143,17 @@ def _call(event: dict[str, Any]) -> Call:
         body=event.get("body"),
         is_base64=bool(event.get("isBase64Encoded")),
         content_type=headers.get("content-type"),
+        accept=headers.get("accept") or "",
+        if_none_match=headers.get("if-none-match") or "",
     )
 
 
 def _response(answer: Answer) -> Response[str]:
     """Lambda would throw away what is too large, and the caller get a 502: every list is cut before."""
-    text = json.dumps(answer.body)
-    if len(text) > MOST_ANSWER_BYTES:
+    text = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
+    if len(text.encode()) > MOST_ANSWER_BYTES:
         raise TrainmasterError(f"the answer has {len(text)} bytes; ask for less of it at once")
-    return Response(answer.status.value, "application/json", text)
+    return Response(answer.status.value, answer.content_type, text, headers=dict(answer.headers))
 
 
 def _with_version(answer: dict[str, Any]) -> dict[str, Any]:

@@ -159,12 +159,12 @@ def _team_view(name: str, pool: PoolPolicy, state: PoolState) -> View:
         "name": name,
         "used": _by_capacity_type(team.used),
         "borrowed": _by_capacity_type(quotas.borrowed(name) if pool.quotas else {}),
-        "quota": _quota_view(pool.quotas.get(name, Quota())) if pool.quotas else None,
+        "quota": quota_view(pool.quotas.get(name, Quota())) if pool.quotas else None,
         "waiting": team.waiting,
     }
 
 
-def _quota_view(quota: Quota) -> View:
+def quota_view(quota: Quota) -> View:
     """As in the policy; a borrowing limit of None is whatever others leave idle."""
     limit = quota.borrowing_limit
     return {"nominal": dict(quota.nominal), "borrowing_limit": None if limit is None else dict(limit)}

@@ -61,15 +61,17 @@ def check(
 
 
 def _in_force(policy: Policy, team: TeamPolicy | None, *, is_submission: bool) -> Iterator[tuple[str, Rules]]:
-    yield "", _with_defaults(policy) if is_submission else policy.rules
+    yield "", rules_of_submissions(policy) if is_submission else policy.rules
     if team is not None:
         yield f"teams.{team.name}.rules.", team.rules
         roles = team.roles if isinstance(team.roles, Allowed) else None
         yield f"teams.{team.name}.", Rules(roles=roles, images=team.images, s3_prefixes=team.s3_prefixes)
 
 
-def _with_defaults(policy: Policy) -> Rules:
-    """A team's own rules can only tighten: what stands there is no reason to leave a default out.
+def rules_of_submissions(policy: Policy) -> Rules:
+    """Those of the policy, with what stands for the ones that nobody wrote.
+
+    A team's own rules can only tighten: what stands there is no reason to leave a default out.
 
     Earlier defaults refused secrets, too.
     """

@@ -97,12 +97,17 @@ def team_for(caller: Caller, policy: Policy, requested_team: str | None, *, own_
     return requested_team or teams[0]
 
 
+def principal_of(caller: Caller) -> str:
+    """As a policy would write it."""
+    path = caller.path or ""
+    return f"arn:{caller.partition}:iam::{caller.account_id}:{caller.kind}/{path}{caller.name}"
+
+
 def stranger(caller: Caller) -> ForbiddenError:
     """The answer to a caller of no team."""
-    principal = f"arn:{caller.partition}:iam::{caller.account_id}:{caller.kind}/{caller.name}"
     error = FieldError(
         field="principal",
-        message=f"{principal} is in no team",
+        message=f"{principal_of(caller)} is in no team",
         hint="ask an admin to add it to the principals of a team",
     )
     return ForbiddenError("no team of the policy lists this caller", errors=[error])

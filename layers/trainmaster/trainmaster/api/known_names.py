@@ -1,0 +1,52 @@
+"""Names of pools and teams in a query: one that there is not is an error that names those there are."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+from trainmaster.api.request_context import RequestContext
+from trainmaster.core.errors import FieldError, InvalidRequestError, invalid, quoted
+from trainmaster.core.policy import DEFAULT_TEAM, UNMANAGED, UNMANAGED_TEAM, PoolPolicy
+
+_MOST_NAMED = 20
+"""Names in one hint; a policy may have 500 pools."""
+
+
+def refused(parameter: str, message: str, hint: str) -> InvalidRequestError:
+    return invalid([FieldError(field=f"query.{parameter}", message=message, hint=hint)])
+
+
+def pools_asked(context: RequestContext, name: str | None) -> Sequence[PoolPolicy]:
+    """All pools of the policy, or the one of this name. Raises InvalidRequestError."""
+    if name is None:
+        return context.policy.pools
+    found = None if name == UNMANAGED else context.policy.pool(name)
+    if found is None:
+        raise no_pool(context, name)
+    return (found,)
+
+
+def no_pool(context: RequestContext, name: str) -> InvalidRequestError:
+    known = [pool.name for pool in context.policy.pools]
+    return refused("pool", f"there is no pool {quoted(name)}", one_of(name, known, "the policy has no pools"))
+
+
+def known_teams(context: RequestContext) -> tuple[str, ...]:
+    """Of the policy, and the one of jobs that bypassed the queue."""
+    named = [team.name for team in context.policy.teams] or [DEFAULT_TEAM]
+    return tuple(dict.fromkeys((*named, UNMANAGED_TEAM)))
+
+
+def no_team(context: RequestContext, name: str) -> InvalidRequestError:
+    hint = one_of(name, known_teams(context))
+    return refused("team", f"there is no team {quoted(name)}", hint)
+
+
+def one_of(written: str, known: Iterable[str], none: str = "") -> str:
+    """A hint: what may have been meant, then what there is."""
+    names = list(known)
+    if not names:
+        return none
+    near = get_close_matches(written, names, n=1)
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    meant = f"did you mean {near[0]}? " if near else ""
+    return f"{meant}use one of: {', '.join(names[:_MOST_NAMED])}{more}"
