@@ -151,8 +151,12 @@ def test_the_exports_of_a_gateway_that_runs_are_printed_for_another_shell_and_of
         opened = {first, re.findall(r"http://\S+/ui/\S+", said.stderr)[0]}
         assert len(opened) == 2, "a link is good once"
         for ui_url in opened:
-            with urllib.request.urlopen(ui_url) as page:
-                assert plane.twin.ready["api_url"] in page.read().decode()
+            page, _, token = ui_url.partition("#token=")
+            exchange = urllib.request.Request(
+                f"{page}session", method="POST", headers={"trainmaster-token": token}
+            )
+            with urllib.request.urlopen(exchange) as answer:
+                assert "HttpOnly" in answer.headers["set-cookie"]
         process.terminate()
         assert process.wait(PATIENCE_SECONDS) == 0
         assert not (tmp_path / "ready.json").exists()

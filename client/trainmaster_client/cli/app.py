@@ -11,6 +11,7 @@ from trainmaster_client.api import find_api_url
 from trainmaster_client.cli import (
     account_command,
     advise,
+    dashboard,
     doctor_report,
     history,
     job_logs,
@@ -86,6 +87,7 @@ app.command("usage")(usage.usage)
 app.command("violations")(violations.violations)
 app.command("repair")(repair.repair)
 app.command("doctor")(doctor_report.doctor)
+app.command("dashboard")(dashboard.dashboard)
 app.command("gateway")(local_gateway.gateway)
 app.command("account-check")(account_command.account_check)
 app.command("training-code")(training_code.training_code)

@@ -6,7 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -40,26 +40,40 @@ def gateway(
     ] = False,
 ) -> None:
     """Queue the training jobs of any program that takes another endpoint for SageMaker."""
-    folder = gateway_files.state_folder()
     if print_env:
-        _print_environment(port, folder)
+        _print_environment(port, gateway_files.state_folder())
         return
+    require_packages("gateway", extra="gateway")
+    serve(port=port, ready=ready, allow_changes=allow_changes, started=_tell)
+
+
+def serve(
+    *, port: int, ready: Path | None, allow_changes: bool, started: Callable[[GatewayState, str], None]
+) -> None:
+    """Until it is ended, with the dashboard as its pages; ``started`` hears where it is."""
+    from trainmaster_client.dashboard.dashboard_routes import dashboard_pages  # noqa: PLC0415  as below
+    from trainmaster_client.gateway.gateway_server import GatewayOptions, run  # noqa: PLC0415  slow, and needs the extra
+
+    folder = gateway_files.state_folder()
+    options = GatewayOptions(port=port, ready=ready, folder=folder, are_changes_allowed=allow_changes)
+    run(options, started=started, more_pages=dashboard_pages)
+
+
+def require_packages(what: str, *, extra: str) -> None:
+    """Raises InvalidArgumentError, which says how to get them."""
     missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise InvalidArgumentError(
-            f"The gateway needs packages that are not installed: {', '.join(missing)}.",
-            hint="Run: pip install 'trainmaster[gateway]'",
+            f"The {what} needs packages that are not installed: {', '.join(missing)}.",
+            hint=f"Run: pip install 'trainmaster[{extra}]'",
         )
-    from trainmaster_client.gateway.gateway_server import run  # noqa: PLC0415  slow, and needs the extra
-
-    run(port=port, ready=ready, folder=folder, are_changes_allowed=allow_changes, started=_tell)
 
 
 def _tell(state: GatewayState, ui_url: str) -> None:
     say(f"The gateway to {state.api_url} answers. In the shell of a program that is to use it:")
     for line in exports(state.endpoint_url, os.environ):
         print(line, flush=True)
-    say(f"Its page, opened once by this link: {ui_url}")
+    say(f"The dashboard, opened once by this link: {ui_url}")
     for warning in warnings_of(os.environ):
         say(warning)
 
@@ -73,7 +87,7 @@ def _print_environment(port: int, folder: Path) -> None:
     for line in exports(state.endpoint_url, os.environ):
         print(line)
     if (ui_url := gateway_files.new_ui_url(state.endpoint_url)) is not None:
-        say(f"Its page, opened once by this link: {ui_url}")
+        say(f"The dashboard, opened once by this link: {ui_url}")
     for warning in warnings_of(os.environ):
         say(warning)
 

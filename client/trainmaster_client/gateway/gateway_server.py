@@ -6,14 +6,16 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+import boto3
 import uvicorn
 from botocore.credentials import Credentials
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -23,7 +25,7 @@ from trainmaster_client.gateway import gateway_files
 from trainmaster_client.gateway.call_counts import CallCounts
 from trainmaster_client.gateway.credential_chain import RenewedCredentials, usual_chain
 from trainmaster_client.gateway.gateway_files import GatewayState
-from trainmaster_client.gateway.page_admission import QUERY_NAME, PageKeys
+from trainmaster_client.gateway.page_admission import FRAGMENT_NAME, PageKeys
 from trainmaster_client.gateway.passed_calls import SageMakerEndpoint, sagemaker_url
 from trainmaster_client.gateway.queued_calls import QueuedCalls, RenewingApi
 from trainmaster_client.gateway.web_app import Gateway, application
@@ -51,6 +53,8 @@ class Parts:
     endpoint: SageMakerEndpoint
     calls: QueuedCalls
     api: RenewingApi
+    session: boto3.Session
+    """Signs with these credentials."""
 
 
 def assembled(
@@ -74,10 +78,21 @@ def assembled(
         endpoint=endpoint,
         calls=calls,
         api=api,
+        session=session,
     )
 
 
-def application_of(parts: Parts, *, port: int, token: str, are_changes_allowed: bool) -> tuple[ASGIApp, str]:
+MorePages: TypeAlias = Callable[[Pages], Iterable[BaseRoute]]
+"""What stands below ``/ui/``: it is admitted as the pages say."""
+
+
+def no_pages(_: Pages) -> Iterable[BaseRoute]:
+    return ()
+
+
+def application_of(
+    parts: Parts, *, port: int, token: str, are_changes_allowed: bool, more_pages: MorePages = no_pages
+) -> tuple[ASGIApp, str]:
     """The application, and a URL that opens its pages once."""
 
     def describe() -> dict[str, Any]:
@@ -91,7 +106,7 @@ def application_of(parts: Parts, *, port: int, token: str, are_changes_allowed: 
         }
 
     def ui_url() -> str:
-        return f"http://{LOOPBACK}:{port}/ui/?{QUERY_NAME}={keys.one_time()}"
+        return f"http://{LOOPBACK}:{port}/ui/#{FRAGMENT_NAME}={keys.one_time()}"
 
     keys, counts = PageKeys(port=port, token=token), CallCounts()
     pages = Pages(
@@ -106,21 +121,32 @@ def application_of(parts: Parts, *, port: int, token: str, are_changes_allowed: 
         counts=counts,
         ui_url=ui_url,
     )
-    return AnyPrefix(application(gateway, pages=tuple(pages.routes())), port=port), ui_url()
+    routes = (*pages.routes(), *more_pages(pages))
+    return AnyPrefix(application(gateway, pages=routes), port=port), ui_url()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayOptions:
+    port: int
+    """0 takes a free one."""
+    ready: Path | None
+    """Written once it answers."""
+    folder: Path
+    """Of its state."""
+    are_changes_allowed: bool
 
 
 def run(
+    options: GatewayOptions,
     *,
-    port: int,
-    ready: Path | None,
-    folder: Path,
-    are_changes_allowed: bool,
     started: Callable[[GatewayState, str], None],
+    more_pages: Callable[[Parts], MorePages],
 ) -> None:
     """Until a signal ends it. ``started`` hears where it is, and where its pages are, once it answers.
 
     A gateway that is killed leaves its state file, so that one started again is found under the same URL.
     """
+    port, ready, folder = options.port, options.ready, options.folder
     if ready is not None:
         ready.unlink(missing_ok=True)
     signal.signal(signal.SIGTERM, _end)  # uvicorn ends its calls, then raises the signal once more
@@ -133,7 +159,13 @@ def run(
         file = gateway_files.write_state(state, folder=folder)
         if port == 0:
             until_the_end.callback(file.unlink, missing_ok=True)
-        app, ui_url = application_of(parts, port=taken, token=token, are_changes_allowed=are_changes_allowed)
+        app, ui_url = application_of(
+            parts,
+            port=taken,
+            token=token,
+            are_changes_allowed=options.are_changes_allowed,
+            more_pages=more_pages(parts),
+        )
         if ready is not None:
             said = {"pid": state.pid, "endpoint_url": state.endpoint_url, "ui_url": ui_url}
             gateway_files.write_private(ready, json.dumps(said))

@@ -10,6 +10,7 @@ import boto3
 import uvicorn
 from botocore.config import Config
 from botocore.credentials import Credentials
+from trainmaster_client.dashboard.dashboard_routes import dashboard_pages
 from trainmaster_client.gateway.gateway_server import application_of, assembled, listening_on, server_of
 
 from tests.integration.client.fake_api import ACCESS_KEY, REGION, SECRET_KEY, FakeApi, running_fake_api
@@ -62,7 +63,11 @@ def running_gateway(
         with listening_on(0) as listening:
             port = listening.getsockname()[1]
             app, ui_url = application_of(
-                parts, port=port, token=TOKEN, are_changes_allowed=are_changes_allowed
+                parts,
+                port=port,
+                token=TOKEN,
+                are_changes_allowed=are_changes_allowed,
+                more_pages=dashboard_pages(parts),
             )
             server = server_of(app)
             thread = threading.Thread(target=_run, args=(server, listening), daemon=True)

@@ -1,4 +1,4 @@
-"""The gateway's pages: a link that opens once, the cookie after it, and the queue's API behind both."""
+"""Who is let into the pages: a link that opens once, the cookie after it; and the API behind both."""
 
 import json
 import socket
@@ -61,57 +61,64 @@ def asked(world: GatewayWorld, target: str, method: str = "GET", body: Any = Non
     return page
 
 
-def opened(world: GatewayWorld, **headers: str) -> Page:
-    url = urlsplit(new_ui_url(world.url) or "")
-    return asked(world, f"{url.path}?{url.query}", **headers)
+def token_of(ui_url: str | None) -> str:
+    """Behind the #: browsers keep it to themselves, and the page sends it in a header."""
+    parts = urlsplit(ui_url or "")
+    assert (parts.path, parts.query) == ("/ui/", "")
+    return parts.fragment.removeprefix("token=")
 
 
-def test_a_link_opens_the_page_once_and_its_browser_goes_on_by_the_cookie(world: GatewayWorld) -> None:
-    url = urlsplit(world.ui_url)
-    target = f"{url.path}?{url.query}"
-    first = asked(world, target)
-    assert (first.status, first.headers["content-type"]) == (200, "text/html; charset=utf-8")
+def opened(world: GatewayWorld, prefix: str = "", **headers: str) -> Page:
+    token = token_of(new_ui_url(world.url))
+    return asked(world, f"{prefix}/ui/session", "POST", trainmaster_token=token, **headers)
+
+
+def test_a_link_opens_the_pages_once_and_its_browser_goes_on_by_the_cookie(world: GatewayWorld) -> None:
+    token = token_of(world.ui_url)
+    first = asked(world, "/ui/session", "POST", trainmaster_token=token)
+    assert (first.status, first.body) == (204, b"")
     attributes = first.headers["set-cookie"].split("; ")[1:]
     assert attributes == ["Path=/", "HttpOnly", "SameSite=Strict"]
-    assert asked(world, target).status == 403
-    assert asked(world, "/ui/", cookie=f"other=1; {first.cookie}").status == 200
-    assert asked(world, target, cookie=first.cookie).status == 200
+    assert asked(world, "/ui/session", "POST", trainmaster_token=token).status == 403
+    assert asked(world, "/ui/data/session", cookie=f"other=1; {first.cookie}").status == 200
 
 
-def test_the_page_says_what_the_gateway_is_and_did_and_runs_nothing_of_others(world: GatewayWorld) -> None:
-    page = opened(world)
-    assert world.api.url.encode() in page.body
-    assert b"refused; start it with --allow-changes" in page.body
-    assert b'href="../api/jobs"' in page.body
-    assert page.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
-    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
-    assert (page.headers["x-content-type-options"], page.headers["referrer-policy"]) == (
-        "nosniff",
-        "no-referrer",
-    )
+@pytest.mark.parametrize("given", ["", "wrong", "\u00e9"])
+def test_a_token_that_is_not_one_of_the_gateways_opens_nothing(given: str, world: GatewayWorld) -> None:
+    answer = asked(world, "/ui/session", "POST", trainmaster_token=given)
+    assert (answer.status, "set-cookie" in answer.headers) == (403, False)
+    assert answer.headers["trainmaster-refused-by"] == "gateway"
+
+
+def test_a_token_is_not_spent_by_a_page_of_another_origin_nor_by_a_link(world: GatewayWorld) -> None:
+    token = token_of(new_ui_url(world.url))
+    others = {"origin": "https://evil.example", "sec_fetch_site": "cross-site"}
+    assert asked(world, "/ui/session", "POST", trainmaster_token=token, **others).status == 403
+    assert asked(world, "/ui/session", trainmaster_token=token).status == 405
+    assert asked(world, "/ui/session", "POST", trainmaster_token=token).status == 204
 
 
 @pytest.mark.parametrize(
-    "target", ["/ui", "/ui/", "/ui/x", "/api/jobs", "/api/jobs?token=wrong", "/ui/?token="]
+    "target", ["/api/jobs", "/api/jobs?token=wrong", "/ui/data/session", "/ui/data/gateway"]
 )
 def test_without_token_and_cookie_nothing_is_shown_and_nothing_asked(
     target: str, world: GatewayWorld
 ) -> None:
     answer = asked(world, target, cookie=f"trainmaster-{world.port}=wrong")
-    assert answer.status == (307 if target == "/ui" else 403)
+    assert answer.status == 403
     assert b"arn:" not in answer.body
     assert "set-cookie" not in answer.headers
     assert world.api.received == []
 
 
-def test_the_api_is_asked_signed_with_path_query_and_headers_but_without_the_token(
+def test_the_api_is_asked_signed_with_path_query_and_headers_but_without_the_cookie(
     world: GatewayWorld,
 ) -> None:
     cookie = opened(world).cookie
     world.api.script("GET", "/jobs", Scripted(document=JOBS, headers={"ETag": '"1"', "Set-Cookie": "a=b"}))
     answer = asked(
         world,
-        "/api/jobs?team=a%2Bb&limit=5&token=spent",
+        "/api/jobs?team=a%2Bb&limit=5",
         cookie=cookie,
         if_none_match='"0"',
         accept="text/csv",
@@ -157,7 +164,11 @@ def test_with_allow_changes_a_page_of_the_gateway_changes_a_job_and_one_of_anoth
 ) -> None:
     cookie = opened(changing).cookie
     changing.api.script("PATCH", "/jobs/job1", Scripted(document={"name": "job1"}))
-    own = {"origin": f"http://127.0.0.1:{changing.port}", "sec_fetch_site": "same-origin"}
+    own = {
+        "origin": f"http://127.0.0.1:{changing.port}",
+        "sec_fetch_site": "same-origin",
+        "trainmaster_change": "1",
+    }
     body = b'{"priority": 5}'
     assert asked(changing, "/api/jobs/job1", "PATCH", body, cookie=cookie, **own).status == 200
     assert [one.body for one in changing.api.received] == [body]
@@ -166,7 +177,9 @@ def test_with_allow_changes_a_page_of_the_gateway_changes_a_job_and_one_of_anoth
         {"sec_fetch_site": "same-site"},
         {"origin": "null", "sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate"},
     ):
-        assert asked(changing, "/api/jobs/job1", "PATCH", body, cookie=cookie, **others).status == 403
+        said = {"trainmaster_change": "1", **others}
+        assert asked(changing, "/api/jobs/job1", "PATCH", body, cookie=cookie, **said).status == 403
+    assert asked(changing, "/api/jobs/job1", "PATCH", body, cookie=cookie).status == 403, "without the header"
     assert len(changing.api.received) == 1
 
 
@@ -188,8 +201,18 @@ def test_a_read_that_another_page_sends_with_the_cookie_is_refused(
     assert len(world.api.received) == (status_ == 200)
 
 
-def test_a_name_bound_to_this_machine_has_neither_cookie_nor_token(world: GatewayWorld) -> None:
-    assert asked(world, "/ui/", host=f"evil.example:{world.port}").status == 403
+@pytest.mark.parametrize("target", ["/ui", "/ui/", "/ui/app.js", "/ui/data/session", "/api/jobs"])
+def test_a_name_bound_to_this_machine_is_refused_even_with_the_cookie(
+    target: str, world: GatewayWorld
+) -> None:
+    cookie = opened(world).cookie
+    assert asked(world, target, host=f"evil.example:{world.port}", cookie=cookie).status == 403
+    assert world.api.received == []
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8080", "127.0.0.1:1"])
+def test_a_forwarded_port_may_have_another_number(host: str, world: GatewayWorld) -> None:
+    assert asked(world, "/ui/", host=host).status == 200
 
 
 def test_behind_a_proxy_that_keeps_its_prefix_to_itself_the_cookie_is_for_that_prefix(
@@ -197,7 +220,7 @@ def test_behind_a_proxy_that_keeps_its_prefix_to_itself_the_cookie_is_for_that_p
 ) -> None:
     said = {"x_forwarded_prefix": f"/user/a/proxy/{world.port}", "x_forwarded_proto": "https"}
     page = opened(world, host="hub.example", **said)
-    assert page.status == 200
+    assert page.status == 204
     assert f"; Path=/user/a/proxy/{world.port}/;" in page.headers["set-cookie"]
     assert page.headers["set-cookie"].endswith("; Secure")
     world.api.script("GET", "/pools", Scripted(document={"pools": []}))
@@ -206,13 +229,13 @@ def test_behind_a_proxy_that_keeps_its_prefix_to_itself_the_cookie_is_for_that_p
 
 def test_a_prefix_that_is_left_in_the_path_is_taken_away(world: GatewayWorld) -> None:
     prefix = f"/user/a/proxy/absolute/{world.port}"
-    token = urlsplit(new_ui_url(world.url) or "").query
-    page = asked(world, f"{prefix}/ui/?{token}", host="hub.example")
-    assert page.status == 200
+    assert asked(world, f"{prefix}/ui/", host="hub.example").status == 200
+    page = opened(world, prefix, host="hub.example")
+    assert page.status == 204
     assert f"; Path={prefix}/;" in page.headers["set-cookie"]
     world.api.script("GET", "/jobs/job1", Scripted(document={"name": "job1"}))
     assert asked(world, f"{prefix}/api/jobs/job1", cookie=page.cookie, host="hub.example").status == 200
-    assert asked(world, f"{prefix}/ui").headers["location"] == "ui/"
+    assert asked(world, f"{prefix}/ui").headers["location"] == "ui/"  # browsers keep the fragment
 
 
 @pytest.mark.parametrize("path", ["/api", "/api/", "/api/../x", "/api/a/%2e%2E/b", "/api//evil.example/x"])

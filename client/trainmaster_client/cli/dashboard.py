@@ -1,0 +1,60 @@
+"""``trainmaster dashboard``: the queue in a browser; the gateway with its pages opened."""
+
+import os
+import sys
+import webbrowser
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trainmaster_client.cli.local_gateway import require_packages, serve
+from trainmaster_client.cli.screen import say
+from trainmaster_client.gateway.gateway_files import GatewayState
+
+_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
+"""What a desk has beside its shell, where it is neither macOS nor Windows."""
+_SHELLS_OF_OTHERS = ("SSH_CONNECTION", "SSH_TTY", "JUPYTERHUB_USER", "SAGEMAKER_APP_TYPE_LOWERCASE")
+"""Set where the browser is on another machine than the shell."""
+
+
+def dashboard(
+    *,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where it listens; without it a free one.")] = 0,
+    allow_changes: Annotated[
+        bool, typer.Option("--allow-changes", help="Let its pages change jobs, not only read.")
+    ] = False,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the link, open no browser.")
+    ] = False,
+    ready: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Written once it answers: pid and URLs, as JSON.")
+    ] = None,
+) -> None:
+    """Show the queue in a browser: pools, jobs, curves, logs, money. It runs until Ctrl-C."""
+    require_packages("dashboard", extra="dashboard")
+
+    def started(state: GatewayState, ui_url: str) -> None:
+        has_desk = not no_browser and is_at_a_desk(os.environ, sys.platform)
+        tell(state, ui_url, open_browser=webbrowser.open if has_desk else None)
+
+    serve(port=port, ready=ready, allow_changes=allow_changes, started=started)
+
+
+def tell(state: GatewayState, ui_url: str, *, open_browser: Callable[[str], bool] | None) -> None:
+    """Where a browser is opened the link is spent; one that does not open it is helped by a new command."""
+    say(f"The dashboard of {state.api_url} answers on port {state.port} of this machine until Ctrl-C.")
+    if open_browser is not None and open_browser(ui_url):
+        say(f"Your browser opens it. Another link: trainmaster gateway --print-env --port {state.port}")
+        return
+    print(ui_url, flush=True)
+    say("Open this link; it is good once. Behind a proxy, such as JupyterLab's, write its address and")
+    say(f"/proxy/{state.port} in place of http://127.0.0.1:{state.port}.")
+
+
+def is_at_a_desk(env: Mapping[str, str], platform: str) -> bool:
+    """True where a browser that is opened here is seen by whoever typed the command."""
+    if any(env.get(name) for name in _SHELLS_OF_OTHERS):
+        return False
+    return platform in {"darwin", "win32"} or any(env.get(name) for name in _SCREENS)

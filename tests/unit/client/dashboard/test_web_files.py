@@ -1,0 +1,92 @@
+"""The dashboard's files: whole, safe by construction, and nothing in them that the content policy refuses."""
+
+import re
+from pathlib import PurePosixPath
+
+import pytest
+from trainmaster_client.dashboard.web_files import INDEX, WebFile, web_files
+
+FILES = web_files()
+SCRIPTS = sorted(path for path in FILES if path.endswith(".js"))
+READS_MARKUP = re.compile(
+    r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write(ln)?|createContextualFragment|DOMParser"
+    r"|setHTMLUnsafe|srcdoc)\b|\beval\(|\bnew Function\b|javascript:|\bset(Timeout|Interval)\(\s*[\"'`]"
+)
+"""Whatever makes elements or code of text. The pages show names that others chose."""
+STYLE_ATTRIBUTE = re.compile(r"""\bstyle\s*[:=]\s*["'`]|setAttribute\(\s*["']style|cssText""")
+"""Refused by ``default-src 'self'``; custom properties by ``vars`` of dom.js are not."""
+LONGEST_LINES = 400
+
+
+def text(path: str) -> str:
+    return FILES[path].content.decode()
+
+
+@pytest.mark.parametrize("path", SCRIPTS)
+def test_a_script_makes_no_markup_and_no_code_of_text(path: str) -> None:
+    assert READS_MARKUP.findall(text(path)) == []
+
+
+@pytest.mark.parametrize("path", SCRIPTS)
+def test_a_script_sets_no_style_attribute(path: str) -> None:
+    assert STYLE_ATTRIBUTE.findall(text(path)) == []
+
+
+@pytest.mark.parametrize("path", SCRIPTS)
+def test_a_script_says_first_what_lives_there_and_is_not_long(path: str) -> None:
+    lines = text(path).splitlines()
+    assert lines[0].startswith("// ")
+    assert len(lines) <= LONGEST_LINES
+
+
+@pytest.mark.parametrize("path", SCRIPTS)
+def test_what_a_script_imports_is_there_by_a_relative_path(path: str) -> None:
+    for wanted in re.findall(r"""\bfrom\s+["']([^"']+)["']|\bimport\(?\s*["']([^"']+)["']""", text(path)):
+        name = wanted[0] or wanted[1]
+        assert name.startswith((".", "..")), name
+        parts: list[str] = []
+        for part in (PurePosixPath(path).parent / name).parts:
+            if part == "..":
+                parts.pop()
+            elif part != ".":
+                parts.append(part)
+        assert "/".join(parts) in FILES, name
+
+
+@pytest.mark.parametrize("path", sorted(FILES))
+def test_no_file_asks_another_server_or_an_absolute_path(path: str) -> None:
+    found = text(path).replace('"http://www.w3.org/2000/svg"', "")
+    assert re.findall(r"https?://[^\s\"'`$)]+", found) == []
+    assert re.findall(r"""(?:src|href|fetch\()\s*[=:]?\s*["'`]/""", found) == []
+
+
+def test_the_page_has_no_script_and_no_style_of_its_own_within() -> None:
+    page = text(INDEX)
+    assert re.findall(r"<script(?![^>]*\bsrc=)|<style|\son\w+=|\sstyle=", page) == []
+    for name in re.findall(r'(?:src|href)="([^"#]+)"', page):
+        assert name in FILES
+
+
+def test_a_file_has_the_type_of_its_suffix_and_a_tag_of_its_content() -> None:
+    assert FILES["app.js"].kind == "text/javascript; charset=utf-8"
+    assert FILES["style.css"].kind == "text/css; charset=utf-8"
+    tags = {file.etag for file in FILES.values()}
+    assert len(tags) == len({file.content for file in FILES.values()})
+
+
+@pytest.mark.parametrize(
+    ("written", "is_found"),
+    [
+        ("x.innerHTML = name", True),
+        ("x.insertAdjacentHTML('beforeend', name)", True),
+        ("setTimeout('f()', 5)", True),
+        ("x.textContent = name", False),
+    ],
+)
+def test_the_rule_finds_what_it_is_for(written: str, is_found: bool) -> None:
+    assert bool(READS_MARKUP.search(written)) is is_found
+
+
+def test_only_files_of_known_kinds_are_served() -> None:
+    assert {path.rpartition(".")[2] for path in FILES} <= {"html", "css", "js", "svg"}
+    assert all(isinstance(file, WebFile) and file.content for file in FILES.values())
