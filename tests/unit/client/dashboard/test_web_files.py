@@ -75,16 +75,11 @@ def test_a_file_has_the_type_of_its_suffix_and_a_tag_of_its_content() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "is_found"),
-    [
-        ("x.innerHTML = name", True),
-        ("x.insertAdjacentHTML('beforeend', name)", True),
-        ("setTimeout('f()', 5)", True),
-        ("x.textContent = name", False),
-    ],
+    "written", ["x.innerHTML = name", "x.insertAdjacentHTML('beforeend', name)", "setTimeout('f()', 5)"]
 )
-def test_the_rule_finds_what_it_is_for(written: str, is_found: bool) -> None:
-    assert bool(READS_MARKUP.search(written)) is is_found
+def test_the_rule_finds_what_it_is_for(written: str) -> None:
+    assert READS_MARKUP.search(written)
+    assert not READS_MARKUP.search("x.textContent = name")
 
 
 def test_only_files_of_known_kinds_are_served() -> None:
