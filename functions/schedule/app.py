@@ -13,7 +13,7 @@ from trainmaster.core.monitoring.metrics import CHAINS_ENDED, Sample
 from trainmaster.core.planning.actions import subject
 from trainmaster.core.planning.chains import GOES_ON_FOR, Next, hops_of_next, what_next
 from trainmaster.services.deadline import Deadline
-from trainmaster.services.scheduler.passes import Chain, Summary
+from trainmaster.services.scheduler.pass_summary import Chain, Summary
 
 MARGIN = timedelta(seconds=30)
 """Of the function's timeout, for what was begun last: a claim is followed by its Create."""

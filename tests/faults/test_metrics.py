@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from trainmaster.adapters import emf
 from trainmaster.core.errors import UnavailableError
-from trainmaster.core.monitoring.metrics import METRICS, NAMESPACE, STACK, Sample, samples, samples_of_record
+from trainmaster.core.monitoring.metric_samples import samples, samples_of_record
+from trainmaster.core.monitoring.metrics import METRICS, NAMESPACE, STACK, Sample
 from trainmaster.core.planning.chains import MOST_HOPS
 from trainmaster.services.reconciler import Repairs
-from trainmaster.services.scheduler.passes import Summary
+from trainmaster.services.scheduler.pass_summary import Summary
 
 from tests.builders import A, minutes
 from tests.faults.conftest import NewWorld
@@ -61,6 +62,7 @@ def test_every_metric_is_written_with_its_unit_and_dimensions_and_no_other(
     busy.wiring.samples.extend(samples_of_record(RECORD, None))
     busy.wiring.samples.extend(Repairs(failures=[KeyError("x")], outdated=2).samples())
     busy.wiring.samples.extend(Summary(repeated=True).samples("main", now=busy.now))
+    busy.wiring.samples.append(Sample(metric=METRICS["SpentUsd"], value=12.5, of="default"))
     busy.sagemaker.jobs["job1"].status = "Archived"
     nobody_knows = {"pk": {"S": "E#main"}, "sk": {"S": "0"}, "id": {"S": "0"}, "kind": {"S": "sing"}}
     busy.put_back([*busy.items(), nobody_knows])
@@ -76,7 +78,7 @@ def test_every_metric_is_written_with_its_unit_and_dimensions_and_no_other(
     for line in written:
         for name, unit in line.units.items():
             assert unit == METRICS[name].unit
-            own = {METRICS[name].dimension} - {None}
+            own = set(METRICS[name].dimensions)
             assert line.dimensions.keys() - {STACK} in ([own, set()] if METRICS[name].also_whole else [own])
 
 
@@ -104,6 +106,58 @@ def test_a_queue_at_work_in_numbers(capsys: pytest.CaptureFixture[str], busy: Wo
     ends(busy, "job1")
     printed = capsys.readouterr().out
     assert values_of(printed, "WaitSeconds") == [({"team": "default"}, [600.0])]
+
+
+def test_a_pool_s_instances_and_who_waits_for_them_in_numbers(
+    capsys: pytest.CaptureFixture[str], new_world: NewWorld
+) -> None:
+    b = "ml.b.xlarge"
+    world = new_world({"pools": [{"name": "main", "capacity": {A: 1, b: 3}, "spot_capacity": {A: 4}}]})
+    for name in ("job1", "job2", "job3"):
+        world.submit(name)
+    world.schedule()
+    printed = capsys.readouterr().out
+    assert instances(printed, "InstancesUsed") == {(A, "on-demand"): 1, (b, "on-demand"): 0, (A, "spot"): 0}
+    assert instances(printed, "InstancesWarm") == {(A, "on-demand"): 0, (b, "on-demand"): 0, (A, "spot"): 0}
+    assert instances(printed, "InstancesCapacity") == {
+        (A, "on-demand"): 1,
+        (b, "on-demand"): 3,
+        (A, "spot"): 4,
+    }
+    world.reconcile()
+    printed = capsys.readouterr().out
+    assert instances(printed, "JobsWaiting") == {(A, "on-demand"): 2, (b, "on-demand"): 0, (A, "spot"): 0}
+    assert instances(printed, "InstancesUsed") == {}, "reconcile reads no counters"
+
+
+def test_instances_are_counted_once_a_minute_however_often_the_pool_is_rung(
+    capsys: pytest.CaptureFixture[str], busy: World
+) -> None:
+    capsys.readouterr()
+    busy.wake()
+    busy.wake()
+    assert instances(capsys.readouterr().out, "InstancesUsed") == {}
+    busy.now += minutes(1)
+    busy.wake()
+    assert instances(capsys.readouterr().out, "InstancesUsed") == {(A, "on-demand"): 2}
+
+
+def test_a_queue_that_nobody_could_read_has_no_number(
+    capsys: pytest.CaptureFixture[str], busy: World
+) -> None:
+    busy.submit("job3")
+    busy.wire.lasting["Query"] = OUTAGE
+    busy.reconcile()
+    printed = capsys.readouterr().out
+    for name in ("JobsWaiting", "QueueDepth", "FirstUnseenSeconds"):
+        assert values_of(printed, name) == []
+
+
+def instances(printed: str, name: str) -> dict[tuple[str, str], float]:
+    """By type and capacity type, in pool ``main``; each once."""
+    found = values_of(printed, name)
+    assert all(dimensions["pool"] == "main" and len(values) == 1 for dimensions, values in found)
+    return {(one["instance_type"], one["capacity_type"]): values[0] for one, values in found}
 
 
 def total(printed: str, name: str) -> float:

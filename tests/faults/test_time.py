@@ -10,7 +10,7 @@ from trainmaster.core.errors import UnavailableError
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.planner import plan
 from trainmaster.services.scheduler import executor, explanations, passes, start_protocol
-from trainmaster.services.scheduler.passes import Summary
+from trainmaster.services.scheduler.pass_summary import Summary
 
 from tests.builders import A, minutes
 from tests.faults.conftest import NewWorld

@@ -19,6 +19,7 @@ from trainmaster.services.alarm_sweep import AlarmSweep
 from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.observer import Observer
 from trainmaster.services.policy_in_force import RecentPolicy
+from trainmaster.services.queue_fronts import FrontLooks
 from trainmaster.services.read_counts import ReadCounts
 from trainmaster.services.reconciler import CheckpointLooks, Reconciler
 from trainmaster.services.repair_steps import RepairSteps
@@ -207,7 +208,7 @@ class World:
             wake_ups=ports.wake_ups,
             repair=RepairSteps(store=MemoryRepairs(), register=MemoryRegister(), clock=self.clock),
             rotation=MemoryRotation(),
-            fronts=self.fronts,
+            front_looks=FrontLooks(queue=reader, fronts=self.fronts, clock=self.clock),
             beside=one_by_one,
             clock=self.clock,
         )

@@ -9,7 +9,8 @@ from trainmaster.core.forecast.run_times import Run, RunTimes
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.monitoring.metrics import Sample, samples, samples_of_record
+from trainmaster.core.monitoring.metric_samples import samples, samples_of_record
+from trainmaster.core.monitoring.metrics import Sample
 from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.snapshot import (

@@ -18,7 +18,7 @@ from trainmaster.core.request.request import Launcher, attempt_name, canonical, 
 from trainmaster.core.submission.admission import Submission, new_job
 from trainmaster.services.end_policy import EndPolicy
 from trainmaster.services.observer import Observer
-from trainmaster.services.scheduler.passes import Summary
+from trainmaster.services.scheduler.pass_summary import Summary
 
 from tests.bodies import resources, tag_list
 from tests.builders import NOON, A, changed

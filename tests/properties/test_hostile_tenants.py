@@ -142,8 +142,8 @@ class Siege:
 
     def unseen_for(self) -> timedelta:
         repairs = self.world.wiring.reconciler.run(deadline=NO_END)
-        assert repairs.first_unseen is not None, repairs.failures
-        return repairs.first_unseen[0]
+        assert repairs.fronts.longest_unseen is not None, repairs.failures
+        return repairs.fronts.longest_unseen[0]
 
     def dear_answers(self) -> dict[str, int]:
         """Paths whose answers take more calls than they may, and how many."""

@@ -29,7 +29,7 @@ def _alarm(name: str, source: tuple[str, str, str, str], statistic: str, period:
 
 def _own_alarm(name: str, metric: Metric, statistic: str, *, periods: int, threshold: int) -> dict[str, Any]:
     """On a metric of ours, of the whole stack."""
-    assert metric.dimension is None or metric.also_whole, f"{metric.name} is not written without a dimension"
+    assert not metric.dimensions or metric.also_whole, f"{metric.name} is not written without a dimension"
     alarm = _alarm(name, (NAMESPACE, metric.name, STACK, "prod"), statistic, 300)
     return {**alarm, "EvaluationPeriods": periods, "Threshold": threshold}
 

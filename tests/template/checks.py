@@ -66,6 +66,7 @@ CHECKS: tuple[Check, ...] = (
     messages.wrong_topics,
     alarms.wrong_alarms,
     dashboards.wrong_dashboard,
+    dashboards.wrong_layout,
 )
 
 

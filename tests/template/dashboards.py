@@ -13,7 +13,7 @@ from tests.template.stack import of_type
 OF_THE_STACK = frozenset({"ErrandsPending", "RowsSetAside", "ChainsEnded", "PassesRepeated"})
 """Metrics with a dimension that are shown without it."""
 _SEARCH = re.compile(
-    r"SEARCH\('\{(?P<namespace>\w+),(?P<stack>\w+),(?P<dimension>\w+)\}"
+    r"SEARCH\('\{(?P<namespace>\w+),(?P<stack>\w+),(?P<dimensions>[\w,]+)\}"
     r' MetricName="(?P<name>\w+)" (?P<filter>\w+)="prod"\', \'(Sum|Average|Maximum)\', 300\)'
 )
 
@@ -32,8 +32,34 @@ def wrong_dashboard(stack: Mapping[str, Any]) -> Iterator[str]:
         yield f"of AWS's metrics {sorted(others)} are shown"
 
 
+ROWS = ("Capacity", "Waits", "Money", "Trouble")
+
+
+def wrong_layout(stack: Mapping[str, Any]) -> Iterator[str]:
+    """Rows with headings, and no two pictures on one spot."""
+    ((_, dashboard),) = of_type(stack, "AWS::CloudWatch::Dashboard").items()
+    widgets = json.loads(dashboard["DashboardBody"])["widgets"]
+    headings = [one["properties"]["markdown"] for one in widgets if one["type"] == "text"]
+    if headings != [f"## {row}" for row in ROWS]:
+        yield f"headings: {headings}"
+    taken = [spot for one in widgets for spot in _spots(one)]
+    if len(taken) != len(set(taken)) or any(x >= _COLUMNS for x, _ in taken):
+        yield "two pictures are on one spot, or one is beside the page"
+
+
+_COLUMNS = 24
+"""Of a dashboard. Source: CloudWatch, dashboard body structure."""
+
+
+def _spots(widget: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+    for x in range(widget["x"], widget["x"] + widget["width"]):
+        yield from ((x, y) for y in range(widget["y"], widget["y"] + widget["height"]))
+
+
 def _widgets(dashboard: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for widget in json.loads(dashboard["DashboardBody"])["widgets"]:
+        if widget["type"] == "text":
+            continue
         assert widget["type"] == "metric"
         assert widget["properties"]["region"] == "eu-west-1"
         assert widget["properties"]["title"]
@@ -45,19 +71,22 @@ def _is_ours(shown: list[Any]) -> bool:
 
 
 def _ours(shown: list[Any]) -> tuple[str, str | None]:
-    """Name and dimension."""
+    """Name and dimensions, with commas between."""
     if isinstance(shown[0], str):
         _, name, dimension, value, _ = shown
         return name, None if (dimension, value) == (STACK, "prod") else f"{dimension}={value}"
     found = _SEARCH.fullmatch(shown[0]["expression"])
     assert found is not None, shown
     assert (found["namespace"], found["stack"], found["filter"]) == (NAMESPACE, STACK, STACK)
-    return found["name"], found["dimension"]
+    return found["name"], found["dimensions"]
 
 
 def _expected() -> list[tuple[str, str | None]]:
     """A pool's messages and rows set aside are nobody's business, their sums are."""
-    return [(one.name, None if one.name in OF_THE_STACK else one.dimension) for one in METRICS.values()]
+    return [
+        (one.name, None if one.name in OF_THE_STACK else ",".join(one.dimensions) or None)
+        for one in METRICS.values()
+    ]
 
 
 def _of_aws() -> Iterator[tuple[str, ...]]:

@@ -8,7 +8,8 @@ from typing import Any
 from unittest import mock
 
 from trainmaster.services.deadline import Deadline
-from trainmaster.services.scheduler.passes import Scheduler, Summary
+from trainmaster.services.scheduler.pass_summary import Summary
+from trainmaster.services.scheduler.passes import Scheduler
 
 from local.worlds import KIND, changed
 from tests.worlds.plane import MINUTE, Plane

@@ -214,6 +214,7 @@ class Wiring:
     def reconciler(self) -> Reconciler:
         from trainmaster.adapters.s3_checkpoints import S3Checkpoints
         from trainmaster.services.alarm_sweep import AlarmSweep
+        from trainmaster.services.queue_fronts import FrontLooks
         from trainmaster.services.reconciler import CheckpointLooks, Reconciler
         from trainmaster.services.repair_steps import RepairSteps
         from trainmaster.services.unmanaged_jobs import UnmanagedJobSweep
@@ -245,7 +246,7 @@ class Wiring:
             ),
             wake_ups=self.wake_ups,
             rotation=self.table.account,
-            fronts=self.table.fronts,
+            front_looks=FrontLooks(queue=self.reader, fronts=self.table.fronts, clock=self.clock),
             repair=RepairSteps(store=self.table.repairs, register=self.register, clock=self.clock),
             beside=self.beside,
             clock=self.clock,

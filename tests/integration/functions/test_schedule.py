@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 from trainmaster.core.errors import UnavailableError
 from trainmaster.services.deadline import Deadline
-from trainmaster.services.scheduler.passes import Summary
+from trainmaster.services.scheduler.pass_summary import Summary
 
 from functions.schedule import app
 

@@ -81,7 +81,7 @@ class Plane:
 
     def counts(self) -> list[tuple[str, str]]:
         """(metric, dimension) of what was written since somebody last asked."""
-        counted = [(one.metric.name, one.of) for one in self.counted]
+        counted = [(one.metric.name, one.of if isinstance(one.of, str) else "") for one in self.counted]
         self.counted.clear()
         return counted
 

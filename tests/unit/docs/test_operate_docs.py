@@ -12,7 +12,7 @@ PAGE = text_of("docs/guides/operate.md")
 
 def _by(metric: Metric) -> str:
     whole = ", and the whole stack" if metric.also_whole else ""
-    return f"`{metric.dimension}`{whole}" if metric.dimension else ""
+    return ", ".join(f"`{one}`" for one in metric.dimensions) + whole
 
 
 def test_the_table_of_metrics_is_that_of_the_code() -> None:

@@ -11,24 +11,15 @@ from trainmaster.core.errors import ThrottledError, TrainmasterError
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.monitoring.checkpoints import looked_at, needs_look
-from trainmaster.core.monitoring.first_look import judged
-from trainmaster.core.monitoring.metrics import (
-    FIRST_UNSEEN,
-    OUTDATED_DEFAULTS,
-    QUEUE_DEPTH,
-    REPAIRS_FAILED,
-    UNGUARDED,
-    Sample,
-)
+from trainmaster.core.monitoring.metrics import OUTDATED_DEFAULTS, REPAIRS_FAILED, UNGUARDED, Sample
 from trainmaster.core.outbox import checkpoints_unreadable_notice, to_tell
 from trainmaster.core.outbox.texts.refusals import PlatformSubject
 from trainmaster.core.planning.snapshot import RunningJob
-from trainmaster.core.policy import DEFAULTS_RULE, UNMANAGED, Policy
+from trainmaster.core.policy import DEFAULTS_RULE, UNMANAGED, UNMANAGED_POOL, Policy
 from trainmaster.ports import (
     Beside,
     CheckpointReader,
     Clock,
-    FrontRegister,
     JobReader,
     JobStore,
     PolicyStore,
@@ -40,6 +31,7 @@ from trainmaster.services.alarm_sweep import AlarmSweep, Readings
 from trainmaster.services.deadline import Deadline
 from trainmaster.services.observer import Observer
 from trainmaster.services.policy_in_force import policy_in_force
+from trainmaster.services.queue_fronts import FrontLooks, Fronts
 from trainmaster.services.repair_steps import RepairSteps
 from trainmaster.services.scheduler.creation import TAGS_WITHIN
 from trainmaster.services.unmanaged_jobs import UnmanagedJobSweep
@@ -101,7 +93,7 @@ class Reconciler:
     sweep: UnmanagedJobSweep
     wake_ups: WakeUps
     rotation: Rotation
-    fronts: FrontRegister
+    front_looks: FrontLooks
     repair: RepairSteps
     beside: Beside
     clock: Clock
@@ -115,7 +107,8 @@ class Reconciler:
         repairs = Repairs()
         policy = policy_in_force(self.policies).policy
         repairs.outdated = sum(one.rule == DEFAULTS_RULE for one in policy.warnings)
-        pools = [*(pool.name for pool in policy.pools), UNMANAGED]
+        repairs.fronts.pools = (*policy.pools, UNMANAGED_POOL)
+        pools = [pool.name for pool in repairs.fronts.pools]
         self._wake(pools, repairs)
         readings = self._alarms(repairs)
         live = {pool: self._live(pool, repairs) for pool in pools}
@@ -125,7 +118,9 @@ class Reconciler:
         if readings is not None:
             repairs.failures += self.alarm_sweep.run(readings, everybody, policy.governing, deadline)
         self._checkpoints(live, policy, repairs, deadline)
-        repairs.first_unseen = self._fronts(pools, repairs)
+        for pool in repairs.fronts.depths:
+            with repairs.bulkhead():
+                self.front_looks.run(pool, repairs.fronts)
         repairs.failures += self.sweep.run(deadline)
         with repairs.bulkhead():
             self.repair.run(deadline)
@@ -180,31 +175,10 @@ class Reconciler:
         for pool, entries in live.items():
             with repairs.bulkhead():
                 depth = self.queue.queue_length(pool)
-                repairs.depths[pool] = depth
+                repairs.fronts.depths[pool] = depth
                 repairs.failures += self.checkpoint_looks.run(
                     entries, others_wait=depth > 0, max_age=max_age, deadline=deadline
                 )
-
-    def _fronts(self, pools: Sequence[str], repairs: "Repairs") -> tuple[timedelta, str] | None:
-        """The longest time that passes have not looked at the first of an order, and the pool.
-
-        None: not known of every pool. Where nobody waits it costs nothing.
-        """
-        unseen = {pool: timedelta() for pool, depth in repairs.depths.items() if not depth}
-        for pool in repairs.depths.keys() - unseen.keys():
-            with repairs.bulkhead():
-                unseen[pool] = self._unseen_for(pool)
-        if not unseen.keys() >= set(pools):
-            return None
-        return max((age, pool) for pool, age in unseen.items())
-
-    def _unseen_for(self, pool: str) -> timedelta:
-        front = self.fronts.front(pool)
-        first = next(iter(self.queue.waiting(pool, after=None, limit=1)), None)
-        verdict = judged(first, front, now=self.clock())
-        if verdict.unseen != front.unseen:
-            self.fronts.note_unseen(pool, verdict.unseen)
-        return verdict.unseen_for
 
 
 @dataclass(slots=True)
@@ -250,10 +224,7 @@ class Repairs:
     changed: list[str] = field(default_factory=list)
     failures: list[Exception] = field(default_factory=list)
     """What could not be done, for the next run."""
-    depths: dict[str, int] = field(default_factory=dict)
-    """Jobs that wait in their turn, by pool."""
-    first_unseen: tuple[timedelta, str] | None = None
-    """How long no pass has looked at the first of an order, and the pool, of all the longest."""
+    fronts: Fronts = field(default_factory=Fronts)
     unmonitored: int = 0
     """Running jobs whose GPUs go unwatched although the policy wants it."""
     outdated: int = 0
@@ -273,11 +244,7 @@ class Repairs:
         return [one for one in self.failures if not (isinstance(one, TrainmasterError) and one.retryable)]
 
     def samples(self) -> Iterator[Sample]:
-        for pool, depth in self.depths.items():
-            yield Sample(metric=QUEUE_DEPTH, value=depth, of=pool)
-        if self.first_unseen is not None:
-            longest, pool = self.first_unseen
-            yield Sample(metric=FIRST_UNSEEN, value=longest.total_seconds(), note=pool)
+        yield from self.fronts.samples()
         yield Sample(metric=UNGUARDED, value=self.unmonitored)
         if self.outdated:
             yield Sample(metric=OUTDATED_DEFAULTS, value=self.outdated)

@@ -21,7 +21,8 @@ from trainmaster.adapters.dynamodb.writes import Operation, Retention, Writes
 from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError, WriteRefusedError
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.monitoring.metrics import Sample, samples, samples_of_record
+from trainmaster.core.monitoring.metric_samples import samples, samples_of_record
+from trainmaster.core.monitoring.metrics import Sample
 from trainmaster.core.outbox.messages import MessageKind, OutboxMessage
 from trainmaster.core.planning.snapshot import PreemptionReservation, WaitingJob, WarmPool
 from trainmaster.core.planning.told_reasons import ToldReasons

@@ -1,29 +1,14 @@
-"""Every metric of the plane, in CloudWatch's words, and what a change counts as.
+"""Every metric of the plane, in CloudWatch's words.
 
 Dashboard, alarms and documents are held to the table. Beside its own dimensions each metric has ``service``,
 the name of the stack. A job's name is never a dimension: each value of one is a metric of its own, and is
 paid for.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from enum import StrEnum
 from types import MappingProxyType
-
-from trainmaster.core.costs.ledger import Cause, lost_to
-from trainmaster.core.jobs.attempts import Attempt
-from trainmaster.core.lifecycle.change import (
-    Change,
-    EndKind,
-    end_kind,
-    failure_class,
-    reason_of_end,
-    status_is_news,
-    stop_denied,
-)
-from trainmaster.core.memory.accelerators import gpus
-from trainmaster.core.rules.violation import Outcome, ViolationRecord, says_the_same
 
 NAMESPACE = "trainmaster"
 STACK = "service"
@@ -41,40 +26,39 @@ class Metric:
     name: str
     unit: Unit
     meaning: str
-    dimension: str | None = None
+    dimensions: tuple[str, ...] = ()
     """Beside ``service``."""
     also_whole: bool = False
-    """Written without its dimension too: an alarm cannot know the pools."""
+    """Written without its dimensions too: an alarm cannot know the pools."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     metric: Metric
     value: float
-    of: str = ""
-    """Value of the metric's dimension."""
+    of: str | tuple[str, ...] = ()
+    """Values of the metric's dimensions; of a single one as it is."""
     note: str = ""
     """What it is about, beside the figure in the log and no dimension: a row's key, say."""
 
     @property
     def dimensions(self) -> tuple[Mapping[str, str], ...]:
         """Sets of dimensions that it is written with, beside ``service``."""
-        if self.metric.dimension is None:
-            return ({},)
-        own = {self.metric.dimension: self.of}
+        values = (self.of,) if isinstance(self.of, str) else self.of
+        own = dict(zip(self.metric.dimensions, values, strict=True))
         return (own, {}) if self.metric.also_whole else (own,)
 
 
 QUEUE_DEPTH = Metric(
     name="QueueDepth",
     unit=Unit.COUNT,
-    dimension="pool",
+    dimensions=("pool",),
     meaning="jobs that wait in the queue, each minute; held ones and those backing off are not counted",
 )
 OLDEST_WAIT = Metric(
     name="OldestWaitSeconds",
     unit=Unit.SECONDS,
-    dimension="pool",
+    dimensions=("pool",),
     also_whole=True,
     meaning="since the oldest of the jobs at the front of the queue that a pass did not start was submitted",
 )
@@ -87,17 +71,17 @@ FIRST_UNSEEN = Metric(
 WAIT = Metric(
     name="WaitSeconds",
     unit=Unit.SECONDS,
-    dimension="team",
+    dimensions=("team",),
     meaning="from the submission of a job to its first start",
 )
-STARTS = Metric(name="Starts", unit=Unit.COUNT, dimension="pool", meaning="attempts that SageMaker took")
+STARTS = Metric(name="Starts", unit=Unit.COUNT, dimensions=("pool",), meaning="attempts that SageMaker took")
 PREEMPTIONS = Metric(
-    name="Preemptions", unit=Unit.COUNT, dimension="pool", meaning="attempts that stopped for another job"
+    name="Preemptions", unit=Unit.COUNT, dimensions=("pool",), meaning="attempts that stopped for another job"
 )
 WASTED = Metric(
     name="WastedGpuHours",
     unit=Unit.NONE,
-    dimension="cause",
+    dimensions=("cause",),
     meaning="training that has to be done again or was for nothing, times instances, times GPUs of each",
 )
 IDLE_STOPS = Metric(
@@ -106,16 +90,16 @@ IDLE_STOPS = Metric(
 RETRIES = Metric(
     name="Retries",
     unit=Unit.COUNT,
-    dimension="failure_class",
+    dimensions=("failure_class",),
     meaning="attempts that failed or found no instances, and whose job comes back",
 )
 FAILURES = Metric(
-    name="Failures", unit=Unit.COUNT, dimension="failure_class", meaning="jobs that failed for good"
+    name="Failures", unit=Unit.COUNT, dimensions=("failure_class",), meaning="jobs that failed for good"
 )
 VIOLATIONS = Metric(
     name="Violations",
     unit=Unit.COUNT,
-    dimension="outcome",
+    dimensions=("outcome",),
     meaning="training jobs that bypassed the queue, and queued ones that break an audited rule",
 )
 UNGUARDED = Metric(
@@ -132,7 +116,7 @@ SPOT_FALLBACKS = Metric(
 MESSAGES_PENDING = Metric(
     name="ErrandsPending",
     unit=Unit.COUNT,
-    dimension="pool",
+    dimensions=("pool",),
     also_whole=True,
     meaning="notices and clean-ups overdue by more than five minutes; it counts to 100",
 )
@@ -147,21 +131,21 @@ REPAIRS_FAILED = Metric(
 PASSES_REPEATED = Metric(
     name="PassesRepeated",
     unit=Unit.COUNT,
-    dimension="pool",
+    dimensions=("pool",),
     also_whole=True,
     meaning="passes that were ended because they did again what they had done, and nothing else",
 )
 CHAINS_ENDED = Metric(
     name="ChainsEnded",
     unit=Unit.COUNT,
-    dimension="pool",
+    dimensions=("pool",),
     also_whole=True,
     meaning="passes not finished, as the last of 50 in a row that did nothing; the minute's wake-up goes on",
 )
 SET_ASIDE = Metric(
     name="RowsSetAside",
     unit=Unit.COUNT,
-    dimension="pool",
+    dimensions=("pool",),
     also_whole=True,
     meaning="rows that could not be understood and were left as they are; the log has their keys",
 )
@@ -169,6 +153,39 @@ OUTDATED_DEFAULTS = Metric(
     name="OutdatedDefaults",
     unit=Unit.COUNT,
     meaning="what the policy leaves to an earlier release's defaults, and the next one that is put denies",
+)
+OF_INSTANCES = ("pool", "instance_type", "capacity_type")
+USED = Metric(
+    name="InstancesUsed",
+    unit=Unit.COUNT,
+    dimensions=OF_INSTANCES,
+    meaning="instances that jobs of the pool hold, from the claim to the end of the attempt, each minute",
+)
+WARM = Metric(
+    name="InstancesWarm",
+    unit=Unit.COUNT,
+    dimensions=OF_INSTANCES,
+    meaning="instances of warm pools: billed, and kept for the next job of the same kind",
+)
+CAPACITY = Metric(
+    name="InstancesCapacity",
+    unit=Unit.COUNT,
+    dimensions=OF_INSTANCES,
+    meaning="instances that the policy gives the pool; 0 for a type that is in use and no longer in it",
+)
+JOBS_WAITING = Metric(
+    name="JobsWaiting",
+    unit=Unit.COUNT,
+    dimensions=OF_INSTANCES,
+    meaning="jobs that wait in the queue for this type, each minute, of the first 1,000 in the pool's order; "
+    "one with a choice of types counts for its first, one with several types for each",
+)
+SPENT = Metric(
+    name="SpentUsd",
+    unit=Unit.NONE,
+    dimensions=("team",),
+    meaning="what attempts that ended cost, at list prices or those of the policy; without those whose price "
+    "is unknown",
 )
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
@@ -195,77 +212,11 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             CHAINS_ENDED,
             SET_ASIDE,
             OUTDATED_DEFAULTS,
+            USED,
+            WARM,
+            CAPACITY,
+            JOBS_WAITING,
+            SPENT,
         )
     },
 )
-
-_HOUR = timedelta(hours=1)
-
-
-def samples(change: Change) -> Iterator[Sample]:
-    """What a change counts as, once it is written.
-
-    Each is counted by whoever wrote it: a death before the samples are out loses them, and none is out twice.
-    """
-    yield from _samples_of_start(change)
-    kind = end_kind(change)
-    if kind is not None:
-        yield from _samples_of_end(change, kind)
-        yield from _samples_of_waste(change)
-    if stop_denied(change) is not None:
-        yield Sample(metric=VIOLATIONS, value=1, of=Outcome.NOT_STOPPED.value)
-    if status_is_news(change):
-        yield Sample(metric=UNKNOWN_STATUSES, value=1)
-
-
-def samples_of_record(record: ViolationRecord, replaces: ViolationRecord | None) -> Iterator[Sample]:
-    """What a record of a violation counts as; the same judgement of a later policy is none."""
-    if replaces is None or not says_the_same(replaces, record):
-        yield Sample(metric=VIOLATIONS, value=1, of=record.outcome.value)
-
-
-def _samples_of_start(change: Change) -> Iterator[Sample]:
-    spec, started = change.after.spec, _taken_by_sagemaker(change)
-    if started is None:
-        return
-    yield Sample(metric=STARTS, value=1, of=spec.pool)
-    if started.number == 0:
-        waited = started.claim.at - spec.submitted_at
-        yield Sample(metric=WAIT, value=waited.total_seconds(), of=spec.team)
-
-
-def _taken_by_sagemaker(change: Change) -> Attempt | None:
-    """The attempt, if this change is the first to know its training job."""
-    before, after = change.before.live, change.ended or change.after.live
-    if before is None or before.training_job_arn is not None or after is None:
-        return None
-    return after if after.training_job_arn is not None else None
-
-
-def _samples_of_end(change: Change, kind: EndKind) -> Iterator[Sample]:
-    match kind:
-        case EndKind.PREEMPTED:
-            yield Sample(metric=PREEMPTIONS, value=1, of=change.after.spec.pool)
-        case EndKind.RETRIED:
-            yield Sample(metric=RETRIES, value=1, of=failure_class(change))
-        case EndKind.FAILED:
-            yield Sample(metric=FAILURES, value=1, of=failure_class(change))
-        case EndKind.MOVED_TO_ON_DEMAND:
-            yield Sample(metric=SPOT_FALLBACKS, value=1)
-        case EndKind.COMPLETED | EndKind.STOPPED | EndKind.REQUEUED:
-            pass
-
-
-def _samples_of_waste(change: Change) -> Iterator[Sample]:
-    reason, ended = reason_of_end(change), change.ended
-    if reason is not None and lost_to(reason.code) is Cause.IDLE:
-        yield Sample(metric=IDLE_STOPS, value=1)
-    if ended is not None and ended.lost:
-        code = ended.reason.code if ended.reason else ""
-        yield Sample(metric=WASTED, value=_gpu_hours_lost(ended), of=lost_to(code).value)
-
-
-def _gpu_hours_lost(ended: Attempt) -> float:
-    """Types whose GPUs nobody knows count as having none."""
-    count = sum((gpus(one.instance_type) or 0) * number for one, number in ended.vector.items())
-    return ended.lost / _HOUR * count

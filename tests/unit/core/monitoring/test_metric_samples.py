@@ -1,21 +1,28 @@
-"""What a change counts as."""
+"""What a change counts as, and what a pool holds."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.attempts import Bill, Reason
 from trainmaster.core.jobs.instances import Shape, Vector
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.monitoring.metrics import Sample, samples, samples_of_record
+from trainmaster.core.monitoring.metric_samples import (
+    samples,
+    samples_of_instances,
+    samples_of_record,
+    samples_of_waiting,
+)
+from trainmaster.core.monitoring.metrics import USED, Sample
 from trainmaster.core.outbox.messages import NoticeKind
+from trainmaster.core.policy import PoolPolicy
 from trainmaster.core.rules.violation import Outcome
 
-from tests.builders import NOON, attempt, changed, claimed, job, live_job, minutes, of, seen
+from tests.builders import NOON, attempt, changed, claimed, job, live_job, minutes, of, seen, waiting
 from tests.ends import observed
 from tests.unit.core.outbox.examples import CHANGES, RECORD
 
@@ -26,7 +33,7 @@ LOST = minutes(10) / minutes(60) * 16
 
 def numbers(counted: Iterable[Sample]) -> Numbers:
     """(metric, dimension, value) of each."""
-    return [(one.metric.name, one.of, one.value) for one in counted]
+    return [(one.metric.name, one.of if isinstance(one.of, str) else "", one.value) for one in counted]
 
 
 def of_record(outcome: Outcome, *, was: Outcome | None = None) -> Numbers:
@@ -130,3 +137,44 @@ def test_a_violation_counts_by_its_outcome_and_anew_only_where_that_changes() ->
     assert of_record(Outcome.STOPPED, was=Outcome.AUDITED) == [("Violations", "stopped", 1)]
     assert of_record(Outcome.NOT_STOPPED, was=Outcome.STOPPED) == [("Violations", "not-stopped", 1)]
     assert of_record(Outcome.STOPPED, was=Outcome.NOT_STOPPED) == []
+
+
+def test_what_an_attempt_cost_is_its_team_s_and_nothing_where_the_price_is_unknown() -> None:
+    def spent(cents: int | None) -> Numbers:
+        found = numbers(samples(end(bill=Bill(instance_seconds=3600, cents=cents))))
+        return [one for one in found if one[0] == "SpentUsd"]
+
+    assert spent(1250) == [("SpentUsd", "default", 12.5)]
+    assert spent(None) == spent(0) == []
+
+
+def test_a_type_that_left_the_policy_is_counted_for_as_long_as_it_is_held() -> None:
+    pool = PoolPolicy(name="main", capacity={"ml.a": 2}, spot_capacity={"ml.a": 1})
+    found = samples_of_instances(pool, used=of(3, "ml.old"), warm=of(1, "ml.a", spot=True))
+    assert [(one.metric.name, one.of, one.value) for one in found] == [
+        ("InstancesUsed", ("main", "ml.a", "on-demand"), 0),
+        ("InstancesWarm", ("main", "ml.a", "on-demand"), 0),
+        ("InstancesCapacity", ("main", "ml.a", "on-demand"), 2),
+        ("InstancesUsed", ("main", "ml.a", "spot"), 0),
+        ("InstancesWarm", ("main", "ml.a", "spot"), 1),
+        ("InstancesCapacity", ("main", "ml.a", "spot"), 1),
+        ("InstancesUsed", ("main", "ml.old", "on-demand"), 3),
+        ("InstancesWarm", ("main", "ml.old", "on-demand"), 0),
+        ("InstancesCapacity", ("main", "ml.old", "on-demand"), 0),
+    ]
+
+
+def test_a_job_waits_for_its_first_shape_and_for_each_type_of_it() -> None:
+    pool = PoolPolicy(name="main", capacity={"ml.a": 2})
+    both = Shape(vector=of(2, "ml.a") | of(1, "ml.b"))
+    queue = [waiting("j1", shapes=(both,)), waiting("j2", shapes=(Shape(vector=of(1, "ml.a")), both))]
+    found = samples_of_waiting(pool, queue)
+    assert [(one.of, one.value) for one in found] == [
+        (("main", "ml.a", "on-demand"), 2),
+        (("main", "ml.b", "on-demand"), 1),
+    ]
+
+
+def test_a_sample_has_a_value_for_each_dimension_of_its_metric() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        _ = Sample(metric=USED, value=1, of=("main", "ml.a")).dimensions

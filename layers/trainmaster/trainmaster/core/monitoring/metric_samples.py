@@ -1,0 +1,141 @@
+"""What happens to jobs and what a pool holds, as samples of metrics."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+
+from trainmaster.core.costs.ledger import Cause, lost_to
+from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.instances import Capacity, Vector
+from trainmaster.core.lifecycle.change import (
+    Change,
+    EndKind,
+    end_kind,
+    failure_class,
+    reason_of_end,
+    status_is_news,
+    stop_denied,
+)
+from trainmaster.core.memory.accelerators import gpus
+from trainmaster.core.monitoring.metrics import (
+    CAPACITY,
+    FAILURES,
+    IDLE_STOPS,
+    JOBS_WAITING,
+    PREEMPTIONS,
+    RETRIES,
+    SPENT,
+    SPOT_FALLBACKS,
+    STARTS,
+    UNKNOWN_STATUSES,
+    USED,
+    VIOLATIONS,
+    WAIT,
+    WARM,
+    WASTED,
+    Metric,
+    Sample,
+)
+from trainmaster.core.planning.capacity import pool_vector
+from trainmaster.core.planning.snapshot import WaitingJob
+from trainmaster.core.policy import PoolPolicy
+from trainmaster.core.rules.violation import Outcome, ViolationRecord, says_the_same
+
+MOST_COUNTED = 1000
+"""Jobs of a pool's order that are counted by type: one page of the table at most, however many wait."""
+_HOUR = timedelta(hours=1)
+
+
+def samples(change: Change) -> Iterator[Sample]:
+    """What a change counts as, once it is written.
+
+    Each is counted by whoever wrote it: a death before the samples are out loses them, and none is out twice.
+    """
+    yield from _samples_of_start(change)
+    kind = end_kind(change)
+    if kind is not None:
+        yield from _samples_of_end(change, kind)
+        yield from _samples_of_waste(change)
+        yield from _samples_of_bill(change)
+    if stop_denied(change) is not None:
+        yield Sample(metric=VIOLATIONS, value=1, of=Outcome.NOT_STOPPED.value)
+    if status_is_news(change):
+        yield Sample(metric=UNKNOWN_STATUSES, value=1)
+
+
+def samples_of_record(record: ViolationRecord, replaces: ViolationRecord | None) -> Iterator[Sample]:
+    """What a record of a violation counts as; the same judgement of a later policy is none."""
+    if replaces is None or not says_the_same(replaces, record):
+        yield Sample(metric=VIOLATIONS, value=1, of=record.outcome.value)
+
+
+def _samples_of_start(change: Change) -> Iterator[Sample]:
+    spec, started = change.after.spec, _taken_by_sagemaker(change)
+    if started is None:
+        return
+    yield Sample(metric=STARTS, value=1, of=spec.pool)
+    if started.number == 0:
+        waited = started.claim.at - spec.submitted_at
+        yield Sample(metric=WAIT, value=waited.total_seconds(), of=spec.team)
+
+
+def _taken_by_sagemaker(change: Change) -> Attempt | None:
+    """The attempt, if this change is the first to know its training job."""
+    before, after = change.before.live, change.ended or change.after.live
+    if before is None or before.training_job_arn is not None or after is None:
+        return None
+    return after if after.training_job_arn is not None else None
+
+
+def _samples_of_end(change: Change, kind: EndKind) -> Iterator[Sample]:
+    match kind:
+        case EndKind.PREEMPTED:
+            yield Sample(metric=PREEMPTIONS, value=1, of=change.after.spec.pool)
+        case EndKind.RETRIED:
+            yield Sample(metric=RETRIES, value=1, of=failure_class(change))
+        case EndKind.FAILED:
+            yield Sample(metric=FAILURES, value=1, of=failure_class(change))
+        case EndKind.MOVED_TO_ON_DEMAND:
+            yield Sample(metric=SPOT_FALLBACKS, value=1)
+        case EndKind.COMPLETED | EndKind.STOPPED | EndKind.REQUEUED:
+            pass
+
+
+def _samples_of_waste(change: Change) -> Iterator[Sample]:
+    reason, ended = reason_of_end(change), change.ended
+    if reason is not None and lost_to(reason.code) is Cause.IDLE:
+        yield Sample(metric=IDLE_STOPS, value=1)
+    if ended is not None and ended.lost:
+        code = ended.reason.code if ended.reason else ""
+        yield Sample(metric=WASTED, value=_gpu_hours_lost(ended), of=lost_to(code).value)
+
+
+def _samples_of_bill(change: Change) -> Iterator[Sample]:
+    cents = change.ended.bill.cents if change.ended else None
+    if cents:
+        yield Sample(metric=SPENT, value=cents / 100, of=change.after.spec.team)
+
+
+def _gpu_hours_lost(ended: Attempt) -> float:
+    """Types whose GPUs nobody knows count as having none."""
+    count = sum((gpus(one.instance_type) or 0) * number for one, number in ended.vector.items())
+    return ended.lost / _HOUR * count
+
+
+def samples_of_instances(pool: PoolPolicy, *, used: Vector, warm: Vector) -> Iterator[Sample]:
+    """Every type of the policy, also at 0, and those that jobs or warm pools still hold."""
+    capacity = pool_vector(pool)
+    for one in sorted({*capacity, *used, *warm}):
+        for metric, counts in ((USED, used), (WARM, warm), (CAPACITY, capacity)):
+            yield _of_type(metric, pool, one, counts.get(one, 0))
+
+
+def samples_of_waiting(pool: PoolPolicy, waiting: Iterable[WaitingJob]) -> Iterator[Sample]:
+    """``waiting``: the first of the pool's order."""
+    counts = Counter(one for job in waiting for one in job.shapes[0].vector)
+    for one in sorted({*pool_vector(pool), *counts}):
+        yield _of_type(JOBS_WAITING, pool, one, counts[one])
+
+
+def _of_type(metric: Metric, pool: PoolPolicy, one: Capacity, count: int) -> Sample:
+    return Sample(metric=metric, value=count, of=(pool.name, one.instance_type, one.capacity_type.value))
