@@ -166,7 +166,7 @@ def test_a_type_that_left_the_policy_is_counted_for_as_long_as_it_is_held() -> N
 
 def test_a_job_waits_for_its_first_shape_and_for_each_type_of_it() -> None:
     pool = PoolPolicy(name="main", capacity={"ml.a": 2})
-    both = Shape(vector=of(2, "ml.a") | of(1, "ml.b"))
+    both = Shape(vector={**of(2, "ml.a"), **of(1, "ml.b")})
     queue = [waiting("j1", shapes=(both,)), waiting("j2", shapes=(Shape(vector=of(1, "ml.a")), both))]
     found = samples_of_waiting(pool, queue)
     assert [(one.of, one.value) for one in found] == [
