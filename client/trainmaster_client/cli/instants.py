@@ -11,7 +11,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _AGO = re.compile(r"(\d{1,9})([smhd])")
 
 
-def instant(text: str, *, now: datetime) -> datetime:
+def instant(text: str, *, now: datetime, option: str = "--since") -> datetime:
     """So long ago, or the instant itself, without a zone in this machine's. Raises InvalidArgumentError."""
     try:
         if ago := _AGO.fullmatch(text):
@@ -19,7 +19,7 @@ def instant(text: str, *, now: datetime) -> datetime:
         found = datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
         hint = "use e.g. 90s, 10m, 2h, 1d or 2026-11-21T10:00:00Z."
-        raise InvalidArgumentError(f"--since: {text!r} is not a valid time;", hint=hint) from error
+        raise InvalidArgumentError(f"{option}: {text!r} is not a valid time;", hint=hint) from error
     return found if found.tzinfo else found.astimezone()
 
 

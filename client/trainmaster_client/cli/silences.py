@@ -1,0 +1,48 @@
+"""An API that gives no answer for a while: which errors pass by themselves, and a connection made anew."""
+
+from collections.abc import Callable
+
+from trainmaster_client.api import ApiClient
+from trainmaster_client.errors import (
+    ApiFailedError,
+    ApiUnreachableError,
+    CredentialsError,
+    TooManyRequestsError,
+    TrainmasterClientError,
+)
+from trainmaster_client.errors.troubles import Trouble
+
+_PASSING = (ApiUnreachableError, ApiFailedError, TooManyRequestsError)
+
+
+def needs_credentials(error: TrainmasterClientError) -> bool:
+    """True when new ones help: none are found, or they have expired."""
+    return isinstance(error, CredentialsError) or error.trouble is Trouble.EXPIRED_CREDENTIALS
+
+
+def is_passing(error: TrainmasterClientError) -> bool:
+    """True when the same call may be answered later, by itself or after a new login."""
+    return isinstance(error, _PASSING) or needs_credentials(error)
+
+
+class Connection:
+    """To the API; after ``renew`` with credentials that are looked for anew.
+
+    Args:
+        make: Connects.
+    """
+
+    def __init__(self, make: Callable[[], ApiClient]) -> None:
+        self._make = make
+        self._api: ApiClient | None = None
+
+    @property
+    def api(self) -> ApiClient:
+        if self._api is None:
+            self._api = self._make()
+        return self._api
+
+    def lost(self, error: TrainmasterClientError) -> None:
+        """To be called with what a call raised: a login in another shell is found by the next one."""
+        if needs_credentials(error):
+            self._api = None

@@ -1,0 +1,227 @@
+"""What ``GET /timeline`` says, as typed data, and the rows of it: one an instance, with what held it when."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from trainmaster_client.errors import MalformedViewError
+from trainmaster_client.http.answers import printable
+
+PREEMPTED = frozenset({"preemption"})
+"""Reason codes of an attempt that had to leave for another job."""
+COMPLETED = frozenset({"completed"})
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptSpan:
+    """An attempt from its claim to its end."""
+
+    job: str | None
+    """None: another team's."""
+    attempt: int
+    team: str
+    pool: str
+    instances: Mapping[str, int]
+    capacity_type: str
+    claimed_at: datetime
+    training_since: datetime | None
+    ended_at: datetime | None
+    end: str
+    """Reason code; empty while it is live."""
+    preempted_by: str
+    warm_start: bool
+    lost: timedelta
+
+    @property
+    def label(self) -> str:
+        return self.job or f"({self.team})"
+
+    @property
+    def was_preempted(self) -> bool:
+        return self.end in PREEMPTED or bool(self.preempted_by)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityChange:
+    """What a pool has from an instant on."""
+
+    at: datetime
+    pool: str
+    by_kind: Mapping[str, Mapping[str, int]]
+    """Capacity type -> instance type -> instances."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmSpan:
+    pool: str
+    instance_type: str
+    instances: int
+    since: datetime
+    until: datetime | None
+    """None: still warm."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    attempts: tuple[AttemptSpan, ...]
+    capacity: tuple[CapacityChange, ...]
+    warm: tuple[WarmSpan, ...]
+    since: datetime | None
+    """Nothing is recorded before it, but live attempts. None: all is."""
+
+
+class SlotUse(StrEnum):
+    STARTING = "starting"
+    TRAINING = "training"
+    WARM = "warm"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotSpan:
+    """What one instance was used for, without a gap."""
+
+    use: SlotUse
+    since: datetime
+    until: datetime
+    attempt: AttemptSpan | None
+    """None: it was kept warm."""
+
+
+@dataclass(slots=True, kw_only=True)
+class InstanceRow:
+    spans: list[SlotSpan] = field(default_factory=list)
+    """In order."""
+
+    @property
+    def free_since(self) -> datetime:
+        return self.spans[-1].until
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceRows:
+    """The instances of a pool of one type and capacity type, as many as were used at once."""
+
+    pool: str
+    instance_type: str
+    capacity_type: str
+    rows: tuple[InstanceRow, ...]
+
+
+def timeline(document: Mapping[str, Any]) -> Timeline:
+    """Raises MalformedViewError."""
+    try:
+        return Timeline(
+            attempts=tuple(map(_attempt, document.get("attempts") or ())),
+            capacity=tuple(sorted(map(_capacity, document.get("capacity") or ()), key=attrgetter("at"))),
+            warm=tuple(map(_warm, document.get("warm") or ())),
+            since=_optional(document.get("since"), datetime.fromisoformat),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise MalformedViewError(f"{type(error).__name__}: {error}") from error
+
+
+def instance_rows(seen: Timeline, *, now: datetime) -> list[InstanceRows]:
+    """Each attempt and warm pool on rows that were free then; the one that became free last is taken first.
+
+    So what follows a job on its own instances, as a warm pool does, stands behind it.
+    """
+    found = []
+    for key, parts in groupby(sorted(_parts(seen, now), key=lambda part: part.key), key=lambda part: part.key):
+        rows: list[InstanceRow] = []
+        for part in sorted(parts, key=lambda part: (part.spans[0].since, part.spans[-1].until)):
+            for row in _free_rows(rows, part.spans[0].since, part.count):
+                row.spans += part.spans
+        pool, instance_type, kind = key
+        found.append(
+            InstanceRows(pool=pool, instance_type=instance_type, capacity_type=kind, rows=tuple(rows))
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    key: tuple[str, str, str]
+    count: int
+    spans: tuple[SlotSpan, ...]
+
+
+def _parts(seen: Timeline, now: datetime) -> Iterable[_Part]:
+    for one in seen.attempts:
+        spans = _attempt_spans(one, now)
+        for instance_type, count in one.instances.items():
+            yield _Part(key=(one.pool, instance_type, one.capacity_type), count=count, spans=spans)
+    for warm in seen.warm:
+        until = max(warm.since, warm.until or now)
+        kept = SlotSpan(use=SlotUse.WARM, since=warm.since, until=until, attempt=None)
+        yield _Part(key=(warm.pool, warm.instance_type, "on-demand"), count=warm.instances, spans=(kept,))
+
+
+def _attempt_spans(one: AttemptSpan, now: datetime) -> tuple[SlotSpan, ...]:
+    until = max(one.claimed_at, one.ended_at or now)
+    begun = until if one.training_since is None else min(max(one.training_since, one.claimed_at), until)
+    starting = SlotSpan(use=SlotUse.STARTING, since=one.claimed_at, until=begun, attempt=one)
+    if one.training_since is None:
+        return (starting,)
+    training = SlotSpan(use=SlotUse.TRAINING, since=begun, until=until, attempt=one)
+    return (starting, training) if begun > one.claimed_at else (training,)
+
+
+def _free_rows(rows: list[InstanceRow], at: datetime, count: int) -> Sequence[InstanceRow]:
+    """New ones where too few are free."""
+    free = sorted((row for row in rows if row.free_since <= at), key=attrgetter("free_since"), reverse=True)
+    new = [InstanceRow() for _ in range(count - len(free))]
+    rows += new
+    return [*free[:count], *new]
+
+
+def _attempt(document: Mapping[str, Any]) -> AttemptSpan:
+    return AttemptSpan(
+        job=_optional(document.get("job"), printable),
+        attempt=int(document.get("attempt") or 0),
+        team=printable(document.get("team")),
+        pool=printable(document.get("pool")),
+        instances=_counts(document.get("instances")),
+        capacity_type=printable(document.get("capacity_type")) or "on-demand",
+        claimed_at=datetime.fromisoformat(document["claimed_at"]),
+        training_since=_optional(document.get("training_since"), datetime.fromisoformat),
+        ended_at=_optional(document.get("ended_at"), datetime.fromisoformat),
+        end=printable(document.get("end")),
+        preempted_by=printable(document.get("preempted_by")),
+        warm_start=bool(document.get("warm_start")),
+        lost=timedelta(seconds=document.get("lost_seconds") or 0),
+    )
+
+
+def _capacity(document: Mapping[str, Any]) -> CapacityChange:
+    return CapacityChange(
+        at=datetime.fromisoformat(document["at"]),
+        pool=printable(document.get("pool")),
+        by_kind={
+            "on-demand": _counts(document.get("capacity")),
+            "spot": _counts(document.get("spot_capacity")),
+        },
+    )
+
+
+def _warm(document: Mapping[str, Any]) -> WarmSpan:
+    return WarmSpan(
+        pool=printable(document.get("pool")),
+        instance_type=printable(document["instance_type"]),
+        instances=int(document.get("instances") or 0),
+        since=datetime.fromisoformat(document["since"]),
+        until=_optional(document.get("until"), datetime.fromisoformat),
+    )
+
+
+def _counts(counts: Mapping[str, Any] | None) -> dict[str, int]:
+    return {printable(name): int(count) for name, count in (counts or {}).items()}
+
+
+def _optional(value: Any, parse: Callable[[Any], T]) -> T | None:  # noqa: ANN401  JSON
+    return None if value is None else parse(value)
