@@ -13,6 +13,7 @@ from trainmaster_client.cli import (
     advise,
     dashboard,
     doctor_report,
+    events,
     history,
     job_logs,
     jobs,
@@ -25,6 +26,7 @@ from trainmaster_client.cli import (
     repair,
     ssh,
     submit,
+    timeline,
     training_code,
     tune,
     twin,
@@ -73,6 +75,8 @@ app.command("show")(jobs.show)
 app.command("why")(why.why)
 app.command("logs")(job_logs.logs)
 app.command("history")(history.history)
+app.command("timeline")(timeline.timeline)
+app.command("events")(events.events)
 app.command("cancel")(jobs.cancel)
 app.command("priority")(jobs.priority)
 app.command("hold")(jobs.hold)

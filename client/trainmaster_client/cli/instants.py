@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
@@ -21,6 +21,11 @@ def instant(text: str, *, now: datetime, option: str = "--since") -> datetime:
         hint = "use e.g. 90s, 10m, 2h, 1d or 2026-11-21T10:00:00Z."
         raise InvalidArgumentError(f"{option}: {text!r} is not a valid time;", hint=hint) from error
     return found if found.tzinfo else found.astimezone()
+
+
+def api_time(at: datetime) -> str:
+    """As the API takes it."""
+    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def length(span: timedelta) -> str:

@@ -1,6 +1,5 @@
 """``trainmaster timeline``: which job had which instance when, as a picture of text."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -9,8 +8,8 @@ import typer
 
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import connect
-from trainmaster_client.cli.instants import instant
-from trainmaster_client.cli.screen import JsonFlag, console, print_json
+from trainmaster_client.cli.instants import api_time, instant
+from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
 from trainmaster_client.cli.timeline_chart import Window, chart_lines
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.jobs.newer_routes import newer_route
@@ -25,15 +24,13 @@ PIPE_COLUMNS = 120
 class TimeSpan:
     """A time; without anything the last 24 hours."""
 
-    since: Annotated[
-        str | None, typer.Option(metavar="AGO", help="Until now: 90m, 24h, 7d, an instant.")
-    ] = None
+    since: Annotated[str | None, typer.Option(metavar="AGO", help="Until now: 90m, 24h, 7d, an instant.")] = (
+        None
+    )
     start: Annotated[
         str | None, typer.Option("--from", metavar="TIME", help="Its beginning: an instant, or 7d.")
     ] = None
-    end: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="Its end; without it now.")
-    ] = None
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Its end; without it now.")] = None
 
     def bounds(self, *, now: datetime) -> tuple[datetime, datetime]:
         """Raises InvalidArgumentError."""
@@ -72,15 +69,4 @@ def timeline(
     screen = console()
     width = screen.width if screen.is_terminal or screen.width < PIPE_COLUMNS else PIPE_COLUMNS
     window = Window(since=since, until=until, now=now, width=width)
-    print_chart(document, window)
-
-
-def print_chart(document: Mapping[str, object], window: Window) -> None:
-    """Lines are cut to the window, never folded: a folded row is not a picture."""
-    for line in chart_lines(timeline_view(document), window):
-        print(line[: window.width])
-
-
-def api_time(at: datetime) -> str:
-    """As the API takes it."""
-    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    print_lines(chart_lines(timeline_view(document), window), to=screen)

@@ -1,4 +1,4 @@
-"""A timeline as text: a row an instance, as wide as the screen, with ticks, a legend and what was preempted."""
+"""A timeline as text: a row an instance, as wide as the screen, with ticks, a legend and preemptions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ from trainmaster_client.jobs.timelines import (
 )
 
 LEGEND = (
-    "= training, / start-up, ~ warm, x preempted, ! ended otherwise than completed, > still there,",
-    ": not recorded, blank: free",
+    "= training  / start-up  ~ warm  > live  : not recorded",
+    "x preempted  ! ended, but not completed  blank: free",
 )
 NOT_RECORDED = "not recorded"
 SHOWN_PREEMPTIONS = 10

@@ -1,27 +1,71 @@
-"""``trainmaster usage``: what a team's month was spent on."""
+"""``trainmaster usage``: what a team's month was spent on; or groups of it, as a table or as CSV."""
 
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from trainmaster_client.api import Document, field_problem
-from trainmaster_client.cli.connection import connect
-from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
-from trainmaster_client.errors import MalformedViewError
+from trainmaster_client.cli.command_options import with_options
+from trainmaster_client.cli.connection import CommandApi, connect
+from trainmaster_client.cli.instants import api_time, instant
+from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
+from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
 from trainmaster_client.http.answers import printable
 
 _CAUSES = {"warm_pool": "warm pool", "startup": "start-up"}
 """As people write them; the others are words already."""
 
 
+class GroupKey(StrEnum):
+    TEAM = "team"
+    USER = "user"
+    JOB = "job"
+    DAY = "day"
+    MODEL_NAME = "model_name"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grouping:
+    """Sums over a time, in the place of one team's month."""
+
+    group_by: Annotated[
+        GroupKey | None, typer.Option("--group-by", help="Sums by it, over --from and --to.")
+    ] = None
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help="With --group-by: an instant, or 30d.")
+    ] = None
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="With --group-by: its end; without it now.")
+    ] = None
+    as_csv: Annotated[bool, typer.Option("--csv", help="As CSV; by job, without --group-by.")] = False
+
+    @property
+    def key(self) -> GroupKey | None:
+        """None: a team's month."""
+        return GroupKey.JOB if self.as_csv and self.group_by is None else self.group_by
+
+
+@with_options
 def usage(
     *,
-    team: Annotated[str | None, typer.Option(help="Required if you are in several teams.")] = None,
+    team: Annotated[
+        str | None, typer.Option(help="Required if you are in several teams; '*' for all, with sums.")
+    ] = None,
     month: Annotated[str | None, typer.Option(metavar="YYYY-MM", help="UTC; without it this month.")] = None,
+    grouping: Grouping,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show what a team used in a month, what it cost and what was lost to whom."""
+    """Show what a team used in a month, what it cost and what was lost to whom; or sums over any time."""
+    _check(grouping, month=month, as_json=as_json)
+    if (key := grouping.key) is not None:
+        _print_groups(connect(), key, grouping, team=team, as_json=as_json)
+        return
     document = connect().usage(team=team, month=month)
     if as_json:
         print_json(document)
@@ -32,6 +76,68 @@ def usage(
         raise MalformedViewError(f"{type(error).__name__}: {error}") from error
     print_lines(lines)
     print_lines(f"Warning: {field_problem(warning)}" for warning in document.get("warnings") or ())
+
+
+def _check(grouping: Grouping, *, month: str | None, as_json: bool) -> None:
+    """Raises InvalidArgumentError."""
+    if grouping.key is not None and month is not None:
+        raise InvalidArgumentError("--month is without sums.", hint="With them write --from and --to.")
+    if grouping.key is None and (grouping.start or grouping.end):
+        raise InvalidArgumentError("--from and --to go with --group-by.", hint="Or write --month YYYY-MM.")
+    if grouping.as_csv and as_json:
+        raise InvalidArgumentError("--csv and --json are two forms.", hint="Write one of them.")
+
+
+def _print_groups(
+    api: CommandApi, key: GroupKey, grouping: Grouping, *, team: str | None, as_json: bool
+) -> None:
+    now = datetime.now(UTC)
+    start, end = (
+        None if text is None else api_time(instant(text, now=now, option=option))
+        for option, text in (("--from", grouping.start), ("--to", grouping.end))
+    )
+    if grouping.as_csv:
+        sys.stdout.write(api.usage_csv(key.value, team=team, start=start, end=end))
+        return
+    document = api.usage_by(key.value, team=team, start=start, end=end)
+    if as_json:
+        print_json(document)
+        return
+    try:
+        lines, table = _group_title(document), _group_table(document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise MalformedViewError(f"{type(error).__name__}: {error}") from error
+    print_lines([lines])
+    console().print(table)
+
+
+def _group_title(document: Document) -> str:
+    span = f"{printable(document['from'])} to {printable(document['to'])}"
+    return f"{span}: {_line(document['total'])}"
+
+
+def _group_table(document: Document) -> Table:
+    """The dearest first, as the API sorts them."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column(printable(document["group_by"]).upper(), overflow="fold")
+    for heading in ("HOURS", "USD", "SHARE", "USEFUL"):
+        table.add_column(heading, no_wrap=True, justify="right")
+    total = document["total"]["usd"]
+    for group in document.get("groups") or ():
+        usd = group["usd"]
+        useful = (group.get("by") or {}).get("productive")
+        table.add_row(
+            printable(group["key"]) or "-",
+            f"{group['instance_hours']:.1f}",
+            "?" if usd is None else f"{usd:.2f}",
+            _share(usd, total),
+            _share(useful, usd),
+        )
+    return table
+
+
+def _share(part: float | None, whole: float | None) -> str:
+    return "-" if part is None or not whole else f"{100 * part / whole:.1f} %"
 
 
 def usage_lines(document: Document) -> Iterator[str]:

@@ -132,7 +132,9 @@ def instance_rows(seen: Timeline, *, now: datetime) -> list[InstanceRows]:
     So what follows a job on its own instances, as a warm pool does, stands behind it.
     """
     found = []
-    for key, parts in groupby(sorted(_parts(seen, now), key=lambda part: part.key), key=lambda part: part.key):
+    for key, parts in groupby(
+        sorted(_parts(seen, now), key=lambda part: part.key), key=lambda part: part.key
+    ):
         rows: list[InstanceRow] = []
         for part in sorted(parts, key=lambda part: (part.spans[0].since, part.spans[-1].until)):
             for row in _free_rows(rows, part.spans[0].since, part.count):

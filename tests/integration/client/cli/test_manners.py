@@ -117,7 +117,29 @@ POLICY = {
         {"job": "job1", "team": "vision", "pool": "p5", "change": "impossible", "message": "no room " * 8}
     ],
 }
+SPAN = {
+    "job": "job1",
+    "attempt": 0,
+    "team": "vision",
+    "pool": "p5",
+    "instances": {"ml.p5.48xlarge": 2},
+    "capacity_type": "on-demand",
+    "claimed_at": "2026-11-21T01:00:00Z",
+    "ended_at": "2026-11-21T02:00:00Z",
+    "end": "preemption",
+    "preempted_by": "a-job-with-a-name-of-some-length-20261121-010203",
+    "lost_seconds": 60,
+}
+EVENT = {
+    "at": "2026-11-21T02:00:00Z",
+    "kind": "Job Preempted",
+    "team": "vision",
+    "job": "job1",
+    "detail": {"what": "job1 was preempted."},
+}
 ANSWERS: dict[tuple[str, str], Any] = {
+    ("GET", "/timeline"): {"attempts": [SPAN], "capacity": [], "warm": [], "since": None},
+    ("GET", "/events"): {"events": [EVENT], "next_token": None},
     ("GET", "/jobs"): {"jobs": [JOB, OVER], "next_token": None},
     ("GET", "/jobs/job1"): JOB,
     ("PATCH", "/jobs/job1"): JOB,
@@ -137,6 +159,7 @@ ANSWERS: dict[tuple[str, str], Any] = {
 }
 COMMANDS = {
     "queue": [],
+    "timeline": [],
     "show": ["job1"],
     "why": ["job1"],
     "history": ["job1"],
