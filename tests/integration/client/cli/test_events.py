@@ -126,7 +126,8 @@ def followed(
     answers: list[list[dict[str, Any]] | TrainmasterClientError],
 ) -> tuple[list[str], list[TrainmasterClientError], Waits]:
     """The jobs that were shown, what was lost in between, and the pauses."""
-    script, lost, shown = iter(answers), [], []
+    script, shown = iter(answers), list[str]()
+    lost: list[TrainmasterClientError] = []
 
     def ask(_since: str, _token: str | None) -> dict[str, Any]:
         answer = next(script)
