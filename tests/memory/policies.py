@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from trainmaster.adapters.dynamodb.history_layout import capacity_change_key
 from trainmaster.core.errors import LostRaceError
+from trainmaster.core.history.records import PolicyPut
 from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 
+from tests.memory.history import history_begins
 from tests.memory.tables import Tables
 
 SEAL_KEY = "00" * 32
@@ -47,8 +50,15 @@ class MemoryPolicyStore:
         text: str | None = None,
         pools: Sequence[str],
         replaces: StoredPolicy,
+        history: PolicyPut | None = None,
     ) -> StoredPolicy:
-        return self._write(replaces.followed_by(document, text), pools, replaces)
+        written = self._write(replaces.followed_by(document, text), pools, replaces)
+        if history is not None:
+            changed = {capacity_change_key(change): change for change in history.changes}
+            self._tables.history |= changed
+            for pool in (*pools, UNMANAGED):
+                history_begins(self._tables, pool, at=history.at)
+        return written
 
     def set_paused(self, paused: bool, *, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy:  # noqa: FBT001
         return self._write(replace(replaces, paused=paused), pools, replaces)

@@ -37,6 +37,7 @@ from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.records import Alias, Entrance, HistoryLine, PoolState, TeamStanding, TeamState
 from trainmaster.core.rules.violation import ViolationRecord
 
+from tests.memory.history import MemoryHistoryReader
 from tests.memory.tables import Month, Tables, Usage
 
 HISTORY_LINES = 200
@@ -44,8 +45,8 @@ MOST_RUN_TIMES = 250
 MOST_DUE = 100
 
 
-class MemoryReader:
-    """JobReader, SnapshotReader, QueueReader, LedgerReader and PoolReader."""
+class MemoryReader(MemoryHistoryReader):
+    """JobReader, SnapshotReader, QueueReader, LedgerReader, PoolReader and HistoryReader."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError, WriteRefusedError
 from trainmaster.core.forecast.run_times import Run, RunTimes
+from trainmaster.core.history.derive import warm_pool_over
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
@@ -26,6 +27,13 @@ from trainmaster.core.records import Admission, Adoption, Alias, HistoryLine, Wr
 from trainmaster.core.rules.violation import ViolationRecord
 
 from tests.memory.bills import bill_warm, charge, count_spot
+from tests.memory.history import (
+    history_begins,
+    remember,
+    remember_events,
+    remember_submission,
+    remember_warm_pool,
+)
 from tests.memory.tables import PoolRows, Tables, lane_of
 
 Measure = Callable[[Iterable[Sample]], None]
@@ -48,6 +56,7 @@ class MemoryJobStore:
             at=job.spec.submitted_at, attempt=0, from_state=None, to_state=job.state, reason=None
         )
         tables.lines[job.spec.entry_id].append(line)
+        remember_submission(tables, job)
 
     def count_change(self, pool: str, team: str, *, most: int, at: datetime) -> bool:
         submissions = self._tables.pools[pool].submissions
@@ -90,12 +99,14 @@ class MemoryJobStore:
             return False
         self._tables.violations[key] = record
         self._tables.messages |= {(UNMANAGED, message.id): message for message in messages}
+        remember_events(self._tables, messages)
         self._measure(samples_of_record(record, replaces))
         return True
 
     def leave(self, pool: str, messages: Sequence[OutboxMessage]) -> None:
-        for message in messages:
-            self._tables.messages.setdefault((pool, message.id), message)
+        new = [message for message in messages if (pool, message.id) not in self._tables.messages]
+        self._tables.messages |= {(pool, message.id): message for message in new}
+        remember_events(self._tables, new)
 
     def count_missed_warm_pool(self, pool: str, *, missed: bool) -> int:
         rows = self._tables.pools[pool]
@@ -108,6 +119,7 @@ class MemoryJobStore:
             return False
         told.add(subject)
         self._tables.messages[pool, message.id] = message
+        remember_events(self._tables, [message])
         return True
 
     def messages(self, pool: str, *, limit: int) -> tuple[OutboxMessage, ...]:
@@ -134,13 +146,19 @@ class MemoryJobStore:
             self._check_guard(condition, pool, changes[0].after)
         for change in changes:
             self._write(change, at=at)
-            for message in messages_of(change, at=at):
-                self._tables.messages[change.after.spec.pool, message.id] = message
+            messages = messages_of(change, at=at)
+            self._tables.messages |= {(change.after.spec.pool, one.id): one for one in messages}
+            remember_events(self._tables, messages)
             self._measure(samples(change))
+        remember(self._tables, changes, at=at)
+        if condition is not None or any(one.before.is_live is not one.after.is_live for one in changes):
+            history_begins(self._tables, changes[0].after.spec.pool, at=at)
         if condition is not None:
             _apply_guard(condition, pool)
             if condition.reuses is not None:
                 bill_warm(self._tables, condition.reuses, at=at)
+                over = warm_pool_over(condition.reuses, at=at, reused_by=changes[0].after)
+                remember_warm_pool(self._tables, changes[0].after.spec.pool, over)
         return tuple(self._tables.jobs[change.after.name] for change in changes)
 
     def commit_each(
@@ -216,6 +234,7 @@ class MemoryJobStore:
             rows.warm_pools[name] = after
         elif before is not None:
             bill_warm(self._tables, before, at=at, retained=retained)
+            remember_warm_pool(self._tables, pool, warm_pool_over(before, at=at, retained=retained))
 
     def learn_limit(self, pool: str, capacity: Capacity, limit: AccountLimit | None) -> None:
         limits = self._tables.pools[pool].limits

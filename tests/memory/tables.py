@@ -4,9 +4,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
+from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.costs.spot_record import SpotDay
 from trainmaster.core.forecast.run_times import RunTimes
+from trainmaster.core.history.records import CapacityChange, Ending, PastEvent, PastWarmPool
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
@@ -17,6 +19,7 @@ from trainmaster.core.planning.told_reasons import ToldReasons
 from trainmaster.core.records import Alias, HistoryLine, StoredPolicy, SubmissionFreeze
 from trainmaster.core.rules.violation import ViolationRecord
 
+Record = Ending | PastWarmPool | CapacityChange | PastEvent
 NO_POLICY = StoredPolicy(revision=0, version=0, paused=False, document={})
 
 
@@ -39,6 +42,7 @@ class PoolRows:
     """By (team, lane)."""
     submissions: Counter[tuple[str, datetime]] = field(default_factory=Counter)
     """By team and minute."""
+    history_since: datetime | None = None
     missed_warm_pools: int = 0
     told: set[str] = field(default_factory=set)
     """Subjects that operators were notified of."""
@@ -84,6 +88,10 @@ class Tables:
     """By (team, YYYY-MM)."""
     spot_days: dict[tuple[str, date], SpotDay] = field(default_factory=dict)
     """By instance type and day."""
+    history: dict[Key, Record] = field(default_factory=dict)
+    """What is remembered, under the keys of the table."""
+    waits: Counter[tuple[str, datetime, str, Capacity]] = field(default_factory=Counter)
+    """How many more wait, by pool, minute, team and capacity."""
     policy: StoredPolicy = NO_POLICY
     revisions: dict[int, StoredPolicy] = field(default_factory=dict)
 

@@ -51,6 +51,7 @@ ROUTES = {
     ("GET", "/rules"),
     ("GET", "/usage"),
     ("GET", "/violations"),
+    ("GET", "/timeline"),
     ("GET", "/repair"),
     ("POST", "/repair"),
     ("GET", "/policy"),

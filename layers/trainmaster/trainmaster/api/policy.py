@@ -21,6 +21,8 @@ from trainmaster.core.errors import (
     invalid,
     quoted,
 )
+from trainmaster.core.history.derive import capacity_changes
+from trainmaster.core.history.records import PolicyPut
 from trainmaster.core.policy import DEFAULT_TEAM, Policy, PoolPolicy, defaults_that_change, parse_policy
 from trainmaster.core.records import StoredPolicy, SubmissionFreeze
 from trainmaster.core.request.strict_json import JsonObject, JsonValue, parse_object
@@ -121,7 +123,15 @@ def put_policy(context: RequestContext) -> Answer:
     pools = _pools(context.policy, policy)
     with frozen_where_less(context, policy):
         refuse_strandings(context.policy, policy, context.outside.reader)
-        stored = context.outside.policies.put(policy.source, text=text, pools=pools, replaces=context.stored)
+        now = context.outside.clock()
+        changes = tuple(capacity_changes(context.policy, policy, at=now))
+        stored = context.outside.policies.put(
+            policy.source,
+            text=text,
+            pools=pools,
+            replaces=context.stored,
+            history=PolicyPut(at=now, changes=changes),
+        )
     wake(context.outside.wake_ups, pools)
     return Answer(status=HTTPStatus.OK, body=policy_view(stored, _of_a_put(context, policy)))
 

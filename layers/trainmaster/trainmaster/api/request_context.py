@@ -15,6 +15,7 @@ from trainmaster.core.submission.admission import most_reads, too_many_reads
 from trainmaster.core.submission.identity import Caller, caller_of, is_admin, stranger, teams_of
 from trainmaster.ports import (
     Clock,
+    HistoryReader,
     JobReader,
     JobStore,
     LedgerReader,
@@ -40,6 +41,7 @@ class ApiReader(
     LedgerReader,
     SpotReader,
     ViolationReader,
+    HistoryReader,
     Protocol,
 ):
     """Every read the API makes."""

@@ -26,6 +26,7 @@ from trainmaster.api.request_context import (
     enter_as_admin,
     enter_to_read,
 )
+from trainmaster.api.timeline import show_timeline
 from trainmaster.api.usage import show_usage
 from trainmaster.api.views import View, field_error_view
 from trainmaster.api.violations import show_violations
@@ -127,6 +128,7 @@ def routes(outside: Outside) -> APIGatewayRestResolver:
     app.get("/rules")(lambda: _response(show_rules(reading_context())))
     app.get("/usage")(lambda: _response(show_usage(reading_context())))
     app.get("/violations")(lambda: _response(show_violations(reading_context())))
+    app.get("/timeline")(lambda: _response(show_timeline(reading_context())))
     app.get("/policy")(lambda: _response(show_policy(admin_context())))
     app.put("/policy")(lambda: _response(put_policy(admin_context())))
     app.put("/policy/paused")(lambda: _response(put_paused(admin_context())))

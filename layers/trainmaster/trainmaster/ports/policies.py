@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from trainmaster.core.history.records import PolicyPut
 from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 
 
@@ -19,8 +20,12 @@ class PolicyStore(Protocol):
         text: str | None = None,
         pools: Sequence[str],
         replaces: StoredPolicy,
+        history: PolicyPut | None = None,
     ) -> StoredPolicy:
-        """Store a new revision and tell each pool and ``UNMANAGED``. Raises LostRaceError."""
+        """Store a new revision and tell each pool and ``UNMANAGED``. Raises LostRaceError.
+
+        ``history`` is remembered with it; of more changes than a transaction takes the rest right after it.
+        """
 
     def close(self, freeze: SubmissionFreeze) -> None:
         """Raises LostRaceError when another change of the policy has closed one of the pools."""

@@ -44,7 +44,7 @@ class DynamoTable:
             client, table=name, retention_days=retention_days, measure=measure, report=report
         )
         self.reader = DynamoReader(client, table=name, report=report, beside=beside)
-        self.policies = DynamoPolicyStore(client, table=name, report=report)
+        self.policies = DynamoPolicyStore(client, table=name, retention_days=retention_days, report=report)
         self.repairs = DynamoRepairStore(client, table=name)
         self.account = DynamoAccount(client, table=name)
         self.fronts = DynamoFronts(client, table=name)

@@ -139,6 +139,8 @@ class SortKeys:
 
     clause: str
     bound: str
+    last: str | None = None
+    """The second bound, ``:last``, of a clause that has two."""
 
     @classmethod
     def beginning(cls, prefix: str) -> Self:
@@ -151,6 +153,11 @@ class SortKeys:
     @classmethod
     def up_to(cls, key: str) -> Self:
         return cls("sk <= :sk", key)
+
+    @classmethod
+    def between(cls, first: str, last: str) -> Self:
+        """Both included."""
+        return cls("sk BETWEEN :sk AND :last", first, last)
 
     @classmethod
     def before(cls, key: str) -> Self:
@@ -263,6 +270,7 @@ def _within(partition: str, keys: SortKeys | None) -> dict[str, Any]:
     condition, values = "pk = :pk", {":pk": partition}
     if keys is not None:
         condition, values = f"{condition} AND {keys.clause}", values | {":sk": keys.bound}
+        values |= {} if keys.last is None else {":last": keys.last}
     return {
         "KeyConditionExpression": condition,
         "ExpressionAttributeValues": to_attributes(values),

@@ -13,7 +13,7 @@ MAX_ERROR_CHARACTERS = 200
 MOST_SKIPPED = 100
 """Rows in a row that a bounded read passes over before it leaves the rest to the next."""
 
-_POOL_ROWS = frozenset((*"RBTWPHESQOL", "OT"))
+_POOL_ROWS = frozenset((*"RBTWPHESQOLDCG", "OT", "DL", "DW"))
 """How partitions that name a pool begin."""
 
 

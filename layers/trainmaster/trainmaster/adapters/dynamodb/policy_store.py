@@ -10,38 +10,50 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from trainmaster.adapters.dynamodb import layout, submissions
 from trainmaster.adapters.dynamodb.attribute_values import from_attributes, to_attributes, value
-from trainmaster.adapters.dynamodb.calls import (
-    MAX_ITEMS,
-    ConditionsFailedError,
-    Transactions,
-    key_attributes,
-    refused,
-)
+from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError, Transactions, refused
+from trainmaster.adapters.dynamodb.codec import iso
+from trainmaster.adapters.dynamodb.counting import Update
 from trainmaster.adapters.dynamodb.guard import Report, unreported
-from trainmaster.adapters.dynamodb.writes import Retention, Writes
+from trainmaster.adapters.dynamodb.history_layout import HISTORY_SINCE
+from trainmaster.adapters.dynamodb.history_writes import capacity_rows
+from trainmaster.adapters.dynamodb.retention import Retention
+from trainmaster.adapters.dynamodb.writes import Writes
 from trainmaster.core.errors import LostRaceError, UnavailableError
+from trainmaster.core.history.records import PolicyPut
 from trainmaster.core.policy import EARLIER_DEFAULTS, UNMANAGED
 from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 
 _PK, _CURRENT = layout.POLICY_KEY
 SEAL_KEY_BYTES = 32
+MAX_CHANGES = 40
+"""Of capacities in the transaction that puts a policy in force; the rest of it tells pools."""
+DEFAULT_RETENTION_DAYS = 90
+"""As the template's parameter ``RetentionDays``."""
 NOTHING = StoredPolicy(revision=0, version=0, paused=False, document={})
 """Before anybody wrote a policy: the empty document."""
 
 
 class DynamoPolicyStore:
-    def __init__(self, client: Any, *, table: str, report: Report = unreported) -> None:
+    def __init__(
+        self,
+        client: Any,
+        *,
+        table: str,
+        retention_days: int = DEFAULT_RETENTION_DAYS,
+        report: Report = unreported,
+    ) -> None:
         self._report = report
         self._client = client
         self._table = table
         self._transactions = Transactions(client)
-        self._writes = Writes(table=table, retention=Retention(days=0))  # of rows that do not expire
+        self._writes = Writes(table=table, retention=Retention(days=retention_days))
 
     def current(self) -> StoredPolicy:
         item = self._item(_CURRENT)
@@ -58,11 +70,17 @@ class DynamoPolicyStore:
         text: str | None = None,
         pools: Sequence[str],
         replaces: StoredPolicy,
+        history: PolicyPut | None = None,
     ) -> StoredPolicy:
         new = _next(replaces.followed_by(document, text))
         item = _key(_revision(new.revision)) | _attributes(new) | _text_attribute(text)
         kept = {"Put": {"TableName": self._table, "Item": item}}
-        self._write(new, pools, replaces, extra=[kept])
+        changes = () if history is None else history.changes
+        rows = list(self._writes.remembered(capacity_rows(changes)))
+        extra = [kept, *rows[:MAX_CHANGES]]
+        self._write(new, pools, replaces, extra=extra, since=None if history is None else history.at)
+        for start in range(MAX_CHANGES, len(rows), MAX_ITEMS):
+            self._transactions.write(rows[start : start + MAX_ITEMS])
         return new
 
     def set_paused(self, paused: bool, *, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy:  # noqa: FBT001
@@ -93,7 +111,13 @@ class DynamoPolicyStore:
         return from_attributes(answer["Item"]) if "Item" in answer else None
 
     def _write(
-        self, new: StoredPolicy, pools: Sequence[str], replaces: StoredPolicy, *, extra: list[dict[str, Any]]
+        self,
+        new: StoredPolicy,
+        pools: Sequence[str],
+        replaces: StoredPolicy,
+        *,
+        extra: list[dict[str, Any]],
+        since: datetime | None = None,
     ) -> None:
         put: dict[str, Any] = {
             "TableName": self._table,
@@ -103,7 +127,7 @@ class DynamoPolicyStore:
         if replaces.version:
             put["ExpressionAttributeValues"] = {":old": value(replaces.version)}
         first = [{"Put": put}, *extra]
-        told = [self._told(pool, new.version) for pool in sorted({*pools, UNMANAGED})]
+        told = [self._told(pool, new.version, since) for pool in sorted({*pools, UNMANAGED})]
         room = MAX_ITEMS - len(first)
         self._transactions.write([*first, *told[:room]])
         for start in range(room, len(told), MAX_ITEMS):
@@ -119,19 +143,16 @@ class DynamoPolicyStore:
             else:
                 return
 
-    def _told(self, pool: str, version: int) -> dict[str, Any]:
-        return {
-            "Update": {
-                "TableName": self._table,
-                "Key": key_attributes(layout.counters_key(pool)),
-                "UpdateExpression": "SET policy_version = :v",
-                "ExpressionAttributeValues": {":v": value(version)},
-            },
-        }
+    def _told(self, pool: str, version: int, since: datetime | None) -> dict[str, Any]:
+        """From its first policy on the pool's history is written."""
+        update = Update(put={"policy_version": version})
+        if since is not None:
+            update.shift.append((HISTORY_SINCE, HISTORY_SINCE, iso(since)))
+        return self._writes.update(layout.counters_key(pool), update)
 
 
 def _unless_newer(operation: Mapping[str, Any]) -> dict[str, Any]:
-    condition = "attribute_not_exists(policy_version) OR policy_version < :v"
+    condition = "attribute_not_exists(#n0) OR #n0 < :v0"  # the version is what it sets first
     return {"Update": {**operation["Update"], "ConditionExpression": condition}}
 
 

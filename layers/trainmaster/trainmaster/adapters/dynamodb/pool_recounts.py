@@ -20,7 +20,8 @@ from trainmaster.adapters.dynamodb.recount import (
     sums_of,
     undecodable,
 )
-from trainmaster.adapters.dynamodb.writes import Operation, Retention, Writes
+from trainmaster.adapters.dynamodb.retention import Retention
+from trainmaster.adapters.dynamodb.writes import Operation, Writes
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.planning.snapshot import LaneRow

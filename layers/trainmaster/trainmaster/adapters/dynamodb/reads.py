@@ -21,6 +21,7 @@ from trainmaster.adapters.dynamodb.codec import (
     usage_line,
 )
 from trainmaster.adapters.dynamodb.guard import Item
+from trainmaster.adapters.dynamodb.history_reads import HistoryReads
 from trainmaster.adapters.dynamodb.pool_reads import PoolReads, job_row
 from trainmaster.adapters.dynamodb.pool_rows import running_row, waiting_row
 from trainmaster.core.costs.ledger import MonthAccount, PreemptionEntry, UsageLine, month_of
@@ -42,8 +43,8 @@ BATCH = 100
 """Keys of one BatchGetItem. Source: DynamoDB limits."""
 
 
-class DynamoReader(PoolReads):
-    """JobReader, SnapshotReader, QueueReader and PoolReader over one table.
+class DynamoReader(PoolReads, HistoryReads):
+    """JobReader, SnapshotReader, QueueReader, PoolReader and HistoryReader over one table.
 
     Of several rows those that cannot be understood are left out and reported; a single one that was asked
     for raises RowSetAsideError.

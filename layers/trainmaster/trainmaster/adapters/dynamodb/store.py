@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -14,10 +15,12 @@ from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError
 from trainmaster.adapters.dynamodb.codec import decode, encode, iso
 from trainmaster.adapters.dynamodb.counting import Update
 from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, Item, Report, require, unreported
+from trainmaster.adapters.dynamodb.history_writes import event_rows
 from trainmaster.adapters.dynamodb.lane_rows import LaneRows
 from trainmaster.adapters.dynamodb.pool_marks import PoolMarks
+from trainmaster.adapters.dynamodb.retention import Retention
 from trainmaster.adapters.dynamodb.stored_names import stored_name
-from trainmaster.adapters.dynamodb.writes import Operation, Retention, Writes
+from trainmaster.adapters.dynamodb.writes import Operation, Writes
 from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError, WriteRefusedError
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
@@ -87,15 +90,21 @@ class DynamoJobStore(LaneRows, PoolMarks):
 
     def leave(self, pool: str, messages: Sequence[OutboxMessage]) -> None:
         for message in messages:
-            put = self._writes.message(pool, message, only_if="attribute_not_exists(pk)")["Put"]
-            self._rows.change("put_item", **put)
+            put = self._writes.message(pool, message, only_if="attribute_not_exists(pk)")
+            events = list(self._writes.remembered(event_rows([message])))
+            if not events:
+                self._rows.change("put_item", **put["Put"])
+                continue
+            with suppress(ConditionsFailedError):
+                self._transactions.write([put, *events])
 
     def leave_once(self, pool: str, message: OutboxMessage, *, subject: str) -> bool:
         told = Update(put={layout.told(subject): iso(message.at)})
         told.conditions.append(("attribute_not_exists(#n)", layout.told(subject), None))
         note = self._writes.update(layout.counters_key(pool), told)
         try:
-            self._transactions.write([self._writes.message(pool, message), note])
+            event = self._writes.remembered(event_rows([message]))
+            self._transactions.write([self._writes.message(pool, message), note, *event])
         except ConditionsFailedError:
             return False
         return True

@@ -10,6 +10,7 @@ from trainmaster.adapters.dynamodb.attribute_values import to_attributes
 from trainmaster.adapters.dynamodb.calls import key_attributes
 from trainmaster.adapters.dynamodb.codec import encode, iso
 from trainmaster.adapters.dynamodb.counting import Update, Updates, counted_in, enters_lane
+from trainmaster.adapters.dynamodb.history_writes import event_rows, submission_rows
 from trainmaster.adapters.dynamodb.writes import Operation, Writes, job_item
 from trainmaster.core.costs.ledger import month_of
 from trainmaster.core.jobs.model import Job, epoch_ms
@@ -44,6 +45,7 @@ def of_submission(job: Job, packed: bytes, writes: Writes, *, admission: Admissi
         writes.history(job, line),
         *_enter_lane(job, entry, writes),
         *(_mark_team(job, writes) if admission is not None and admission.marks_team else []),
+        *writes.updates(submission_rows(job, ttl=writes.retention.of_history(spec.submitted_at))),
     ]
 
 
@@ -162,7 +164,8 @@ def of_record(
     writes: Writes,
 ) -> list[Operation]:
     """The record, if ``replaces`` is the one that is kept, and what it leaves to be done."""
-    return [_record(record, replaces, writes), *(writes.message(UNMANAGED, message) for message in messages)]
+    left = (writes.message(UNMANAGED, message) for message in messages)
+    return [_record(record, replaces, writes), *left, *writes.remembered(event_rows(messages))]
 
 
 def of_adoption(adoption: Adoption, packed: bytes, writes: Writes, *, at: datetime) -> list[Operation]:

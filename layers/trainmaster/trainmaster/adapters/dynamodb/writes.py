@@ -17,8 +17,17 @@ from trainmaster.adapters.dynamodb.counting import (
     enters_lane,
     warm_changed,
 )
+from trainmaster.adapters.dynamodb.history_writes import (
+    HistoryRow,
+    event_rows,
+    history_rows,
+    wait_rows,
+    warm_rows,
+)
 from trainmaster.adapters.dynamodb.layout import Key
+from trainmaster.adapters.dynamodb.retention import Retention
 from trainmaster.core.costs.ledger import PreemptionEntry, month_of
+from trainmaster.core.history.derive import warm_pool_over
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
@@ -33,24 +42,6 @@ Operation = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retention:
-    """How long rows of finished jobs are kept."""
-
-    days: int
-
-    def of_final(self, ended_at: datetime) -> int:
-        """TTL (epoch seconds) of a final job, its request and the alias of its name."""
-        return int((ended_at + timedelta(days=self.days)).timestamp())
-
-    def of_line(self, at: datetime) -> int:
-        """TTL of rows written while the job lives: attempts, transitions, later aliases.
-
-        Twice as long, so that they outlive the job unless it waited for longer than ``days``.
-        """
-        return int((at + timedelta(days=2 * self.days)).timestamp())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Writes:
     """Turns changes into TransactItems for one table."""
 
@@ -62,16 +53,20 @@ class Writes:
     ) -> list[Operation]:
         """All operations of one commit; the jobs in ``changes`` already carry their new versions."""
         sums = counted(changes, at=at, condition=condition)
+        wait_rows(sums, changes, at=at, ttl=self.retention.of_history(at))
         operations = [one for change in changes for one in self._of_change(change, sums, at=at)]
-        operations += [
-            self.message(change.after.spec.pool, message)
-            for change in changes
-            for message in messages_of(change, at=at)
-        ]
+        messages = [(one.after.spec.pool, left) for one in changes for left in messages_of(one, at=at)]
+        operations += [self.message(pool, message) for pool, message in messages]
         if condition is not None:
             operations += self._unchanged(condition)
-            operations += self._reused(changes[0].after.spec.pool, condition.reuses)
+            operations += self._reused(changes[0].after, condition.reuses, at=at)
+        operations += self.remembered(history_rows(changes, at=at))
+        operations += self.remembered(event_rows(message for _, message in messages))
         return operations + self.updates(sums)
+
+    def remembered(self, rows: Iterable[HistoryRow]) -> Iterable[Operation]:
+        """Rows of the history, which nothing changes any more."""
+        return (self.put(key, {**item, "ttl": self.retention.of_history(at)}) for key, item, at in rows)
 
     def updates(self, updates: Updates) -> list[Operation]:
         return [self.update(key, update) for key, update in updates.items() if update.says_something]
@@ -96,6 +91,8 @@ class Writes:
                 warm_changed(updates, pool, warm, sign)
         if before is not None and after is None:
             bill_warm(updates, before, at=at, retained=retained)
+            gone = warm_rows(pool, warm_pool_over(before, at=at, retained=retained))
+            return [self._warm_row(pool, before, None), *self.updates(updates), *self.remembered(gone)]
         return [self._warm_row(pool, before, after), *self.updates(updates)]
 
     def _warm_row(self, pool: str, before: WarmPool | None, after: WarmPool | None) -> Operation:
@@ -169,17 +166,18 @@ class Writes:
             key = layout.warm_key(change.after.spec.pool, change.leaves_warm.training_job_name)
             yield self.put(key, encode(change.leaves_warm), only_if="attribute_not_exists(pk)")
 
-    def _reused(self, pool: str, reused: WarmPool | None) -> Iterable[Operation]:
+    def _reused(self, by: Job, reused: WarmPool | None, *, at: datetime) -> Iterable[Operation]:
         """The warm pool must be there still, and nobody may be giving it up."""
         if reused is None:
             return []
+        over = warm_pool_over(reused, at=at, reused_by=by)
         delete = {
             "TableName": self.table,
-            "Key": _key(layout.warm_key(pool, reused.training_job_name)),
+            "Key": _key(layout.warm_key(by.spec.pool, reused.training_job_name)),
             "ConditionExpression": "attribute_exists(pk) AND releasing = :no",
             "ExpressionAttributeValues": {":no": value(False)},
         }
-        return [{"Delete": delete}]
+        return [{"Delete": delete}, *self.remembered(warm_rows(by.spec.pool, over))]
 
     def _taken(self, change: Change, *, at: datetime) -> Iterable[Operation]:
         """The preemption ledger: who took what from whom, at what cost."""

@@ -152,6 +152,8 @@ class Attempt:
     """SageMaker took our StopTrainingJob."""
     missing_since: datetime | None = None
     """DescribeTrainingJob does not find it since then; None: it was found when last asked for."""
+    warm_start: bool | None = None
+    """It took over the warm pool it was claimed with; None: it did not, or SageMaker has not said yet."""
     spot: SpotState = SpotState()
     watch: GpuWatch = GpuWatch()
     unmonitored: Reason | None = None

@@ -216,9 +216,9 @@ def reuse_settled(job: Job, left: Observation | None) -> Change:
         job: Its live attempt has ``reuses``.
         left: The training job whose warm pool it is.
     """
-    live = job.live_attempt
-    after = replace(job, live=replace(live, claim=replace(live.claim, reuses=None)))
-    return Change(before=job, after=after, leaves_warm=_still_warm(job, left))
+    live, kept = job.live_attempt, _still_warm(job, left)
+    settled = replace(live, claim=replace(live.claim, reuses=None), warm_start=kept is None or None)
+    return Change(before=job, after=replace(job, live=settled), leaves_warm=kept)
 
 
 def claim_undone(job: Job, after: Job, left: Observation | None) -> Change:

@@ -1,0 +1,93 @@
+"""Where the history lies in the table: rows that are written once and expire, read by nothing that decides.
+
+| row | pk | sk |
+|---|---|---|
+| an attempt or job that ended, within a day of its claim | ``D#pool#day`` | ``instant#job#attempt`` |
+| the same, after more than a day | ``DL#pool`` | ``instant#job#attempt`` |
+| warm pool that is over | ``DW#pool#day`` | ``instant#training-job-name`` |
+| change of a pool's capacity | ``C#pool`` | ``instant`` |
+| changes of how many jobs wait, by minute of an hour | ``G#pool#day`` | ``hour#team#capacity`` |
+| event | ``Y#day`` | ``instant#id`` |
+
+Days and hours are UTC. Beside them an attribute of the counters says since when they are written.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+
+from trainmaster.adapters.dynamodb.codec import iso
+from trainmaster.adapters.dynamodb.layout import MAX_SORT_KEY, Key
+from trainmaster.core.history.records import CapacityChange, Ending, PastEvent, PastWarmPool
+from trainmaster.core.history.window import LONGEST_ATTEMPT, ONE_DAY, Window
+from trainmaster.core.jobs.instances import Capacity
+
+HISTORY_SINCE = "history_since"
+"""Attribute of counters: since when the pool's history is written."""
+
+Range = tuple[str, str, str]
+"""A partition, and the sort keys from one to before another."""
+
+
+def ending_key(pool: str, ending: Ending) -> Key:
+    number = "" if ending.attempt is None else str(ending.attempt.number)
+    partition = _long(pool) if ending.is_long else _day("D", pool, ending.ended_at)
+    return (partition, f"{iso(ending.ended_at)}#{ending.job}#{number}")
+
+
+def warm_over_key(pool: str, warm: PastWarmPool) -> Key:
+    return (_day("DW", pool, warm.until), f"{iso(warm.until)}#{warm.training_job_name}")
+
+
+def capacity_change_key(change: CapacityChange) -> Key:
+    return (capacity_partition(change.pool), iso(change.at))
+
+
+def event_key(event: PastEvent) -> Key:
+    return (f"Y#{_date(event.at)}", f"{iso(event.at)}#{event.id}"[:MAX_SORT_KEY])
+
+
+def wait_key(pool: str, team: str, capacity: Capacity, at: datetime) -> Key:
+    return (_day("G", pool, at), f"{at.astimezone(UTC):%H}#{team}#{capacity}")
+
+
+def minute_attribute(at: datetime) -> str:
+    """Of a row of waits."""
+    return f"m{at.astimezone(UTC):%M}"
+
+
+def capacity_partition(pool: str) -> str:
+    return f"C#{pool}"
+
+
+def waits_partition(pool: str, day: date) -> str:
+    return f"G#{pool}#{day.isoformat()}"
+
+
+def ending_ranges(pool: str, window: Window) -> Iterator[Range]:
+    """Rows of whatever was live at some instant of the window, the long ones first."""
+    since, until = iso(window.since), iso(window.until + LONGEST_ATTEMPT)
+    yield (_long(pool), since, until)
+    short = iso(window.until + ONE_DAY)
+    yield from ((f"D#{pool}#{day.isoformat()}", since, short) for day in window.days(longer=ONE_DAY))
+
+
+def warm_ranges(pool: str, window: Window) -> Iterator[Range]:
+    since, until = iso(window.since), iso(window.until + ONE_DAY)
+    yield from ((f"DW#{pool}#{day.isoformat()}", since, until) for day in window.days(longer=ONE_DAY))
+
+
+def event_ranges(window: Window) -> Iterator[Range]:
+    since, until = iso(window.since), iso(window.until)
+    yield from ((f"Y#{day.isoformat()}", since, until) for day in window.days())
+
+
+def _long(pool: str) -> str:
+    return f"DL#{pool}"
+
+
+def _day(kind: str, pool: str, at: datetime) -> str:
+    return f"{kind}#{pool}#{_date(at)}"
+
+
+def _date(at: datetime) -> str:
+    return at.astimezone(UTC).date().isoformat()

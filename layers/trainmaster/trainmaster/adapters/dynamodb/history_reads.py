@@ -1,0 +1,138 @@
+"""The history of the table, for people: no more rows of it than an answer shows."""
+
+import gzip
+import json
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from typing import TypeVar
+
+from trainmaster.adapters.dynamodb import history_layout, layout
+from trainmaster.adapters.dynamodb.calls import SortKeys
+from trainmaster.adapters.dynamodb.codec import decode, iso
+from trainmaster.adapters.dynamodb.guard import GuardedReads, Item
+from trainmaster.adapters.dynamodb.history_layout import Range
+from trainmaster.core.history.records import (
+    CapacityChange,
+    Ending,
+    PastEvent,
+    PastWarmPool,
+    Position,
+    WaitCount,
+)
+from trainmaster.core.history.window import Window
+from trainmaster.core.jobs.instances import Capacity
+
+T = TypeVar("T")
+PAGE = 500
+"""Rows of one call; a row of the history has about 500 bytes."""
+
+
+class HistoryReads(GuardedReads):
+    """HistoryReader."""
+
+    def history_since(self, pool: str) -> datetime | None:
+        since = (self._rows.get(layout.counters_key(pool)) or {}).get(history_layout.HISTORY_SINCE)
+        return datetime.fromisoformat(since) if isinstance(since, str) else None
+
+    def endings(
+        self, pool: str, window: Window, *, after: Position | None, limit: int
+    ) -> tuple[tuple[Ending, ...], Position | None]:
+        return self._listed(history_layout.ending_ranges(pool, window), ending_row, after, limit)
+
+    def past_warm_pools(self, pool: str, window: Window, *, limit: int) -> tuple[PastWarmPool, ...]:
+        return self._listed(history_layout.warm_ranges(pool, window), past_warm_row, None, limit)[0]
+
+    def past_events(
+        self, window: Window, *, after: Position | None, limit: int
+    ) -> tuple[tuple[PastEvent, ...], Position | None]:
+        return self._listed(history_layout.event_ranges(window), event_row, after, limit)
+
+    def capacity_changes(self, pool: str, window: Window, *, limit: int) -> tuple[CapacityChange, ...]:
+        """Those of the window, the one before it, and where there is none before it the next one."""
+        partition = history_layout.capacity_partition(pool)
+        since, until = iso(window.since), iso(window.until)
+        earlier = self._rows.query(partition, SortKeys.up_to(since), backwards=True, page=1)
+        found = list(self._made(earlier, capacity_row, most=1))
+        later = self._rows.query(partition, SortKeys.behind(since), page=PAGE)
+        for change in self._made(later, capacity_row, most=limit):
+            if iso(change.at) >= until and found:
+                break
+            found.append(change)
+        return tuple(found)
+
+    def wait_counts(self, pool: str, since: datetime, until: datetime) -> Iterator[WaitCount]:
+        for day in Window(since=since, until=until).days():
+            items = self._rows.query(history_layout.waits_partition(pool, day), page=PAGE)
+            for counts in self._understood(items, partial(wait_row, day)):
+                yield from (one for one in counts if since <= one.minute < until)
+
+    def _listed(
+        self,
+        ranges: Iterable[Range],
+        make: Callable[[Item], T],
+        after: Position | None,
+        limit: int,
+    ) -> tuple[tuple[T, ...], Position | None]:
+        """At most so many rows, from behind a position on; None: these were the last."""
+        found: list[T] = []
+        looked, position = 0, after
+        for partition, first, last in _behind(ranges, after):
+            bound = after[1] if after is not None and after[0] == partition else None
+            for item in self._rows.query(
+                partition, SortKeys.between(bound or first, last), page=min(PAGE, limit + 1)
+            ):
+                if item["sk"] == bound:
+                    continue
+                if looked == limit:
+                    return tuple(found), position
+                looked += 1
+                position = (partition, item["sk"])
+                found += self._understood([item], make)
+        return tuple(found), None
+
+    def _made(self, items: Iterator[Item], make: Callable[[Item], T], *, most: int) -> Iterator[T]:
+        for _, item in zip(range(most), items, strict=False):
+            yield from self._understood([item], make)
+
+
+def _behind(ranges: Iterable[Range], after: Position | None) -> Iterator[Range]:
+    """From the partition of a position on; one that is none of them has nothing behind it."""
+    is_there = after is None
+    for one in ranges:
+        is_there = is_there or (after is not None and one[0] == after[0])
+        if is_there:
+            yield one
+
+
+def ending_row(item: Item) -> Ending:
+    return decode(Ending, item)
+
+
+def past_warm_row(item: Item) -> PastWarmPool:
+    return decode(PastWarmPool, item)
+
+
+def capacity_row(item: Item) -> CapacityChange:
+    return decode(CapacityChange, item)
+
+
+def event_row(item: Item) -> PastEvent:
+    detail = json.loads(gzip.decompress(bytes(item["detail"])))
+    return decode(PastEvent, {**item, "detail": detail})
+
+
+def wait_row(day: date, item: Item) -> list[WaitCount]:
+    hour, _, rest = item["sk"].partition("#")
+    team, _, capacity = rest.rpartition("#")
+    began = datetime(day.year, day.month, day.day, int(hour), tzinfo=UTC)
+    return [
+        WaitCount(
+            minute=began + timedelta(minutes=int(name[1:])),
+            team=team,
+            capacity=Capacity.parse(capacity),
+            count=int(count),
+        )
+        for name, count in sorted(item.items())
+        if name[0] == "m" and name[1:].isdigit()
+    ]

@@ -1,0 +1,243 @@
+"""GET /timeline: what held a pool's instances: attempts, warm pools, and what capacity was in force."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from http import HTTPStatus
+
+from trainmaster.api.history_query import list_period, listing, pools_asked, refused
+from trainmaster.api.request_context import Answer, RequestContext
+from trainmaster.api.views import View, instant_text
+from trainmaster.core.errors import InvalidRequestError
+from trainmaster.core.history.derive import started_warm
+from trainmaster.core.history.records import CapacityChange, Ending, Position
+from trainmaster.core.history.window import Window
+from trainmaster.core.jobs.instances import Capacity, Vector
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.planning.capacity import pool_vector
+from trainmaster.core.policy import PoolPolicy
+
+PAGE = 1000
+"""Attempts looked at for one page; each has about 350 bytes."""
+MOST_WARM_POOLS = 5000
+"""Of one answer: about 1 MB."""
+MOST_CHANGES = 500
+"""Of a pool's capacity, in one answer."""
+_LIVE, _PAST = "live", "past"
+
+
+def show_timeline(context: RequestContext) -> Answer:
+    """Of each pool the live attempts, then those that ended, the long ones before the others."""
+    given = context.call.parameters("pool", "from", "to", "next_token")
+    pools = pools_asked(context, given.get("pool"))
+    window = list_period(given, now=context.outside.clock())
+    of_list = listing(context, "timeline", given, window)
+    page = _Page(context=context, window=of_list.window)
+    end = page.fill(pools, of_list.order)
+    first: View = {"capacity": [], "warm": []} if of_list.order else _once(context, pools, of_list.window)
+    body = {
+        "attempts": page.views,
+        **first,
+        "since": instant_text(history_since(context, pools)),
+        "next_token": of_list.token(end),
+    }
+    return Answer(status=HTTPStatus.OK, body=body)
+
+
+def history_since(context: RequestContext, pools: Sequence[PoolPolicy]) -> datetime | None:
+    """From when on the history of all of them is complete; None: nothing was written yet."""
+    found = (context.outside.reader.history_since(pool.name) for pool in pools)
+    return max((at for at in found if at is not None), default=None)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Page:
+    context: RequestContext
+    window: Window
+    views: list[View] = field(default_factory=list)
+    looked: int = 0
+
+    def fill(self, pools: Sequence[PoolPolicy], order: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        """Behind which entry the next page begins; None: this is the last."""
+        section, *after = order[1:] if order else (_LIVE,)
+        names = [pool.name for pool in pools]
+        if order and order[0] not in names:
+            raise refused("next_token", "is of a list that has changed", "start again without it")
+        for name in names[names.index(order[0]) if order else 0 :]:
+            if section == _LIVE:
+                upto = self._live(name, after[0] if after else "")
+                if upto is not None:
+                    return (name, _LIVE, upto)
+                after = []
+            position = self._past(name, (after[0], after[1]) if after else None)
+            if position is not None:
+                return (name, _PAST, *position)
+            section, after = _LIVE, []
+        return None
+
+    @property
+    def _is_full(self) -> bool:
+        return self.looked >= PAGE or (self.looked > 0 and not self.context.has_time)
+
+    def _live(self, pool: str, after: str) -> str | None:
+        """By name."""
+        reader = self.context.outside.reader
+        entries = sorted(reader.running(pool), key=lambda one: one.name)
+        names = [one.name for one in entries if one.name > after and one.claimed_at < self.window.until]
+        if names and self._is_full:
+            return after
+        shown, rest = names[: PAGE - self.looked], names[PAGE - self.looked :]
+        jobs = reader.jobs(shown)
+        self.looked += len(shown)
+        live = (jobs[name] for name in shown if name in jobs and jobs[name].live is not None)
+        self.views += [live_view(job, self.context) for job in live]
+        return shown[-1] if rest else None
+
+    def _past(self, pool: str, after: Position | None) -> Position | None:
+        if self._is_full:
+            return after or (_BEFORE_ALL, "")
+        position = None if after == (_BEFORE_ALL, "") else after
+        while True:
+            found, position = self.context.outside.reader.endings(
+                pool, self.window, after=position, limit=PAGE - self.looked
+            )
+            self.looked += len(found)
+            overlapping = (one for one in found if is_within(one, self.window))
+            self.views += [past_view(one, pool, self.context) for one in overlapping]
+            if position is None or self._is_full:
+                return position
+
+
+_BEFORE_ALL = "-"
+"""In a token: nothing of the pool's past was shown yet."""
+
+
+def is_within(ending: Ending, window: Window) -> bool:
+    """An attempt that was live in it."""
+    attempt = ending.attempt
+    return attempt is not None and window.overlaps(attempt.claimed_at, ending.ended_at)
+
+
+def past_view(ending: Ending, pool: str, context: RequestContext) -> View:
+    attempt = ending.attempt
+    assert attempt is not None
+    sees_by = attempt.preempted_by_team is not None and context.sees(attempt.preempted_by_team)
+    return {
+        "job": ending.job if context.sees(ending.team) else None,
+        "attempt": attempt.number,
+        "team": ending.team,
+        "pool": pool,
+        **_held(attempt.vector),
+        "claimed_at": instant_text(attempt.claimed_at),
+        "training_since": instant_text(attempt.training_since),
+        "ended_at": instant_text(ending.ended_at),
+        "end": attempt.end,
+        "preempted_by": attempt.preempted_by if sees_by else None,
+        "preempted_by_team": attempt.preempted_by_team,
+        "warm_start": attempt.warm_start,
+        "lost_seconds": int(attempt.lost.total_seconds()),
+    }
+
+
+def live_view(job: Job, context: RequestContext) -> View:
+    """Of a job that holds its instances."""
+    live, by = job.live_attempt, job.live_attempt.preempted_for
+    by_team = (by.team or job.spec.team) if by else None
+    return {
+        "job": job.name if context.sees(job.spec.team) else None,
+        "attempt": live.number,
+        "team": job.spec.team,
+        "pool": job.spec.pool,
+        **_held(live.vector),
+        "claimed_at": instant_text(live.claim.at),
+        "training_since": instant_text(live.training_since),
+        "ended_at": None,
+        "end": None,
+        "preempted_by": by.name if by and by_team and context.sees(by_team) else None,
+        "preempted_by_team": by_team,
+        "warm_start": started_warm(live),
+        "lost_seconds": None,
+    }
+
+
+def _held(vector: Vector) -> View:
+    return {
+        "instances": {capacity.instance_type: count for capacity, count in sorted(vector.items())},
+        "capacity_type": next(iter(vector)).capacity_type.value,
+    }
+
+
+def _once(context: RequestContext, pools: Sequence[PoolPolicy], window: Window) -> View:
+    """What comes whole, with the first page."""
+    capacity = [one for pool in pools for one in capacity_lines(context, pool, window)]
+    warm = [one for pool in pools for one in _warm(context, pool.name, window)]
+    return {"capacity": [_line_view(line) for line in capacity], "warm": warm}
+
+
+def capacity_lines(context: RequestContext, pool: PoolPolicy, window: Window) -> list[CapacityChange]:
+    """From when on which capacity was in force, the first one at the beginning of the window."""
+    found = context.outside.reader.capacity_changes(pool.name, window, limit=MOST_CHANGES + 1)
+    if len(found) > MOST_CHANGES:
+        raise _too_much("changes of capacity")
+    before = [one for one in found if one.at <= window.since]
+    at_first = before[-1].capacity if before else found[0].before if found else pool_vector(pool)
+    first = CapacityChange(pool=pool.name, at=window.since, capacity=at_first)
+    return [first, *(one for one in found if window.since < one.at < window.until)]
+
+
+def _line_view(line: CapacityChange) -> View:
+    spot = {one.instance_type: count for one, count in line.capacity.items() if one.is_spot}
+    on_demand = {one.instance_type: count for one, count in line.capacity.items() if not one.is_spot}
+    return {"at": instant_text(line.at), "pool": line.pool, "capacity": on_demand, "spot_capacity": spot}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmPeriod:
+    """Instances of one kind that SageMaker kept for a while."""
+
+    capacity: Capacity
+    instances: int
+    since: datetime
+    until: datetime | None = None
+    """None: they are warm still."""
+    reused_by: str | None = None
+    reused_by_team: str | None = None
+
+
+def warm_periods(context: RequestContext, pool: str, window: Window) -> Iterator[WarmPeriod]:
+    reader = context.outside.reader
+    found = reader.past_warm_pools(pool, window, limit=MOST_WARM_POOLS + 1)
+    if len(found) > MOST_WARM_POOLS:
+        raise _too_much("warm pools")
+    for one in found:
+        for capacity, count in one.vector.items():
+            yield WarmPeriod(
+                capacity=capacity,
+                instances=count,
+                since=one.since,
+                until=one.until,
+                reused_by=one.reused_by,
+                reused_by_team=one.reused_by_team,
+            )
+    for warm in reader.pool_state(pool).warm_pools:
+        for capacity, count in warm.vector.items():
+            yield WarmPeriod(capacity=capacity, instances=count, since=warm.billed_from or warm.since)
+
+
+def _warm(context: RequestContext, pool: str, window: Window) -> Iterator[View]:
+    for one in warm_periods(context, pool, window):
+        if window.overlaps(one.since, one.until):
+            sees_by = one.reused_by_team is not None and context.sees(one.reused_by_team)
+            yield {
+                "pool": pool,
+                "instance_type": one.capacity.instance_type,
+                "instances": one.instances,
+                "since": instant_text(one.since),
+                "until": instant_text(one.until),
+                "reused_by": one.reused_by if sees_by else None,
+                "reused_by_team": one.reused_by_team,
+            }
+
+
+def _too_much(what: str) -> InvalidRequestError:
+    return refused("from", f"the period has too many {what}", "ask for a shorter one, or for one pool")

@@ -1,0 +1,1 @@
+"""What is remembered of pools after it is over: records, what they follow from, and sums over them."""

@@ -1,0 +1,153 @@
+"""What of a change is remembered, for the transaction that writes it."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+
+from trainmaster.core.history.records import (
+    CapacityChange,
+    Ending,
+    FinalJob,
+    PastAttempt,
+    PastEvent,
+    PastWarmPool,
+)
+from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.instances import Capacity, Vector
+from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.outbox.messages import OutboxMessage
+from trainmaster.core.outbox.render import event_detail
+from trainmaster.core.planning.capacity import pool_vector
+from trainmaster.core.planning.snapshot import WarmPool
+from trainmaster.core.policy import Policy
+
+_BESIDE = frozenset({"version", "at", "team", "job"})
+"""Of an event's detail, what its record says already."""
+
+
+def ending_of(change: Change, *, at: datetime) -> Ending | None:
+    """None: neither an attempt nor a job ended with it."""
+    job, ended = change.after, change.ended
+    is_over = job.is_final and not change.before.is_final
+    if ended is None and not is_over:
+        return None
+    over_at = (ended.ended_at if ended else None) or job.ended_at or at
+    return Ending(
+        job=job.name,
+        team=job.spec.team,
+        ended_at=over_at,
+        attempt=None if ended is None else _past(ended, change),
+        final=final_job(job) if is_over else None,
+    )
+
+
+def _past(attempt: Attempt, change: Change) -> PastAttempt:
+    code = attempt.reason.code if attempt.reason else None
+    by = attempt.preempted_for if code is ReasonCode.PREEMPTION else None
+    return PastAttempt(
+        number=attempt.number,
+        vector=attempt.vector,
+        claimed_at=attempt.claim.at,
+        training_since=attempt.training_since,
+        end=code,
+        preempted_by=by.name if by else None,
+        preempted_by_team=(by.team or change.after.spec.team) if by else None,
+        warm_start=started_warm(attempt),
+        lost=unsaved(attempt, change),
+    )
+
+
+def started_warm(attempt: Attempt) -> bool:
+    """It was claimed with a warm pool, and SageMaker has not said that it started elsewhere."""
+    return bool(attempt.warm_start) or attempt.claim.reuses is not None
+
+
+def unsaved(attempt: Attempt, change: Change) -> timedelta:
+    """Training that no checkpoint had; nothing where its checkpoints could not be seen."""
+    if change.after.state is not JobState.STOPPED:
+        return attempt.lost
+    if change.after.spec.has_checkpoint and attempt.checkpoint.last is None:
+        return attempt.lost
+    saved = change.after.checkpointed - change.before.checkpointed
+    return max((attempt.trained or timedelta()) - saved, attempt.lost)
+
+
+def final_job(job: Job) -> FinalJob:
+    """Also of one that is not over yet: as it stands."""
+    spec = job.spec
+    return FinalJob(
+        submitted_by=spec.submitted_by,
+        submitted_at=spec.submitted_at,
+        vector=spec.vector,
+        priority=job.priority,
+        max_runtime=spec.max_runtime,
+        saves_checkpoints=spec.has_checkpoint,
+        state=job.state,
+        end=job.reason.code if job.reason else None,
+    )
+
+
+def wait_counts(changes: Iterable[Change]) -> Mapping[tuple[str, Capacity], int]:
+    """How many more jobs wait, by team and capacity; what comes to nothing is left out."""
+    counts: Counter[tuple[str, Capacity]] = Counter()
+    for change in changes:
+        for job, sign in ((change.before, -1), (change.after, +1)):
+            counts.update(dict.fromkeys(waits_for(job), sign))
+    return {key: count for key, count in counts.items() if count}
+
+
+def waits_for(job: Job) -> tuple[tuple[str, Capacity], ...]:
+    """Team and capacities that it is counted under while it waits; none while it does not."""
+    if job.is_live or job.is_final:
+        return ()
+    return tuple((job.spec.team, capacity) for capacity in job.vector)
+
+
+def warm_pool_over(
+    warm: WarmPool, *, at: datetime, retained: timedelta | None = None, reused_by: Job | None = None
+) -> PastWarmPool:
+    """As long as it is billed for."""
+    until = at if reused_by else min(at, warm.expires_at)
+    if retained is not None:
+        until = warm.since + retained
+    since = warm.billed_from or warm.since
+    return PastWarmPool(
+        training_job_name=warm.training_job_name,
+        team=warm.team,
+        vector=warm.vector,
+        since=since,
+        until=max(since, until),
+        reused_by=reused_by.name if reused_by else None,
+        reused_by_team=reused_by.spec.team if reused_by else None,
+    )
+
+
+def capacity_changes(old: Policy, new: Policy, *, at: datetime) -> Iterator[CapacityChange]:
+    """Pools whose capacity is another; one that goes has none."""
+    for name in sorted({pool.name for policy in (old, new) for pool in policy.pools}):
+        before, after = _capacity(old, name), _capacity(new, name)
+        if before != after:
+            yield CapacityChange(pool=name, at=at, capacity=after, before=before)
+
+
+def _capacity(policy: Policy, name: str) -> Vector:
+    found = policy.pool(name)
+    return {} if found is None else pool_vector(found)
+
+
+def event_of(message: OutboxMessage) -> PastEvent | None:
+    """None: it says nothing to anybody."""
+    notice = message.notice
+    if notice is None:
+        return None
+    detail = {name: one for name, one in event_detail(message).items() if name not in _BESIDE}
+    return PastEvent(
+        id=message.id,
+        at=message.at,
+        kind=notice.kind.value,
+        team=notice.team,
+        job=notice.job,
+        detail=detail,
+    )

@@ -1,0 +1,118 @@
+"""What is remembered: attempts and jobs that ended, warm pools, capacity changes, events, waits."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from trainmaster.core.history.window import ONE_DAY
+from trainmaster.core.jobs.instances import Capacity, Vector
+from trainmaster.core.jobs.model import JobState
+from trainmaster.core.jobs.reason_codes import Code
+
+Position = tuple[str, str]
+"""Behind which record a list continues: which part of the history, and where in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastAttempt:
+    """Of an attempt that has ended."""
+
+    number: int
+    vector: Vector
+    claimed_at: datetime
+    training_since: datetime | None = None
+    end: Code | None = None
+    preempted_by: str | None = None
+    """The preemptor, where that is why it was stopped."""
+    preempted_by_team: str | None = None
+    warm_start: bool = False
+    lost: timedelta = timedelta()
+    """Of its training, what no checkpoint had when it ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalJob:
+    """Of a job that is over, what a later replay of the queue needs."""
+
+    submitted_by: str
+    submitted_at: datetime
+    vector: Vector
+    """What it asked for."""
+    priority: int
+    max_runtime: timedelta
+    saves_checkpoints: bool
+    state: JobState
+    end: Code | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """An attempt that ended, a job that is over, or both."""
+
+    job: str
+    team: str
+    ended_at: datetime
+    attempt: PastAttempt | None = None
+    """None: the job was over before its next attempt was claimed."""
+    final: FinalJob | None = None
+    """None: the job comes back."""
+
+    @property
+    def is_long(self) -> bool:
+        """Who looks for attempts at an instant would have to look far ahead for it."""
+        return self.attempt is not None and self.ended_at - self.attempt.claimed_at > ONE_DAY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastWarmPool:
+    training_job_name: str
+    team: str
+    """Whose attempt left it."""
+    vector: Vector
+    since: datetime
+    until: datetime
+    reused_by: str | None = None
+    """The job that was claimed with it; None: it expired or was given up."""
+    reused_by_team: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityChange:
+    """A policy that changed what a pool may use."""
+
+    pool: str
+    at: datetime
+    capacity: Vector
+    """From then on; a type that drains is there with 0."""
+    before: Vector = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyPut:
+    """What is remembered of a new policy."""
+
+    at: datetime
+    changes: tuple[CapacityChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastEvent:
+    id: str
+    at: datetime
+    kind: str
+    """``NoticeKind``, also of a newer release that was rolled back."""
+    team: str
+    job: str | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    """As ``docs/events.md`` has it, but for what stands beside it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitCount:
+    """How many more jobs wait from a minute on, or fewer."""
+
+    minute: datetime
+    team: str
+    capacity: Capacity
+    count: int
