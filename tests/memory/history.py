@@ -7,16 +7,16 @@ from typing import Any
 
 from trainmaster.adapters.dynamodb import history_layout
 from trainmaster.adapters.dynamodb.history_layout import Range
-from trainmaster.core.history.derive import ending_of, event_of, wait_counts, waits_for
-from trainmaster.core.history.records import (
+from trainmaster.core.history.journal import ending_of, event_of, wait_counts, waits_for
+from trainmaster.core.history.past_records import (
     CapacityChange,
     Ending,
     PastEvent,
     PastWarmPool,
     Position,
     WaitCount,
+    Window,
 )
-from trainmaster.core.history.window import Window
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import OutboxMessage

@@ -6,7 +6,7 @@ from typing import Any
 
 from trainmaster.adapters.dynamodb.history_layout import capacity_change_key
 from trainmaster.core.errors import LostRaceError
-from trainmaster.core.history.records import PolicyPut
+from trainmaster.core.history.past_records import PolicyPut
 from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 

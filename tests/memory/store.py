@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError, WriteRefusedError
 from trainmaster.core.forecast.run_times import Run, RunTimes
-from trainmaster.core.history.derive import warm_pool_over
+from trainmaster.core.history.journal import warm_pool_over
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change

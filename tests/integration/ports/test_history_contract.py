@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from trainmaster.core.errors import LostRaceError
-from trainmaster.core.history.derive import capacity_changes
-from trainmaster.core.history.records import (
+from trainmaster.core.history.journal import capacity_changes
+from trainmaster.core.history.past_records import (
     CapacityChange,
     Ending,
     FinalJob,
@@ -15,8 +15,8 @@ from trainmaster.core.history.records import (
     PastWarmPool,
     PolicyPut,
     WaitCount,
+    Window,
 )
-from trainmaster.core.history.window import Window
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import JobState

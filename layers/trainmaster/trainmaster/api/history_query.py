@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from trainmaster.api.paging import Mark, Seal
 from trainmaster.api.request_context import RequestContext
 from trainmaster.core.errors import FieldError, InvalidRequestError, invalid, quoted
-from trainmaster.core.history.window import Window
+from trainmaster.core.history.past_records import Window
 from trainmaster.core.policy import PoolPolicy
 
 LONGEST = timedelta(days=31)

@@ -21,8 +21,8 @@ from trainmaster.core.errors import (
     invalid,
     quoted,
 )
-from trainmaster.core.history.derive import capacity_changes
-from trainmaster.core.history.records import PolicyPut
+from trainmaster.core.history.journal import capacity_changes
+from trainmaster.core.history.past_records import PolicyPut
 from trainmaster.core.policy import DEFAULT_TEAM, Policy, PoolPolicy, defaults_that_change, parse_policy
 from trainmaster.core.records import StoredPolicy, SubmissionFreeze
 from trainmaster.core.request.strict_json import JsonObject, JsonValue, parse_object

@@ -9,9 +9,8 @@ from trainmaster.api.history_query import list_period, listing, pools_asked, ref
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import View, instant_text
 from trainmaster.core.errors import InvalidRequestError
-from trainmaster.core.history.derive import started_warm
-from trainmaster.core.history.records import CapacityChange, Ending, Position
-from trainmaster.core.history.window import Window
+from trainmaster.core.history.journal import started_warm
+from trainmaster.core.history.past_records import CapacityChange, Ending, Position, Window
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.planning.capacity import pool_vector

@@ -4,15 +4,15 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Protocol
 
-from trainmaster.core.history.records import (
+from trainmaster.core.history.past_records import (
     CapacityChange,
     Ending,
     PastEvent,
     PastWarmPool,
     Position,
     WaitCount,
+    Window,
 )
-from trainmaster.core.history.window import Window
 
 
 class HistoryReader(Protocol):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from trainmaster.core.history.records import PolicyPut
+from trainmaster.core.history.past_records import PolicyPut
 from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 
 

@@ -1,4 +1,4 @@
-"""Where the history lies in the table: rows that are written once and expire, read by nothing that decides.
+"""Where the history lies in the table, how long rows are kept. Nothing that decides reads the history.
 
 | row | pk | sk |
 |---|---|---|
@@ -13,13 +13,44 @@ Days and hours are UTC. Beside them an attribute of the counters says since when
 """
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 
 from trainmaster.adapters.dynamodb.codec import iso
 from trainmaster.adapters.dynamodb.layout import MAX_SORT_KEY, Key
-from trainmaster.core.history.records import CapacityChange, Ending, PastEvent, PastWarmPool
-from trainmaster.core.history.window import LONGEST_ATTEMPT, ONE_DAY, Window
+from trainmaster.core.history.past_records import (
+    LONGEST_ATTEMPT,
+    ONE_DAY,
+    CapacityChange,
+    Ending,
+    PastEvent,
+    PastWarmPool,
+    Window,
+)
 from trainmaster.core.jobs.instances import Capacity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """How long rows of finished jobs are kept."""
+
+    days: int
+
+    def of_final(self, ended_at: datetime) -> int:
+        """TTL (epoch seconds) of a final job, its request and the alias of its name."""
+        return int((ended_at + timedelta(days=self.days)).timestamp())
+
+    def of_line(self, at: datetime) -> int:
+        """TTL of rows written while the job lives: attempts, transitions, later aliases.
+
+        Twice as long, so that they outlive the job unless it waited for longer than ``days``.
+        """
+        return int((at + timedelta(days=2 * self.days)).timestamp())
+
+    def of_history(self, at: datetime) -> int:
+        """TTL of what is remembered of an instant."""
+        return int((at + timedelta(days=self.days)).timestamp())
+
 
 HISTORY_SINCE = "history_since"
 """Attribute of counters: since when the pool's history is written."""

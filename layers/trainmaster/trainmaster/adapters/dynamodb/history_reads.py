@@ -12,15 +12,15 @@ from trainmaster.adapters.dynamodb.calls import SortKeys
 from trainmaster.adapters.dynamodb.codec import decode, iso
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item
 from trainmaster.adapters.dynamodb.history_layout import Range
-from trainmaster.core.history.records import (
+from trainmaster.core.history.past_records import (
     CapacityChange,
     Ending,
     PastEvent,
     PastWarmPool,
     Position,
     WaitCount,
+    Window,
 )
-from trainmaster.core.history.window import Window
 from trainmaster.core.jobs.instances import Capacity
 
 T = TypeVar("T")

@@ -11,8 +11,8 @@ from trainmaster.adapters.dynamodb import history_layout
 from trainmaster.adapters.dynamodb.codec import encode, iso
 from trainmaster.adapters.dynamodb.counting import Update, Updates
 from trainmaster.adapters.dynamodb.layout import Key
-from trainmaster.core.history.derive import ending_of, event_of, wait_counts, waits_for
-from trainmaster.core.history.records import CapacityChange, PastEvent, PastWarmPool
+from trainmaster.core.history.journal import ending_of, event_of, wait_counts, waits_for
+from trainmaster.core.history.past_records import CapacityChange, PastEvent, PastWarmPool
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import OutboxMessage

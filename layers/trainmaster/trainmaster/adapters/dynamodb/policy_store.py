@@ -21,12 +21,11 @@ from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError
 from trainmaster.adapters.dynamodb.codec import iso
 from trainmaster.adapters.dynamodb.counting import Update
 from trainmaster.adapters.dynamodb.guard import Report, unreported
-from trainmaster.adapters.dynamodb.history_layout import HISTORY_SINCE
+from trainmaster.adapters.dynamodb.history_layout import HISTORY_SINCE, Retention
 from trainmaster.adapters.dynamodb.history_writes import capacity_rows
-from trainmaster.adapters.dynamodb.retention import Retention
 from trainmaster.adapters.dynamodb.writes import Writes
 from trainmaster.core.errors import LostRaceError, UnavailableError
-from trainmaster.core.history.records import PolicyPut
+from trainmaster.core.history.past_records import PolicyPut
 from trainmaster.core.policy import EARLIER_DEFAULTS, UNMANAGED
 from trainmaster.core.records import SetAside, StoredPolicy, SubmissionFreeze
 

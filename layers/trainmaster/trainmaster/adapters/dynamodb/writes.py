@@ -17,6 +17,7 @@ from trainmaster.adapters.dynamodb.counting import (
     enters_lane,
     warm_changed,
 )
+from trainmaster.adapters.dynamodb.history_layout import Retention
 from trainmaster.adapters.dynamodb.history_writes import (
     HistoryRow,
     event_rows,
@@ -25,9 +26,8 @@ from trainmaster.adapters.dynamodb.history_writes import (
     warm_rows,
 )
 from trainmaster.adapters.dynamodb.layout import Key
-from trainmaster.adapters.dynamodb.retention import Retention
 from trainmaster.core.costs.ledger import PreemptionEntry, month_of
-from trainmaster.core.history.derive import warm_pool_over
+from trainmaster.core.history.journal import warm_pool_over
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change

@@ -1,14 +1,37 @@
-"""What is remembered: attempts and jobs that ended, warm pools, capacity changes, events, waits."""
+"""What is remembered, and of which period: attempts and jobs that ended, warm pools, events, waits."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from trainmaster.core.history.window import ONE_DAY
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.reason_codes import Code
+
+ONE_DAY = timedelta(days=1)
+LONGEST_ATTEMPT = timedelta(days=60)
+"""Claim to end. Source: CreateTrainingJob, 28 days of run time after up to 28 of waiting for capacity."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """Half open: ``since`` is in it, ``until`` is not."""
+
+    since: datetime
+    until: datetime
+
+    def overlaps(self, began: datetime, ended: datetime | None) -> bool:
+        """``ended``: None, it goes on."""
+        return began < self.until and (ended is None or ended > self.since or began >= self.since)
+
+    def days(self, *, longer: timedelta = timedelta()) -> Iterator[date]:
+        """UTC days that it touches; ``longer``: and those up to so long after its end."""
+        day, last = self.since.astimezone(UTC).date(), (self.until + longer).astimezone(UTC).date()
+        while day <= last:
+            yield day
+            day += ONE_DAY
+
 
 Position = tuple[str, str]
 """Behind which record a list continues: which part of the history, and where in it."""

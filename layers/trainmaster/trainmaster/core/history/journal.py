@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
-from trainmaster.core.history.records import (
+from trainmaster.core.history.past_records import (
     CapacityChange,
     Ending,
     FinalJob,
