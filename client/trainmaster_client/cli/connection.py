@@ -3,7 +3,7 @@
 import difflib
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
@@ -98,14 +98,19 @@ def visible_names(api: ApiClient, state: str | None = None) -> list[str]:
 
 
 def complete_job(incomplete: str) -> list[str]:
+    return completed(incomplete, visible_names)
+
+
+def completed(incomplete: str, look: Callable[[CommandApi], list[str]]) -> list[str]:
+    """What the API names that begins so; nothing where it does not answer in time."""
     found: list[str] = []
 
-    def look() -> None:
+    def ask() -> None:
         logging.disable()
         with suppress(Exception):  # whatever is wrong here, a prompt is no place to say it
-            found.extend(visible_names(connect()))
+            found.extend(look(connect()))
 
-    looking = threading.Thread(target=look, daemon=True)
-    looking.start()
-    looking.join(COMPLETION_SECONDS)
-    return [name for name in found if name.startswith(incomplete)]
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(COMPLETION_SECONDS)
+    return [name for name in dict.fromkeys(found) if name.startswith(incomplete)]

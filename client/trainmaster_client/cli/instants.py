@@ -40,6 +40,14 @@ def length(span: timedelta) -> str:
     return f"{minutes}m{seconds:02}s" if minutes else f"{seconds}s"
 
 
+def short_length(span: timedelta) -> str:
+    """As ``length``, of what is shorter than an hour in one unit: for narrow columns."""
+    seconds = int(max(span, timedelta()).total_seconds())
+    if seconds < _UNITS["m"]:
+        return f"{seconds}s"
+    return f"{seconds // _UNITS['m']}m" if seconds < _UNITS["h"] else length(span)
+
+
 def likely_start(estimate: Mapping[str, Any], *, now: datetime) -> str:
     """``estimated_start`` in words, with times of this machine. Raises MalformedViewError."""
     try:

@@ -1,42 +1,77 @@
-"""``trainmaster queue``: the queue once, or with ``--watch`` again and again, through silences of the API."""
+"""``trainmaster queue``: the queue as a table, CSV or JSON, once or again and again."""
 
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, NoReturn
+from enum import StrEnum
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.text import Text
+from trainmaster.core.jobs.model import JobState
 
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import LARGEST_PAGE, connect
-from trainmaster_client.cli.instants import length
-from trainmaster_client.cli.queue_table import print_queue, queue_picture
-from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_json_line, say
-from trainmaster_client.errors import (
-    ApiFailedError,
-    ApiUnreachableError,
-    InvalidArgumentError,
-    TooManyRequestsError,
+from trainmaster_client.cli.known_names import (
+    complete_pool,
+    complete_state,
+    complete_team,
+    nearest,
+    pool_names,
+    team_names,
 )
+from trainmaster_client.cli.queue_csv import print_queue_csv
+from trainmaster_client.cli.queue_table import queue_picture
+from trainmaster_client.cli.queue_view import QueueView
+from trainmaster_client.cli.queue_watch import MORE, QueueWatch
+from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_whole, say
+from trainmaster_client.errors import InvalidArgumentError, InvalidRequestError, TrainmasterClientError
 from trainmaster_client.jobs.job_views import job_view
+from trainmaster_client.jobs.start_estimates import StartEstimates, start_estimates
 
 USUAL_SECONDS = 5.0
 SHORTEST_SECONDS = 1.0
 """The API is asked no more often, whoever watches."""
+ESTIMATES_SECONDS = 60.0
+"""Likely starts cost the API a second of CPU, so a watch asks for them no more often."""
+
+
+class OutputForm(StrEnum):
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueFilters:
-    state: Annotated[str | None, typer.Option(help="Only this state, e.g. running; finished ones too.")] = (
-        None
-    )
-    team: Annotated[str | None, typer.Option(help="Only this team.")] = None
-    pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None
+    state: Annotated[
+        str | None,
+        typer.Option(help="Only this state, e.g. running; finished ones too.", autocompletion=complete_state),
+    ] = None
+    team: Annotated[str | None, typer.Option(help="Only this team.", autocompletion=complete_team)] = None
+    pool: Annotated[str | None, typer.Option(help="Only this pool.", autocompletion=complete_pool)] = None
+    mine: Annotated[bool, typer.Option("--mine", help="Only jobs that you submitted.")] = False
+
+    @property
+    def asked(self) -> dict[str, str | None]:
+        """As parameters of the API."""
+        return {**asdict(self), "mine": "true" if self.mine else None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueForm:
+    output: Annotated[
+        OutputForm, typer.Option("--output", "-o", help="A table, CSV, or JSON as with --json.")
+    ] = OutputForm.TABLE
+    wide: Annotated[
+        bool, typer.Option("--wide", help="Every column, nothing shortened, however narrow the screen.")
+    ] = False
+    as_json: JsonFlag = False
+
+    @property
+    def is_json(self) -> bool:
+        return self.as_json or self.output is OutputForm.JSON
 
 
 @with_options
@@ -51,33 +86,129 @@ def queue(
     ] = None,
     *,
     filters: QueueFilters,
+    form: QueueForm,
     everything: Annotated[bool, typer.Option("--all", help="Every page of a long queue.")] = False,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it again and again.")] = False,
-    as_json: JsonFlag = False,
 ) -> None:
     """Show the queue: running jobs, then waiting ones in queue order. Other teams' jobs have no name."""
+    _check(seconds, filters, form, watch=watch)
+    looks = QueueLooks(connect(quiet=watch), filters, everything=everything, form=form)
+    if watch:
+        to = console(wide=form.wide)
+        QueueWatch(look=looks.look, seconds=seconds or USUAL_SECONDS, to=to, as_json=form.is_json).run()
+    view = looks.look()
+    if form.is_json:
+        print_json(view.document)
+        return
+    if form.output is OutputForm.CSV:
+        print_queue_csv(view.rows(now=datetime.now(UTC)))
+    else:
+        _print_table(view, form, now=datetime.now(UTC))
+    if view.has_more:
+        say(MORE)
+
+
+def _check(seconds: float | None, filters: QueueFilters, form: QueueForm, *, watch: bool) -> None:
+    """Raises InvalidArgumentError."""
     if seconds is not None and not watch:
         raise InvalidArgumentError(
             "A number of seconds goes with --watch.", hint="Write --watch, or leave it out."
         )
-    api = connect(quiet=watch)
-
-    def look() -> Document:
-        return _every_page(api, asdict(filters)) if everything else api.jobs(**asdict(filters))
-
-    if watch:
-        QueueWatch(look=look, seconds=seconds or USUAL_SECONDS, to=console(), as_json=as_json).run()
-    document = look()
-    if as_json:
-        print_json(document)
-        return
-    views = [job_view(job) for job in document.get("jobs") or ()]
-    print_queue(views, now=datetime.now(UTC), to=console())
-    if document.get("next_token"):
-        say("There is more: --all shows the whole queue.")
+    if form.output is OutputForm.CSV and (watch or form.as_json):
+        raise InvalidArgumentError("-o csv is printed once and alone.", hint="Leave out --watch and --json.")
+    states = [state.value for state in JobState]
+    if filters.state is not None and filters.state not in states:
+        near = nearest(filters.state, states)
+        hint = f"did you mean {near}?" if near else f"use one of {', '.join(states)}."
+        raise InvalidArgumentError(f"--state: {filters.state!r} is not a state;", hint=hint)
 
 
-def _every_page(api: ApiClient, filters: dict[str, str | None]) -> Document:
+def _print_table(view: QueueView, form: QueueForm, *, now: datetime) -> None:
+    to = console(wide=form.wide)
+    for line in view.heading_lines(now=now, width=to.width):
+        print_whole(line, to=to)
+    rows = view.rows(now=now)
+    if rows:
+        print_whole(queue_picture(rows, to=to, has_starts=view.starts is not None), to=to)
+    else:
+        print_whole(view.empty_line, to=to)
+
+
+class QueueLooks:
+    """Looks at the queue; pools and likely starts are missing where they are not to be had.
+
+    Args: ``monotonic`` in seconds.
+    """
+
+    def __init__(
+        self,
+        api: ApiClient,
+        filters: QueueFilters,
+        *,
+        everything: bool,
+        form: QueueForm,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._api = api
+        self._filters = filters
+        self._everything = everything
+        self._form = form
+        self._monotonic = monotonic
+        self._starts: StartEstimates | None = None
+        self._starts_at: float | None = None
+
+    def look(self) -> QueueView:
+        document = self._jobs()
+        is_whole = self._filters == QueueFilters()
+        if self._form.is_json:
+            return QueueView(document=document, is_whole=is_whole)
+        is_empty = not document.get("jobs")
+        pools = self._pools() if is_empty or self._form.output is OutputForm.TABLE else ()
+        if is_empty:
+            self._check_names(pools)
+        wanted = [one for one in pools if self._filters.pool in {None, one.get("name")}]
+        return QueueView(document=document, pools=wanted, starts=self._estimates(document), is_whole=is_whole)
+
+    def _jobs(self) -> Document:
+        asked = self._filters.asked
+        try:
+            return every_page(self._api, asked) if self._everything else self._api.jobs(**asked)
+        except InvalidRequestError as error:
+            for value, known in (
+                (self._filters.pool, pool_names(self._pools())),
+                (self._filters.team, team_names(self._pools())),
+            ):
+                if value is not None and value not in known and (near := nearest(value, known)):
+                    error.add_note(f"Did you mean {near}?")
+            raise
+
+    def _pools(self) -> Sequence[dict[str, Any]]:
+        try:
+            found = self._api.pools().get("pools")
+        except TrainmasterClientError:
+            return ()
+        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else ()
+
+    def _check_names(self, pools: Sequence[dict[str, Any]]) -> None:
+        """An older stack answers an unknown name with an empty list. Raises InvalidArgumentError."""
+        known, pool, team = pool_names(pools), self._filters.pool, self._filters.team
+        if pool is not None and known and pool not in known:
+            near = nearest(pool, known)
+            hint = f"did you mean {near}?" if near else "trainmaster pools shows which there are."
+            raise InvalidArgumentError(f"--pool: {pool!r} is not a pool;", hint=hint)
+        teams = team_names(pools)
+        if team is not None and team not in teams and (near := nearest(team, teams)):
+            say(f"No team {team!r} uses a pool. Did you mean {near}?")
+
+    def _estimates(self, document: Document) -> StartEstimates | None:
+        now = self._monotonic()
+        if self._starts_at is None or now - self._starts_at >= ESTIMATES_SECONDS:
+            jobs = [job_view(one) for one in document.get("jobs") or ()]
+            self._starts, self._starts_at = start_estimates(self._api, jobs), now
+        return self._starts
+
+
+def every_page(api: ApiClient, filters: dict[str, str | None]) -> Document:
     """The pages as one answer of the same shape."""
     jobs: list[Any] = []
     token: str | None = None
@@ -87,64 +218,3 @@ def _every_page(api: ApiClient, filters: dict[str, str | None]) -> Document:
         token = page.get("next_token")
         if not token:
             return {"jobs": jobs, "next_token": None}
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-@dataclass(slots=True, kw_only=True)
-class QueueWatch:
-    """Looks each ``seconds`` until Ctrl-C. A terminal is painted over; a pipe gets one picture a look."""
-
-    look: Callable[[], Document]
-    seconds: float
-    to: Console
-    as_json: bool
-    sleep: Callable[[float], None] = time.sleep
-    now: Callable[[], datetime] = _now
-    _seen: Document = field(default_factory=dict)
-    _silent_since: datetime | None = None
-    _silence: str = ""
-
-    def run(self) -> NoReturn:
-        """The first look must succeed: its errors are those of ``trainmaster queue``."""
-        self._seen = self.look()
-        if self.as_json or not self.to.is_terminal or self.to.is_dumb_terminal:
-            self._print_each()
-        with Live(self._picture(), console=self.to, auto_refresh=False) as live:
-            while True:
-                self._look_again()
-                live.update(self._picture(), refresh=True)
-
-    def _print_each(self) -> NoReturn:
-        while True:
-            if not self.as_json:
-                self.to.print(self._picture())
-            elif self._silent_since is None:
-                print_json_line(self._seen)
-            self._look_again()
-
-    def _look_again(self) -> None:
-        self.sleep(self.seconds)
-        try:
-            self._seen = self.look()
-        except (ApiUnreachableError, ApiFailedError, TooManyRequestsError) as error:
-            self._silent_since = self._silent_since or self.now()
-            self._silence = str(error)
-        else:
-            self._silent_since = None
-
-    def _picture(self) -> RenderableType:
-        now = self.now()
-        jobs = [job_view(one) for one in self._seen.get("jobs") or ()]
-        more = [Text("There is more: --all shows the whole queue.")] if self._seen.get("next_token") else []
-        return Group(self._title(now), queue_picture(jobs, now=now, to=self.to), *more)
-
-    def _title(self, now: datetime) -> Text:
-        clock = f"{now.astimezone():%H:%M:%S}"
-        if self._silent_since is None:
-            return Text(f"{clock}  every {self.seconds:g} s, Ctrl-C to quit", style="dim")
-        since = f"{self._silent_since.astimezone():%H:%M:%S}"
-        silent = f"{clock}  nothing new since {since} ({length(now - self._silent_since)}): {self._silence}"
-        return Text(silent, style="yellow")

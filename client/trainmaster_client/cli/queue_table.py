@@ -1,22 +1,32 @@
-"""The queue as a table, or where it does not fit as two lines a job."""
+"""The queue as it fits on a screen: a line a job, or on a narrow screen two."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import accumulate
 
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
-from rich.measure import Measurement
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from trainmaster_client.cli.instants import length
+from trainmaster_client.cli.instants import length, short_length
+from trainmaster_client.cli.queue_columns import (
+    NO_NAME,
+    NOTHING,
+    STATE,
+    Grid,
+    QueueRow,
+    fitted_grid,
+    whole_grid,
+)
 from trainmaster_client.cli.screen import UNLIMITED_COLUMNS
+from trainmaster_client.cli.short_names import shortened
 from trainmaster_client.jobs.job_views import JobView
+
+__all__ = ["NO_NAME", "REASON_COLUMNS", "STYLES", "age", "queue_lines", "queue_picture"]
 
 REASON_COLUMNS = 20
 """A reason folded into less is not readable."""
-
-NO_NAME = "(other team's)"
 
 STYLES = {
     "running": "green",
@@ -28,72 +38,79 @@ STYLES = {
 }
 
 
-def print_queue(jobs: Sequence[JobView], *, now: datetime, to: Console) -> None:
-    to.print(queue_picture(jobs, now=now, to=to))
+def queue_picture(
+    rows: Sequence[QueueRow], *, to: Console, lines: int | None = None, has_starts: bool = False
+) -> RenderableType:
+    """As it fits on that screen, with ``lines`` also on that many lines: then the rest is counted.
+
+    ``has_starts``: the stack estimates starts; a pipe has a column for them even where there are none.
+    """
+    fitted = None if to.width >= UNLIMITED_COLUMNS else fitted_grid(rows, to.width)
+    if fitted is not None or to.width >= UNLIMITED_COLUMNS:
+        grid = fitted or whole_grid(rows, has_starts=has_starts)
+        return _cut([Group(line) for line in queue_lines(grid)], lines, to, heads=1)
+    names = shortened([_title(row.job) for row in rows], to.width)
+    return _cut([_narrow(row, names) for row in rows], lines, to, heads=0)
 
 
-def queue_picture(jobs: Sequence[JobView], *, now: datetime, to: Console) -> RenderableType:
-    """As it fits on that screen."""
-    if not jobs:
-        return Text("No jobs.")
-    table = _table(jobs, now)
-    if Measurement.get(to, to.options.update(width=UNLIMITED_COLUMNS), table).minimum <= to.width:
-        return table
-    return Group(*(_narrow(job, now) for job in jobs))
+def queue_lines(grid: Grid) -> list[Text]:
+    """The headings, then a line a job."""
+    head = _line(grid, tuple(column.heading for column in grid.columns))
+    head.stylize("bold")
+    return [head, *(_line(grid, cells) for cells in grid.lines)]
 
 
 def age(since: datetime | None, now: datetime) -> str:
     """``-`` when nobody may know."""
-    if since is None:
-        return "-"
-    return length(now - since)
+    return NOTHING if since is None else length(now - since)
 
 
-def _table(jobs: Sequence[JobView], now: datetime) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for heading in ("JOB", "TEAM", "POOL", "STATE", "INSTANCES"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("PRIO", "POS", "ATTEMPT", "AGE"):
-        table.add_column(heading, no_wrap=True, justify="right")
-    table.add_column("REASON", overflow="fold", min_width=REASON_COLUMNS)
-    for job in jobs:
-        table.add_row(*_cells(job, now))
-    return table
+def _line(grid: Grid, cells: Sequence[str]) -> Text:
+    line = Text(no_wrap=True, overflow="crop")
+    for number, (column, cell, width) in enumerate(zip(grid.columns, cells, grid.widths, strict=True)):
+        is_last = number == len(cells) - 1
+        blank = " " * (width - cell_len(cell))
+        text = f"{blank}{cell}" if column.to_the_right else f"{cell}{'' if is_last else blank}"
+        line.append(text, style=STYLES.get(cell, "") if column is STATE else "")
+        line.append("" if is_last else " " * grid.gap)
+    return line
 
 
-def _cells(job: JobView, now: datetime) -> tuple[Text | str, ...]:
-    return (
-        job.name or NO_NAME,
-        job.team,
-        job.pool,
-        Text(job.state, style=STYLES.get(job.state, "")),
-        job.instances,
-        str(job.priority),
-        _position(job) or "-",
-        "-" if job.attempt is None else str(job.attempt),
-        age(job.submitted_at or job.started_at, now),
-        job.why,
-    )
+def _cut(blocks: Sequence[RenderableType], lines: int | None, to: Console, *, heads: int) -> RenderableType:
+    """``heads``: blocks that are no jobs. At least one job is shown, however low the screen."""
+    heights = [len(to.render_lines(block, pad=False)) for block in blocks] if lines is not None else []
+    if lines is None or sum(heights) <= lines:
+        return Group(*blocks)
+    ends = accumulate(heights)
+    shown = max(sum(end < lines for end in ends), heads + 1)  # the count needs a line, too
+    more = len(blocks) - shown
+    return Group(*blocks[:shown], Text(f"... {more} more")) if more else Group(*blocks)
 
 
-def _narrow(job: JobView, now: datetime) -> RenderableType:
-    position, since = _position(job), job.submitted_at or job.started_at
+def _narrow(row: QueueRow, names: Mapping[str, str]) -> RenderableType:
+    job = row.job
     facts = [
+        f"{job.team} in {job.pool}" if job.team and job.pool else job.team or job.pool,
         job.state,
-        f"position {position}" if position else "",
+        f"position {row.position}" if row.position != NOTHING else "",
         f"priority {job.priority}",
         job.instances,
         f"attempt {job.attempt}" if job.attempt else "",
-        age(since, now) if since else "",
+        f"age {row.age}" if row.age != NOTHING else "",
+        f"ran {short_length(row.ran)}" if row.ran is not None else "",
+        f"at most {short_length(row.left)} left" if row.left is not None else "",
+        f"likely to start {_in(row)}" if row.start else "",
         job.why,
     ]
     return Group(
-        Text(job.name or f"{NO_NAME} {job.team}", style="bold"),
+        Text(names[_title(job)], style="bold"),
         Padding(Text(", ".join(fact for fact in facts if fact)), (0, 0, 0, 4), expand=False),
     )
 
 
-def _position(job: JobView) -> str:
-    if job.position is not None:
-        return str(job.position)
-    return f">{job.ahead_at_least}" if job.ahead_at_least is not None else ""
+def _in(row: QueueRow) -> str:
+    return row.starts if row.starts == "now" else f"in {row.starts}"
+
+
+def _title(job: JobView) -> str:
+    return job.name or NO_NAME

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any, TextIO, cast
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
@@ -34,10 +34,13 @@ class _Trimmed:
         return getattr(self._stream, name)
 
 
-def console(stream: TextIO | None = None) -> Console:
-    """A pipe has no width: cutting names there would break the reader's grep. COLUMNS overrides both."""
+def console(stream: TextIO | None = None, *, wide: bool = False) -> Console:
+    """A pipe has no width: cutting names there would break the reader's grep. COLUMNS overrides both.
+
+    ``wide`` has none on a terminal either.
+    """
     stream = stream or sys.stdout
-    fitted = stream.isatty() or "COLUMNS" in os.environ
+    fitted = not wide and (stream.isatty() or "COLUMNS" in os.environ)
     return Console(
         file=stream if stream.isatty() else cast(TextIO, _Trimmed(stream)),
         width=None if fitted else UNLIMITED_COLUMNS,
@@ -57,6 +60,11 @@ def print_lines(lines: Iterable[str], *, to: Console | None = None) -> None:
             screen.print()
             continue
         screen.print(Padding(Text(text), (0, 0, 0, len(line) - len(text)), expand=False))
+
+
+def print_whole(picture: RenderableType, *, to: Console) -> None:
+    """Its lines are as long as they are: what was fitted fits, the rest is the terminal's to wrap."""
+    to.print(picture, soft_wrap=to.width >= UNLIMITED_COLUMNS)
 
 
 def print_json(document: Any) -> None:  # noqa: ANN401  whatever the API said

@@ -11,6 +11,8 @@ from trainmaster_client.http.answers import printable
 
 FINAL_STATES = frozenset({"completed", "failed", "stopped"})
 WAITING_STATES = frozenset({"pending", "preempted", "held"})
+LIVE_STATES = frozenset({"starting", "running", "preempting", "stopping"})
+"""They hold instances."""
 
 T = TypeVar("T")
 
@@ -122,7 +124,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
-    """Of another team's job only name (None), team, pool, state, priority, instances, position, start."""
+    """Of another team's job only name (None), team, pool, state, priority, instances, position, instants."""
 
     name: str | None
     team: str
@@ -130,8 +132,15 @@ class JobView:
     state: str
     priority: int
     instances: str
+    instance_count: int
+    """Of all types together."""
+    is_spot: bool
     submitted_at: datetime | None
     started_at: datetime | None
+    training_since: datetime | None
+    """Of the live attempt; None: it does not train, or the stack does not say."""
+    ends_by: datetime | None
+    """When its instances are free at the latest; None: not known yet, or the stack does not say."""
     position: int | None
     ahead_at_least: int | None
     waiting: Reason | None
@@ -149,6 +158,10 @@ class JobView:
     @property
     def is_waiting(self) -> bool:
         return self.state in WAITING_STATES
+
+    @property
+    def is_live(self) -> bool:
+        return self.state in LIVE_STATES
 
     @property
     def why(self) -> str:
@@ -174,8 +187,12 @@ def _job_view(document: Document) -> JobView:
         state=printable(document["state"]),
         priority=int(document.get("priority") or 0),
         instances=_instances(document),
+        instance_count=sum(int(count) for count in (document.get("instances") or {}).values()),
+        is_spot=document.get("capacity_type") == "spot",
         submitted_at=_optional(document.get("submitted_at"), datetime.fromisoformat),
         started_at=_optional(document.get("started_at"), datetime.fromisoformat),
+        training_since=_optional(document.get("training_since"), datetime.fromisoformat),
+        ends_by=_optional(document.get("ends_by"), datetime.fromisoformat),
         position=_optional(document.get("position"), int),
         ahead_at_least=_optional(document.get("ahead_at_least"), int),
         waiting=_optional(document.get("waiting"), Reason.parse),

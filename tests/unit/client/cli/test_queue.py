@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from trainmaster_client.cli.queue import QueueWatch
+from trainmaster_client.cli.queue_view import QueueView
+from trainmaster_client.cli.queue_watch import QueueWatch
 from trainmaster_client.errors import ApiUnreachableError, ForbiddenError, Problem
 
 AWAY = ApiUnreachableError("https://api", why="connection refused.")
@@ -28,22 +29,34 @@ class Watched:
     """A queue whose looks a test scripts; behind the last one Ctrl-C is pressed."""
 
     def __init__(
-        self, *looks: dict[str, Any] | Exception, terminal: bool = False, as_json: bool = False
+        self,
+        *looks: dict[str, Any] | Exception,
+        terminal: bool = False,
+        as_json: bool = False,
+        size: tuple[int, int] = (60, 25),
     ) -> None:
         self.looks = list(looks)
         self.out = io.StringIO()
         self.now = datetime(2026, 11, 21, 12, tzinfo=UTC)
         self.slept: list[float] = []
-        to = Console(file=self.out, force_terminal=terminal, width=60, no_color=True, legacy_windows=False)
+        width, height = size
+        to = Console(
+            file=self.out,
+            force_terminal=terminal,
+            width=width,
+            height=height,
+            no_color=True,
+            legacy_windows=False,
+        )
         self.watch = QueueWatch(
             look=self.look, seconds=5, to=to, as_json=as_json, sleep=self.sleep, now=lambda: self.now
         )
 
-    def look(self) -> dict[str, Any]:
+    def look(self) -> QueueView:
         found = self.looks.pop(0)
         if isinstance(found, Exception):
             raise found
-        return found
+        return QueueView(document=found)
 
     def sleep(self, seconds: float) -> None:
         if not self.looks:
@@ -73,12 +86,12 @@ def test_a_pipe_gets_one_picture_a_period_without_escape_codes() -> None:
     assert lines == [
         f"{clock(watched, 0)}  every 5 s, Ctrl-C to quit",
         "job1",
-        "    running, priority 0, 1x ml.p5.48xlarge",
+        "    vision in p5, running, priority 0, 1x ml.p5.48xlarge",
         f"{clock(watched, 5)}  every 5 s, Ctrl-C to quit",
         "job1",
-        "    running, priority 0, 1x ml.p5.48xlarge",
+        "    vision in p5, running, priority 0, 1x ml.p5.48xlarge",
         "job2",
-        "    pending, priority 0, 1x ml.p5.48xlarge",
+        "    vision in p5, pending, priority 0, 1x ml.p5.48xlarge",
     ]
     assert watched.slept == [5]
 
@@ -123,3 +136,22 @@ def test_more_than_a_page_says_how_to_see_it_all() -> None:
 def test_what_does_not_pass_by_itself_ends_the_watch(looks: list[Any]) -> None:
     with pytest.raises((ApiUnreachableError, ForbiddenError)):
         Watched(*looks, page()).watch.run()
+
+
+def test_a_terminal_that_is_too_low_counts_what_it_does_not_show() -> None:
+    shown = Watched(page(*["running"] * 40), terminal=True, size=(80, 24)).run()
+    assert "... 19 more" in shown
+    assert "job21" in shown
+    assert "job22" not in shown
+
+
+def test_a_pipe_gets_the_whole_queue() -> None:
+    shown = Watched(page(*["running"] * 40), size=(80, 24)).run()
+    assert "job40" in shown
+    assert "more" not in shown
+
+
+def test_a_queue_that_has_become_empty_says_where_its_jobs_are() -> None:
+    shown = Watched(page("running"), page()).run().splitlines()
+    assert shown[-1].startswith("No jobs in the queue.")
+    assert "trainmaster history" in shown[-1]

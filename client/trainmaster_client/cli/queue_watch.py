@@ -1,0 +1,91 @@
+"""``trainmaster queue --watch``: the queue again and again, through silences of the API."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NoReturn
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from trainmaster_client.cli.instants import length
+from trainmaster_client.cli.queue_table import queue_picture
+from trainmaster_client.cli.queue_view import QueueView
+from trainmaster_client.cli.screen import print_json_line
+from trainmaster_client.errors import ApiFailedError, ApiUnreachableError, TooManyRequestsError
+
+MORE = "There is more: --all shows the whole queue."
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(slots=True, kw_only=True)
+class QueueWatch:
+    """Looks each ``seconds`` until Ctrl-C. A terminal is painted over; a pipe gets one picture a look."""
+
+    look: Callable[[], QueueView]
+    seconds: float
+    to: Console
+    as_json: bool
+    sleep: Callable[[float], None] = time.sleep
+    now: Callable[[], datetime] = _now
+    _seen: QueueView = field(default_factory=QueueView)
+    _silent_since: datetime | None = None
+    _silence: str = ""
+
+    def run(self) -> NoReturn:
+        """The first look must succeed: its errors are those of ``trainmaster queue``."""
+        self._seen = self.look()
+        if self.as_json or not self.to.is_terminal or self.to.is_dumb_terminal:
+            self._print_each()
+        with Live(self._picture(self.to.height), console=self.to, auto_refresh=False) as live:
+            while True:
+                self._look_again()
+                live.update(self._picture(self.to.height), refresh=True)
+
+    def _print_each(self) -> NoReturn:
+        while True:
+            if not self.as_json:
+                self.to.print(self._picture(None), no_wrap=True, overflow="ignore", crop=False)
+            elif self._silent_since is None:
+                print_json_line(self._seen.document)
+            self._look_again()
+
+    def _look_again(self) -> None:
+        self.sleep(self.seconds)
+        try:
+            self._seen = self.look()
+        except (ApiUnreachableError, ApiFailedError, TooManyRequestsError) as error:
+            self._silent_since = self._silent_since or self.now()
+            self._silence = str(error)
+        else:
+            self._silent_since = None
+
+    def _picture(self, height: int | None) -> RenderableType:
+        """``height``: lines of the terminal; None: as many as it takes."""
+        now = self.now()
+        above: Sequence[Text] = [self._title(now), *self._seen.heading_lines(now=now, width=self.to.width)]
+        below = [Text(MORE)] if self._seen.has_more else []
+        left = None
+        if height is not None:
+            taken = len(self.to.render_lines(Group(*above, *below), pad=False)) if above else 0
+            left = max(height - taken, 2)
+        return Group(*above, self._jobs(now, left), *below)
+
+    def _jobs(self, now: datetime, lines: int | None) -> RenderableType:
+        rows = self._seen.rows(now=now)
+        if not rows:
+            return Text(self._seen.empty_line)
+        return queue_picture(rows, to=self.to, lines=lines, has_starts=self._seen.starts is not None)
+
+    def _title(self, now: datetime) -> Text:
+        clock = f"{now.astimezone():%H:%M:%S}"
+        if self._silent_since is None:
+            return Text(f"{clock}  every {self.seconds:g} s, Ctrl-C to quit", style="dim")
+        since = f"{self._silent_since.astimezone():%H:%M:%S}"
+        silent = f"{clock}  nothing new since {since} ({length(now - self._silent_since)}): {self._silence}"
+        return Text(silent, style="yellow")
