@@ -1,17 +1,31 @@
 """What stands below ``/ui/``: the dashboard's files for any own page, its data for who was let in."""
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from http import HTTPStatus
 from importlib import metadata
 from typing import Any
 
+import boto3
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from trainmaster_client.api import Document
+from trainmaster_client.dashboard.gpu_metrics import gpu_use
+from trainmaster_client.dashboard.job_readers import JobReaders, selection_of
 from trainmaster_client.dashboard.web_files import INDEX, WebFile, web_files
+from trainmaster_client.errors import (
+    CredentialsError,
+    InvalidArgumentError,
+    LogsUnansweredError,
+    LogsUnreadableError,
+    RefusedError,
+    TrainmasterClientError,
+)
 from trainmaster_client.gateway.gateway_server import MorePages, Parts
 from trainmaster_client.gateway.json_protocol import CallRefusedError
 from trainmaster_client.gateway.web_pages import GUARDS, METHODS, Pages, page, problem, refusal, shown_to
@@ -21,20 +35,49 @@ def dashboard_pages(parts: Parts) -> MorePages:
     """As the gateway takes them."""
 
     def routes(pages: Pages) -> Iterator[BaseRoute]:
-        return DashboardRoutes(pages=pages, files=web_files(), region=parts.region).routes()
+        clients = AwsClients(parts.session, parts.region)
+        return DashboardRoutes(
+            pages=pages,
+            files=web_files(),
+            clients=clients,
+            readers=JobReaders(lambda: clients.of("logs")),
+        ).routes()
 
     return routes
+
+
+class AwsClients:
+    """Made once each. Threads may share it: boto3's clients are safe, making them is not."""
+
+    def __init__(self, session: boto3.Session, region: str) -> None:
+        self.region = region
+        self._session = session
+        self._making = threading.Lock()
+        self._made: dict[str, Any] = {}
+
+    def of(self, service: str) -> Any:  # noqa: ANN401  boto3 makes its clients at run time
+        with self._making:
+            if service not in self._made:
+                self._made[service] = self._session.client(service, region_name=self.region)  # type: ignore[call-overload]
+            return self._made[service]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DashboardRoutes:
     pages: Pages
     files: Mapping[str, WebFile]
-    region: str
+    clients: AwsClients
+    readers: JobReaders
 
     def routes(self) -> Iterator[BaseRoute]:
-        yield Route("/ui/data/session", self._answering(self._session), methods=METHODS)
-        yield Route("/ui/data/gateway", self._answering(self._gateway), methods=METHODS)
+        for path, answer in (
+            ("session", self._session),
+            ("gateway", self._gateway),
+            ("jobs/{name}/logs", self._logs),
+            ("jobs/{name}/curves", self._curves),
+            ("jobs/{name}/gpu", self._gpu),
+        ):
+            yield Route(f"/ui/data/{path}", self._answering(answer), methods=METHODS)
         yield Route("/ui/{path:path}", self._file, methods=METHODS)
 
     async def _file(self, request: Request) -> Response:
@@ -51,7 +94,7 @@ class DashboardRoutes:
         response.headers.update({"cache-control": "no-cache", "etag": file.etag})
         return response
 
-    def _answering(self, answer: Callable[[Request], Any]) -> Callable[[Request], Any]:
+    def _answering(self, answer: Callable[[Request], Document]) -> Callable[[Request], Any]:
         """JSON for who was let in; made in a thread, since it may ask AWS."""
 
         async def answered(request: Request) -> Response:
@@ -60,6 +103,8 @@ class DashboardRoutes:
                 document = await run_in_threadpool(answer, request)
             except CallRefusedError as refused:
                 return refusal(refused)
+            except TrainmasterClientError as trouble:
+                return problem(_status(trouble), str(trouble))
             return JSONResponse(document, headers=dict(GUARDS))
 
         return answered
@@ -68,7 +113,7 @@ class DashboardRoutes:
         """What the pages have to know of where they are; nothing of it is a key."""
         return {
             "changes": self.pages.are_changes_allowed,
-            "region": self.region,
+            "region": self.clients.region,
             "api_url": self.pages.api.api_url,
             "version": _version(),
         }
@@ -79,6 +124,40 @@ class DashboardRoutes:
             "changes": self.pages.are_changes_allowed,
             "operations": self.pages.counts.as_json(),
         }
+
+    def _job(self, request: Request) -> Document:
+        """As the API answers it: who may not see the job does not see its log here either."""
+        return self.pages.api.job(request.path_params["name"], estimate=False)
+
+    def _logs(self, request: Request) -> Document:
+        """Lines behind ``after``; ``attempt`` and ``host`` choose among them."""
+        given = request.query_params
+        return self.readers.log(
+            self._job(request), after=given.get("after", ""), selection=selection_of(given)
+        )
+
+    def _curves(self, request: Request) -> Document:
+        return self.readers.curves(self._job(request))
+
+    def _gpu(self, request: Request) -> Document:
+        return gpu_use(self.clients.of("cloudwatch"), self._job(request), now=datetime.now(UTC))
+
+
+def _status(trouble: TrainmasterClientError) -> HTTPStatus:
+    """For the page: what may be answered later is a 503, what the credentials may not do a 403."""
+    match trouble:
+        case RefusedError():
+            return HTTPStatus(trouble.problem.status)
+        case CredentialsError():
+            return HTTPStatus.UNAUTHORIZED
+        case InvalidArgumentError():
+            return HTTPStatus.BAD_REQUEST
+        case LogsUnansweredError():
+            return HTTPStatus.SERVICE_UNAVAILABLE
+        case LogsUnreadableError():
+            return HTTPStatus.FORBIDDEN
+        case _:
+            return HTTPStatus.SERVICE_UNAVAILABLE
 
 
 def _version() -> str:

@@ -34,6 +34,7 @@ export class Trouble extends Error {
 export class Api {
   #fetch;
   #kept = new Map(); // by URL: {etag, document}, of the answers that have an ETag
+  #me = null;
   #isOlder = false; // the stack takes no pages of 1000
 
   constructor(fetch = (...given) => globalThis.fetch(...given)) {
@@ -45,18 +46,32 @@ export class Api {
     return this.#read(`../api/${path}${queryText(query)}`, options);
   }
 
+  // Who the dashboard acts as, asked for once: {principal, admin, teams}; null: an older stack does not say.
+  async me() {
+    this.#me ??= orMissing(this.get("me"));
+    try {
+      return await this.#me;
+    } catch (trouble) {
+      this.#me = null;
+      throw trouble;
+    }
+  }
+
   // A document of this dashboard's own process.
   local(path, query = {}, options = {}) {
     return this.#read(`data/${path}${queryText(query)}`, options);
   }
 
-  // The list `key` over all pages. {[key]: [...], ...the first page's other members}.
+  // The list `key` over all pages: {[key]: [...], ...the first page's other members}. Options: limit: false where
+  // the route has none; first: a limit of the first page alone, which is then handed to onFirst.
   async all(path, query, key, options = {}) {
     const found = [];
     let first = null;
     let token = null;
     for (let page = 0; page < MOST_PAGES; page += 1) {
-      const document = await this.#page(path, { ...query, next_token: token }, options);
+      const limit = page === 0 ? options.first : undefined;
+      const document = await this.#page(path, { ...query, next_token: token }, { ...options, size: limit });
+      if (page === 0 && document.next_token) options.onFirst?.(document);
       first ??= document;
       found.push(...(document[key] ?? []));
       if (!document.next_token || document.next_token === token) break;
@@ -67,7 +82,7 @@ export class Api {
 
   async #page(path, query, options) {
     if (options.limit === false) return this.get(path, query, options);
-    const limit = this.#isOlder ? OLDER_LARGEST_PAGE : LARGEST_PAGE;
+    const limit = options.size ?? (this.#isOlder ? OLDER_LARGEST_PAGE : LARGEST_PAGE);
     try {
       return await this.get(path, { ...query, limit }, options);
     } catch (trouble) {

@@ -1,6 +1,6 @@
 // The frame of the pages: routes behind the hash, who and where, keys, and the end of the session.
 
-import { Api, TroubleKind, orMissing } from "./api.js";
+import { Api, TroubleKind } from "./api.js";
 import { h, replace } from "./dom.js";
 import { zoneSaid } from "./format.js";
 import { pressed, shortcuts } from "./keys.js";
@@ -115,7 +115,7 @@ function paintFoot() {
 // A 404 is an older stack's: then the pages go without. Anything else is tried again.
 async function learnMe() {
   try {
-    frame.me = await orMissing(api.get("me"));
+    frame.me = await api.me();
     paintWho();
     if (frame.me) showing?.repaint();
   } catch {

@@ -82,7 +82,7 @@ export class Showing {
     const { signal } = this.#controller;
     if (document.hidden && this.#data !== undefined) return; // it is loaded when it is looked at again
     try {
-      const data = await this.route.page.load(this.context.api, this.context.params, signal);
+      const data = await this.route.page.load(this.context.api, this.context.params, signal, (part) => this.#early(part));
       if (signal.aborted) return;
       [this.#data, this.#loadedAt, this.#troubles] = [data, new Date(), 0];
       this.#bannerOff();
@@ -93,6 +93,15 @@ export class Showing {
       if (signal.aborted) return;
       this.#failed(error instanceof Trouble ? error : new Trouble(TroubleKind.REFUSED, `The page failed: ${error}`));
     }
+  }
+
+  // A page that has its first part may show it while the rest comes; only where nothing is shown yet.
+  #early(part) {
+    if (this.#data !== undefined || this.#controller.signal.aborted) return;
+    this.#data = part;
+    this.#loadedAt = new Date();
+    this.main.dataset.state = "partial";
+    this.#paint();
   }
 
   #paint() {

@@ -2,11 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from unittest.mock import patch
 
 import pytest
+from trainmaster_client.dashboard.dashboard_routes import AwsClients
+from trainmaster_client.errors import ExpiredCredentialsError, LogsUnreadableError
 from trainmaster_client.gateway.gateway_files import new_ui_url
 
-from tests.integration.client.fake_api import REGION
+from tests.integration.client.fake_api import REGION, Scripted, problem
 from tests.integration.client.gateway_world import TOKEN, GatewayWorld, running_gateway
 from tests.integration.client.test_gateway_pages import asked, opened
 
@@ -84,3 +87,62 @@ def test_the_gateways_own_page_reads_what_it_did_so_far(world: GatewayWorld) -> 
     assert (said["api_url"], said["changes"]) == (world.api.url, False)
     assert said["credentials"].startswith("access key ...")
     assert TOKEN not in json.dumps(said)
+
+
+class Streams:
+    """CloudWatch Logs with one line of one training job."""
+
+    def describe_log_streams(self, **request: str) -> dict[str, object]:
+        return {"logStreams": [{"logStreamName": f"{request['logStreamNamePrefix']}algo-1-1790000000"}]}
+
+    def get_log_events(self, **request: object) -> dict[str, object]:
+        line = {"timestamp": 1_790_000_000_000, "message": "metric step=1 loss=2.5"}
+        events = [] if request.get("nextToken") == "end" else [line]
+        return {"events": events, "nextForwardToken": "end"}
+
+
+JOB = {
+    "name": "job1",
+    "state": "running",
+    "instances": {"ml.m5.xlarge": 1},
+    "attempts": [{"attempt": 0, "training_job_name": "job1"}],
+}
+
+
+def test_logs_and_curves_of_a_job_are_read_here_with_the_gateways_credentials(world: GatewayWorld) -> None:
+    world.api.forget()
+    world.api.script("GET", "/jobs/job1", Scripted(document=JOB))
+    with patch.object(AwsClients, "of", return_value=Streams()):
+        logs = json.loads(asked(world, "/ui/data/jobs/job1/logs", **BEARER).body)
+        curves = json.loads(asked(world, "/ui/data/jobs/job1/curves", **BEARER).body)
+    assert [line["text"] for line in logs["lines"]] == ["metric step=1 loss=2.5"]
+    assert curves["curves"][0]["points"] == [{"step": 1.0, "loss": 2.5, "at": 1_790_000_000.0}]
+    assert {tuple(one.query["estimate"]) for one in world.api.received} == {("false",)}
+
+
+@pytest.mark.parametrize("what", ["logs", "curves", "gpu"])
+def test_a_job_that_the_api_does_not_show_has_no_log_here_either(what: str, world: GatewayWorld) -> None:
+    world.api.forget()
+    world.api.script("GET", "/jobs/theirs", problem(404, "Not found", "there is no job theirs"))
+    answer = asked(world, f"/ui/data/jobs/theirs/{what}", **BEARER)
+    assert (answer.status, "there is no job theirs" in json.loads(answer.body)["detail"]) == (404, True)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "status"),
+    [(LogsUnreadableError("no right to read them."), 403), (ExpiredCredentialsError("expired."), 401)],
+)
+def test_what_goes_wrong_with_a_log_is_a_problem_document(
+    trouble: Exception, status: int, world: GatewayWorld
+) -> None:
+    world.api.forget()
+    world.api.script("GET", "/jobs/job2", Scripted(document={**JOB, "name": "job2"}))
+    with patch.object(AwsClients, "of", side_effect=trouble):
+        answer = asked(world, "/ui/data/jobs/job2/logs", **BEARER)
+    assert (answer.status, json.loads(answer.body)["status"]) == (status, status)
+
+
+def test_a_path_that_is_not_a_job_name_is_refused_before_the_api_is_asked(world: GatewayWorld) -> None:
+    world.api.forget()
+    assert asked(world, "/ui/data/jobs/a%20b/logs", **BEARER).status == 400
+    assert world.api.received == []

@@ -1,16 +1,151 @@
-// The page Job.
+// The page of one job: what became of it, its curves, checkpoints, cost and log, and what to do where it failed.
 
+import { jobActions } from "../actions.js";
+import { Trouble } from "../api.js";
+import { chart, short } from "../chart.js";
 import { h, replace } from "../dom.js";
+import { clock, duration, instances, percent, reason, since, usd } from "../format.js";
+import { FINAL, WAITING, stateCell } from "../job_cells.js";
+import { LogView } from "../log_view.js";
+import { remedy } from "../resubmit.js";
+import { story } from "../story.js";
+
+const WIDEST = 1400;
+const TWO_COLUMNS = 838; // of the page, as the style sheet has it
+const AROUND = 24; // px of a chart that are not its picture
 
 export const page = {
   title: "Job",
-  refreshSeconds: 60,
+  refreshSeconds: 5,
 
-  async load() {
-    return {};
+  async load(api, params, signal) {
+    const path = `jobs/${encodeURIComponent(params.name)}`;
+    const options = { signal };
+    const job = await api.get(path, {}, options);
+    const hasRun = (job.attempts ?? []).length > 0;
+    const nothing = { curves: [], series: [] };
+    const [curves, gpu] = await Promise.all([
+      hasRun ? api.local(`${path}/curves`, {}, options).catch(said(signal)) : nothing,
+      hasRun ? api.local(`${path}/gpu`, {}, options).catch(said(signal)) : nothing,
+    ]);
+    return { job, curves, gpu };
   },
 
-  render(root) {
-    replace(root, h("h1", {}, page.title), h("p", { class: "state" }, "This page is not there yet."));
+  render(root, { job, curves, gpu }, context) {
+    const parts = (context.state.parts ??= built(job, context));
+    if (parts.head.parentElement !== root) replace(root, Object.values(parts).map((one) => one.element ?? one));
+    const isOver = FINAL.has(job.state);
+    replace(parts.head, head(job, context));
+    replace(parts.failure, failure(job, context), warnings(job, context.now));
+    replace(parts.story, h("h2", {}, "Story"), story(job, context.now));
+    replace(parts.curves, pictures(job, curves, gpu, root.clientWidth, context));
+    parts.log.know(job, isOver);
+    parts.log.start();
   },
 };
+
+// A page without its curves is still a page: why they are not there is said in their place.
+function said(signal) {
+  return (trouble) => {
+    if (signal.aborted || !(trouble instanceof Trouble)) throw trouble;
+    return { trouble: trouble.detail, curves: [], series: [] };
+  };
+}
+
+function built(job, context) {
+  const panel = (name) => h("section", { class: "panel", "aria-label": name });
+  return { head: h("div", {}), failure: h("div", {}), story: panel("Story"), curves: h("div", { class: "charts" }), log: new LogView(context.api, job.name) };
+}
+
+function head(job, context) {
+  const { now } = context;
+  const attempts = job.attempts ?? [];
+  const owner = (job.submitted_by ?? "").split("/").pop();
+  const facts = [
+    ["Where", `${job.pool}, ${instances(job.instances, job.capacity_type)}`],
+    ["By", [job.team, owner].filter(Boolean).join(" / ")],
+    ["Submitted", `${clock(job.submitted_at, now)}${job.ended_at ? `, ended ${clock(job.ended_at, now)}` : ""}`],
+    ["Attempts", `${attempts.length}, ${job.preemptions ?? 0} preemptions, ${job.retries ?? 0} retries`],
+    ["Cost", `${usd(job.cost_usd)}${job.cost_is_estimate ? " so far, an estimate" : ""}`],
+    ["Checkpoint", checkpoint(attempts, now)],
+    ["Ends", job.ends_by ? `by ${clock(job.ends_by, now)} at the latest (${duration((new Date(job.ends_by) - now) / 1000)})` : null],
+    ["Priority", `${job.priority}${job.effective_priority > job.priority ? ` (${job.effective_priority} with its age)` : ""}`],
+    ["Starts", WAITING.has(job.state) ? starts(job, now) : null],
+  ];
+  const why = reason(job.waiting ?? job.reason, job.state);
+  return [
+    h("h1", {}, job.name, " ", stateCell(job.state)),
+    h("p", { class: "row" }, jobActions(job, context)),
+    why ? h("p", {}, why) : null,
+    h("dl", { class: "facts" }, facts.filter(([, value]) => value).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+  ];
+}
+
+function starts(job, now) {
+  const place = job.position ? `position ${job.position}` : job.ahead_at_least ? `at least ${job.ahead_at_least} jobs ahead` : "";
+  const when = job.estimated_start?.p50
+    ? `half of its chances by ${clock(job.estimated_start.p50, now)}, 90 % by ${clock(job.estimated_start.p90, now)}`
+    : job.estimate_note ?? "";
+  return [place, when].filter(Boolean).join("; ");
+}
+
+function checkpoint(attempts, now) {
+  const last = attempts.map((one) => one.last_checkpoint).filter(Boolean).sort().at(-1);
+  if (!last) return attempts.length ? "none is known" : null;
+  const bound = attempts.at(-1)?.last_checkpoint_is_lower_bound ? " or newer" : "";
+  return `${clock(last, now)}${bound}, ${since(last, now)} ago`;
+}
+
+function failure(job, context) {
+  const failed = (job.attempts ?? []).filter((one) => one.diagnosis).at(-1);
+  if (!failed) return null;
+  const { diagnosis } = failed;
+  const code = diagnosis.exit_code === null || diagnosis.exit_code === undefined ? "" : `, exit code ${diagnosis.exit_code}`;
+  return h("section", { class: "warning", "aria-label": "Why it failed" },
+    h("h2", {}, `Why attempt ${failed.attempt} failed: ${diagnosis.class}${code}`),
+    h("p", {}, diagnosis.advice),
+    diagnosis.evidence ? h("pre", { class: "evidence", tabindex: "0" }, diagnosis.evidence) : null,
+    job.state === "failed" ? remedy(job, diagnosis, context) : h("p", {}, "It was retried."),
+  );
+}
+
+function warnings(job, now) {
+  const live = (job.attempts ?? []).find((one) => !one.ended_at);
+  if (!live) return null;
+  const found = [];
+  if (live.idle_since) found.push(`Its GPUs have been idle for ${since(live.idle_since, now)}${live.stop_due ? `; it will be stopped at ${clock(live.stop_due, now)} unless they are used again` : ""}.`);
+  if (live.underused_since) found.push(`Its GPUs have been underused for ${since(live.underused_since, now)}.`);
+  if (live.unguarded) found.push(`Its GPUs are not monitored: ${live.unguarded.message}`);
+  if (live.checkpoint_overdue) found.push("Its newest checkpoint is older than the policy allows.");
+  return found.map((text) => h("p", { class: "warning" }, text));
+}
+
+const CURVES = [
+  { name: "loss", title: "Loss", log: true },
+  { name: "tok_s", title: "Tokens a second" },
+  { name: "goodput", title: "Goodput", bounds: [0, 1], yText: (value) => percent(value) },
+];
+
+function pictures(job, curves, gpu, width, context) {
+  const wide = Math.min(WIDEST, (width >= TWO_COLUMNS ? width / 2 - 8 : width) - AROUND);
+  const byStep = (name) => curves.curves.map((one) => ({
+    label: `attempt ${one.attempt}`,
+    points: one.points.filter((point) => point[name] !== undefined).map((point) => [point.step, point[name]]),
+  }));
+  const ticks = [...new Set(curves.curves.flatMap((one) => one.points.map((point) => point.ckpt_step)).filter((step) => step > 0))];
+  const notes = [
+    curves.trouble && `No curves: ${curves.trouble}`,
+    gpu.trouble && `No GPU use: ${gpu.trouble}`,
+    curves.has_more && "The log is long: more of the curves comes with each look.",
+  ].filter(Boolean);
+  const shown = CURVES.map((one) => ({ ...one, series: byStep(one.name) })).filter((one) => one.name === "loss" || one.series.some((line) => line.points.length));
+  return [
+    notes.map((text) => h("p", { class: "note" }, text)),
+    shown.map((one) => chart({ yText: short, ...one, ticks, width: wide, xText: short, xName: "steps", nothing: (job.attempts ?? []).length ? "No line of its log has a step and a loss." : "It has not started." })),
+    chart({ title: "GPU use, % of one GPU", series: gpuSeries(gpu), width: wide, yText: short, xText: (at) => clock(new Date(at * 1000), context.now), nothing: "CloudWatch has no GPU use of it." }),
+  ];
+}
+
+function gpuSeries(gpu) {
+  return gpu.series.map((one) => ({ label: `attempt ${one.attempt}, ${one.host}`, points: one.points }));
+}

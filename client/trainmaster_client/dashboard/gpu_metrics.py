@@ -1,0 +1,73 @@
+"""GPU use of a job's attempts, as CloudWatch has it of each host."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from trainmaster_client.api import Document
+from trainmaster_client.errors import LogsUnansweredError
+from trainmaster_client.jobs.job_views import Attempt, job_view
+from trainmaster_client.logs.joined_attempts import host_count
+
+NAMESPACE = "/aws/sagemaker/TrainingJobs"
+METRIC = "GPUUtilization"
+MOST_HOSTS = 8
+"""Of an attempt; the picture of more is not read any better."""
+MOST_QUERIES = 100
+"""Of one call, a fifth of what GetMetricData takes; the newest attempts."""
+_MOST_POINTS = 300
+_MINUTE = 60
+"""Seconds: CloudWatch has a point a minute of training jobs, and periods are a multiple of it."""
+
+
+def gpu_use(client: Any, document: Document, *, now: datetime) -> Document:  # noqa: ANN401  boto3's
+    """Per cent of one GPU, summed over a host's. Raises LogsUnansweredError.
+
+    Args:
+        client: For CloudWatch.
+        document: The job as the API answers it.
+        now: What an attempt that is live is read up to.
+    """
+    attempts = [one for one in job_view(document).attempts if one.started_at and one.training_job_name]
+    if not attempts:
+        return {"period": _MINUTE, "series": []}
+    begin = min(one.started_at for one in attempts if one.started_at)
+    end = max(one.ended_at or now for one in attempts) + timedelta(minutes=1)
+    period = _period(end - begin)
+    queries = list(_queries(attempts, host_count(document), period))[-MOST_QUERIES:]
+    request = {
+        "MetricDataQueries": [query for query, _, _ in queries],
+        "StartTime": begin,
+        "EndTime": end,
+        "ScanBy": "TimestampAscending",
+    }
+    try:
+        pages = list(client.get_paginator("get_metric_data").paginate(**request))
+    except (ClientError, BotoCoreError) as error:
+        raise LogsUnansweredError(f"{error}.") from error
+    found: dict[str, list[tuple[float, float]]] = {query["Id"]: [] for query, _, _ in queries}
+    for one in (result for page in pages for result in page["MetricDataResults"]):
+        stamps = (at.astimezone(UTC).timestamp() for at in one["Timestamps"])
+        found[one["Id"]] += zip(stamps, one["Values"], strict=True)
+    series = [
+        {"attempt": attempt, "host": host, "points": found[query["Id"]]} for query, attempt, host in queries
+    ]
+    return {"period": period, "series": [one for one in series if one["points"]]}
+
+
+def _period(length: timedelta) -> int:
+    minutes = length.total_seconds() / _MINUTE
+    return _MINUTE * max(1, int(-(-minutes // _MOST_POINTS)))
+
+
+def _queries(attempts: Sequence[Attempt], hosts: int, period: int) -> Iterator[tuple[Document, int, str]]:
+    """With the attempt and the host that each is about."""
+    for attempt in attempts:
+        for number in range(1, min(max(hosts, 1), MOST_HOSTS) + 1):
+            host = f"algo-{number}"
+            dimension = {"Name": "Host", "Value": f"{attempt.training_job_name}/{host}"}
+            metric = {"Namespace": NAMESPACE, "MetricName": METRIC, "Dimensions": [dimension]}
+            stat = {"Metric": metric, "Period": period, "Stat": "Average"}
+            yield {"Id": f"a{attempt.number}h{number}", "MetricStat": stat}, attempt.number, host

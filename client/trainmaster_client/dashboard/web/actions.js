@@ -1,0 +1,208 @@
+// What may be changed, each asked about first with its consequence, and repeated or said where no answer came.
+
+import { Trouble, TroubleKind, orMissing } from "./api.js";
+import { h, replace } from "./dom.js";
+import { clock, count, duration, usd } from "./format.js";
+import { FINAL, LIVE } from "./job_cells.js";
+import { told } from "./showing.js";
+
+const TRIES = 3;
+const FIRST_PAUSE_MS = 800;
+
+// Buttons of a job, as its state and the session allow; none without --allow-changes.
+export function jobActions(job, context) {
+  if (!context.session.changes || FINAL.has(job.state)) return [];
+  const isWaiting = !LIVE.has(job.state);
+  return [
+    button("Cancel", "danger", () => cancel(job, context)),
+    button("Priority", "", () => priority(job, context)),
+    isWaiting && job.state !== "held" && button("Hold", "", () => hold(job, context)),
+    job.state === "held" && button("Release", "", () => release(job, context)),
+  ].filter(Boolean);
+}
+
+export function pauseButton(context, isPaused, waiting) {
+  if (!context.session.changes || !context.me?.admin) return null;
+  const label = isPaused ? "Resume starts" : "Pause starts";
+  return button(label, isPaused ? "primary" : "danger", () => pause(context, isPaused, waiting));
+}
+
+export function button(text, kind, act) {
+  return h("button", { type: "button", class: kind, "data-key": `act-${text}`, onclick: act }, text);
+}
+
+function cancel(job, context) {
+  const live = (job.attempts ?? []).find((one) => !one.ended_at);
+  const since = live?.last_checkpoint ?? live?.training_since ?? job.training_since ?? job.started_at;
+  const lost = LIVE.has(job.state) && since ? duration((Date.now() - new Date(since)) / 1000) : "";
+  const what = live?.last_checkpoint ? `since its last checkpoint at ${clock(live.last_checkpoint)}` : "so far, since no checkpoint of it is known";
+  confirm(context, {
+    title: `Cancel ${job.name}?`,
+    consequence: [
+      lost ? `It loses ${lost} of training ${what}.` : "It has not started: no training is lost.",
+      job.cost_usd === null || job.cost_usd === undefined ? "What it cost so far is unknown." : `It cost ${usd(job.cost_usd)} so far.`,
+      "A cancelled job does not come back.",
+    ],
+    label: "Cancel the job",
+    kind: "danger",
+    send: () => context.api.change("DELETE", `jobs/${encodeURIComponent(job.name)}`),
+    hasHappened: (seen) => FINAL.has(seen.state) || seen.state === "stopping",
+    done: `${job.name} is being cancelled.`,
+    job,
+  });
+}
+
+function hold(job, context) {
+  confirm(context, {
+    title: `Hold ${job.name}?`,
+    consequence: ["It keeps no place among the starts until it is released.", job.position ? `It is at position ${job.position} now.` : ""],
+    label: "Hold it",
+    send: () => context.api.change("PATCH", `jobs/${encodeURIComponent(job.name)}`, { held: true }),
+    hasHappened: (seen) => seen.state === "held",
+    done: `${job.name} is held.`,
+    job,
+  });
+}
+
+function release(job, context) {
+  confirm(context, {
+    title: `Release ${job.name}?`,
+    consequence: ["It waits for its start again, ranked by its priority and by when it was submitted."],
+    label: "Release it",
+    send: () => context.api.change("PATCH", `jobs/${encodeURIComponent(job.name)}`, { held: false }),
+    hasHappened: (seen) => seen.state !== "held",
+    done: `${job.name} is released.`,
+    job,
+  });
+}
+
+function pause(context, isPaused, waiting) {
+  const wanted = !isPaused;
+  confirm(context, {
+    title: wanted ? "Pause all starts?" : "Resume starts?",
+    consequence: wanted
+      ? [`${count(waiting)} waiting jobs will not start, in no pool, until starts are resumed. Running jobs go on; none is preempted.`]
+      : [`${count(waiting)} waiting jobs may start again, and may preempt others.`],
+    label: wanted ? "Pause starts" : "Resume starts",
+    kind: wanted ? "danger" : "primary",
+    send: () => context.api.change("PUT", "policy/paused", { paused: wanted }),
+    done: wanted ? "Starts are paused." : "Starts are resumed.",
+  });
+}
+
+function priority(job, context) {
+  const field = h("input", { type: "number", min: "0", max: "1000", step: "1", required: true, value: job.priority, id: "priority-value" });
+  const expected = h("p", { role: "status" });
+  const look = () => expect(job, field, expected, context);
+  field.addEventListener("input", look);
+  look();
+  confirm(context, {
+    title: `Priority of ${job.name}`,
+    content: [h("label", { for: "priority-value" }, `0 to 1000; it is ${job.priority} now`), field, expected],
+    consequence: [],
+    label: "Change it",
+    kind: "primary",
+    send: () => context.api.change("PATCH", `jobs/${encodeURIComponent(job.name)}`, { priority: Number(field.value) }),
+    hasHappened: (seen) => seen.priority === Number(field.value),
+    done: () => `${job.name} has priority ${field.value}.`,
+    isReady: () => field.reportValidity(),
+    job,
+  });
+}
+
+// A dry run of the same request under the new priority: position, and whom it would preempt.
+async function expect(job, field, into, context) {
+  const value = field.value;
+  if (!field.checkValidity()) {
+    replace(into, "A whole number from 0 to 1000.");
+    return;
+  }
+  if (LIVE.has(job.state)) {
+    replace(into, Number(value) < job.priority ? "It runs: a lower priority makes it easier to preempt." : "It runs: a higher priority makes it harder to preempt.");
+    return;
+  }
+  replace(into, "Looking what that would do ...");
+  const said = await trial(job, Number(value), context).catch((trouble) => `What it would do is unknown: ${trouble.detail ?? trouble}`);
+  if (field.value === value) replace(into, said);
+}
+
+async function trial(job, value, context) {
+  const whole = await orMissing(context.api.get(`jobs/${encodeURIComponent(job.name)}`, { request: "true", estimate: "false" }));
+  if (!whole?.request) return "What it would do is unknown: this stack does not answer the job's request.";
+  const tags = (whole.request.Tags ?? []).filter((tag) => tag.Key !== "priority");
+  const request = { ...whole.request, TrainingJobName: trialName(job.name), Tags: [...tags, { Key: "priority", Value: String(value) }] };
+  const query = context.me?.admin && !context.me.teams?.some((one) => one.name === job.team) ? `&team=${encodeURIComponent(job.team)}` : "";
+  const said = await context.api.change("POST", `add-job?dry_run=true${query}`, request);
+  if (!said.valid) return `The policy would refuse it: ${(said.violations ?? []).map((one) => one.message).join("; ")}`;
+  const victims = (said.would_preempt ?? []).map((one) => one ?? "a job of another team");
+  const start = said.estimated_start?.p50 ? ` A new job like it would likely start at ${clock(said.estimated_start.p50)}.` : "";
+  const place = said.position ? `A new job like it would be at position ${said.position}` : "Its position is behind the first 1,000";
+  return `${place}${victims.length ? ` and would preempt ${victims.join(", ")}` : ", and would preempt no job"}.${start}`;
+}
+
+function trialName(name) {
+  return `${name.slice(0, 55)}-trial`.replace(/-+/g, "-");
+}
+
+// asked: {title, consequence: [text], content, label, kind, send(), hasHappened(job), done, then(), isReady(), job}
+export function confirm(context, asked) {
+  const said = h("p", { class: "state", role: "status" });
+  const yes = h("button", { type: "submit", class: asked.kind ?? "" }, asked.label);
+  const no = h("button", { type: "button", onclick: () => dialog.close() }, "Do nothing");
+  const dialog = h("dialog", { "aria-labelledby": "confirm-title" },
+    h("h2", { id: "confirm-title" }, asked.title),
+    asked.content ?? null,
+    asked.consequence.filter(Boolean).map((text) => h("p", {}, text)),
+    said,
+    h("form", { class: "buttons", onsubmit: (event) => submit(event) }, no, yes),
+  );
+  async function submit(event) {
+    event.preventDefault();
+    if (asked.isReady && !asked.isReady()) return;
+    yes.disabled = true;
+    replace(said, "Sending.");
+    try {
+      await sure(context, asked, (text) => replace(said, text));
+    } catch (trouble) {
+      replace(said, h("span", { class: "state-error" }, told(trouble), details(trouble)));
+      yes.disabled = false;
+      return;
+    }
+    dialog.close();
+    context.say(typeof asked.done === "function" ? asked.done() : asked.done);
+    if (asked.then) asked.then();
+    else context.refresh();
+  }
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+function details(trouble) {
+  const more = (trouble.errors ?? []).map((one) => [one.message, one.hint].filter(Boolean).join("; "));
+  return more.length ? h("ul", {}, more.map((text) => h("li", {}, text))) : null;
+}
+
+// No click is lost: where no answer came, the job is asked whether it happened, and the change is sent again.
+export async function sure(context, asked, say = () => {}) {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await asked.send();
+    } catch (trouble) {
+      const isUnsure = trouble instanceof Trouble && [TroubleKind.UNREACHABLE, TroubleKind.THROTTLED].includes(trouble.kind);
+      if (await happened(context, asked, trouble)) return null;
+      if (!isUnsure || attempt === TRIES) throw trouble;
+      const pause_ = (trouble.retryAfter ?? 0) * 1000 || FIRST_PAUSE_MS * 2 ** attempt;
+      say(`${trouble.detail} Sending it again in ${Math.round(pause_ / 1000)} s (${attempt + 1} of ${TRIES}).`);
+      await new Promise((resolve) => setTimeout(resolve, pause_));
+    }
+  }
+}
+
+// A 409 may be the echo of the first try, which was heard although its answer was not.
+async function happened(context, asked, trouble) {
+  if (!asked.job || !asked.hasHappened || ![409, 0, 500, 502, 503, 504].includes(trouble.status)) return false;
+  const seen = await context.api.get(`jobs/${encodeURIComponent(asked.job.name)}`, { estimate: "false" }).catch(() => null);
+  return seen !== null && asked.hasHappened(seen);
+}
+

@@ -1,0 +1,67 @@
+// The remedy of a failed job: its request once more under a new name, with half the batch where memory was short.
+
+import { button, confirm } from "./actions.js";
+import { h, replace } from "./dom.js";
+import { clock, usd } from "./format.js";
+
+const LONGEST_NAME = 63; // SageMaker API reference, CreateTrainingJob, TrainingJobName
+
+export function remedy(job, failure, context) {
+  if (!context.session.changes) return null;
+  const isMemory = failure.class === "gpu-oom";
+  return button(isMemory ? "Try again with half the batch" : "Try again", "primary", () => ask(job, isMemory, context));
+}
+
+async function ask(job, isMemory, context) {
+  let request;
+  try {
+    request = (await context.api.get(`jobs/${encodeURIComponent(job.name)}`, { request: "true", estimate: "false" })).request;
+  } catch (trouble) {
+    context.say(trouble.detail ?? String(trouble));
+    return;
+  }
+  const again = again_(request, job.name, isMemory);
+  const expected = h("p", { role: "status" }, "Looking what that would do ...");
+  confirm(context, {
+    title: `Submit ${job.name} again?`,
+    content: [
+      h("p", {}, "As ", h("code", {}, again.TrainingJobName), again.changed.length ? `, with ${again.changed.join(" and ")}.` : ", as it was submitted."),
+      isMemory && !again.changed.length ? h("p", { class: "warning" }, "No hyperparameter of it is called a batch: change it in your code.") : null,
+      expected,
+    ],
+    consequence: [],
+    label: "Submit it",
+    kind: "primary",
+    send: () => context.api.change("POST", "add-job", body(again)),
+    done: `${again.TrainingJobName} is submitted.`,
+    then: () => context.navigate(`#/jobs/${encodeURIComponent(again.TrainingJobName)}`),
+  });
+  const said = await context.api.change("POST", "add-job?dry_run=true", body(again)).catch((trouble) => ({ trouble }));
+  replace(expected, forecast(said));
+}
+
+function again_(request, name, isMemory) {
+  const suffix = `-again-${Math.floor(Date.now() / 1000).toString(36).slice(-5)}`;
+  const changed = [];
+  const hyperparameters = { ...request.HyperParameters };
+  for (const [key, value] of Object.entries(hyperparameters)) {
+    const plain = String(value).replaceAll('"', "");
+    const size = Number(plain);
+    if (!isMemory || !/batch/i.test(key) || !Number.isInteger(size) || size < 2) continue;
+    hyperparameters[key] = String(value).replace(plain, String(Math.floor(size / 2)));
+    changed.push(`${key} ${Math.floor(size / 2)} in place of ${size}`);
+  }
+  return { ...request, HyperParameters: hyperparameters, TrainingJobName: `${name.slice(0, LONGEST_NAME - suffix.length)}${suffix}`, changed };
+}
+
+function body({ changed: _, HyperParameters, ...rest }) {
+  return Object.keys(HyperParameters).length ? { ...rest, HyperParameters } : rest;
+}
+
+function forecast(said) {
+  if (said.trouble) return `What it would do is unknown: ${said.trouble.detail}`;
+  if (!said.valid) return `The policy would refuse it: ${(said.violations ?? []).map((one) => one.message).join("; ")}`;
+  const start = said.estimated_start?.p50 ? `It would likely start at ${clock(said.estimated_start.p50)}` : "When it would start is unknown";
+  const cost = said.estimated_cost_usd === null || said.estimated_cost_usd === undefined ? "" : ` and cost about ${usd(said.estimated_cost_usd)}`;
+  return `${start}${cost}.`;
+}
