@@ -257,6 +257,14 @@ class MemoryReader(MemoryHistoryReader):
     def jobs(self, names: Iterable[str]) -> dict[str, Job]:
         return {name: self._tables.jobs[name] for name in names if name in self._tables.jobs}
 
+    def changed_since(self, names: Iterable[str], since: datetime) -> dict[str, Job]:
+        changed = self._tables.changed_at
+        return {
+            name: job
+            for name, job in self.jobs(names).items()
+            if name not in changed or changed[name] >= since
+        }
+
     def pool_state(self, pool: str) -> PoolState:
         rows = self._tables.pools[pool]
         jobs = self._of(pool)

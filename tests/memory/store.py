@@ -50,6 +50,7 @@ class MemoryJobStore:
         if admission is not None:
             self._admit(job, admission)
         tables.jobs[job.name] = job
+        tables.changed_at[job.name] = job.spec.submitted_at
         tables.requests[job.name] = body
         tables.aliases[job.name] = Alias(job=job.name, entry_id=job.spec.entry_id, attempt=0)
         line = HistoryLine(
@@ -72,6 +73,7 @@ class MemoryJobStore:
         kept = self.record_violation(adoption.record, replaces=adoption.replaces, messages=adoption.messages)
         _require(kept, "another record is kept")
         tables.jobs[job.name] = job
+        tables.changed_at[job.name] = at
         tables.requests[job.name] = adoption.body
         alias = Alias(job=job.name, entry_id=job.spec.entry_id, attempt=live.number)
         tables.aliases[live.training_job_name] = alias
@@ -312,6 +314,7 @@ class MemoryJobStore:
         tables, before = self._tables, change.before
         after = replace(change.after, ver=before.ver + 1)
         tables.jobs[after.name] = after
+        tables.changed_at[after.name] = at
         self._keep_attempt(change)
         self._count(change, at=at)
         charge(self._tables, change, at=at)

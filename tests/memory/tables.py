@@ -73,6 +73,8 @@ class Usage:
 @dataclass(slots=True)
 class Tables:
     jobs: dict[str, Job] = field(default_factory=dict)
+    changed_at: dict[str, datetime] = field(default_factory=dict)
+    """By job."""
     requests: dict[str, bytes] = field(default_factory=dict)
     messages: dict[tuple[str, str], OutboxMessage] = field(default_factory=dict)
     """By pool and id."""

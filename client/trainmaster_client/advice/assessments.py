@@ -106,12 +106,19 @@ class Assessment:
 
 
 class Assessor:
-    """Args: ``scores`` knows spot capacity; ``report`` hears which shape is being tried."""
+    """Args: ``scores`` knows spot capacity; ``report`` hears which shape is being tried, for which team."""
 
     def __init__(
-        self, api: ApiClient, request: Request, scores: SpotScores, *, report: Callable[[str], None]
+        self,
+        api: ApiClient,
+        request: Request,
+        scores: SpotScores,
+        *,
+        report: Callable[[str], None],
+        team: str | None = None,
     ) -> None:
         self._api = api
+        self._team = team
         self._request = _renamed(request)
         self._scores = scores
         self._report = report
@@ -131,7 +138,7 @@ class Assessor:
 
     def try_shapes(self, shapes: str) -> Document:
         """The dry run of the request with these alternatives."""
-        return self._api.try_job(with_shapes(self._request, shapes))
+        return self._api.try_job(with_shapes(self._request, shapes), team=self._team)
 
     def _candidates(self, more: Iterable[Alternative]) -> Iterator[Candidate]:
         own, more = asked_for(self._request), tuple(more)
@@ -179,7 +186,7 @@ class Assessor:
     def _tried(self, candidate: Candidate) -> tuple[Document, InvalidRequestError | None]:
         """One shape may make a request invalid, as a subnet does that is none."""
         try:
-            return self._api.try_job(self._in_shape(candidate)), None
+            return self._api.try_job(self._in_shape(candidate), team=self._team), None
         except InvalidRequestError as error:
             return _as_violations(error.problem), error
 

@@ -19,7 +19,7 @@ from trainmaster_client.api import Document, field_problem
 from trainmaster_client.cli.connection import aws_session, connect
 from trainmaster_client.cli.instants import likely_start
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
-from trainmaster_client.cli.submit import NOT_VALID, RequestFile, parse_request
+from trainmaster_client.cli.submit import NOT_VALID, AsTeam, RequestFile, parse_request
 from trainmaster_client.errors import MalformedViewError
 from trainmaster_client.http.answers import printable
 
@@ -44,13 +44,19 @@ _SOURCES = {
 
 
 def advise(
-    file: RequestFile, *, shape: Shapes = None, by: SortKey = By.START, as_json_: JsonFlag = False
+    file: RequestFile,
+    *,
+    shape: Shapes = None,
+    by: SortKey = By.START,
+    team: AsTeam = None,
+    as_json_: JsonFlag = False,
 ) -> None:
     """Compare the shapes that a job could run in; nothing is stored."""
     request = parse_request(file.read(), source=file.name)
     more = [one for text in shape or () for one in read_shapes(text, where="--shape")]
     with _progress() as report:
-        assessor = Assessor(connect(quiet=True), request, SpotScores(aws_session()), report=report)
+        api = connect(quiet=True)
+        assessor = Assessor(api, request, SpotScores(aws_session()), report=report, team=team)
         order, best, tried = _advice(assessor, more, by)
     if as_json_:
         print_json(as_json(order, best, tried))

@@ -21,16 +21,25 @@ RequestFile = Annotated[
     typer.Argument(metavar="FILE", help="A CreateTrainingJob request as JSON; - reads standard input."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only report what would happen; nothing is stored.")]
+AsTeam = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Try it for this team: for admins, who may be in no team themselves."),
+]
 NOT_VALID = 1
 """The exit code of a refusal."""
 
 
-def submit(file: RequestFile, *, dry_run: DryRun = False, as_json: JsonFlag = False) -> None:
+def submit(
+    file: RequestFile, *, dry_run: DryRun = False, team: AsTeam = None, as_json: JsonFlag = False
+) -> None:
     """Queue the training job that a file describes, as boto3's create_training_job would take it."""
     request = parse_request(file.read(), source=file.name)
     if dry_run:
-        _try(request, as_json=as_json)
+        _try(request, team, as_json=as_json)
         return
+    if team is not None:
+        hint = "Add --dry-run, or name the team in the request's tag 'team'."
+        raise InvalidArgumentError("--team is for dry runs.", hint=hint)
     document = connect().add_job(request)
     if as_json:
         print_json(document)
@@ -64,9 +73,9 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _try(request: dict[str, Any], *, as_json: bool) -> None:
+def _try(request: dict[str, Any], team: str | None, *, as_json: bool) -> None:
     """A request that would be refused ends as a refusal, although the API has answered."""
-    document = connect().try_job(request)
+    document = connect().try_job(request, team=team)
     if as_json:
         print_json(document)
     else:

@@ -66,6 +66,8 @@ class Answer:
     content_type: str
     headers: dict[str, str]
     json: dict[str, Any]
+    text: str = ""
+    """The body as it went out."""
 
     @property
     def fields(self) -> list[str]:
@@ -168,9 +170,10 @@ class Api:
         assert headers.pop("trainmaster-version") == __version__
         return Answer(
             status=answer["statusCode"],
-            content_type=headers.pop("Content-Type"),
+            content_type=(kind := headers.pop("Content-Type", "")),
             headers=headers,
-            json=json.loads(answer["body"]),
+            json=json.loads(answer["body"]) if kind.endswith("json") else {},
+            text=answer["body"],
         )
 
     def submit(self, name: str, *, user: str = ADA, priority: int = 0, **changes: Any) -> Answer:

@@ -100,9 +100,7 @@ def test_G2_a_stranger_sees_nothing(busy: Api) -> None:
     ("query", "expected"),
     [
         pytest.param({"pool": "g5"}, ["g5-run", "g5-wait"], id="one pool"),
-        pytest.param({"pool": "none"}, [], id="a pool that is not there"),
         pytest.param({"team": "speech"}, ["g5-run", "g5-wait"], id="one team"),
-        pytest.param({"team": "none"}, [], id="a team that is not there"),
         pytest.param({"state": "running"}, ["run-high", "run-low", "g5-run"], id="running"),
         pytest.param({"state": "pending"}, ["wait-1", "wait-2", "back-off", "g5-wait"], id="pending"),
         pytest.param({"state": "held"}, [], id="held"),
@@ -234,7 +232,7 @@ def test_a_token_of_a_pool_that_is_gone_says_to_start_again(api: Api) -> None:
     ("query", "field"),
     [
         ({"limit": "0"}, "query.limit"),
-        ({"limit": "101"}, "query.limit"),
+        ({"limit": "1001"}, "query.limit"),
         ({"limit": "-1"}, "query.limit"),
         ({"limit": "1.0"}, "query.limit"),
         ({"limit": "²"}, "query.limit"),

@@ -6,6 +6,7 @@ from http import HTTPStatus
 
 from trainmaster.api.dry_run import UNFORESEEN, foresee
 from trainmaster.api.job_context import position_if_near
+from trainmaster.api.known_names import known_teams, no_team, refused
 from trainmaster.api.request_context import (
     Answer,
     Call,
@@ -68,19 +69,34 @@ def add_job(call: Call, outside: Outside) -> Answer:
             if read_policy(outside).stored.version == known.stored.version:
                 raise
     context = enter(call, outside)
-    dry_run = flag(call, "dry_run", default=False)
-    if dry_run:
-        count_read(context)
-    submission = _read(context)
-    return _dry_run(context, submission) if dry_run else _submit(context, submission)
+    if "team" not in call.query and not flag(call, "dry_run", default=False):
+        return _submit(context, _read(context))
+    count_read(context)
+    return _dry_run(context, _read(context, team=_team_asked(context)))
 
 
-def _read(context: RequestContext) -> Submission:
+def _team_asked(context: RequestContext) -> str | None:
+    """For which team a dry run asks, where it says so: an admin for any. Raises InvalidRequestError."""
+    given = context.call.parameters("dry_run", "team")
+    team = given.get("team")
+    if given.get("dry_run") not in {"true", "false", None}:
+        raise refused("dry_run", "is neither true nor false", "write true or false")
+    if team is not None and given.get("dry_run") != "true":
+        raise refused("team", "is for dry runs", "add dry_run=true, or submit with the tag 'team'")
+    if team is not None and context.is_admin and team not in known_teams(context):
+        raise no_team(context, team)
+    return team
+
+
+def _read(context: RequestContext, *, team: str | None = None) -> Submission:
+    """``team``: the one that a dry run asks for; its tag is not asked then."""
     call = context.call
     body = parse_object(call.body, base64=call.is_base64, content_type=call.content_type)
     require_valid(body)
     ask = read_request(body)
-    team = team_for(context.caller, context.policy, ask.options.team, own_account=context.outside.account_id)
+    if team is None or not context.is_admin:
+        wanted = team or ask.options.team
+        team = team_for(context.caller, context.policy, wanted, own_account=context.outside.account_id)
     return Submission(body=body, ask=ask, team=team, submitted_by=context.caller.arn)
 
 

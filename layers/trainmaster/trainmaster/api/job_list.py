@@ -5,136 +5,28 @@ once, whatever the others do; one that is started or preempted between two pages
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from itertools import islice
+from typing import Any
 
+from trainmaster.api.entity_tags import entity_tag, is_known, not_modified
 from trainmaster.api.job_context import Look, look_at, reason_now
+from trainmaster.api.job_query import ListQuery, query_of
+from trainmaster.api.known_names import known_teams, no_pool, refused
+from trainmaster.api.list_sections import Entry, ListSection, finished, unfinished
 from trainmaster.api.paging import Mark, Room, Seal
-from trainmaster.api.request_context import Answer, ApiReader, RequestContext
+from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import JobContext, job_view, masked_view
-from trainmaster.core.errors import FieldError, InvalidRequestError, invalid, quoted
-from trainmaster.core.jobs.model import FINAL, LIVE, WAITING, Job, JobState, epoch_ms
+from trainmaster.core.jobs.model import FINAL, Job
 from trainmaster.core.planning.wait_reasons import NO_POSITION, QueuePosition
-from trainmaster.core.policy import DEFAULT_TEAM, UNMANAGED, UNMANAGED_TEAM
+from trainmaster.core.policy import UNMANAGED
 
-Order: TypeAlias = tuple[int | str, ...]
-"""An entry's position in its section; the name is the last part, so no two are equal."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One line of the queue, before its job is read."""
-
-    name: str
-    team: str
-    state: JobState
-    order: Order
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListSection:
-    name: str
-    read: Callable[[Order | None, int], Sequence[Entry]]
-    """Entries from behind a position, at most so many, in their order."""
-    has_turns: bool = False
-    """Its entries have positions."""
-
-
-def unfinished(pools: Iterable[str], state: JobState | None, reader: ApiReader) -> list[ListSection]:
-    """Pool by pool: what runs, what waits its turn, what waits for something else."""
-    list_sections: list[ListSection] = []
-    for pool in pools:
-        if state is None or state in LIVE:
-            list_sections.append(_running(pool, reader))
-        if state is None or state in WAITING:
-            list_sections.append(_waiting(pool, reader))
-        if state is None or state in WAITING or state is JobState.HELD:
-            list_sections.append(_parked(pool, reader))
-    return list_sections
-
-
-def finished(teams: Iterable[str], state: JobState, reader: ApiReader) -> list[ListSection]:
-    """Team by team, the newest end first."""
-    assert state in FINAL, state
-    return [_finished(team, state, reader) for team in teams]
-
-
-def _running(pool: str, reader: ApiReader) -> ListSection:
-    def read(after: Order | None, limit: int) -> Sequence[Entry]:
-        entries = (
-            Entry(
-                name=job.name,
-                team=job.team,
-                state=job.state,
-                order=(-job.priority, epoch_ms(job.claimed_at), job.name),
-            )
-            for job in reader.running(pool)
-        )
-        return sorted((one for one in entries if after is None or one.order > after), key=_order)[:limit]
-
-    return ListSection(name=f"running:{pool}", read=read)
-
-
-def _waiting(pool: str, reader: ApiReader) -> ListSection:
-    def read(after: Order | None, limit: int) -> Sequence[Entry]:
-        rows = reader.waiting(pool, after=_pair(after), limit=limit)
-        return [Entry(name=row.name, team=row.team, state=row.state, order=row.rank) for row in rows]
-
-    return ListSection(name=f"waiting:{pool}", read=read, has_turns=True)
-
-
-def _parked(pool: str, reader: ApiReader) -> ListSection:
-    def read(after: Order | None, limit: int) -> Sequence[Entry]:
-        rows = reader.parked(pool, after=_pair(after), limit=limit)
-        return [
-            Entry(name=row.name, team=row.team, state=row.state, order=(row.parked_until_ms, row.name))
-            for row in rows
-        ]
-
-    return ListSection(name=f"parked:{pool}", read=read)
-
-
-def _finished(team: str, state: JobState, reader: ApiReader) -> ListSection:
-    def read(after: Order | None, limit: int) -> Sequence[Entry]:
-        behind = None if after is None else (str(after[0]), str(after[1]))
-        rows = reader.finished(team, state=state, after=behind, limit=limit)
-        return [Entry(name=name, team=team, state=state, order=(ended_at, name)) for ended_at, name in rows]
-
-    return ListSection(name=f"finished:{team}", read=read)
-
-
-def _pair(after: Order | None) -> tuple[int, str] | None:
-    return None if after is None else (int(after[0]), str(after[1]))
-
-
-def _order(entry: Entry) -> Order:
-    return entry.order
-
-
-DEFAULT_LIMIT = 50
-MAX_LIMIT = 100
 _READ_AHEAD = 250
 """Entries read at a time; filters may drop most of them."""
 _MAX_READ = 2000
 """Entries looked at for one page: with a filter that matches little, pages may be short, even empty."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListQuery:
-    """What the query string asks for."""
-
-    state: JobState | None
-    team: str | None
-    pool: str | None
-    limit: int
-    token: str | None
-
-    def still_fits(self, job: Job) -> bool:
-        """Jobs move on between the read of the queue and that of the job."""
-        right_state = job.state is self.state if self.state else not job.is_final
-        return right_state and self.pool in {None, job.spec.pool}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,14 +39,39 @@ class Found:
     """Behind which the next page begins if it is the last of this one."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    found: list[Found]
+    end: Mark | None
+    """Behind which the next page begins; None: this is the last."""
+    jobs: Mapping[str, Job]
+    """Those that were read already, by name."""
+
+    def tag(self, context: RequestContext, query: ListQuery) -> str:
+        shown = [(one.mark.section, one.entry.name, one.entry.ver, one.entry.state) for one in self.found]
+        counted = [one.mark.counted for one in self.found[:1]]
+        return entity_tag(context, query.text(), query.limit, counted, self.end is None, shown)
+
+
 def list_jobs(context: RequestContext) -> Answer:
-    query = _query(context)
+    """The entity tag is of the entries, which are read first: what changes between is news next time."""
+    query = query_of(context)
     seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=_bound(context, query))
     start = seal.mark(query.token) if query.token else None
-    page, end = _page(_list_sections(context, query), query, start)
-    views, end = _fitting(_views(context, query, page), end)
+    page = _page(context, query, start)
+    tag = page.tag(context, query)
+    if is_known(context, tag):
+        return not_modified(tag)
+    views, end = _fitting(_views(context, query, page), page.end)
+    _refuse_unknown_pool(context, query, is_empty=not (views or end or start))
     body = {"jobs": views, "next_token": seal.token(end) if end else None}
-    return Answer(status=HTTPStatus.OK, body=body)
+    return Answer(status=HTTPStatus.OK, body=body, headers={"ETag": tag})
+
+
+def _refuse_unknown_pool(context: RequestContext, query: ListQuery, *, is_empty: bool) -> None:
+    """Of jobs that have ended: whether there was such a pool shows only here."""
+    if is_empty and query.pool is not None and context.policy.pool(query.pool) is None:
+        raise no_pool(context, query.pool)
 
 
 def _fitting(
@@ -170,74 +87,54 @@ def _fitting(
     return taken, end
 
 
-def _query(context: RequestContext) -> ListQuery:
-    given = context.call.parameters("state", "team", "pool", "limit", "next_token")
-    return ListQuery(
-        state=_state(given.get("state")),
-        team=given.get("team"),
-        pool=given.get("pool"),
-        limit=_limit(given.get("limit")),
-        token=given.get("next_token"),
-    )
-
-
-def _state(text: str | None) -> JobState | None:
-    if text is None:
-        return None
-    try:
-        return JobState(text)
-    except ValueError as error:
-        raise _refused(
-            "state", f"{quoted(text)} is no state", f"use one of: {', '.join(JobState)}"
-        ) from error
-
-
-def _limit(text: str | None) -> int:
-    if text is None:
-        return DEFAULT_LIMIT
-    if text.isascii() and text.isdigit() and 1 <= int(text[:4]) <= MAX_LIMIT and len(text) < len("1000"):
-        return int(text)
-    raise _refused("limit", f"{quoted(text)} is not between 1 and {MAX_LIMIT}", f"write 1 to {MAX_LIMIT}")
-
-
-def _refused(parameter: str, message: str, hint: str) -> InvalidRequestError:
-    return invalid([FieldError(field=f"query.{parameter}", message=message, hint=hint)])
-
-
 def _bound(context: RequestContext, query: ListQuery) -> str:
     """A token is good for callers who see the same, and for the same filters."""
-    return json.dumps([context.is_admin, context.teams, query.state, query.team, query.pool])
+    return json.dumps([context.is_admin, context.teams, query.text()])
 
 
 def _list_sections(context: RequestContext, query: ListQuery) -> list[ListSection]:
     reader = context.outside.reader
     if query.state in FINAL:
-        known = [team.name for team in context.policy.teams] or [DEFAULT_TEAM]
-        teams = dict.fromkeys((*known, UNMANAGED_TEAM))
-        return finished([team for team in teams if query.team in {None, team}], query.state, reader)
+        assert query.state is not None
+        teams = known_teams(context) if query.team is None else (query.team,)
+        return finished(teams, query.state, reader)
     pools = [*(pool.name for pool in context.policy.pools), UNMANAGED]
     return unfinished([pool for pool in pools if query.pool in {None, pool}], query.state, reader)
 
 
-def _page(
-    list_sections: list[ListSection], query: ListQuery, start: Mark | None
-) -> tuple[list[Found], Mark | None]:
-    """The page's entries, and the mark behind which the next one begins; None at the end."""
-    page: list[Found] = []
-    walk = _walk(list_sections, start)
-    for looked, found in enumerate(walk, start=1):
-        if _matches(found.entry, query):
-            page.append(found)
-        if len(page) == query.limit or looked == _MAX_READ:
-            return page, found.mark if next(walk, None) else None
-    return page, None
+def _page(context: RequestContext, query: ListQuery, start: Mark | None) -> Page:
+    page, jobs, looked = list[Found](), dict[str, Job](), 0
+    walk = _walk(_list_sections(context, query), start)
+    while batch := list(islice(walk, _READ_AHEAD if query.reads_jobs else 1)):
+        fits = _fits(context, query, batch, jobs)
+        for left, found in zip(range(len(batch) - 1, -1, -1), batch, strict=True):
+            looked += 1
+            if found.entry.name in fits:
+                page.append(found)
+            if len(page) == query.limit or looked == _MAX_READ:
+                are_more = left or next(walk, None)
+                return Page(found=page, end=found.mark if are_more else None, jobs=jobs)
+    return Page(found=page, end=None, jobs=jobs)
+
+
+def _fits(
+    context: RequestContext, query: ListQuery, batch: Iterable[Found], jobs: dict[str, Job]
+) -> frozenset[str]:
+    """Names of those that match; ``jobs`` gets those that had to be read for it."""
+    names = [one.entry.name for one in batch if _matches(context, one.entry, query)]
+    if not query.reads_jobs or not names:
+        return frozenset(names)
+    reader, since = context.outside.reader, query.changed_since
+    read = reader.jobs(names) if since is None else reader.changed_since(names, since)
+    jobs |= {name: job for name, job in read.items() if query.is_by(job, context)}
+    return frozenset(jobs)
 
 
 def _walk(list_sections: list[ListSection], start: Mark | None) -> Iterator[Found]:
     """Every entry from behind the mark, with a mark of its own."""
     names = [section.name for section in list_sections]
     if start is not None and start.section not in names:
-        raise _refused("next_token", "is of a list whose pools have changed", "start again without it")
+        raise refused("next_token", "is of a list whose pools have changed", "start again without it")
     for section in list_sections[names.index(start.section) if start else 0 :]:
         mark = (
             start
@@ -254,15 +151,20 @@ def _walk(list_sections: list[ListSection], start: Mark | None) -> Iterator[Foun
                 yield Found(entry=entry, position=position, mark=mark)
 
 
-def _matches(entry: Entry, query: ListQuery) -> bool:
-    return query.team in {None, entry.team} and query.state in {None, entry.state}
+def _matches(context: RequestContext, entry: Entry, query: ListQuery) -> bool:
+    """Names and owners of other teams' jobs cannot be tried out: those match nothing that asks for them."""
+    if query.is_of_own and not context.sees(entry.team):
+        return False
+    is_named = entry.name.startswith(query.name_prefix or "")
+    return is_named and query.team in {None, entry.team} and query.state in {None, entry.state}
 
 
-def _views(
-    context: RequestContext, query: ListQuery, page: list[Found]
-) -> Iterator[tuple[Mark, dict[str, Any]]]:
-    jobs = context.outside.reader.jobs(found.entry.name for found in page)
-    shown = [(found, job) for found in page if (job := jobs.get(found.entry.name)) and query.still_fits(job)]
+def _views(context: RequestContext, query: ListQuery, page: Page) -> Iterator[tuple[Mark, dict[str, Any]]]:
+    names = [one.entry.name for one in page.found]
+    jobs = page.jobs if query.reads_jobs else context.outside.reader.jobs(names)
+    shown = [
+        (found, job) for found in page.found if (job := jobs.get(found.entry.name)) and query.still_fits(job)
+    ]
     looks = _looks(context, (job for _, job in shown))
     for found, job in shown:
         position = found.position if job.is_waiting else NO_POSITION

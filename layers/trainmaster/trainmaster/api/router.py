@@ -155,7 +155,7 @@ def _response(answer: Answer) -> Response[str]:
     text = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
     if len(text.encode()) > MOST_ANSWER_BYTES:
         raise TrainmasterError(f"the answer has {len(text)} bytes; ask for less of it at once")
-    return Response(answer.status.value, answer.content_type, text, headers=dict(answer.headers))
+    return Response(answer.status.value, answer.content_type or None, text, headers=dict(answer.headers))
 
 
 def _with_version(answer: dict[str, Any]) -> dict[str, Any]:

@@ -261,6 +261,9 @@ class LedgerReader(Protocol):
 class PoolReader(Protocol):
     def jobs(self, names: Iterable[str]) -> dict[str, Job]: ...
 
+    def changed_since(self, names: Iterable[str], since: datetime) -> dict[str, Job]:
+        """Those that were written then or later, but for their reason to wait; and where nobody knows."""
+
     def pool_state(self, pool: str) -> PoolState: ...
 
     def entrance(self, pool: str, team: str, lane: str) -> Entrance:

@@ -246,3 +246,20 @@ def test_on_a_terminal_the_shape_being_tried_is_told_as_the_file_writes_it(
     monkeypatch.setattr(sys, "stderr", terminal)
     assert trainmaster("advise", str(path)).code == 0
     assert "Trying [/ml]=1" in terminal.getvalue()
+
+
+def test_an_admin_asks_for_a_team(trainmaster: Trainmaster, api: FakeApi, file: str) -> None:
+    script(api, ANSWER, SPOT, SPOT)
+    assert trainmaster("advise", file, "--team", "vision").code == 0
+    posts = [one.query for one in api.received if one.method == "POST"]
+    assert posts == [{"dry_run": ["true"], "team": ["vision"]}] * 3
+
+
+def test_a_dry_run_is_for_a_team_and_a_submission_is_not(
+    trainmaster: Trainmaster, api: FakeApi, file: str
+) -> None:
+    script(api, ANSWER)
+    assert trainmaster("submit", file, "--dry-run", "--team", "vision").code == 0
+    ran = trainmaster("submit", file, "--team", "vision")
+    assert (ran.code, "--team is for dry runs" in ran.err) == (2, True)
+    assert [one.query for one in api.received] == [{"dry_run": ["true"], "team": ["vision"]}]

@@ -39,6 +39,8 @@ T = TypeVar("T")
 HISTORY_LINES = 200
 MOST_RUN_TIMES = 250
 """Run times that one call reads of a pool, whoever they are of."""
+_NOT_NOTED = "~"
+"""Behind every instant: a job whose last change was not noted may have changed since."""
 BATCH = 100
 """Keys of one BatchGetItem. Source: DynamoDB limits."""
 
@@ -162,6 +164,11 @@ class DynamoReader(PoolReads, HistoryReads):
     def jobs(self, names: Iterable[str]) -> dict[str, Job]:
         rows = self._batches([layout.job_key(name) for name in dict.fromkeys(names)])
         return {job.name: job for job in self._understood(rows, job_row)}
+
+    def changed_since(self, names: Iterable[str], since: datetime) -> dict[str, Job]:
+        rows = self._batches([layout.job_key(name) for name in dict.fromkeys(names)])
+        late = (item for item in rows if item.get(layout.CHANGED_AT, _NOT_NOTED) >= iso(since))
+        return {job.name: job for job in self._understood(late, job_row)}
 
     def to_start(self, names: Iterable[str]) -> dict[str, tuple[Job, dict[str, Any]]]:
         wanted = list(dict.fromkeys(names))

@@ -36,7 +36,11 @@ def of_submission(job: Job, packed: bytes, writes: Writes, *, admission: Admissi
     alias = Alias(job=job.name, entry_id=spec.entry_id, attempt=0)
     line = HistoryLine(at=spec.submitted_at, attempt=0, from_state=None, to_state=job.state, reason=None)
     return [
-        writes.put(layout.job_key(job.name), job_item(job), only_if="attribute_not_exists(pk)"),
+        writes.put(
+            layout.job_key(job.name),
+            job_item(job, at=spec.submitted_at),
+            only_if="attribute_not_exists(pk)",
+        ),
         writes.put(layout.alias_key(job.name), encode(alias), only_if="attribute_not_exists(pk)"),
         writes.update(layout.team_key(spec.pool, spec.team), _one_more(job, admission)),
         *([] if admission is None else [_this_minute(job, admission, writes)]),
@@ -179,7 +183,7 @@ def of_adoption(adoption: Adoption, packed: bytes, writes: Writes, *, at: dateti
     version = ("policy_version", "policy_version", adoption.policy_version)
     updates[layout.counters_key(spec.pool)].shift.append(version)
     return [
-        writes.put(layout.job_key(job.name), job_item(job), only_if=_FREE),
+        writes.put(layout.job_key(job.name), job_item(job, at=at), only_if=_FREE),
         writes.put(layout.alias_key(live.training_job_name), encode(alias), only_if=_FREE),
         writes.put(layout.request_key(job.name), {"body": packed}),
         writes.put(layout.running_key(spec.pool, job.name), encode(running_entry(job))),

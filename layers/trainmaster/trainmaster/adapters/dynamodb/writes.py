@@ -115,7 +115,7 @@ class Writes:
 
     def _of_change(self, change: Change, sums: Updates, *, at: datetime) -> Iterable[Operation]:
         before, after = change.before, change.after
-        item = job_item(after)
+        item = job_item(after, at=at)
         if after.is_final:
             item["ttl"] = self.retention.of_final(after.ended_at or at)
             yield from self._expire(after, item["ttl"])
@@ -286,9 +286,9 @@ def _line(change: Change, *, at: datetime) -> HistoryLine:
     )
 
 
-def job_item(job: Job) -> dict[str, Any]:
-    """The job, with what the index needs at the top."""
-    return {**encode(job), "team": job.spec.team}
+def job_item(job: Job, *, at: datetime) -> dict[str, Any]:
+    """The job, with what the index needs at the top, and when it was written."""
+    return {**encode(job), "team": job.spec.team, layout.CHANGED_AT: iso(at)}
 
 
 def _key(key: Key) -> dict[str, Any]:

@@ -97,6 +97,19 @@ def team_for(caller: Caller, policy: Policy, requested_team: str | None, *, own_
     return requested_team or teams[0]
 
 
+_MADE_SESSION = re.compile(r"botocore-session-[0-9]+")
+"""What boto3 and the CLI call a session of an assumed role that got no name: another one each time."""
+
+
+def is_of(caller: Caller, submitted_by: str) -> bool:
+    """Whether the caller submitted a job; of sessions without a name of their own the role alone counts."""
+    if caller.arn == submitted_by:
+        return True
+    (role, _, session), (his_role, _, his_session) = caller.arn.rpartition("/"), submitted_by.rpartition("/")
+    made = _MADE_SESSION.fullmatch(session) and _MADE_SESSION.fullmatch(his_session)
+    return role == his_role and made is not None
+
+
 def principal_of(caller: Caller) -> str:
     """As a policy would write it."""
     path = caller.path or ""
