@@ -25,10 +25,13 @@ JOBS = {row["spec"]["name"]: row for row in ROWS if row["sk"] == "job"}
 ADOPTED_OUTSIDE = of(1, "ml.m5.4xlarge")
 """Of a pool that no policy bounds."""
 FINAL = {"completed", "failed", "stopped"}
-NEW_NAMES = {"refused", "refused_by_account", "max_pending", "missing_since", "reuses", "live", "told#"}
+NEW_NAMES = {
+    *("refused", "refused_by_account", "max_pending", "missing_since", "reuses", "live", "told#"),
+    *("warm_start", "history_since"),
+}
 """Attributes that later releases write beside the others; the earlier one ignores what it does not know."""
 UNFINISHED = {name: row["state"] for name, row in JOBS.items() if row["state"] not in FINAL}
-NEW_ROWS = {"O", "OT", "L"}
+NEW_ROWS = {"O", "OT", "L", "D", "DL", "DW", "C", "G", "Y"}
 """How partitions begin that the earlier release does not look into."""
 NEW_POOL_ROWS = {("P", "told"), ("P", "front")}
 """Of pools, which it reads by their keys."""

@@ -52,6 +52,8 @@ ROUTES = {
     ("GET", "/usage"),
     ("GET", "/violations"),
     ("GET", "/timeline"),
+    ("GET", "/pools/history"),
+    ("GET", "/events"),
     ("GET", "/repair"),
     ("POST", "/repair"),
     ("GET", "/policy"),

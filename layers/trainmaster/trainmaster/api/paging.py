@@ -31,6 +31,10 @@ class Room:
         self._left -= len(json.dumps(view)) + len(", ")
         return self._left >= 0
 
+    @property
+    def is_full(self) -> bool:
+        return self._left < 0
+
 
 def fitting(views: Iterable[dict[str, Any]], *, most: int | None = None) -> list[dict[str, Any]]:
     """The first of them, as many as an answer takes."""

@@ -11,10 +11,12 @@ from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 from trainmaster import __version__
 from trainmaster.api.add_job import add_job
 from trainmaster.api.caller import show_me, show_rules
+from trainmaster.api.events import show_events
 from trainmaster.api.job_list import list_jobs
 from trainmaster.api.jobs import cancel_job, patch_job, show_job
 from trainmaster.api.paging import fitting
 from trainmaster.api.policy import put_paused, put_policy, show_policy
+from trainmaster.api.pool_history import show_pool_history
 from trainmaster.api.pool_list import list_pools
 from trainmaster.api.repair import show_repair, start_repair
 from trainmaster.api.request_context import (
@@ -129,6 +131,8 @@ def routes(outside: Outside) -> APIGatewayRestResolver:
     app.get("/usage")(lambda: _response(show_usage(reading_context())))
     app.get("/violations")(lambda: _response(show_violations(reading_context())))
     app.get("/timeline")(lambda: _response(show_timeline(reading_context())))
+    app.get("/pools/history")(lambda: _response(show_pool_history(reading_context())))
+    app.get("/events")(lambda: _response(show_events(reading_context())))
     app.get("/policy")(lambda: _response(show_policy(admin_context())))
     app.put("/policy")(lambda: _response(put_policy(admin_context())))
     app.put("/policy/paused")(lambda: _response(put_paused(admin_context())))

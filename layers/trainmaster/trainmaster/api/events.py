@@ -1,0 +1,77 @@
+"""GET /events: what the caller's teams were notified of, for whoever looks later or has no rule for it."""
+
+from http import HTTPStatus
+
+from trainmaster.api.history_query import Listing, listing, since, unknown
+from trainmaster.api.paging import Room
+from trainmaster.api.request_context import Answer, RequestContext
+from trainmaster.api.views import View, instant_text
+from trainmaster.core.errors import FieldError, ForbiddenError
+from trainmaster.core.history.past_records import PastEvent
+from trainmaster.core.outbox.messages import NoticeKind
+from trainmaster.core.outbox.texts.refusals import OPERATORS
+from trainmaster.core.policy import DEFAULT_TEAM
+
+BATCH = 100
+MOST_LOOKED_AT = 1000
+"""Events of one page; of a day that is nearly all other teams', pages may be short."""
+
+
+def show_events(context: RequestContext) -> Answer:
+    """The newest last."""
+    given = context.call.parameters("since", "team", "kind", "next_token")
+    teams = _teams(context, given.get("team"))
+    kind = _kind(given.get("kind"))
+    of_list = listing(context, "events", given, since(given, now=context.outside.clock()))
+    views, end = _page(context, of_list, teams, kind)
+    body = {"events": views, "next_token": of_list.token(end)}
+    return Answer(status=HTTPStatus.OK, body=body)
+
+
+def _page(
+    context: RequestContext, of_list: Listing, teams: frozenset[str] | None, kind: str | None
+) -> tuple[list[View], tuple[str, ...] | None]:
+    """Up to so many that were looked at, and behind which one the next page begins."""
+    views, room, looked = list[View](), Room(), 0
+    position = (of_list.order[0], of_list.order[1]) if of_list.order else None
+    while True:
+        found, position = context.outside.reader.past_events(of_list.window, after=position, limit=BATCH)
+        looked += BATCH
+        for event in found:
+            if (teams is None or event.team in teams) and kind in (None, event.kind):
+                views.append(event_view(event))
+                room.takes(views[-1])
+        if position is None or looked >= MOST_LOOKED_AT or room.is_full or not context.has_time:
+            return views, position
+
+
+def event_view(event: PastEvent) -> View:
+    return {
+        "at": instant_text(event.at),
+        "kind": event.kind,
+        "team": event.team,
+        "job": event.job,
+        "detail": event.detail,
+    }
+
+
+def _teams(context: RequestContext, asked: str | None) -> frozenset[str] | None:
+    """None: all. Raises InvalidRequestError for an unknown team, ForbiddenError for another one."""
+    if asked is None:
+        return None if context.is_admin else frozenset(context.teams)
+    known = [team.name for team in context.policy.teams] or [DEFAULT_TEAM]
+    if asked in context.teams or (context.is_admin and asked in (*known, OPERATORS)):
+        return frozenset({asked})
+    if asked in known:
+        hint = f"use one of: {', '.join(context.teams)}"
+        error = FieldError(field="query.team", message="is not one of the caller's teams", hint=hint)
+        raise ForbiddenError("the caller is not in this team", errors=[error])
+    shown = [*known, OPERATORS] if context.is_admin else list(context.teams)
+    raise unknown("team", asked, shown, what="team")
+
+
+def _kind(asked: str | None) -> str | None:
+    known = [kind.value for kind in NoticeKind]
+    if asked is None or asked in known:
+        return asked
+    raise unknown("kind", asked, known, what="kind of event")
