@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ class TwinConfig:
     parameters: Mapping[str, str] = field(default_factory=dict)
     manual: bool = False
     """The clock stands still until it is moved."""
+    start: datetime | None = None
+    """Where a manual clock begins; None: now."""
     speed: float = 60.0
     """Divides the twin's own waits; the schedules are AWS's and keep their minutes."""
     seed: int = 0

@@ -47,7 +47,7 @@ def lay(config: TwinConfig, resources: ExitStack) -> Foundation:
     _lock(state, resources)
     if config.ready is not None:
         config.ready.unlink(missing_ok=True)  # of a twin that was killed: nobody may take it for this one's
-    clock = TwinClock(manual=config.manual, speed=config.speed)
+    clock = TwinClock(manual=config.manual, speed=config.speed, start=config.start)
     resources.callback(clock.close)
     clock_file = state / "clock"
     clock.share(clock_file)

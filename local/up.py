@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 from local.config import ReadyInfo, TwinConfig
@@ -45,7 +46,10 @@ _TEXT = """\
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the twin until it is asked to end; answers the exit code."""
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if arguments.start is not None and arguments.clock != "manual":
+        parser.error("--start needs --clock manual: the real clock is the machine's")
     reaper = os.getpid()
     try:
         return supervise(lambda: _run(arguments, reaper))
@@ -62,6 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--policy", type=Path, help="policy document to begin with, YAML or JSON")
     parser.add_argument("--parameter", type=_parameter, action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--clock", choices=["real", "manual"], default="real")
+    parser.add_argument(
+        "--start", type=_instant, metavar="INSTANT", help="where a manual clock begins, ISO 8601 (now)"
+    )
     parser.add_argument("--speed", type=_speed, default=60.0, help="divides the twin's own waits (60)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
@@ -88,6 +95,13 @@ def _speed(text: str) -> float:
     if not (speed > 0 and math.isfinite(speed)):
         raise argparse.ArgumentTypeError("must be above 0")
     return speed
+
+
+def _instant(text: str) -> datetime:
+    instant = datetime.fromisoformat(text)
+    if instant.tzinfo is None:
+        raise argparse.ArgumentTypeError(f"{text} names no zone; use e.g. 2026-11-22T08:00:00Z")
+    return instant
 
 
 def _parameter(text: str) -> tuple[str, str]:
@@ -130,6 +144,7 @@ def _config(arguments: argparse.Namespace) -> TwinConfig:
         state=arguments.state,
         parameters=dict(arguments.parameter),
         manual=arguments.clock == "manual",
+        start=arguments.start,
         speed=arguments.speed,
         seed=arguments.seed,
         journal=arguments.journal,

@@ -245,7 +245,16 @@ def test_an_unknown_parameter_is_one_clear_line_with_those_there_are(start: Star
 
 
 @pytest.mark.parametrize(
-    "options", [["--port", "70000"], ["--speed", "0"], ["--parameter", "x"], ["--clock", "sundial"]]
+    "options",
+    [
+        ["--port", "70000"],
+        ["--speed", "0"],
+        ["--parameter", "x"],
+        ["--clock", "sundial"],
+        ["--start", "2026-11-22T08:00:00Z"],
+        ["--clock", "manual", "--start", "noon"],
+        ["--clock", "manual", "--start", "2026-11-22T08:00:00"],
+    ],
 )
 def test_a_bad_option_is_refused_with_the_usage(start: Start, options: list[str]) -> None:
     process = start(*options)
