@@ -1,0 +1,127 @@
+"""`trainmaster dashboard` as a process of its own, and its pages in a browser."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, Page
+from trainmaster_client.gateway.gateway_files import new_ui_url
+
+from local.twin_process import end
+
+PROGRAM = (sys.executable, "-c", "from trainmaster_client.cli import main; main()", "dashboard")
+PAGES = ("now", "timeline", "jobs", "money", "policy", "events")
+START_SECONDS = 30.0
+PATIENCE_MS = 20_000
+_LOOK_SECONDS = 0.05
+_VIOLATIONS = """
+    window.violations = [];
+    document.addEventListener("securitypolicyviolation", (event) => {
+        window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`);
+    });
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dashboard:
+    ready: Mapping[str, Any]
+
+    @property
+    def port(self) -> int:
+        return int(self.ready["endpoint_url"].split(":")[2].partition("/")[0])
+
+    def link(self) -> str:
+        """One that opens the pages once."""
+        found = new_ui_url(self.ready["endpoint_url"])
+        if found is None:
+            raise RuntimeError("the dashboard does not answer")
+        return found
+
+
+@contextmanager
+def running_dashboard(folder: Path, exports: Mapping[str, str], *options: str) -> Iterator[Dashboard]:
+    """On a free port; ended with the block."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ready, log = folder / "dashboard.json", folder / "dashboard.log"
+    command = [*PROGRAM, "--port", "0", "--ready", str(ready), "--no-browser", *options]
+    environment = {**os.environ, **exports, "XDG_STATE_HOME": str(folder)}
+    with log.open("wb") as printed:
+        process = subprocess.Popen(command, env=environment, stdout=printed, stderr=subprocess.STDOUT)
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not ready.exists():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the dashboard did not start:\n{log.read_text('utf-8', 'replace')}")
+            time.sleep(_LOOK_SECONDS)
+        yield Dashboard(ready=json.loads(ready.read_text("utf-8")))
+    finally:
+        end(process)
+
+
+@dataclass(slots=True, kw_only=True)
+class Tab:
+    """A page of the dashboard in a browser of its own, and what it complained of."""
+
+    page: Page
+    context: BrowserContext
+    errors: list[str] = field(default_factory=list)
+    """Of its console, and of its scripts."""
+    dialogs: list[str] = field(default_factory=list)
+
+    def open(self, link: str) -> None:
+        self.page.goto(link)
+        self.wait()
+
+    def go(self, path: str) -> None:
+        """To another page by its hash, e.g. ``jobs/llama-7b``."""
+        self.page.evaluate("(hash) => { location.hash = hash; }", f"#/{path}")
+        name = "job" if path.startswith("jobs/") else path.partition("?")[0]
+        self.page.wait_for_selector(f"main[data-page='{name}']", timeout=PATIENCE_MS)
+        self.wait()
+
+    def wait(self, state: str = "ready") -> None:
+        self.page.wait_for_selector(f"main[data-state='{state}']", timeout=PATIENCE_MS)
+
+    def names(self) -> list[str]:
+        """Of the jobs that the page links to, in its order, each once."""
+        found: list[str] = self.page.eval_on_selector_all(
+            "main tbody a[href^='#/jobs/']",
+            "all => all.map((one) => decodeURIComponent(one.getAttribute('href').slice(7).split('?')[0]))",
+        )
+        return list(dict.fromkeys(found))
+
+    def violations(self) -> list[str]:
+        """Of the content security policy, since the document was loaded."""
+        found: list[str] = self.page.evaluate("window.violations")
+        return found
+
+
+@contextmanager
+def new_tab(browser: Browser, *, now: datetime | None = None, **options: Any) -> Iterator[Tab]:
+    """In a context of its own: no cookie, no storage. ``now``: what its clock says, which then stands still."""
+    context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
+    context.add_init_script(_VIOLATIONS)
+    page = context.new_page()
+    if now is not None:
+        context.clock.set_fixed_time(now)
+    tab = Tab(page=page, context=context)
+    page.on("console", lambda said: tab.errors.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: tab.errors.append(str(error)))
+
+    def dismiss(dialog: Any) -> None:
+        tab.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
+    try:
+        yield tab
+    finally:
+        context.close()

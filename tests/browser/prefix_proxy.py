@@ -1,0 +1,51 @@
+"""A proxy as JupyterLab's: takes a prefix from the path, asks this machine's port, and says nothing of it."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+_HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length"})
+
+
+@contextmanager
+def running_proxy(port: int) -> Iterator[str]:
+    """The URL, with the prefix, below which the server of ``port`` is found."""
+    prefix = f"/proxy/{port}"
+
+    class Passing(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            if not self.path.startswith(f"{prefix}/"):
+                self.send_error(404, "outside of the prefix")
+                return
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            asked = HTTPConnection("127.0.0.1", port, timeout=60)
+            asked.request(self.command, self.path.removeprefix(prefix), body, dict(self.headers))
+            answer = asked.getresponse()
+            content = answer.read()
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in _HOP_BY_HOP:
+                    self.send_header(name, value)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+            asked.close()
+
+        do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Passing)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}{prefix}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,115 @@
+"""The dashboard as Chromium shows it: its rows are the API's, who is let in, what names can do, where it fits."""
+
+import json
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+import pytest
+
+from demos.dashboard import night
+from demos.dashboard.dashboard_process import PAGES, Dashboard
+from demos.dashboard.world import WorldJob
+from tests.browser.conftest import OpenTab, Stage, Tab
+from tests.browser.prefix_proxy import running_proxy
+
+SECONDS_TO_SEE = 5
+EVERY_PAGE = (*PAGES, f"jobs/{night.LLAMA.name}")
+
+
+@pytest.mark.parametrize("path", ["now", "jobs"])
+def test_the_rows_of_the_page_are_those_of_the_api_in_its_order(path: str, tab: Tab, stage: Stage) -> None:
+    tab.go(path)
+    assert tab.names() == [job["name"] for job in stage.world.admin.jobs(limit="100")["jobs"]]
+
+
+def test_every_page_is_shown_without_an_error_and_within_its_policy_for_scripts(tab: Tab) -> None:
+    for path in EVERY_PAGE:
+        tab.go(path)
+        assert tab.page.locator("main h1").count() == 1, path
+        assert tab.page.locator("main").inner_text().strip()
+
+
+def test_a_link_opens_once_and_the_cookie_is_no_scripts(open_tab: OpenTab, stage: Stage) -> None:
+    link = stage.reading.link()
+    first = open_tab(link=link)
+    (cookie,) = first.context.cookies()
+    assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/")
+    assert "token" not in first.page.url
+    assert first.page.evaluate("[document.cookie, {...localStorage}, {...sessionStorage}]") == ["", {}, {}]
+    first.page.goto(link)
+    first.wait()
+    other = first.context.browser
+    assert other is not None
+    context = other.new_context()
+    page = context.new_page()
+    page.goto(link)
+    page.get_by_text("This link has been used").wait_for()
+    assert context.cookies() == []
+    context.close()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param({"Host": "rebound.example"}, id="a name that was bound to this machine"),
+        pytest.param({"Origin": "http://127.0.0.1:1"}, id="a page of another port"),
+        pytest.param({"Origin": "https://example.com", "Sec-Fetch-Site": "cross-site"}, id="another site"),
+    ],
+)
+def test_pages_of_others_are_refused(headers: dict[str, str], open_tab: OpenTab, stage: Stage) -> None:
+    (cookie,) = open_tab().context.cookies()
+    kept = {"Cookie": f"{cookie['name']}={cookie['value']}"}
+    assert status(stage.reading, "/api/jobs", kept) == 200
+    if "Host" in headers:
+        kept = {}  # the browser has it for the other name alone
+    assert status(stage.reading, "/api/jobs", kept | headers) == 403
+    assert status(stage.reading, "/ui/data/session", kept | headers) == 403
+
+
+def test_no_key_of_the_user_reaches_the_browser(tab: Tab, stage: Stage) -> None:
+    bodies: list[str] = []
+    tab.page.on("response", lambda one: bodies.append(one.text()) if "/ui/" in one.url else None)
+    tab.page.reload()
+    tab.wait()
+    assert bodies
+    assert not any(stage.world.twin.ready["secret_access_key"] in body for body in bodies)
+
+
+def test_behind_a_proxy_that_strips_its_prefix_every_page_works(open_tab: OpenTab, stage: Stage) -> None:
+    with running_proxy(stage.reading.port) as url:
+        tab = open_tab(link=stage.reading.link().replace(f"http://127.0.0.1:{stage.reading.port}", url))
+        for path in EVERY_PAGE:
+            tab.go(path)
+        assert tab.names() or path.startswith("jobs/")
+        (cookie,) = tab.context.cookies()
+        assert (tab.errors, tab.violations()) == ([], [])
+
+
+@pytest.mark.parametrize("path", EVERY_PAGE)
+def test_400_pixels_are_wide_enough(path: str, open_tab: OpenTab) -> None:
+    tab = open_tab(viewport={"width": 400, "height": 800})
+    tab.go(path)
+    assert tab.page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_a_preemption_is_on_the_page_within_five_seconds(tab: Tab, stage: Stage) -> None:
+    tab.go("now")
+    preempted = night.TRANSLATE.name
+    row = tab.page.locator("main tbody tr", has=tab.page.locator(f"a[href*='{preempted}']"))
+    assert "running" in row.inner_text()
+    stage.world.submit(WorldJob(name="incident-rerun", team="vision", priority=20, hours=1))
+    stage.world.clock(4)
+    stage.world.until("it is preempted", lambda: stage.world.state(preempted) == "preempted")
+    row.get_by_text("preempted").first.wait_for(timeout=1000 * SECONDS_TO_SEE)
+
+
+def status(dashboard: Dashboard, target: str, headers: dict[str, str]) -> int:
+    connection = HTTPConnection("127.0.0.1", dashboard.port, timeout=30)
+    connection.request("GET", target, headers=headers)
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    if answer.status == 403:
+        assert "jobs" not in json.loads(body)
+        assert urlsplit(target).path
+    return answer.status
