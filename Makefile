@@ -5,11 +5,12 @@ TORCH := torch==2.13.0
 BIN := .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 PYTEST := $(BIN)/python -m pytest
+AXE := tests/browser/node_modules/.ready
 export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-client demo-doors demo-governance demo-training test test-long test-thorough test-v3 test-clients test-programs check sbom fmt reference lock docs build wheel test-wheel deploy deploy-check account-smoke hooks clean
+.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-training test test-long test-thorough test-v3 test-clients test-programs check sbom fmt reference lock docs build wheel test-wheel deploy deploy-check account-smoke hooks clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -32,6 +33,9 @@ demo: setup ## four real training jobs queue, preempt, resume and finish on the 
 demo-client: setup .venv-v3/.ready ## one training by SDK v2, SDK v3 and boto3, each preempted once; three minutes
 	$(BIN)/python -m demos.client
 
+demo-dashboard: setup $(AXE) ## a night of two teams on every page of the dashboard; needs Chromium; KEEP=1 leaves it up
+	$(BIN)/python -m demos.dashboard $(if $(KEEP),--keep)
+
 demo-doors: setup .venv-aio/.ready .venv-airflow/.ready .venv-cli/.ready $(JAVASCRIPT) ## six clients, from boto3 to Airflow, each preempted once; two minutes
 	$(BIN)/python -m demos.doors
 
@@ -45,13 +49,13 @@ WORLDS ?= 2,2,1,4
 demo-training: setup ## a training that is killed three times, held bit by bit to one that is not; 1 to 4 minutes
 	$(BIN)/python -m training.proof --steps 30 --seed $(SEED) --kill-at $(KILL_AT) --worlds $(WORLDS) --json build/training.json
 
-test: setup ## the tests, in five to ten minutes; ends with pytest's summary
+test: setup $(AXE) ## the tests, in five to ten minutes; ends with pytest's summary
 	$(PYTEST) -n 2 --dist loadscope
 
-test-thorough: setup ## every crash, race and stop, twins of their own: what .ci/run plays besides
+test-thorough: setup $(AXE) ## every crash, race and stop, twins of their own: what .ci/run plays besides
 	$(PYTEST) -n 3 --dist loadscope -m "thorough and not long"  # tests wait for processes a third of their time
 
-test-long: setup ## what takes longer: builds, whole demos, many schedules
+test-long: setup $(AXE) ## what takes longer: builds, whole demos, many schedules
 	$(PYTEST) -m "long or thorough"
 
 test-v3: setup .venv-v3/.ready ## the SDK v3, which needs an environment of its own (1 GB), on the twin; minutes
@@ -90,6 +94,9 @@ test-programs: setup .venv-aio/.ready .venv-cli/.ready .venv-flows/.ready .venv-
 
 $(JAVASCRIPT): tests/clients/javascript/package-lock.json  # without npm its tests say why they are skipped
 	if command -v npm; then npm ci --prefix tests/clients/javascript --no-audit --no-fund && touch $@; fi
+
+$(AXE): tests/browser/package-lock.json  # likewise; axe-core looks at pages of the dashboard
+	if command -v npm; then npm ci --prefix tests/browser --no-audit --no-fund && touch $@ || echo 'axe-core is not installed: its tests are skipped'; fi
 
 .venv-aio/.ready: requirements-aio.lock
 	$(PYTHON) -m venv --clear .venv-aio
@@ -173,4 +180,4 @@ deploy: build ## to your AWS account; asks for each parameter of docs/guides/dep
 	$(BIN)/sam deploy --guided
 
 clean: ## everything that was made here
-	rm -rf tests/clients/javascript/node_modules .venv .venv-v3 .venv-aio .venv-airflow .venv-cli .venv-flows .venv-scan .venv-ministack .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf tests/browser/node_modules tests/clients/javascript/node_modules .venv .venv-v3 .venv-aio .venv-airflow .venv-cli .venv-flows .venv-scan .venv-ministack .aws-sam build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -19,7 +19,8 @@ _AXE_RULES = """async () => {
     const found = await axe.run(document, {resultTypes: ["violations"]});
     return found.violations.map((one) => ({
         id: one.id, impact: one.impact, help: one.help,
-        nodes: one.nodes.slice(0, 5).map((node) => ({html: node.html.slice(0, 200), why: node.failureSummary})),
+        nodes: one.nodes.slice(0, 5).map(
+            (node) => ({html: node.html.slice(0, 200), why: node.failureSummary})),
     }));
 }"""
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page
 from trainmaster_client.gateway.gateway_files import new_ui_url
 
 from local.twin_process import end
@@ -105,9 +105,14 @@ class Tab:
 
 
 @contextmanager
-def new_tab(browser: Browser, *, now: datetime | None = None, **options: Any) -> Iterator[Tab]:
-    """In a context of its own: no cookie, no storage. ``now``: what its clock says, which then stands still."""
-    context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
+def new_tab(
+    browser: Browser,
+    *,
+    now: datetime | None = None,
+    **options: Any,  # noqa: ANN401  of a context
+) -> Iterator[Tab]:
+    """In a context of its own, without cookies. ``now``: where its clock stands still."""
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
     context.add_init_script(_VIOLATIONS)
     page = context.new_page()
     if now is not None:
@@ -116,7 +121,7 @@ def new_tab(browser: Browser, *, now: datetime | None = None, **options: Any) ->
     page.on("console", lambda said: tab.errors.append(said.text) if said.type == "error" else None)
     page.on("pageerror", lambda error: tab.errors.append(str(error)))
 
-    def dismiss(dialog: Any) -> None:
+    def dismiss(dialog: Dialog) -> None:
         tab.dialogs.append(dialog.message)
         dialog.dismiss()
 

@@ -1,4 +1,4 @@
-"""The world of the demo and of tests/browser: a twin on a clock moved by hand, two teams, their jobs' requests."""
+"""The world of the demo and of tests/browser: a twin on a clock moved by hand, two teams, their requests."""
 
 import json
 import time
@@ -204,11 +204,9 @@ class World:
 
     def _session(self) -> boto3.Session:
         ready = self.twin.ready
-        return boto3.Session(
-            ready["access_key_id"], ready["secret_access_key"], region_name=ready["region"]
-        )
+        return boto3.Session(ready["access_key_id"], ready["secret_access_key"], region_name=ready["region"])
 
-    def _client(self, service: str) -> Any:
+    def _client(self, service: str) -> Any:  # noqa: ANN401  boto3 makes its clients at run time
         return self._session().client(service, endpoint_url=self.twin.ready["endpoint_url"])  # type: ignore[call-overload]
 
     def _orders(self, name: str) -> Path:

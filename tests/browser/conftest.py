@@ -52,9 +52,7 @@ def stage(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         world = until_the_end.enter_context(running_world(folder))
         night.play(world)
         reading = running_dashboard(folder / "reading", world.environment_of(None))
-        changing = running_dashboard(
-            folder / "changing", world.environment_of("language"), "--allow-changes"
-        )
+        changing = running_dashboard(folder / "changing", world.environment_of("language"), "--allow-changes")
         yield Stage(
             world=world,
             reading=until_the_end.enter_context(reading),

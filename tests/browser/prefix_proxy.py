@@ -35,7 +35,7 @@ def running_proxy(port: int) -> Iterator[str]:
             self.wfile.write(content)
             asked.close()
 
-        do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
+        do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815  names of http.server
 
         def log_message(self, *_: object) -> None:
             pass

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.thorough
 MOST_TABS = 400
 _FOCUSED = """() => {
     const one = document.activeElement;
-    const name = one.getAttribute('aria-label') || one.innerText || one.getAttribute('href') || one.name || '';
+    const name = one.getAttribute('aria-label') || one.innerText || one.getAttribute('href') || '';
     return `${one.tagName.toLowerCase()} ${name.trim()}`;
 }"""
 _HAS_OUTLINE = """() => {
@@ -51,7 +51,9 @@ def test_the_tab_key_reaches_whatever_can_be_pressed_and_shows_where_it_is(
 ) -> None:
     tab = open_tab(stage.changing)
     tab.go(path)
-    pressable = tab.page.locator("a[href]:visible, button:enabled:visible, select:visible, input:visible").count()
+    pressable = tab.page.locator(
+        "a[href]:visible, button:enabled:visible, select:visible, input:visible"
+    ).count()
     reached = walked(tab.page)
     assert len(reached) >= pressable, f"{pressable} can be pressed, reached were {reached}"
 
@@ -89,9 +91,13 @@ def walked(page: Page) -> list[str]:
     """What has the focus, one Tab after the other, once around."""
     page.locator("body").press("Tab")
     found: list[str] = []
-    page.evaluate("document.querySelectorAll('[data-reached]').forEach((one) => one.removeAttribute('data-reached'))")
+    page.evaluate(
+        "document.querySelectorAll('[data-reached]').forEach((one) => one.removeAttribute('data-reached'))"
+    )
     for _ in range(MOST_TABS):
-        if page.evaluate("document.activeElement === document.body || 'reached' in document.activeElement.dataset"):
+        if page.evaluate(
+            "document.activeElement === document.body || 'reached' in document.activeElement.dataset"
+        ):
             break
         page.evaluate("document.activeElement.dataset.reached = ''")
         found.append(page.evaluate(_FOCUSED))

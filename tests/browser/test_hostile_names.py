@@ -23,12 +23,25 @@ CORPUS = (
     "\x1b[31mred\x1b[0m\x07\x00\x9b2J",
     "&lt;i data-injected&gt;",
     "a\u202egnp.exe\u2066\u200b",
-    "=HYPERLINK(\"https://example.com\")",
+    '=HYPERLINK("https://example.com")',
     "x" * 300,
 )
 FREE = frozenset(
-    "name job team user submitted_by message detail what why todo undo by preempted_by model_name principal key "
-    "reused_by hint label failure_reason advice evidence value".split()
+    {
+        *(
+            "name",
+            "job",
+            "team",
+            "user",
+            "submitted_by",
+            "preempted_by",
+            "by",
+            "principal",
+            "model_name",
+            "key",
+        ),
+        *("message", "detail", "what", "why", "todo", "undo", "hint", "label", "advice", "evidence", "value"),
+    }
 )
 """Members of answers that hold what people wrote."""
 
@@ -67,9 +80,9 @@ def test_the_names_are_there_as_they_were_written(open_tab: OpenTab, stage: Stag
 
     tab.page.route("**/api/jobs?*", answer)
     tab.go("jobs")
-    assert tab.page.get_by_text(hostile).count() > 0 or hostile in tab.page.content().replace("&lt;", "<").replace(
-        "&gt;", ">"
-    )
+    assert tab.page.get_by_text(hostile).count() > 0 or hostile in tab.page.content().replace(
+        "&lt;", "<"
+    ).replace("&gt;", ">")
 
 
 def replaced(value: Any, hostile: str, key: str = "") -> Any:

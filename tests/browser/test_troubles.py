@@ -1,4 +1,4 @@
-"""The API away, slow, throttled, credentials that end: said in a line, the picture kept and marked, no click lost."""
+"""The API away, slow, throttled, expired credentials: said in a line, the picture kept, no click lost."""
 
 import json
 import time
