@@ -84,11 +84,11 @@ class Tab:
         """To another page by its hash, e.g. ``jobs/llama-7b``."""
         self.page.evaluate("(hash) => { location.hash = hash; }", f"#/{path}")
         name = "job" if path.startswith("jobs/") else path.partition("?")[0]
-        self.page.wait_for_selector(f"main[data-page='{name}']", timeout=PATIENCE_MS)
+        self.page.wait_for_selector(f"main[data-page='{name}']")
         self.wait()
 
     def wait(self, state: str = "ready") -> None:
-        self.page.wait_for_selector(f"main[data-state='{state}']", timeout=PATIENCE_MS)
+        self.page.wait_for_selector(f"main[data-state='{state}']")
 
     def names(self) -> list[str]:
         """Of the jobs that the page links to, in its order, each once."""
@@ -115,6 +115,7 @@ def new_tab(
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
     context.add_init_script(_VIOLATIONS)
     page = context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
     if now is not None:
         context.clock.set_fixed_time(now)
     tab = Tab(page=page, context=context)

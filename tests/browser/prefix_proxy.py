@@ -1,4 +1,4 @@
-"""A proxy as JupyterLab's: takes a prefix from the path, asks this machine's port, and says nothing of it."""
+"""A proxy as JupyterLab's: takes a prefix from the path and asks this machine's port."""
 
 import threading
 from collections.abc import Iterator
@@ -10,8 +10,11 @@ _HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "conte
 
 
 @contextmanager
-def running_proxy(port: int) -> Iterator[str]:
-    """The URL, with the prefix, below which the server of ``port`` is found."""
+def running_proxy(port: int, *, says_so: bool) -> Iterator[str]:
+    """The URL, with the prefix, below which the server of ``port`` is found.
+
+    ``says_so``: by the headers of jupyter-server-proxy; others keep quiet about what they took.
+    """
     prefix = f"/proxy/{port}"
 
     class Passing(BaseHTTPRequestHandler):
@@ -23,7 +26,8 @@ def running_proxy(port: int) -> Iterator[str]:
                 return
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             asked = HTTPConnection("127.0.0.1", port, timeout=60)
-            asked.request(self.command, self.path.removeprefix(prefix), body, dict(self.headers))
+            said = {"X-Forwarded-Prefix": prefix, "X-Forwarded-Context": prefix} if says_so else {}
+            asked.request(self.command, self.path.removeprefix(prefix), body, dict(self.headers) | said)
             answer = asked.getresponse()
             content = answer.read()
             self.send_response(answer.status)
