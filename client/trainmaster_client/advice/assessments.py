@@ -28,6 +28,11 @@ from trainmaster_client.errors import InvalidArgumentError, InvalidRequestError,
 
 _GIB = 2**30
 
+SPOT_SHARE = 0.5
+"""Of the on-demand price: an assumption to compare with. AWS says up to 90 % less; the bill comes afterwards."""
+HOURS_AGAIN = 0.5
+"""What an interruption costs a job with checkpoints: a start-up, and the work since the newest of them."""
+
 _NAME = "TrainingJobName"
 
 _SUFFIX = "-advised"
@@ -95,14 +100,36 @@ class Assessment:
         return self.answer.get("estimated_cost_usd")
 
     @property
+    def run_hours(self) -> float | None:
+        """As long as such jobs took lately, else MaxRuntimeInSeconds; None: its price is unknown."""
+        rate, cost = self.answer.get("usd_per_hour"), self.cost_usd
+        return None if not rate or cost is None else cost / rate
+
+    @property
     def expected_interruptions(self) -> float | None:
-        """0 on demand; None: nobody ran on the type lately."""
+        """Over the hours that it is expected to run; 0 on demand, None: no job ran on the type lately.
+
+        Where those hours are not known, over all of MaxRuntimeInSeconds.
+        """
         if not self.candidate.is_spot:
             return 0.0
         for record in self.answer.get("spot_record") or ():
-            expected: float | None = record["expected_interruptions"]
-            return expected
+            rate: float | None = record.get("interruptions_per_instance_hour")
+            longest: float | None = record["expected_interruptions"]
+            if rate is None or self.run_hours is None:
+                return longest
+            return rate * int(record["instances"]) * self.run_hours
         return None
+
+    @property
+    def expected_cost_usd(self) -> float | None:
+        """With the cost of the interruptions that are expected; spot at the share of the price assumed for it."""
+        hours, rate = self.run_hours, self.answer.get("usd_per_hour")
+        if hours is None or rate is None or not self.candidate.is_spot:
+            return self.cost_usd
+        again = HOURS_AGAIN if self.keeps_checkpoints else hours / 2
+        repeated = (self.expected_interruptions or 0.0) * again
+        return float(rate) * SPOT_SHARE * (hours + repeated)
 
 
 class Assessor:

@@ -45,9 +45,9 @@ def recommend(order: Sequence[Assessment], by: By) -> Recommendation | None:
 
 
 def _keys(one: Assessment, by: By) -> tuple[float, ...]:
-    """Whole minutes: two dry runs are made seconds apart. At equal prices spot is likely to be cheaper."""
+    """Whole minutes: two dry runs are made seconds apart. Costs are what is expected, not the worst case."""
     start = math.inf if one.start is None else one.start.timestamp() // 60
-    cost = math.inf if one.cost_usd is None else one.cost_usd
+    cost = math.inf if one.expected_cost_usd is None else one.expected_cost_usd
     expected = math.inf if one.expected_interruptions is None else one.expected_interruptions
     not_spot = float(not one.candidate.is_spot)
     match by:

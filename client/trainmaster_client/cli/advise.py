@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 from trainmaster.core.request.options import ALTERNATIVES, Alternative
 
-from trainmaster_client.advice.assessments import Assessment, Assessor
+from trainmaster_client.advice.assessments import SPOT_SHARE, Assessment, Assessor
 from trainmaster_client.advice.ranking import By, Recommendation, ranked, recommend
 from trainmaster_client.advice.shapes import Source, read_shapes
 from trainmaster_client.advice.spot_scores import PlacementScore, SpotScores
@@ -130,6 +130,11 @@ def _shape_json(one: Assessment) -> dict[str, Any]:
         "network": one.network,
         "memory": None if one.memory is None else asdict(one.memory),
         "sound": one.is_sound,
+        "expected": {
+            "run_hours": one.run_hours,
+            "interruptions": one.expected_interruptions,
+            "cost_usd": one.expected_cost_usd,
+        },
     }
 
 
@@ -152,11 +157,14 @@ def _facts(one: Assessment, *, now: datetime) -> Iterator[str]:
 
 
 def _money(one: Assessment) -> str:
-    rate, cost = one.answer.get("usd_per_hour"), one.cost_usd
-    if rate is None or cost is None:
+    rate, cost, expected = one.answer.get("usd_per_hour"), one.cost_usd, one.expected_cost_usd
+    if rate is None or cost is None or expected is None:
         return "price unknown: an admin can add it to the policy's prices"
+    if not one.candidate.is_spot:
+        return f"{rate:.2f} USD an hour, about {cost:.2f} for the job"
     return (
-        f"{rate:.2f} USD an hour{' at most' if one.candidate.is_spot else ''}, about {cost:.2f} for the job"
+        f"{rate:.2f} USD an hour at most, about {expected:.2f} for the job"
+        f" ({SPOT_SHARE:.0%} of the price assumed, interruptions included)"
     )
 
 
@@ -169,7 +177,7 @@ def _spot(one: Assessment) -> Iterator[str]:
     if expected is None:
         yield "interruptions: no job of this stack ran on it in the last 30 days"
     else:
-        yield f"interruptions: {expected:g} expected at the recent rate"
+        yield f"interruptions: {expected:.3g} expected at the recent rate"
     if not one.keeps_checkpoints:
         yield "no CheckpointConfig: an interruption loses all work"
 

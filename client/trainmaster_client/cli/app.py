@@ -36,6 +36,7 @@ from trainmaster_client.cli import (
 )
 from trainmaster_client.cli.connection import aws_session
 from trainmaster_client.cli.exit_codes import ExitCode, exit_code
+from trainmaster_client.cli.grouped_help import GroupedCommands, Panel
 from trainmaster_client.cli.screen import print_json, say
 from trainmaster_client.errors import TrainmasterClientError
 from trainmaster_client.http.answers import VERSION_HEADER
@@ -51,6 +52,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    cls=GroupedCommands,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 NOT_INSTALLED = "unknown"
@@ -70,34 +73,36 @@ def _options(
         raise typer.Exit
 
 
-app.command("queue")(queue.queue)
-app.command("show")(jobs.show)
-app.command("why")(why.why)
-app.command("logs")(job_logs.logs)
-app.command("history")(history.history)
-app.command("timeline")(timeline.timeline)
-app.command("events")(events.events)
-app.command("cancel")(jobs.cancel)
-app.command("priority")(jobs.priority)
-app.command("hold")(jobs.hold)
-app.command("release")(jobs.release)
-app.command("submit")(submit.submit)
-app.command("run", context_settings={"allow_interspersed_args": False})(program_run.run)
-app.command("pools")(pools.pools)
-app.command("plan")(plan.plan)
-app.command("advise")(advise.advise)
-app.command("ssh")(ssh.ssh)
-app.command("usage")(usage.usage)
-app.command("violations")(violations.violations)
-app.command("repair")(repair.repair)
-app.command("doctor")(doctor_report.doctor)
-app.command("dashboard")(dashboard.dashboard)
-app.command("gateway")(local_gateway.gateway)
-app.command("account-check")(account_command.account_check)
-app.command("training-code")(training_code.training_code)
-app.add_typer(policy.app, name="policy")
-app.add_typer(tune.app, name="tune")
-app.add_typer(twin.app, name="local")
+app.command("queue", rich_help_panel=Panel.POOLS)(queue.queue)
+app.command("show", rich_help_panel=Panel.JOBS)(jobs.show)
+app.command("why", rich_help_panel=Panel.JOBS)(why.why)
+app.command("logs", rich_help_panel=Panel.JOBS)(job_logs.logs)
+app.command("history", rich_help_panel=Panel.JOBS)(history.history)
+app.command("timeline", rich_help_panel=Panel.POOLS)(timeline.timeline)
+app.command("events", rich_help_panel=Panel.POOLS)(events.events)
+app.command("cancel", rich_help_panel=Panel.JOBS)(jobs.cancel)
+app.command("priority", rich_help_panel=Panel.JOBS)(jobs.priority)
+app.command("hold", rich_help_panel=Panel.JOBS)(jobs.hold)
+app.command("release", rich_help_panel=Panel.JOBS)(jobs.release)
+app.command("submit", rich_help_panel=Panel.JOBS)(submit.submit)
+app.command("run", rich_help_panel=Panel.JOBS, context_settings={"allow_interspersed_args": False})(
+    program_run.run
+)
+app.command("pools", rich_help_panel=Panel.POOLS)(pools.pools)
+app.command("plan", rich_help_panel=Panel.JOBS)(plan.plan)
+app.command("advise", rich_help_panel=Panel.JOBS)(advise.advise)
+app.command("ssh", rich_help_panel=Panel.JOBS)(ssh.ssh)
+app.command("usage", rich_help_panel=Panel.MONEY)(usage.usage)
+app.command("violations", rich_help_panel=Panel.MONEY)(violations.violations)
+app.command("repair", rich_help_panel=Panel.ADMIN)(repair.repair)
+app.command("doctor", rich_help_panel=Panel.SETUP, cls=doctor_report.JsonWithoutPath)(doctor_report.doctor)
+app.command("dashboard", rich_help_panel=Panel.POOLS)(dashboard.dashboard)
+app.command("gateway", rich_help_panel=Panel.SETUP)(local_gateway.gateway)
+app.command("account-check", rich_help_panel=Panel.SETUP)(account_command.account_check)
+app.command("training-code", rich_help_panel=Panel.SETUP)(training_code.training_code)
+app.add_typer(policy.app, name="policy", rich_help_panel=Panel.ADMIN)
+app.add_typer(tune.app, name="tune", rich_help_panel=Panel.JOBS)
+app.add_typer(twin.app, name="local", rich_help_panel=Panel.SETUP)
 
 
 def main() -> None:

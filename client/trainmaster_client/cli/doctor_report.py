@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from trainmaster_client.cli.screen import busy, console, print_lines, say
+from trainmaster_client.cli.screen import busy, console, print_json, print_lines, say
 from trainmaster_client.doctor.checks import STEPS, Step, examine
 from trainmaster_client.doctor.findings import Finding, Seen
 from trainmaster_client.errors import InvalidArgumentError
@@ -17,13 +18,31 @@ from trainmaster_client.report import Check, Report
 
 _ID_WIDTH = 15
 _REPORT = Path("build/doctor.json")
+_STANDARD_OUTPUT = Path("-")
+
+
+class JsonWithoutPath(TyperCommand):
+    """``--json`` without a path is ``--json -``: on standard output."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer's own copy of click
+        found = list(args)
+        for index, argument in enumerate(args):
+            rest = args[index + 1 :]
+            if argument == "--json" and (not rest or rest[0].startswith("--")):
+                found[index] = "--json=-"
+        return super().parse_args(ctx, found)
 
 
 def doctor(
     *,
     report_file: Annotated[
         Path | None,
-        typer.Option("--json", metavar="PATH", help="Where to write the report.", show_default=str(_REPORT)),
+        typer.Option(
+            "--json",
+            metavar="[PATH]",
+            help="Print the report as JSON and nothing else, or write it to PATH.",
+            show_default=str(_REPORT),
+        ),
     ] = None,
 ) -> None:
     """Look at everything from the configuration to the account, and say how to fix it."""
@@ -33,14 +52,19 @@ def doctor(
     seen.facts["remedies"] = remedies
     report.facts = seen.facts
     examination = examine(seen)
+    is_json = report_file == _STANDARD_OUTPUT
     for step in STEPS:
         with busy(f"looking at {step.id}"):
             finding = next(examination)
         report.checks.append(_check(step, finding))
         if finding.advice is not None:
             remedies[step.id] = {"trouble": finding.trouble, "remedy": finding.advice.remedy}
-        print_lines(finding_lines(step, finding, width=console().width))
-    _conclude(report, report_file)
+        if not is_json:
+            print_lines(finding_lines(step, finding, width=console().width))
+    if is_json:
+        print_json(report.as_json())
+    else:
+        _conclude(report, report_file)
     raise typer.Exit(0 if report.ok else 1)
 
 

@@ -16,6 +16,7 @@ from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import LARGEST_PAGE, complete_job, connect
 from trainmaster_client.cli.instants import instant, length
+from trainmaster_client.cli.known_names import complete_team
 from trainmaster_client.cli.queue_table import REASON_COLUMNS, STYLES
 from trainmaster_client.cli.screen import UNLIMITED_COLUMNS, JsonFlag, console, print_json, print_lines, say
 from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
@@ -85,8 +86,13 @@ class FinishedJob:
 class FinishedJobFilters:
     """Jobs that are over."""
 
-    state: Annotated[str | None, typer.Option(help="Only completed, failed or stopped ones.")] = None
-    team: Annotated[str | None, typer.Option(help="Only this team.")] = None
+    state: Annotated[
+        str | None,
+        typer.Option(
+            help="Only completed, failed or stopped ones.", autocompletion=lambda: sorted(FINAL_STATES)
+        ),
+    ] = None
+    team: Annotated[str | None, typer.Option(help="Only this team.", autocompletion=complete_team)] = None
     since: Annotated[
         str | None, typer.Option(metavar="AGO", help="Ended since: 90m, 12h, 7d, an instant.")
     ] = None

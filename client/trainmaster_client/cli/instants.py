@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from trainmaster_client.errors import InvalidArgumentError, MalformedViewError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|\+00:00)?")
+"""As the API and the lines of attempts write them."""
 _AGO = re.compile(r"(\d{1,9})([smhd])")
 
 
@@ -48,23 +50,51 @@ def short_length(span: timedelta) -> str:
     return f"{seconds // _UNITS['m']}m" if seconds < _UNITS["h"] else length(span)
 
 
-def likely_start(estimate: Mapping[str, Any], *, now: datetime) -> str:
-    """``estimated_start`` in words, with times of this machine. Raises MalformedViewError."""
+def likely_start(estimate: Mapping[str, Any], *, now: datetime, zone: tzinfo | None = None) -> str:
+    """``estimated_start`` in words, with times of this machine or of ``zone``, which is said then.
+
+    Raises MalformedViewError.
+    """
     try:
         middle, late = (datetime.fromisoformat(estimate[key]) for key in ("p50", "p90"))
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedViewError(f"{type(error).__name__}: {error}") from error
     if late <= now:
         return "Likely start: any moment now"
-    return f"Likely start: {_then(middle, now)}, in 9 of 10 cases by {_then(late, now)}"
+    return f"Likely start: {_then(middle, now, zone)}, in 9 of 10 cases by {_then(late, now, zone)}"
 
 
-def _then(at: datetime, now: datetime) -> str:
+def _then(at: datetime, now: datetime, zone: tzinfo | None) -> str:
     """As in ``03:10 (in 25m00s)``; what was due when it was estimated is due now."""
-    return f"{_clock(at, now)} (in {length(at - now)})" if at > now else "now"
+    said = f" {zone}" if zone else ""
+    return f"{clock(at, now, zone=zone)}{said} (in {length(at - now)})" if at > now else "now"
 
 
-def _clock(at: datetime, now: datetime) -> str:
-    """On this machine's clock, with the day where it is another one."""
-    there, here = at.astimezone(), now.astimezone()
+def clock(at: datetime, now: datetime, *, zone: tzinfo | None = None) -> str:
+    """On this machine's clock, or in ``zone``, with the day and the year where they are others."""
+    there, here = at.astimezone(zone), now.astimezone(zone)
+    if there.year != here.year:
+        return there.strftime("%Y-%m-%d %H:%M")
     return there.strftime("%H:%M" if there.date() == here.date() else "%a %d %b %H:%M")
+
+
+def with_local_clocks(text: str, *, now: datetime) -> str:
+    """The instants in a text of the API, which are UTC, as ``clock`` has them."""
+    return _INSTANT.sub(lambda found: _local(found[0], now), text)
+
+
+def _local(text: str, now: datetime) -> str:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:  # no such day
+        return text
+    return clock(at if at.tzinfo else at.replace(tzinfo=UTC), now)
+
+
+def zone_line(now: datetime) -> str:
+    """Which zone ``clock`` shows."""
+    here = now.astimezone()
+    offset = here.strftime("%z")
+    if offset == "+0000":
+        return "Times are UTC."
+    return f"Times are {here.tzname()} (UTC{offset[:3]}:{offset[3:5]})."

@@ -117,7 +117,7 @@ def _facts(document: Document, job: JobView, now: datetime) -> Iterator[str]:
             value = f"{document[key]:.2f}" if key == "cost_usd" else printable(document[key])
             yield f"  {label}: {value}{estimate}"
     if start := document.get("estimated_start"):
-        yield f"  {likely_start(start, now=now)}"
+        yield f"  {likely_start(start, now=now, zone=UTC)}"
     elif note := document.get("estimate_note"):
         yield f"  start {printable(note)}"
     yield from (f"  {lost}" for lost in losses(document))

@@ -1,6 +1,7 @@
 """``trainmaster violations``: what bypassed the queue, and what rules found."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -37,6 +38,7 @@ def violation_lines(document: Document) -> Iterator[str]:
     records = document.get("violations") or ()
     if not records:
         yield f"Nothing in {printable(document['month'])}."
+    yield from _sums(document, records)
     for record in records:
         way = "bypassed the queue" if record["unmanaged"] else "came through the queue"
         yield (
@@ -48,6 +50,29 @@ def violation_lines(document: Document) -> Iterator[str]:
             rule, field = printable(one["rule"]), printable(one["field"])
             audited = " (audited)" if one["mode"] == "audit" else ""
             yield f"  {rule}{audited}: {field}: {printable(one['message'])}; {printable(one['hint'])}"
+
+
+def _sums(document: Document, records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """How many jobs of what kind, then a line a rule, the most frequent first."""
+    if not records:
+        return
+    bypassed = sum(bool(record["unmanaged"]) for record in records)
+    shown = " on this page" if document.get("next_token") else ""
+    yield (
+        f"{printable(document['month'])}{shown}: {_jobs(len(records))},"
+        f" {bypassed} bypassed the queue, {len(records) - bypassed} came through it"
+    )
+    found = (
+        (one["rule"], one["mode"] == "audit") for each in records for one in each.get("violations") or ()
+    )
+    rules = Counter(found)
+    width = max((len(str(count)) for count in rules.values()), default=0)
+    for (rule, is_audited), count in sorted(rules.items(), key=lambda one: (-one[1], one[0])):
+        yield f"  {count:>{width}}  {printable(rule)}{' (audited)' if is_audited else ''}"
+
+
+def _jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count} jobs"
 
 
 def _every_page(api: ApiClient, month: str | None) -> Document:

@@ -1,11 +1,12 @@
-"""``trainmaster why``: why a job does not run, who is ahead, when it may start, and what would help."""
+"""``trainmaster why``: why a job does not run, who uses its instances until when, and what would help."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from trainmaster_client.api import ApiClient, Document
 from trainmaster_client.cli.connection import LARGEST_PAGE, connect
-from trainmaster_client.cli.instants import likely_start
+from trainmaster_client.cli.instants import clock, length, likely_start, with_local_clocks, zone_line
 from trainmaster_client.cli.jobs import JobName
 from trainmaster_client.cli.queue_table import NO_NAME
 from trainmaster_client.cli.screen import JsonFlag, print_json, print_lines
@@ -13,8 +14,11 @@ from trainmaster_client.http.answers import printable
 from trainmaster_client.jobs.job_views import JobView, job_view
 from trainmaster_client.jobs.progress import place_line
 
-SHOWN_AHEAD = 5
-"""Jobs ahead that are named; more are only counted."""
+SHOWN_JOBS = 5
+"""Jobs that are named in a line; more are only counted."""
+MOST_PAGES = 5
+"""Of the pool's queue."""
+_CLOCK = re.compile(r"\b\d\d:\d\d\b")
 
 HELP = {
     "ahead": "raise its priority: trainmaster priority {name} N",
@@ -33,18 +37,26 @@ HELP = {
 """By the code of the reason."""
 
 
+_FOR_INSTANCES = frozenset({"capacity", "ahead", "reservation", "quota"})
+"""Codes of waits that end when others give instances back."""
+
+
 def why(job: JobName, *, as_json: JsonFlag = False) -> None:
-    """Show why a job waits, who is ahead of it, when it is likely to start and what would help."""
+    """Show why a job waits, who uses its instances, who is ahead, when it may start and what would help."""
     api = connect()
     document = api.job(job)
     if as_json:
         print_json(document)
         return
-    view = job_view(document)
-    print_lines(_lines(view, document, _ahead(api, view)))
+    view, now = job_view(document), datetime.now(UTC)
+    others = _others(api, view)
+    lines = [with_local_clocks(line, now=now) for line in _lines(view, document, others, now=now)]
+    print_lines(lines)
+    if any(_CLOCK.search(line) for line in lines):
+        print_lines([f"  {zone_line(now)}"])
 
 
-def _lines(job: JobView, document: Document, ahead: list[JobView]) -> Iterator[str]:
+def _lines(job: JobView, document: Document, others: list[JobView], *, now: datetime) -> Iterator[str]:
     if not job.is_waiting:
         yield f"{job.name} does not wait: it is {job.state}{f' - {job.why}' if job.why else ''}"
         yield from (f"  {warning}" for attempt in job.attempts for warning in attempt.warnings)
@@ -52,25 +64,67 @@ def _lines(job: JobView, document: Document, ahead: list[JobView]) -> Iterator[s
     yield f"{job.name}: {place_line(job)}"
     start = document.get("estimated_start")
     if isinstance(start, dict):
-        yield f"  {likely_start(start, now=datetime.now(UTC))}"
+        yield f"  {likely_start(start, now=now)}"
     elif document.get("estimate_note"):
         yield f"  Start {printable(document['estimate_note'])}"
-    if ahead:
-        left = (job.position or 0) - 1 - SHOWN_AHEAD
+    yield from _users_line(job, others, now=now)
+    if ahead := _ahead(job, others):
+        left = (job.position or 0) - 1 - SHOWN_JOBS
         more = f" and {left} more" if left > 0 else ""
-        yield f"  Ahead: {', '.join(_named(one) for one in ahead[:SHOWN_AHEAD])}{more}"
+        yield f"  Ahead: {', '.join(_named(one) for one in ahead[:SHOWN_JOBS])}{more}"
     if job.waiting and job.waiting.code in HELP:
         yield f"  What would help: {HELP[job.waiting.code].format(name=job.name)}"
 
 
-def _ahead(api: ApiClient, job: JobView) -> list[JobView]:
-    """Those before it in the pool's queue, as far as one page shows them."""
-    if not job.is_waiting or job.position in {None, 1}:
+def _others(api: ApiClient, job: JobView) -> list[JobView]:
+    """Those of its pool, running ones first, as far as a few pages show them."""
+    code = job.waiting.code if job.waiting else ""
+    if not job.is_waiting or (code not in _FOR_INSTANCES and job.position in {None, 1}):
         return []
-    page = api.jobs(pool=job.pool, state="pending", limit=LARGEST_PAGE)
-    again = api.jobs(pool=job.pool, state="preempted", limit=LARGEST_PAGE)
-    views = [job_view(one) for one in [*(page.get("jobs") or ()), *(again.get("jobs") or ())]]
-    before = [one for one in views if one.position is not None and one.position < (job.position or 0)]
+    found: list[JobView] = []
+    token: str | None = None
+    for _ in range(MOST_PAGES):
+        page = api.jobs(pool=job.pool, limit=LARGEST_PAGE, next_token=token)
+        found += [job_view(one) for one in page.get("jobs") or ()]
+        token = page.get("next_token")
+        if not token:
+            break
+    return found
+
+
+def _users_line(job: JobView, others: list[JobView], *, now: datetime) -> Iterator[str]:
+    """Who uses what it waits for, the first to give it back first; under a quota those of its team alone."""
+    code = job.waiting.code if job.waiting else ""
+    if code not in _FOR_INSTANCES:
+        return
+    users = [one for one in others if one.is_live and one.instance_types & job.instance_types]
+    if code == "quota":
+        users = [one for one in users if one.team == job.team]
+    users.sort(key=lambda one: (one.ends_by is None, one.ends_by or now))
+    if users:
+        yield "  In use by:"
+    yield from (f"    {_user(one, now)}" for one in users[:SHOWN_JOBS])
+    if more := users[SHOWN_JOBS:]:
+        yield f"    and {len(more)} more"
+
+
+def _user(job: JobView, now: datetime) -> str:
+    if job.ends_by is None:
+        until = "no certain end yet"
+    elif job.ends_by <= now:
+        until = "due to end"
+    else:
+        until = f"until {clock(job.ends_by, now)} at the latest (in {length(job.ends_by - now)})"
+    return f"{job.name or NO_NAME} of team {job.team}: {job.instances}, {until}"
+
+
+def _ahead(job: JobView, others: list[JobView]) -> list[JobView]:
+    """Those before it in the pool's queue."""
+    before = [
+        one
+        for one in others
+        if one.is_waiting and one.position is not None and one.position < (job.position or 0)
+    ]
     return sorted(before, key=lambda one: one.position or 0)
 
 

@@ -132,6 +132,7 @@ class JobView:
     state: str
     priority: int
     instances: str
+    instance_types: frozenset[str]
     instance_count: int
     """Of all types together."""
     is_spot: bool
@@ -187,6 +188,7 @@ def _job_view(document: Document) -> JobView:
         state=printable(document["state"]),
         priority=int(document.get("priority") or 0),
         instances=_instances(document),
+        instance_types=frozenset(map(printable, document.get("instances") or {})),
         instance_count=sum(int(count) for count in (document.get("instances") or {}).values()),
         is_spot=document.get("capacity_type") == "spot",
         submitted_at=_optional(document.get("submitted_at"), datetime.fromisoformat),

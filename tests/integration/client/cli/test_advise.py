@@ -97,7 +97,10 @@ def test_each_shape_is_tried_the_best_is_named_and_its_tag_is_tried_too(
     ]
     assert ran.out.splitlines() == [
         "1. ml.g5.xlarge=4:spot (proposed: the same accelerators)",
-        "   5.63 USD an hour at most, about 11.27 for the job",
+        (
+            "   5.63 USD an hour at most, about 7.39 for the job"
+            " (50% of the price assumed, interruptions included)"
+        ),
         "   Likely start: any moment now",
         "   would preempt low, a job of another team",
         "   spot placement score: not known: UnauthorizedOperation",

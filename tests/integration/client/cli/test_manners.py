@@ -18,7 +18,9 @@ from trainmaster_client import errors
 from trainmaster_client.cli import connection
 from trainmaster_client.cli.app import app
 from trainmaster_client.cli.exit_codes import exit_code
+from trainmaster_client.cli.grouped_help import Panel
 from trainmaster_client.cli.screen import busy
+from typer.testing import CliRunner
 
 from tests.integration.client.command import Trainmaster
 from tests.integration.client.fake_api import FakeApi, Scripted, history, problem, view
@@ -248,6 +250,39 @@ def test_no_colour_where_none_is_wanted(
         monkeypatch.setenv(name, value)
     shown = run(command).out
     assert "\x1b[3" not in shown
+
+
+# ---- help
+
+
+def test_every_command_is_in_a_group_of_the_help_with_its_whole_sentence(
+    trainmaster: Trainmaster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    ran = trainmaster("-h")
+    assert (ran.code, ran.out) == (0, trainmaster("--help").out)
+    headings = [line for line in ran.out.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert headings == ["Options:", *(f"{panel}:" for panel in Panel)]
+    assert "..." not in ran.out.partition("Jobs:")[2]
+    assert max(map(len, ran.out.splitlines())) <= 80
+
+
+def test_every_command_takes_h() -> None:
+    root = typer.main.get_command(app)
+    for path, _ in leaves(root):
+        if path != "local up":  # hands its options on to the twin, which takes -h
+            ran = CliRunner().invoke(app, [*path.split(), "-h"])
+            assert (path, ran.exit_code) == (path, 0)
+            assert "-h, --help" in ran.output
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("list", "queue"), ("squeue", "queue"), ("kill", "cancel"), ("cost", "usage")]
+)
+def test_a_command_of_another_tool_names_ours(typed: str, meant: str, trainmaster: Trainmaster) -> None:
+    ran = trainmaster(typed)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"Did you mean '{meant}'" in ran.err
 
 
 # ---- names

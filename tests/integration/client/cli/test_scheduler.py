@@ -1,6 +1,9 @@
 """The commands about the queue's order, its pools and its costs, against the fake API."""
 
 import json
+import re
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +31,8 @@ def request_file(tmp_path: Path) -> str:
 
 
 def queue(api: FakeApi, *pending: dict[str, Any]) -> None:
-    """The pool's jobs that are pending; none is preempted."""
-    pages = [{"jobs": list(pending), "next_token": None}, {"jobs": [], "next_token": None}]
-    api.script("GET", "/jobs", *(Scripted(document=page) for page in pages))
+    """The pool's jobs."""
+    script(api, "GET", "/jobs", {"jobs": list(pending), "next_token": None})
 
 
 def test_why_names_the_reason_who_is_ahead_the_likely_start_and_what_would_help(
@@ -60,10 +62,82 @@ def test_why_counts_those_ahead_that_it_does_not_name(trainmaster: Trainmaster, 
     assert ahead.endswith("other-5 (priority 1, 1x ml.p5.48xlarge) and 34 more")
 
 
-def test_why_of_the_first_in_turn_asks_for_nobody_else(trainmaster: Trainmaster, api: FakeApi) -> None:
-    script(api, "GET", "/jobs/job1", view(position=1))
+def test_why_of_the_first_in_turn_that_waits_for_no_instances_asks_for_no_others(
+    trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    paused = {"code": "paused", "message": "starts are paused"}
+    script(api, "GET", "/jobs/job1", view(position=1, waiting=paused))
     assert trainmaster("why", "job1").code == 0
     assert api.calls() == ["GET /jobs/job1"]
+
+
+@pytest.fixture
+def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+RUNNING: dict[str, Any] = {"state": "running", "position": None}
+LATER, LATEST = "2999-11-21T11:30:00Z", "2999-11-21T12:30:00Z"
+
+
+@pytest.mark.usefixtures("in_berlin")
+def test_why_names_who_uses_the_instances_until_when_in_one_time_zone(
+    trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    reason = {"code": "reservation", "message": "would delay job0, which starts at 2999-11-21T11:30:00.000Z"}
+    script(api, "GET", "/jobs/job1", view(position=1, waiting=reason))
+    queue(
+        api,
+        view("late", **RUNNING, ends_by=LATEST),
+        view("unknown", **RUNNING, ends_by=None),
+        view(None, **RUNNING, team="speech", ends_by=LATER),
+        view("other-type", **RUNNING, ends_by=LATER, instances={"ml.g5.xlarge": 1}),
+        view("due", **RUNNING, ends_by="2001-11-21T11:30:00Z"),
+    )
+    lines = [re.sub(r"in \d+d\d+h", "in DAYS", line) for line in trainmaster("why", "job1").out.splitlines()]
+    assert lines == [
+        (
+            "job1: Waiting, position 1 in pool p5 - reservation: would delay job0,"
+            " which starts at 2999-11-21 12:30"
+        ),
+        "  In use by:",
+        "    due of team default: 1x ml.p5.48xlarge, due to end",
+        (
+            "    (other team's) of team speech: 1x ml.p5.48xlarge,"
+            " until 2999-11-21 12:30 at the latest (in DAYS)"
+        ),
+        "    late of team default: 1x ml.p5.48xlarge, until 2999-11-21 13:30 at the latest (in DAYS)",
+        "    unknown of team default: 1x ml.p5.48xlarge, no certain end yet",
+        (
+            "  What would help: set a shorter MaxRuntimeInSeconds:"
+            " a job that is certain to end in time may go first"
+        ),
+        "  Times are CET (UTC+01:00).",
+    ]
+
+
+def test_under_a_quota_the_jobs_of_the_team_are_those_to_wait_for(
+    trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    script(api, "GET", "/jobs/job1", view(position=1, waiting={"code": "quota", "message": "uses it all"}))
+    queue(api, view("own", **RUNNING), view(None, **RUNNING, team="speech"))
+    lines = trainmaster("why", "job1").out.splitlines()
+    assert lines[1:3] == ["  In use by:", "    own of team default: 1x ml.p5.48xlarge, no certain end yet"]
+    assert "speech" not in str(lines)
+
+
+def test_of_many_that_use_the_instances_the_first_to_end_are_named(
+    trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    script(api, "GET", "/jobs/job1", view(position=1))
+    queue(api, *(view(f"busy-{number}", **RUNNING) for number in range(9)))
+    lines = trainmaster("why", "job1").out.splitlines()
+    assert lines[2].startswith("    busy-0 of team default")
+    assert lines[7] == "    and 4 more"
 
 
 def test_why_of_a_job_that_runs_says_so(trainmaster: Trainmaster, api: FakeApi) -> None:
@@ -71,25 +145,31 @@ def test_why_of_a_job_that_runs_says_so(trainmaster: Trainmaster, api: FakeApi) 
     assert trainmaster("why", "job1") == Ran(0, "job1 does not wait: it is running\n", "")
 
 
+@pytest.mark.usefixtures("in_berlin")
 def test_why_of_an_idle_job_says_when_it_is_stopped(trainmaster: Trainmaster, api: FakeApi) -> None:
-    attempt = {"attempt": 0, "idle_since": "2026-11-21T01:00:00Z", "stop_due": "2026-11-21T01:10:00Z"}
+    attempt = {"attempt": 0, "idle_since": "2001-11-21T01:00:00Z", "stop_due": "2001-11-21T01:10:00Z"}
     script(api, "GET", "/jobs/job1", view(state="running", attempts=[attempt]))
-    warning = (
-        "its GPUs have been idle since 2026-11-21 01:00:00;"
-        " it will be stopped at 2026-11-21 01:10:00 unless they are used again"
-    )
+    warning = "its GPUs have been idle since {}; it will be stopped at {} unless they are used again"
+    here = warning.format("2001-11-21 02:00", "2001-11-21 02:10")
     ran = trainmaster("why", "job1")
-    assert ran.out.splitlines() == ["job1 does not wait: it is running", f"  {warning}"]
+    assert ran.out.splitlines() == [
+        "job1 does not wait: it is running",
+        f"  {here}",
+        "  Times are CET (UTC+01:00).",
+    ]
     script(api, "GET", "/jobs/job1", view(state="running", attempts=[attempt]))
-    assert f"     {warning}" in trainmaster("show", "job1").out.splitlines()
+    utc = warning.format("2001-11-21 01:00:00", "2001-11-21 01:10:00")
+    assert f"     {utc}" in trainmaster("show", "job1").out.splitlines()
 
 
+@pytest.mark.usefixtures("in_berlin")
 def test_why_of_a_held_job_tells_how_to_release_it(trainmaster: Trainmaster, api: FakeApi) -> None:
-    held = {"code": "held", "message": "held by ann since 2026-11-21T01:00:00Z"}
+    held = {"code": "held", "message": "held by ann since 2001-11-21T01:00:00Z"}
     script(api, "GET", "/jobs/job1", view(state="held", waiting=held, position=None))
     assert trainmaster("why", "job1").out.splitlines() == [
-        "job1: Waiting, held - held by ann since 2026-11-21T01:00:00Z",
+        "job1: Waiting, held - held by ann since 2001-11-21 02:00",
         "  What would help: run: trainmaster release job1",
+        "  Times are CET (UTC+01:00).",
     ]
 
 
@@ -458,6 +538,9 @@ def test_violations_say_who_went_round_the_queue_and_what_rules_found(
     script(api, "GET", "/violations", {"month": "2026-11", "violations": records, "next_token": None})
     ran = trainmaster("violations", "--month", "2026-11")
     assert ran.out.splitlines() == [
+        "2026-11: 2 jobs, 1 bypassed the queue, 1 came through it",
+        "  1  vpc_required",
+        "  1  vpc_required (audited)",
         "2026-11-21T01:00:00.000Z stray of team vision bypassed the queue: stopped",
         "  role: arn:aws:iam::111122223333:role/vision-training",
         "  vpc_required: VpcConfig: is missing; add",
@@ -466,6 +549,17 @@ def test_violations_say_who_went_round_the_queue_and_what_rules_found(
         "  vpc_required (audited): VpcConfig: is missing; add",
     ]
     assert api.received[0].query == {"month": ["2026-11"]}
+
+
+def test_rules_are_counted_the_most_frequent_first(trainmaster: Trainmaster, api: FakeApi) -> None:
+    often = [found("enforce") | {"rule": "images"}] * 11
+    records = [record("a", violations=[*often, found("audit")]), record("b", violations=[])]
+    script(api, "GET", "/violations", {"month": "2026-11", "violations": records, "next_token": "t"})
+    assert trainmaster("violations").out.splitlines()[:3] == [
+        "2026-11 on this page: 2 jobs, 2 bypassed the queue, 0 came through it",
+        "  11  images",
+        "   1  vpc_required (audited)",
+    ]
 
 
 def test_a_month_without_violations_says_so(trainmaster: Trainmaster, api: FakeApi) -> None:

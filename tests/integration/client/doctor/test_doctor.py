@@ -327,6 +327,18 @@ def test_where_the_usual_report_cannot_be_written_the_verdict_counts(
     assert ran.err.startswith("trainmaster: build/doctor.json: ")
 
 
+def test_json_without_a_path_is_printed_and_nothing_else(
+    trainmaster: Trainmaster, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    healthy(api)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", NOWHERE)
+    monkeypatch.chdir("/proc")  # no file could be written
+    ran = trainmaster("doctor", "--json")
+    report = json.loads(ran.out)
+    assert (report["name"], report["ok"], ran.code) == ("doctor", True, 0)
+    assert ran.err == ""
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
     [

@@ -274,6 +274,43 @@ def test_shapes_are_in_the_order_asked_for_and_refused_ones_last(by: By, order: 
     assert recommend(order, by).best is order[0]  # type: ignore[union-attr]
 
 
+def spot(*, rate: float | None, hours: float = 10, keeps: bool = True) -> Assessment:
+    """Two instances at 8 USD an hour together."""
+    record = {
+        "instance_type": "ml.g5.xlarge",
+        "instances": 2,
+        "interruptions_per_instance_hour": rate,
+        "expected_interruptions": None if rate is None else rate * 2 * 72,
+    }
+    answer = {"valid": True, "usd_per_hour": 8.0, "estimated_cost_usd": 8.0 * hours, "spot_record": [record]}
+    candidate = Candidate(source=Source.OPTION, shape=shape("ml.g5.xlarge=2:spot"))
+    return Assessment(candidate=candidate, answer=answer, keeps_checkpoints=keeps)
+
+
+@pytest.mark.parametrize(
+    ("one", "interruptions", "usd"),
+    [
+        pytest.param(spot(rate=0.0), 0.0, 40.0, id="never interrupted: half of 8 USD for 10 hours"),
+        pytest.param(spot(rate=0.1), 2.0, 44.0, id="two of half an hour, of the run's 10 hours, not of 72"),
+        pytest.param(spot(rate=0.1, keeps=False), 2.0, 80.0, id="each costs half of the run"),
+        pytest.param(spot(rate=None), None, 40.0, id="not known"),
+    ],
+)
+def test_costs_are_what_is_expected_not_the_worst_case(
+    one: Assessment, interruptions: float | None, usd: float
+) -> None:
+    assert one.expected_interruptions == interruptions
+    assert one.expected_cost_usd == usd
+
+
+def test_spot_that_is_interrupted_all_the_time_is_dearer_than_on_demand() -> None:
+    calm, restless = spot(rate=0.1), spot(rate=2.0)
+    answer = {"valid": True, "usd_per_hour": 8.0, "estimated_cost_usd": 80.0}
+    candidate = Candidate(source=Source.OPTION, shape=shape("ml.g5.xlarge=2"))
+    on_demand = Assessment(candidate=candidate, answer=answer, keeps_checkpoints=True)
+    assert ranked([restless, on_demand, calm], By.COST) == [calm, on_demand, restless]
+
+
 def test_what_is_not_known_stands_behind_what_is() -> None:
     unpriced = assessed("ml.g5.12xlarge=2", usd=None)
     assert ranked([unpriced, SOON], By.COST) == [SOON, unpriced]
