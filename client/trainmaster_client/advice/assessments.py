@@ -29,7 +29,7 @@ from trainmaster_client.errors import InvalidArgumentError, InvalidRequestError,
 _GIB = 2**30
 
 SPOT_SHARE = 0.5
-"""Of the on-demand price: an assumption to compare with. AWS says up to 90 % less; the bill comes afterwards."""
+"""Of the on-demand price: an assumption to compare with. AWS says up to 90 % less; a bill comes later."""
 HOURS_AGAIN = 0.5
 """What an interruption costs a job with checkpoints: a start-up, and the work since the newest of them."""
 
@@ -123,7 +123,7 @@ class Assessment:
 
     @property
     def expected_cost_usd(self) -> float | None:
-        """With the cost of the interruptions that are expected; spot at the share of the price assumed for it."""
+        """With the cost of the interruptions that are expected; spot at the share assumed for it."""
         hours, rate = self.run_hours, self.answer.get("usd_per_hour")
         if hours is None or rate is None or not self.candidate.is_spot:
             return self.cost_usd
