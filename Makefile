@@ -148,7 +148,7 @@ lock: ## every requirements*.lock from its .in (needs uv)
 docs: setup ## the documents as a site in build/site; strict: a wrong link fails it
 	$(BIN)/mkdocs build
 
-build: setup ## what `sam deploy` uploads: five functions and one layer for arm64
+build: setup ## what `sam deploy` uploads: six functions and one layer for arm64
 	LAYER_PYTHON=$(CURDIR)/$(BIN)/python $(BIN)/sam build
 
 wheel: setup ## dist/: the wheel that `pip install` takes, and the source distribution

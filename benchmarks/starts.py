@@ -149,6 +149,7 @@ def environment_of(endpoint_url: str) -> dict[str, str]:
         "TRAINMASTER_RETENTION_DAYS": "90",
         "TRAINMASTER_ALARM_TOPIC_ARN": "arn:aws:sns:us-east-1:111122223333:alarms",
         "TRAINMASTER_MAIL_TOPIC_ARN": "arn:aws:sns:us-east-1:111122223333:mail",
+        "TRAINMASTER_WIDGET_SHOWS_NAMES": "false",
     }
 
 

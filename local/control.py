@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from local.clock import TwinClock
 from local.deployment.events.faults import DeliveryFaults
+from local.deployment.lambda_runtime.invocation import Outcome
 from local.faults import Faults
 from local.wire import AwsError, Request, Response
 from local.world_in_force import WorldInForce
@@ -111,6 +112,8 @@ class Control:
     deliveries: DeliveryFaults
     training: TrainingJobs
     world: WorldInForce
+    invoke: Callable[[str, bytes], Outcome]
+    """Runs a function of the stack, by the name its sessions have; KeyError for one that there is not."""
     told: Callable[[], Mapping[str, Any]]
     """What happened that no call of AWS's API shows; goes with the answer about the world."""
 
@@ -136,6 +139,7 @@ class Control:
             ("POST", "/events"): self._disturb_events,
             ("POST", "/fail"): self._fail,
             ("POST", "/gpu"): self._gpu,
+            ("POST", "/invoke"): self._invoke,
             ("POST", "/quota"): self._set_quota,
             ("POST", "/spot"): self._spot,
             ("GET", "/training-jobs"): self._list,
@@ -207,6 +211,17 @@ class Control:
         self.training.gpu(training_job, host, percent, from_minute)
         answer = {"training_job": training_job, "host": host, "percent": percent, "from_minute": from_minute}
         return _answer(200, answer)
+
+    def _invoke(self, request: Request) -> Response:
+        """As somebody with ``lambda:InvokeFunction`` on it."""
+        body = Body(request.body)
+        name, event = body.text("function"), body.mapping("event")
+        body.end()
+        try:
+            outcome = self.invoke(name, json.dumps(event).encode())
+        except KeyError as error:
+            raise BadFieldError("function", f"there is no function {name!r}") from error
+        return _answer(200, {"failed": outcome.failed, "answer": json.loads(outcome.payload)})
 
     def _spot(self, request: Request) -> Response:
         body = Body(request.body)

@@ -163,6 +163,7 @@ class Twin:
             deliveries=deliveries,
             training=training,
             world=world,
+            invoke=assembly.functions.invoke_named,
             told=lambda: {
                 "throttled": training.throttled(),
                 "killed_invocations": assembly.functions.killed(),

@@ -38,7 +38,7 @@ class Assembly:
     api_url: str
     """The first stage there is."""
     warm_first: tuple[str, ...]
-    """Functions in the order in which somebody is likely to wait for them."""
+    """Functions that something triggers, in the order in which somebody is likely to wait for them."""
 
     def warm(self) -> None:
         """Start a process of each function, so that first calls are fast."""
@@ -85,7 +85,10 @@ def assemble(wiring: Wiring, platform: Platform, *, answered: Answered) -> Assem
 def _warm_first(wiring: Wiring) -> tuple[str, ...]:
     routed = (arn for api in wiring.apis.values() for arn in api.routes.values())
     queued = (trigger.function_arn for trigger in wiring.queue_triggers)
-    return tuple(dict.fromkeys([*routed, *queued, *wiring.functions]))
+    told = (subscription.function_arn for subscription in wiring.subscriptions)
+    timed = (schedule.function_arn for schedule in wiring.schedules)
+    heard = (arn for rule in wiring.rules for arn in rule.function_arns)
+    return tuple(dict.fromkeys([*routed, *queued, *heard, *told, *timed]))
 
 
 def _functions(wiring: Wiring, platform: Platform, rights: Rights) -> Functions:

@@ -34,7 +34,7 @@ from tests.memory.edges import one_by_one
 STACK = "trainmaster"
 APPS = tuple(
     importlib.import_module(f"functions.{name}.app")
-    for name in ("api", "schedule", "on_training_job_event", "on_idle_alarm", "reconcile")
+    for name in ("api", "schedule", "on_training_job_event", "on_idle_alarm", "reconcile", "queue_widget")
 )
 LEASE_AND_MORE = timedelta(minutes=6)
 

@@ -48,7 +48,7 @@ def _expected_alarms() -> Iterator[dict[str, Any]]:
         for metric in ("Errors", "Throttles"):
             source = ("AWS/Lambda", metric, "FunctionName", f"${{{logical_id}}}")
             yield _alarm(f"{name}-{metric.lower()}", source, "Sum", 300)
-        if logical_id != "ApiFunction":  # its callers see its failures themselves
+        if function.has_dead_letters:
             queue = f"{logical_id.removesuffix('Function').replace('Schedule', 'Doorbell')}DeadLetterQueue"
             depth = ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", f"${{{queue}.QueueName}}")
             name = name.replace("schedule", "doorbell")

@@ -67,6 +67,7 @@ CHECKS: tuple[Check, ...] = (
     alarms.wrong_alarms,
     dashboards.wrong_dashboard,
     dashboards.wrong_layout,
+    dashboards.wrong_widget,
 )
 
 

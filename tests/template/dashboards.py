@@ -47,6 +47,23 @@ def wrong_layout(stack: Mapping[str, Any]) -> Iterator[str]:
         yield "two pictures are on one spot, or one is beside the page"
 
 
+WIDGET = {
+    "title": "The queue",
+    "endpoint": "${QueueWidgetFunction.Arn}",
+    "params": {},
+    "updateOn": {"refresh": True, "resize": False, "timeRange": False},
+}
+
+
+def wrong_widget(stack: Mapping[str, Any]) -> Iterator[str]:
+    """One custom widget; each further kind would be drawn by nobody we know."""
+    ((_, dashboard),) = of_type(stack, "AWS::CloudWatch::Dashboard").items()
+    widgets = json.loads(dashboard["DashboardBody"])["widgets"]
+    custom = [one["properties"] for one in widgets if one["type"] not in {"metric", "text"}]
+    if custom != [WIDGET] or [one["type"] for one in widgets].count("custom") != 1:
+        yield f"custom widgets: {custom}"
+
+
 _COLUMNS = 24
 """Of a dashboard. Source: CloudWatch, dashboard body structure."""
 
@@ -58,9 +75,8 @@ def _spots(widget: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
 
 def _widgets(dashboard: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for widget in json.loads(dashboard["DashboardBody"])["widgets"]:
-        if widget["type"] == "text":
+        if widget["type"] != "metric":
             continue
-        assert widget["type"] == "metric"
         assert widget["properties"]["region"] == "eu-west-1"
         assert widget["properties"]["title"]
         yield widget["properties"]
@@ -92,7 +108,7 @@ def _expected() -> list[tuple[str, str | None]]:
 def _of_aws() -> Iterator[tuple[str, ...]]:
     for function in FUNCTIONS:
         yield ("AWS/Lambda", "Errors", "FunctionName", f"${{{function}}}")
-        if function != "ApiFunction":
+        if FUNCTIONS[function].has_dead_letters:
             queue = f"{function.removesuffix('Function').replace('Schedule', 'Doorbell')}DeadLetterQueue"
             yield (
                 "AWS/SQS",

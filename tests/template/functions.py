@@ -18,6 +18,11 @@ class Function:
     asynchronous: tuple[int, int] | None = None
     """Retries and the oldest event in seconds, where something invokes it without waiting for the answer."""
 
+    @property
+    def has_dead_letters(self) -> bool:
+        """Who calls the others waits for the answer, and sees the failure."""
+        return self.folder not in {"api", "queue_widget"}
+
 
 FUNCTIONS = {
     "ApiFunction": Function(folder="api", timeout_seconds=15, reserved=50),
@@ -27,6 +32,7 @@ FUNCTIONS = {
     ),
     "OnIdleAlarmFunction": Function(folder="on_idle_alarm", timeout_seconds=30, asynchronous=(2, 21600)),
     "ReconcileFunction": Function(folder="reconcile", timeout_seconds=55, asynchronous=(0, 60)),
+    "QueueWidgetFunction": Function(folder="queue_widget", timeout_seconds=15),
 }
 ENVIRONMENT = {
     "TRAINMASTER_TABLE": "${Table}",
@@ -37,6 +43,7 @@ ENVIRONMENT = {
     "TRAINMASTER_RETENTION_DAYS": 90,
     "TRAINMASTER_ALARM_TOPIC_ARN": "${AlarmTopic}",
     "TRAINMASTER_MAIL_TOPIC_ARN": "${MailTopic}",
+    "TRAINMASTER_WIDGET_SHOWS_NAMES": "false",
     "POWERTOOLS_SERVICE_NAME": "trainmaster",
     "POWERTOOLS_METRICS_NAMESPACE": NAMESPACE,
 }

@@ -124,6 +124,13 @@ RIGHTS: dict[str, frozenset[Grant]] = {
     | _may("events:PutEvents", "arn:aws:events:eu-west-1:111122223333:event-bus/default")
     | _key("dynamodb", "sqs", "sns")
     | _log("ScheduleFunction"),
+    "QueueWidgetFunctionRole": _may("dynamodb:GetItem dynamodb:Query", "${Table.Arn}")
+    | _may(
+        "kms:Decrypt",
+        "${Key.Arn}",
+        when={"StringEquals": {"kms:ViaService": "dynamodb.eu-west-1.amazonaws.com"}},
+    )
+    | _log("QueueWidgetFunction"),
     "ReconcileScheduleRole": _may("lambda:InvokeFunction", "${ReconcileFunction.Arn}")
     | _may("sqs:SendMessage", "${ReconcileDeadLetterQueue.Arn}")
     | _key("sqs"),
@@ -135,6 +142,7 @@ TRUST: dict[str, dict[str, Any]] = {
     "ApiFunctionRole": LAMBDA,
     "OnIdleAlarmFunctionRole": LAMBDA,
     "OnTrainingJobEventFunctionRole": LAMBDA,
+    "QueueWidgetFunctionRole": LAMBDA,
     "ReconcileFunctionRole": LAMBDA,
     "ScheduleFunctionRole": LAMBDA,
     "ReconcileScheduleRole": {

@@ -208,3 +208,15 @@ def test_concurrency_is_reserved_only_where_the_stack_says_how_much():
     assert reserved(ApiReservedConcurrency=0, ScheduleReservedConcurrency=0) == {}
     assert reserved(ApiReservedConcurrency=7, ScheduleReservedConcurrency=0) == {"ApiFunction": 7}
     assert reserved(ApiReservedConcurrency=0, ScheduleReservedConcurrency=4) == {"ScheduleFunction": 4}
+
+
+def test_the_widget_names_nobody_unless_the_stack_says_so():
+    assert stack.source()["Parameters"]["WidgetShowsNames"]["Default"] == "false"
+
+    def told(**changed):
+        functions = stack.of_type(stack.resources(**changed), "AWS::Lambda::Function")
+        return {
+            one["Environment"]["Variables"]["TRAINMASTER_WIDGET_SHOWS_NAMES"] for one in functions.values()
+        }
+
+    assert (told(), told(WidgetShowsNames="true")) == ({"false"}, {"true"})

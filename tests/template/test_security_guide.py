@@ -12,6 +12,7 @@ ROLES = {
     "on_training_job_event": "OnTrainingJobEventFunctionRole",
     "on_idle_alarm": "OnIdleAlarmFunctionRole",
     "reconcile": "ReconcileFunctionRole",
+    "queue_widget": "QueueWidgetFunctionRole",
     "schedule": "ScheduleFunctionRole",
 }
 ROWS = {

@@ -95,6 +95,8 @@ def test_the_outputs_name_what_other_stacks_and_people_need():
         "MailTopicArn",
         "OnIdleAlarmFunctionRoleName",
         "OnTrainingJobEventFunctionRoleName",
+        "QueueWidgetFunctionArn",
+        "QueueWidgetFunctionRoleName",
         "ReconcileFunctionRoleName",
         "ScheduleFunctionRoleName",
         "TableName",

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from trainmaster.services.reconciler import Reconciler
     from trainmaster.services.scheduler.passes import Scheduler
     from trainmaster.services.unmanaged_jobs import UnmanagedJobEvents
+    from trainmaster.widget import Widget
 
 
 class Wiring:
@@ -219,37 +220,31 @@ class Wiring:
         from trainmaster.services.repair_steps import RepairSteps
         from trainmaster.services.unmanaged_jobs import UnmanagedJobSweep
 
-        checkpoints = S3Checkpoints(self._client("s3"))
+        alarms, watch, saved = self.alarms, self.idle_watch, S3Checkpoints(self._client("s3"))
+        reader, store, clock, stack = self.reader, self.store, self.clock, self.settings.stack
         return Reconciler(
             policies=self.policies,
-            queue=self.reader,
-            reader=self.reader,
+            queue=reader,
+            reader=reader,
             observer=self._observer(None, listing=self.training),
             alarm_sweep=AlarmSweep(
-                alarms=self.alarms,
-                idle_watch=self.idle_watch,
-                reader=self.reader,
-                store=self.store,
-                clock=self.clock,
-                stack=self.settings.stack,
+                alarms=alarms, idle_watch=watch, reader=reader, store=store, clock=clock, stack=stack
             ),
-            checkpoint_looks=CheckpointLooks(
-                reader=self.reader, store=self.store, checkpoints=checkpoints, clock=self.clock
-            ),
+            checkpoint_looks=CheckpointLooks(reader=reader, store=store, checkpoints=saved, clock=clock),
             sweep=UnmanagedJobSweep(
                 training=self.training,
                 policies=self.policies,
-                reader=self.reader,
-                records=self.reader,
+                reader=reader,
+                records=reader,
                 unmanaged=self.unmanaged,
-                clock=self.clock,
+                clock=clock,
             ),
             wake_ups=self.wake_ups,
             rotation=self.table.account,
-            front_looks=FrontLooks(queue=self.reader, fronts=self.table.fronts, clock=self.clock),
-            repair=RepairSteps(store=self.table.repairs, register=self.register, clock=self.clock),
+            front_looks=FrontLooks(queue=reader, fronts=self.table.fronts, clock=clock),
+            repair=RepairSteps(store=self.table.repairs, register=self.register, clock=clock),
             beside=self.beside,
-            clock=self.clock,
+            clock=clock,
         )
 
     @cached_property
@@ -279,6 +274,14 @@ class Wiring:
             clock=self.clock,
             stack=self.settings.stack,
         )
+
+    @cached_property
+    def widget(self) -> Widget:
+        from trainmaster.widget import Reads, Widget
+
+        names, told, left = self.settings.widget_shows_names, self.store.told_reasons, self._left
+        reads = Reads(reader=self.reader, told_reasons=told, clock=self.clock, left=left, shows_names=names)
+        return Widget(policies=self.policies, reads=reads, stack=self.settings.stack)
 
     @cached_property
     def _session(self) -> botocore.session.Session:

@@ -17,6 +17,8 @@ class Settings:
     alarm_topic_arn: str
     """Where alarms of training jobs report to."""
     mail_topic_arn: str
+    widget_shows_names: bool = False
+    """Whether the dashboard's queue widget names jobs and teams."""
     region: str = ""
     """Where the functions run, as Lambda says it; "" outside of it."""
 
@@ -33,5 +35,6 @@ class Settings:
             retention_days=int(env["TRAINMASTER_RETENTION_DAYS"]),
             alarm_topic_arn=env["TRAINMASTER_ALARM_TOPIC_ARN"],
             mail_topic_arn=env["TRAINMASTER_MAIL_TOPIC_ARN"],
+            widget_shows_names=env["TRAINMASTER_WIDGET_SHOWS_NAMES"] == "true",
             region=env.get("AWS_REGION", ""),
         )

@@ -56,6 +56,11 @@ class Functions:
         self.invoked(function_arn, outcome)
         return outcome
 
+    def invoke_named(self, name: str, payload: bytes) -> Outcome:
+        """As ``invoke``, by the name its sessions have; raises KeyError where there is no such function."""
+        arns = {known: arn for arn, known in self._names.items()}
+        return self.invoke(arns[name], payload)
+
     def warm(self, function_arns: Iterable[str]) -> None:
         """Have a process of each ready, one after the other."""
         for arn in function_arns:

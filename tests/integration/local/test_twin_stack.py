@@ -291,3 +291,17 @@ def test_an_accepted_policy_is_remembered_for_the_next_twin(twin: RunningTwin) -
     assert json.loads(remembered.read_text()) == POLICY
     assert twin.api("PUT", "/policy", changed).status == 200
     assert json.loads(remembered.read_text()) == changed
+
+
+def test_the_queue_s_widget_reads_the_table_with_its_own_role_alone(twin: RunningTwin) -> None:
+    answer = twin.control("POST", "/invoke", {"function": "queue_widget", "event": {}}).json
+    assert answer["failed"] is False, answer
+    assert "<h3>cpu</h3>" in answer["answer"]
+    calls = [line for line in calls_of(twin, "queue_widget") if line["service"] != "logs"]
+    assert {(line["service"], line["operation"]) for line in calls} == {
+        ("dynamodb", "GetItem"),
+        ("dynamodb", "Query"),
+    }
+    assert {line["error_code"] for line in calls} == {None}
+    unknown = twin.control("POST", "/invoke", {"function": "nobody", "event": {}})
+    assert (unknown.status, unknown.json["field"]) == (400, "function")

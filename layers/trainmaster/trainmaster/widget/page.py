@@ -1,0 +1,144 @@
+"""The picture of the queue as static HTML: every text escaped, colours of whatever is around it."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from html import escape
+from types import MappingProxyType
+
+from trainmaster.core.jobs.instances import Capacity, Vector
+from trainmaster.core.jobs.model import LIVE, JobState
+from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.widget.queue_picture import PoolPicture, QueueLine, QueuePicture
+
+MOST_TYPES = 30
+"""Instance types of one pool that are named."""
+WAITS_FOR: Mapping[str, str] = MappingProxyType(
+    {
+        ReasonCode.AHEAD: "a job ahead waits for the same instances",
+        ReasonCode.RESERVATION: "it would fit, and would delay the job ahead",
+        ReasonCode.CAPACITY: "not enough instances are free",
+        ReasonCode.QUOTA: "its team's quota is used up",
+        ReasonCode.BUDGET: "its team's budget is used up",
+        ReasonCode.ACCOUNT_LIMIT: "AWS allows the account no more of these instances",
+        ReasonCode.BACKOFF: "it is tried again after a pause",
+        ReasonCode.PAUSED: "an admin paused all starts",
+        ReasonCode.HELD: "a user or an admin holds it",
+        ReasonCode.RECOUNT: "an admin has to count the pool anew: trainmaster repair",
+        ReasonCode.UNAVAILABLE: "SageMaker put its start off",
+        "": "its turn has not come",
+    }
+)
+"""In words without any name or number: who looks is not known."""
+HAPPENS: Mapping[JobState, str] = MappingProxyType(
+    {
+        JobState.STARTING: "is being started",
+        JobState.RUNNING: "",
+        JobState.PREEMPTING: "stops for another job, and comes back",
+        JobState.STOPPING: "stops",
+    }
+)
+_STYLE = (
+    "<style>.tm{font:13px sans-serif}.tm h3{margin:10px 0 2px}.tm p{margin:2px 0}"
+    ".tm table{border-collapse:collapse;width:100%;margin-top:4px}"
+    ".tm th,.tm td{text-align:left;padding:2px 8px;border-bottom:1px solid rgba(128,128,128,.4)}"
+    ".tm .n{text-align:right}</style>"
+)
+
+
+def html(found: QueuePicture, *, stack: str) -> str:
+    """Bounded, because the picture is."""
+    return f'{_STYLE}<div class="tm">{"".join(_parts(found, stack))}</div>'
+
+
+def notice(text: str) -> str:
+    """Instead of the queue."""
+    return f'{_STYLE}<div class="tm"><p>{_text(text)}</p></div>'
+
+
+def _parts(found: QueuePicture, stack: str) -> Iterator[str]:
+    at = found.at.astimezone(UTC)
+    yield f"<p>{_text(stack)} at {at:%Y-%m-%d %H:%M:%S} UTC</p>"
+    if found.paused:
+        yield "<p><strong>An admin paused starts and preemptions.</strong></p>"
+    if not found.pools:
+        yield "<p>The policy has no pool: trainmaster policy put FILE.</p>"
+    for pool in found.pools:
+        yield from _pool(pool, found.at)
+    if found.left_out:
+        yield f"<p>Pools not shown: {found.left_out}. For one of them set the widget's parameter pool.</p>"
+
+
+def _pool(pool: PoolPicture, now: datetime) -> Iterator[str]:
+    yield f"<h3>{_text(pool.name)}</h3>"
+    if not pool.is_known:
+        yield "<p>This pool could not be read; the next refresh tries again.</p>"
+        return
+    yield f"<p>{'; '.join(_counts(pool)) or 'no instances'}</p>"
+    if pool.nothing_starts:
+        yield f"<p><strong>Nothing starts: {_text(WAITS_FOR[ReasonCode.RECOUNT])}.</strong></p>"
+    yield f"<p>{pool.running} running, {pool.waiting} waiting</p>"
+    if pool.lines:
+        yield _table(pool.lines, now)
+    more = pool.running + pool.waiting - len(pool.lines)
+    if more > 0:
+        yield f"<p>Jobs not shown: {more}. trainmaster queue shows all.</p>"
+
+
+def _counts(pool: PoolPicture) -> Iterator[str]:
+    types = sorted({*pool.capacity, *pool.used, *pool.warm})
+    for one in types[:MOST_TYPES]:
+        warm = f", {pool.warm[one]} warm" if pool.warm.get(one) else ""
+        count = f"{pool.used.get(one, 0)} of {pool.capacity.get(one, 0)} used{warm}"
+        yield f"{_text(_type(one))}: {count}"
+    if len(types) > MOST_TYPES:
+        yield f"{len(types) - MOST_TYPES} more types"
+
+
+def _table(lines: tuple[QueueLine, ...], now: datetime) -> str:
+    named = any(one.job is not None for one in lines)
+    heads = ["#", *(["job", "team"] if named else []), "state", "instances", "priority", "for", "why"]
+    head = "".join(f"<th>{one}</th>" for one in heads)
+    return f"<table><tr>{head}</tr>{''.join(_row(one, now, named=named) for one in lines)}</table>"
+
+
+def _row(line: QueueLine, now: datetime, *, named: bool) -> str:
+    who = [line.job or "", line.team or ""] if named else []
+    cells = [
+        *who,
+        line.state.value,
+        _instances(line.instances),
+        str(line.priority),
+        duration(now - line.since),
+        _why(line),
+    ]
+    position = "" if line.position is None else str(line.position)
+    return f'<tr><td class="n">{position}</td>{"".join(f"<td>{_text(one)}</td>" for one in cells)}</tr>'
+
+
+def _why(line: QueueLine) -> str:
+    """A code of a newer release is shown as it is."""
+    if line.state in LIVE:
+        return HAPPENS[line.state]
+    return WAITS_FOR.get(line.why, line.why)
+
+
+def _instances(vector: Vector) -> str:
+    return ", ".join(f"{count} x {_type(one)}" for one, count in sorted(vector.items())[:MOST_TYPES])
+
+
+def _type(one: Capacity) -> str:
+    return f"{one.instance_type} spot" if one.is_spot else one.instance_type
+
+
+def duration(length: timedelta) -> str:
+    """``4m``, ``2h 10m``, ``3d 4h``; what lies ahead counts as now."""
+    minutes = max(length, timedelta()) // timedelta(minutes=1)
+    days, hours = minutes // 1440, minutes // 60 % 24
+    if days:
+        return f"{days}d {hours}h"
+    return f"{hours}h {minutes % 60}m" if hours else f"{minutes}m"
+
+
+def _text(text: str) -> str:
+    """Markup is text, and what cannot be seen is a question mark."""
+    return escape("".join(one if one.isprintable() else "?" for one in text))
