@@ -1,16 +1,56 @@
-// The page Policy.
+// Policy: for admins the document in force and what another one would do; for others the rules that bind them.
 
+import { Trouble, TroubleKind, orMissing } from "../api.js";
 import { h, replace } from "../dom.js";
+import { PolicyEditor, errorList } from "../policy/editor.js";
+import { rulesShown } from "../policy/rules.js";
 
 export const page = {
   title: "Policy",
-  refreshSeconds: 60,
+  refreshSeconds: 30,
 
-  async load() {
-    return {};
+  // `{policy, rules}`; `policy` is null for who is no admin, `rules` on an older stack.
+  async load(api, params, signal) {
+    const [policy, rules] = await Promise.all([
+      forAdmins(api.get("policy", {}, { signal })),
+      orMissing(api.get("rules", {}, { signal })),
+    ]);
+    return { policy, rules };
   },
 
-  render(root) {
-    replace(root, h("h1", {}, page.title), h("p", { class: "state" }, "This page is not there yet."));
+  render(root, data, context) {
+    const { state } = context;
+    if (!state.top) {
+      state.top = h("div", {});
+      state.editor = new PolicyEditor();
+      state.rules = h("div", {});
+      replace(root, h("h1", {}, page.title), state.top, state.editor.element, state.rules);
+    }
+    replace(state.top, data.policy ? inForce(data.policy) : bound(data.rules));
+    state.editor.element.hidden = !data.policy;
+    if (data.policy) state.editor.update(data.policy, context);
+    replace(state.rules, data.rules ? rulesShown(data.rules, Boolean(data.policy)) : null);
   },
 };
+
+async function forAdmins(promise) {
+  try {
+    return await promise;
+  } catch (trouble) {
+    if (trouble instanceof Trouble && trouble.kind === TroubleKind.REFUSED && trouble.status === 403) return null;
+    throw trouble;
+  }
+}
+
+function inForce({ revision, paused, warnings }) {
+  return [
+    h("p", {}, "Revision ", h("b", {}, revision), " is in force."),
+    paused ? h("p", { class: "warning" }, h("b", {}, "Paused: nothing starts and nothing is preempted."), " To go on: ", h("code", {}, "trainmaster policy resume")) : null,
+    warnings?.length ? errorList(warnings, "warning") : null,
+  ];
+}
+
+function bound(rules) {
+  if (rules) return h("p", {}, `The rules of revision ${rules.revision} that bind you. The whole policy is for admins.`);
+  return h("p", { class: "state" }, "The policy is for admins, and this stack is older than this page: it cannot say which rules bind you.");
+}

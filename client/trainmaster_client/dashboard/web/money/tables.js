@@ -1,0 +1,85 @@
+// Tables of the money page: budgets, groups with what they were spent on, wastes with what helps.
+
+import { h } from "../dom.js";
+import { count, percent, usd } from "../format.js";
+import { causesOf, topWastes, usefulShare } from "./figures.js";
+
+const ROWS_AT_ONCE = 100;
+export const UNNAMED = "(not said)";
+const keySaid = (key) => (key === null || key === "" ? UNNAMED : key);
+
+export const scrolling = (label, ...children) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, ...children);
+
+const heads = (names) => h("thead", {}, h("tr", {}, names.map(([text, isNumber]) => h("th", { scope: "col", class: isNumber ? "number" : null }, text))));
+const named = (text) => h("th", { scope: "row", class: "name" }, h("bdi", {}, text));
+const figure = (text, more = "") => h("td", { class: `number ${more}` }, text);
+
+export function budgetsTable(budgets) {
+  const rows = budgets.map(({ team, limit, spent, reserved, warning }) =>
+    h("tr", {},
+      named(team),
+      h("td", { class: "wide" }, budgetBar({ limit, spent, reserved })),
+      figure(usd(spent)),
+      figure(usd(reserved)),
+      figure(usd(limit)),
+      figure(limit > 0 ? percent(spent / limit) : "", warning ? "warn" : ""),
+      h("td", {}, warning ? h("b", { class: "warn" }, "80 % or more are spent") : "")));
+  return scrolling("Budgets", h("table", { class: "money" },
+    heads([["Team"], ["Spent and reserved"], ["Spent", true], ["Reserved for what runs", true], ["Budget", true], ["Share", true], [""]]),
+    h("tbody", {}, rows)));
+}
+
+function budgetBar({ limit, spent, reserved }) {
+  const share = (amount) => `${Math.min(100, (100 * amount) / Math.max(limit, spent + reserved, 1))}%`;
+  return h("div", { class: "budget-bar", "aria-hidden": "true" },
+    h("i", { class: "spent", vars: { "--share": share(spent) } }), h("i", { class: "reserved", vars: { "--share": share(reserved) } }));
+}
+
+// Sorted by what was spent, days by their date; `isAll`: all rows, else the first.
+export function groupsTable({ groups, groupBy, label, isAll, showAll }) {
+  const sorted = [...groups].sort((one, other) =>
+    groupBy === "day" ? String(other.key).localeCompare(String(one.key)) : (other.usd ?? Infinity) - (one.usd ?? Infinity));
+  const shown = isAll ? sorted : sorted.slice(0, ROWS_AT_ONCE);
+  const causes = causesOf(groups.find((one) => one.by)).filter((one) => one.name !== "productive");
+  const rows = shown.map((one) => groupRow(one, causes));
+  const rest = sorted.length - shown.length;
+  return [
+    scrolling(`Spent by ${label}`, h("table", { class: "money" },
+      heads([[label], ["USD", true], ["Instance-hours", true], ["Useful", true], ...causes.map((one) => [one.label, true]), ["What it was spent on"]]),
+      h("tbody", {}, rows))),
+    rest > 0 ? h("p", {}, h("button", { type: "button", "data-key": "show-all", onclick: showAll }, `Show ${count(rest)} more`)) : null,
+  ];
+}
+
+function groupRow(group, causes) {
+  const own = causesOf(group);
+  const shareOf = (name) => own.find((one) => one.name === name)?.share ?? null;
+  return h("tr", {},
+    named(keySaid(group.key)),
+    figure(usd(group.usd)),
+    figure(count(Math.round(group.instance_hours * 10) / 10)),
+    figure(percent(usefulShare(group))),
+    causes.map(({ name }) => figure(shareOf(name) ? percent(shareOf(name), shareOf(name) < 0.1 ? 1 : 0) : "–", shareOf(name) ? "" : "dim")),
+    h("td", { class: "wide" }, causeBar(own)));
+}
+
+function causeBar(causes) {
+  const parts = causes.filter((one) => one.usd > 0);
+  return h("div", { class: "cause-bar", "aria-hidden": "true" },
+    parts.map(({ name, share, label }) => h("i", { class: `cause-${name}`, title: `${label} ${percent(share, 1)}`, vars: { "--share": `${100 * share}%` } })));
+}
+
+export function causeLegend(total) {
+  const parts = causesOf(total).map(({ name, label, share, usd: amount }) =>
+    h("li", {}, h("i", { class: `swatch cause-${name}`, "aria-hidden": "true" }), `${label} ${usd(amount)} (${percent(share, 1)})`));
+  return h("ul", { class: "causes", "aria-label": "What it was spent on" }, parts);
+}
+
+export function wastesTable(groups, label) {
+  const wastes = topWastes(groups);
+  if (!wastes.length) return h("p", { class: "state" }, "Nothing was wasted.");
+  const rows = wastes.map(({ key, cause, usd: amount, remedy }) =>
+    h("tr", {}, named(keySaid(key)), h("td", {}, cause), figure(usd(amount)), h("td", { class: "remedy" }, remedy)));
+  return scrolling("Top wastes", h("table", { class: "money stacked" },
+    heads([[label], ["Lost to"], ["USD", true], ["What helps"]]), h("tbody", {}, rows)));
+}

@@ -1,0 +1,203 @@
+// The timeline as SVG: one drawing a track, an axis above them. Text is set as text, colours come from classes.
+
+import { svg } from "../dom.js";
+import { drawnBars, endKind } from "./tracks.js";
+import { axisMarks } from "./windows.js";
+
+export const GUTTER = 30;
+const CHARACTER = 6.6;
+const BOLD_CHARACTER = 7.8;
+const WIDTH_OF_A_MARK = 18; // pixels; below it the sign of an end would hide its neighbours
+const MOST_TRACK_HEIGHT = 360;
+const AXIS_HEIGHT = 34;
+
+// What all drawings of a page share: from an instant to pixels and back.
+export function scaleOf(window, width) {
+  const inner = Math.max(width - GUTTER, 1);
+  const perMs = inner / (window.to - window.from);
+  return {
+    x: (at) => GUTTER + (at - window.from) * perMs,
+    at: (x) => window.from + (x - GUTTER) / perMs,
+    perMs,
+  };
+}
+
+export function drawAxis({ window, width, now, label }) {
+  const { x } = scaleOf(window, width);
+  const drawing = svg("svg", { class: "timeline-axis", width, height: AXIS_HEIGHT, "aria-hidden": "true" });
+  let taken = -Infinity;
+  for (const { at, isDay } of axisMarks(window, width - GUTTER)) {
+    drawing.append(svg("line", { class: isDay ? "mark day" : "mark", x1: x(at), x2: x(at), y1: 22, y2: AXIS_HEIGHT }));
+    const text = label(at, isDay);
+    const start = Math.max(x(at), GUTTER);
+    const end = start + text.length * (isDay ? BOLD_CHARACTER : CHARACTER);
+    if (start < taken || end > width) continue;
+    taken = end + 8;
+    drawing.append(svg("text", { class: isDay ? "mark-label day" : "mark-label", x: start, y: 16 }, text));
+  }
+  if (now <= window.to && now >= window.from) {
+    drawing.append(svg("path", { class: "now-flag", d: `M${x(now) - 5} 22h10l-5 8z` }));
+  }
+  return drawing;
+}
+
+export function rowHeight(rows) {
+  return Math.min(24, Math.max(4, Math.floor(MOST_TRACK_HEIGHT / Math.max(rows, 1))));
+}
+
+// The track's instances as rows, with what is waiting for them below. `ghosts`: `{name, from, to}` of expected starts.
+export function drawTrack(track, { window, width, now, since, series, nameOf, ghosts = [] }) {
+  const { x } = scaleOf(window, width);
+  const step = rowHeight(track.rows);
+  const rowsHeight = track.rows * step;
+  const height = rowsHeight + (ghosts.length ? ghosts.length * 18 + 6 : 0) + 2;
+  const drawing = svg("svg", { class: "timeline-track", width, height, "aria-hidden": "true", focusable: "false" });
+  const clip = { from: window.from, to: window.to, x, width };
+  drawing.append(...grid(track, clip, step, rowsHeight));
+  drawing.append(...loweredCapacity(track, clip, step, rowsHeight));
+  const marks = document.createDocumentFragment();
+  for (const one of drawnBars(track.warm, window, x, 2)) marks.append(warmBar(one, step));
+  for (const one of drawnBars(track.bars, window, x)) attemptBar(marks, one, { clip, step, series, nameOf });
+  drawing.append(marks);
+  if (since !== null && since > window.from) drawing.append(...unrecorded(since, clip, rowsHeight));
+  if (ghosts.length) drawing.append(svg("text", { class: "ghost-title", x: GUTTER, y: rowsHeight + 18 }, "expected starts"));
+  ghosts.forEach((ghost, index) => drawing.append(...ghostBar(ghost, clip, rowsHeight + 6 + index * 18)));
+  if (now >= window.from && now <= window.to) {
+    drawing.append(svg("line", { class: "now-line", x1: x(now), x2: x(now), y1: 0, y2: height }));
+  }
+  return drawing;
+}
+
+function* grid(track, { x, from, to, width }, step, height) {
+  yield svg("rect", { class: "rows", x: GUTTER, y: 0, width: Math.max(width - GUTTER, 0), height });
+  for (const { at, isDay } of axisMarks({ from, to }, width - GUTTER)) {
+    yield svg("line", { class: isDay ? "grid day" : "grid", x1: x(at), x2: x(at), y1: 0, y2: height });
+  }
+  const every = Math.max(1, Math.ceil(14 / step));
+  for (let row = 0; row < track.rows; row += every) {
+    yield svg("text", { class: "row-label", x: GUTTER - 6, y: row * step + Math.min(step, 24) / 2 + 4 }, `${row + 1}`);
+    if (step >= 8 && row) yield svg("line", { class: "row-line", x1: GUTTER, x2: width, y1: row * step, y2: row * step });
+  }
+}
+
+// The capacity as a line; rows above it are hatched while it is lower than it was.
+function* loweredCapacity(track, { x, from, to }, step, height) {
+  let before = null;
+  for (const one of track.steps) {
+    if (one.to <= from || one.from >= to) continue;
+    const left = x(Math.max(one.from, from));
+    const right = x(Math.min(one.to, to));
+    const y = one.capacity * step;
+    if (y < height) {
+      yield svg("rect", { class: "lowered", x: left, y, width: Math.max(right - left, 0), height: height - y });
+    }
+    if (before !== null && before !== y) {
+      yield svg("line", { class: "capacity", x1: left, x2: left, y1: before, y2: y });
+    }
+    yield svg("line", { class: "capacity", x1: left, x2: right, y1: y, y2: y });
+    before = y;
+  }
+}
+
+function* unrecorded(since, { x, from, to }, height) {
+  const width = x(Math.min(since, to)) - x(from);
+  yield svg("rect", { class: "unrecorded", x: x(from), y: 0, width, height });
+  if (width > 90 && height >= 16) yield svg("text", { class: "unrecorded-label", x: x(from) + 6, y: 14 }, "not recorded");
+}
+
+function warmBar({ x, width, first, count }, step) {
+  return svg("rect", { class: "warm", x, y: first * step + step * 0.25, width, height: count * step - step * 0.5 });
+}
+
+function attemptBar(into, one, { clip, step, series, nameOf }) {
+  const { bar, x, width, bars } = one;
+  const { attempt } = bar;
+  const y = one.first * step + (step >= 8 ? 1 : 0);
+  const height = one.count * step - (step >= 8 ? 2 : 0.5);
+  const { colour, isPatterned } = series.get(attempt.team) ?? { colour: 0, isPatterned: false };
+  const kind = bars > 1 ? "several" : endKind(attempt);
+  into.append(svg("rect", { class: `bar series-${one.isMixed ? "mixed" : colour} ${kind}`, x, y, width, height }));
+  if (isPatterned) into.append(svg("rect", { class: "woven", x, y, width, height }));
+  if (bars > 1) return;
+  const trained = Math.min(attempt.trained ?? attempt.to, clip.to);
+  const start = Math.min(clip.x(Math.max(trained, clip.from)) - x, width);
+  if (trained > clip.from && start >= 1) into.append(svg("rect", { class: "starting", x, y, width: start, height }));
+  const isEndSeen = attempt.to <= clip.to;
+  if (isEndSeen) into.append(...endMark(kind, x + width, y, Math.min(height, 22), width));
+  const text = clipped(nameOf(attempt), width - (isEndSeen ? 16 : 8));
+  if (text && step >= 12) {
+    into.append(svg("text", { class: `bar-label on-${one.isMixed ? "mixed" : colour}`, x: x + 4, y: y + Math.min(height, 22) / 2 + 4 }, text));
+  }
+}
+
+// Shapes, so that an end is told without its colour: a cross, a bolt's bar, a square; what lives has an arrow.
+function endMark(kind, x, y, height, width) {
+  const size = Math.min(height - 2, 9);
+  if (size < 4 || width < WIDTH_OF_A_MARK) {
+    const isLoud = kind === "preempted" || kind === "failed";
+    return isLoud ? [svg("rect", { class: `end ${kind} thin`, x: x - 2, y, width: 2, height })] : [];
+  }
+  const top = y + (height - size) / 2;
+  const left = x - size - 2;
+  const cross = `M${left} ${top}l${size} ${size}m0 ${-size}l${-size} ${size}`;
+  const shapes = {
+    preempted: cross,
+    failed: `M${left + size / 2} ${top}v${size * 0.6}m0 ${size * 0.22}v${size * 0.18}`,
+    stopped: `M${left + 1} ${top + 1}h${size - 2}v${size - 2}h${2 - size}z`,
+    live: `M${left + size * 0.4} ${top}l${size * 0.5} ${size / 2}l${-size * 0.5} ${size / 2}`,
+  };
+  if (!shapes[kind]) return [];
+  return [
+    svg("circle", { class: `end-ground ${kind}`, cx: left + size / 2, cy: top + size / 2, r: size / 2 + 2 }),
+    svg("path", { class: `end ${kind}`, d: shapes[kind] }),
+  ];
+}
+
+function* ghostBar({ name, from, to }, clip, y) {
+  if (from > clip.to) {
+    yield svg("text", { class: "ghost-label", x: clip.width - 4, y: y + 12, "text-anchor": "end" }, `${name} later ▸`);
+    return;
+  }
+  const left = clip.x(Math.max(from, clip.from));
+  const width = Math.max(clip.x(Math.min(to, clip.to)) - left, 3);
+  yield svg("rect", { class: "ghost", x: left, y: y + 2, width, height: 12, rx: 2 });
+  const isLeft = left - GUTTER > name.length * CHARACTER + 8 && left > clip.width / 2;
+  const at = isLeft ? left - 6 : Math.min(left + width + 6, clip.width);
+  yield svg("text", { class: "ghost-label", x: at, y: y + 12, "text-anchor": isLeft ? "end" : "start" }, name);
+}
+
+// Cut in its middle, as names of one series differ at their ends; empty where not even a few letters fit.
+export function clipped(text, width) {
+  const most = Math.floor(width / CHARACTER);
+  const letters = [...text];
+  if (letters.length <= most) return text;
+  if (most < 4) return "";
+  const head = Math.ceil((most - 1) / 2);
+  return `${letters.slice(0, head).join("")}…${letters.slice(letters.length - (most - 1 - head)).join("")}`;
+}
+
+// Patterns that the classes fill with; once in a page, as they are found by their ids.
+export function patterns() {
+  const lines = (id, d, size) =>
+    svg("pattern", { id, width: size, height: size, patternUnits: "userSpaceOnUse" }, svg("path", { class: id, d }));
+  return svg(
+    "svg",
+    { class: "timeline-patterns", width: 0, height: 0, "aria-hidden": "true", focusable: "false" },
+    svg(
+      "defs",
+      {},
+      lines("hatch-start", "M0 6L6 0M-1 1L1 -1M5 7L7 5", 6),
+      lines("hatch-lowered", "M0 0L8 8M-1 7L1 9M7 -1L9 1", 8),
+      lines("hatch-unrecorded", "M0 10L10 0", 10),
+      lines("dots-warm", "M1 2h2", 6),
+      lines("weave", "M2 2h2v2h-2z", 8),
+    ),
+  );
+}
+
+export function outline(bar, window, width, step) {
+  const { x } = scaleOf(window, width);
+  const left = Math.max(x(bar.from), GUTTER);
+  const right = Math.max(Math.min(x(bar.to), width), left + 3);
+  return svg("rect", { class: "selected", x: left - 1, y: bar.first * step, width: right - left + 2, height: bar.count * step });
+}

@@ -1,0 +1,56 @@
+// What the timeline reads: its pools, their attempts, and when waiting jobs are expected to start.
+
+import { orMissing } from "../api.js";
+import { DAY, HOUR, covers, readWindow, windowEndingNow } from "./windows.js";
+
+const USUAL_HOURS = 24;
+const POOLS_AT_ONCE = 6;
+
+// Answers that a next look within so many seconds may do with: days change slowly and cost more.
+const AGES = [[6 * HOUR, 4], [2 * DAY, 20], [Infinity, 60]];
+const kept = { key: "", read: null, at: -Infinity, pools: [] };
+
+// Of the page's parameters: `span` in hours, `to` where it does not end now, `ahead` in percent.
+export function windowOf(params, now) {
+  const hours = Number(params.span);
+  const span = (hours > 0 ? hours : USUAL_HOURS) * HOUR;
+  const to = Date.parse(params.to ?? "");
+  if (!Number.isFinite(to)) return windowEndingNow(now, span, Math.min(Math.max(Number(params.ahead ?? 10), 0), 75) / 100);
+  const width = windowEndingNow(now, span);
+  return { from: to - (width.to - width.from), to };
+}
+
+export function paramsOf({ from, to }, now) {
+  const span = String(Math.round(((to - from) / HOUR) * 100) / 100);
+  if (to < now) return { span, to: new Date(to).toISOString().slice(0, 19) + "Z", ahead: null };
+  return { span, to: null, ahead: String(Math.round((100 * (to - now)) / (to - from))) };
+}
+
+// `{pools, chosen, answers: [{pool, timeline, estimates}], read}`; `timeline` is null on a stack that has none.
+export async function readPools(api, params, signal) {
+  const now = Date.now();
+  const { pools } = await api.all("pools", {}, "pools", { signal, limit: false });
+  const names = pools.map((one) => one.name);
+  const asked = params.pool && params.pool !== "*" ? [params.pool] : names;
+  const chosen = !params.pool && names.length > POOLS_AT_ONCE ? names.slice(0, 1) : asked;
+  const read = await readOnce(api, chosen, windowOf(params, now), { now, signal });
+  return { names, chosen, answers: read.pools, read: read.read };
+}
+
+async function readOnce(api, chosen, window, { now, signal }) {
+  const key = JSON.stringify(chosen);
+  const age = AGES.find(([span]) => window.to - window.from <= span)[1];
+  if (kept.key === key && covers(kept.read, window, now) && now - kept.at < age * 1000) return kept;
+  const read = readWindow(window, now);
+  const [from, to] = [read.from, read.to].map((instant) => new Date(instant).toISOString().slice(0, 19) + "Z");
+  const pools = await Promise.all(
+    chosen.map(async (pool) => {
+      const [timeline, estimates] = await Promise.all([
+        orMissing(api.all("timeline", { pool, from, to }, "attempts", { signal, limit: false })),
+        orMissing(api.get("estimates", { pool }, { signal })),
+      ]);
+      return { pool, timeline, estimates: estimates?.estimates ?? [] };
+    }),
+  );
+  return Object.assign(kept, { key, read, at: now, pools });
+}

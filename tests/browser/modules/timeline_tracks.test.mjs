@@ -1,0 +1,125 @@
+// Where attempts, warm pools and capacity lie on the timeline.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { barAt, drawnBars, endKind, packedTracks, readTimeline, teamSeries } from "../web/timeline/tracks.js";
+
+const P5 = "ml.p5.48xlarge";
+const NOW = Date.parse("2026-11-02T12:00:00Z");
+const at = (hour) => `2026-11-02T${String(hour).padStart(2, "0")}:00:00Z`;
+const hours = (bar) => [bar.from, bar.to].map((instant) => (instant - Date.parse(at(0))) / 3_600_000);
+
+const attempt = (job, from, to, more = {}) => ({
+  job, attempt: 0, team: "vision", pool: "p5", instances: { [P5]: 1 }, capacity_type: "on-demand",
+  claimed_at: at(from), training_since: null, ended_at: to === null ? null : at(to), end: to === null ? null : "completed",
+  preempted_by: null, warm_start: false, lost_seconds: 0, ...more,
+});
+const answer = (attempts, more = {}) => ({
+  attempts, warm: [], since: at(0), next_token: null,
+  capacity: [{ at: at(0), pool: "p5", capacity: { [P5]: 2 }, spot_capacity: {} }], ...more,
+});
+const tracksOf = (document) => packedTracks(readTimeline(document, NOW), NOW);
+const lying = (track) => track.bars.map((bar) => `${bar.attempt.job}@${bar.first}+${bar.count}`);
+
+test("attempts that follow each other share a row, those at the same time do not", () => {
+  const [track] = tracksOf(answer([attempt("a", 0, 4), attempt("b", 1, 3), attempt("c", 3, 5), attempt("d", 4, 6)]));
+  assert.deepEqual(lying(track), ["a@0+1", "b@1+1", "c@1+1", "d@0+1"]);
+  assert.equal(track.rows, 2);
+});
+
+test("an attempt of several instances is one bar where rows side by side are free", () => {
+  const two = { instances: { [P5]: 2 } };
+  const four = { capacity: [{ at: at(0), pool: "p5", capacity: { [P5]: 4 }, spot_capacity: {} }] };
+  const [track] = tracksOf(answer([attempt("a", 0, 2), attempt("b", 0, 9), attempt("c", 3, 5, two)], four));
+  assert.deepEqual(lying(track), ["a@0+1", "b@1+1", "c@2+2"]);
+});
+
+test("rows that are free but apart are used as they are", () => {
+  const three = { capacity: [{ at: at(0), pool: "p5", capacity: { [P5]: 3 }, spot_capacity: {} }] };
+  const two = { instances: { [P5]: 2 } };
+  const [track] = tracksOf(answer([attempt("a", 0, 2), attempt("b", 0, 9), attempt("c", 3, 5, two)], three));
+  assert.deepEqual(lying(track), ["a@0+1", "b@1+1", "c@0+1", "c@2+1"]);
+});
+
+test("what is above the capacity gets rows of its own: nothing that ran is left out", () => {
+  const [track] = tracksOf(answer([attempt("a", 0, 4), attempt("b", 0, 4), attempt("foreign", 1, 2)]));
+  assert.deepEqual([track.rows, lying(track).at(-1)], [3, "foreign@2+1"]);
+});
+
+test("a warm interval stays on the row of what it came from, and its job takes over at the claim", () => {
+  const warm = [{ pool: "p5", instance_type: P5, instances: 1, since: at(4), until: at(6), reused_by: "c" }];
+  const [track] = tracksOf(
+    answer([attempt("a", 0, 2), attempt("b", 0, 4), attempt("c", 5, 8, { warm_start: true })], { warm }),
+  );
+  assert.deepEqual(lying(track), ["a@0+1", "b@1+1", "c@1+1"]);
+  assert.deepEqual(track.warm.map((one) => [one.first, ...hours(one)]), [[1, 4, 5]]);
+  assert.equal(track.rows, 2);
+});
+
+test("a live attempt reaches to now", () => {
+  const [track] = tracksOf(answer([attempt("a", 3, null)]));
+  assert.deepEqual([hours(track.bars[0]), track.bars[0].attempt.isLive], [[3, 12], true]);
+});
+
+test("capacity is a line of steps, the last of them up to now", () => {
+  const capacity = [0, 6, 9].map((hour, index) => ({
+    at: at(hour), pool: "p5", capacity: { [P5]: [2, 1, 3][index] }, spot_capacity: {},
+  }));
+  const [track] = tracksOf(answer([], { capacity }));
+  assert.deepEqual(track.steps.map((one) => [...hours(one), one.capacity]), [[0, 6, 2], [6, 9, 1], [9, 12, 3]]);
+  assert.equal(track.rows, 3);
+});
+
+test("types and capacity types have tracks of their own, in the order of their names", () => {
+  const mixed = attempt("a", 0, 1, { instances: { "ml.g5.xlarge": 1, [P5]: 1 } });
+  const tracks = tracksOf(answer([mixed, attempt("s", 0, 1, { capacity_type: "spot" })]));
+  assert.deepEqual(tracks.map((one) => [one.type, one.capacityType]), [
+    ["ml.g5.xlarge", "on-demand"], [P5, "on-demand"], [P5, "spot"],
+  ]);
+});
+
+test("a row that cannot be read is counted and does not stop the others", () => {
+  const read = readTimeline(answer([attempt("a", 0, 1), { job: "b", claimed_at: "soon" }, {}]), NOW);
+  assert.deepEqual([read.attempts.length, read.unread], [1, 2]);
+});
+
+test("ends are told apart by what the API says", () => {
+  const kinds = ["completed", "preemption", "stopped-by-user", "max-runtime", "gpu-oom", "hardware", null].map((end) =>
+    endKind({ isLive: end === null, end }),
+  );
+  assert.deepEqual(kinds, ["completed", "preempted", "stopped", "stopped", "failed", "failed", "live"]);
+});
+
+test("bars too narrow to be told apart are one block that knows how many it stands for", () => {
+  const bar = (from, to) => ({ first: 0, count: 1, from, to, attempt: { team: "vision" } });
+  const drawn = drawnBars([bar(0, 10), bar(10, 20), bar(20, 30), bar(500, 900)], { from: 0, to: 1000 }, (ms) => ms / 10);
+  assert.deepEqual(drawn.map(({ x, width, bars }) => [x, width, bars]), [[0, 3, 3], [50, 40, 1]]);
+});
+
+test("bars are cut at the window, and those outside are not drawn", () => {
+  const bar = (from, to) => ({ first: 0, count: 1, from, to, attempt: { team: "vision" } });
+  const drawn = drawnBars([bar(0, 90), bar(50, 150), bar(180, 400), bar(500, 600)], { from: 100, to: 200 }, (ms) => ms - 100);
+  assert.deepEqual(drawn.map(({ x, width }) => [x, width]), [[0, 50], [80, 20]]);
+});
+
+test("the bar under a pointer is found, also beside a narrow one", () => {
+  const [track] = tracksOf(answer([attempt("a", 0, 4), attempt("b", 1, 3)]));
+  const instant = Date.parse(at(4)) + 60_000;
+  assert.equal(barAt(track, 0, instant), null);
+  assert.equal(barAt(track, 0, instant, 120_000).attempt.job, "a");
+  assert.equal(barAt(track, 1, Date.parse(at(2))).attempt.job, "b");
+});
+
+test("a team keeps its colour, and the ninth gets a pattern", () => {
+  const series = teamSeries(["b", "a", "b", ...["c", "d", "e", "f", "g", "h", "i"]]);
+  assert.deepEqual(series.get("a"), { colour: 0, isPatterned: false });
+  assert.deepEqual(series.get("i"), { colour: 0, isPatterned: true });
+});
+
+test("a claim some seconds before the end of what it follows needs no row of its own", () => {
+  const [track] = tracksOf(
+    answer([attempt("a", 0, 4), attempt("b", 0, 9), attempt("c", 4, 6, { claimed_at: "2026-11-02T03:59:30Z" })]),
+  );
+  assert.deepEqual([track.rows, lying(track).at(-1)], [2, "c@0+1"]);
+});
