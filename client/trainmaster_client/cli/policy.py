@@ -3,7 +3,7 @@
 import codecs
 import json
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import unified_diff
 from typing import Annotated, Any
 
@@ -16,6 +16,7 @@ from trainmaster_client.cli.connection import connect
 from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
 from trainmaster_client.errors import InvalidArgumentError, UnexpectedAnswerError
 from trainmaster_client.http.answers import printable
+from trainmaster_client.policies.policy_document import parse_policy
 
 app = typer.Typer(
     help="Show, try out, replace or pause the policy. For admins.",
@@ -46,7 +47,6 @@ NO_NAME = "a job"
 _SHOWN_HEAD = re.compile(r"\A# revision [0-9]+(?:, paused: nothing starts)?\r?\n")
 _MOST_TEXT_BYTES, _MOST_BODY_BYTES = 100 * 1024, 256 * 1024
 """Of UTF-8; the API takes no more."""
-_HINT = "Give YAML or JSON with keys such as pools: at its top; quote dates. Nothing was changed."
 
 
 @app.command()
@@ -221,32 +221,3 @@ def _ordered(value: object) -> object:
     if not isinstance(value, Mapping):
         return value
     return {key: _ordered(value[key]) for key in sorted(value, key=lambda key: (key != "name", str(key)))}
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """YAML's parser lets the last of two equal keys win; half a policy would vanish without a word."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002  PyYAML's
-        keys = [self.construct_object(key) for key, _ in node.value]
-        for number, key in enumerate(keys):
-            if key in keys[:number]:
-                mark = node.value[number][0].start_mark
-                raise yaml.MarkedYAMLError(problem=f"the key {key!r} is written twice", problem_mark=mark)
-        return super().construct_mapping(node, deep=deep)
-
-
-def parse_policy(text: bytes, *, source: str) -> dict[str, Any]:
-    """Read from YAML or JSON; raises InvalidArgumentError for the mistakes that only the file shows."""
-    if text.lstrip().startswith(b"{"):  # JSON may be indented with tabs, YAML may not
-        text = text.replace(b"\t", b" ")
-    try:
-        document = yaml.load(text, _StrictLoader)  # noqa: S506  a SafeLoader
-        json.dumps(document, allow_nan=False)
-    except yaml.MarkedYAMLError as error:
-        place = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise InvalidArgumentError(f"{source}{place}: {error.problem}.", hint=_HINT) from error
-    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
-        raise InvalidArgumentError(f"{source}: {error}.", hint=_HINT) from error
-    if not isinstance(document, dict):
-        raise InvalidArgumentError(f"{source} holds no policy document.", hint=_HINT)
-    return document

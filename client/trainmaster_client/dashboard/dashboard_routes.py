@@ -1,5 +1,6 @@
 """What stands below ``/ui/``: the dashboard's files for any own page, its data for who was let in."""
 
+import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,7 +29,9 @@ from trainmaster_client.errors import (
 )
 from trainmaster_client.gateway.gateway_server import MorePages, Parts
 from trainmaster_client.gateway.json_protocol import CallRefusedError
+from trainmaster_client.gateway.web_app import body_of
 from trainmaster_client.gateway.web_pages import GUARDS, METHODS, Pages, page, problem, refusal, shown_to
+from trainmaster_client.policies.policy_document import parse_policy
 
 
 def dashboard_pages(parts: Parts) -> MorePages:
@@ -78,6 +81,7 @@ class DashboardRoutes:
             ("jobs/{name}/gpu", self._gpu),
         ):
             yield Route(f"/ui/data/{path}", self._answering(answer), methods=METHODS)
+        yield Route("/ui/data/policy-document", self._policy_document, methods=METHODS)
         yield Route("/ui/{path:path}", self._file, methods=METHODS)
 
     async def _file(self, request: Request) -> Response:
@@ -108,6 +112,15 @@ class DashboardRoutes:
             return JSONResponse(document, headers=dict(GUARDS))
 
         return answered
+
+    async def _policy_document(self, request: Request) -> Response:
+        """POST ``{"text"}``: the document that a policy's text means. A browser reads no YAML."""
+        try:
+            self.pages.admit(request)
+            document = await run_in_threadpool(_document_of, await body_of(request))
+        except CallRefusedError as refused:
+            return refusal(refused)
+        return JSONResponse(document, headers=dict(GUARDS))
 
     def _session(self, _: Request) -> dict[str, Any]:
         """What the pages have to know of where they are; nothing of it is a key."""
@@ -158,6 +171,18 @@ def _status(trouble: TrainmasterClientError) -> HTTPStatus:
             return HTTPStatus.FORBIDDEN
         case _:
             return HTTPStatus.SERVICE_UNAVAILABLE
+
+
+def _document_of(body: bytes) -> dict[str, Any]:
+    """Raises CallRefusedError with line and mistake."""
+    try:
+        text = json.loads(body)["text"]
+        return {"policy": parse_policy(text.encode(), source="The text")}
+    except InvalidArgumentError as error:
+        raise CallRefusedError("ValidationException", str(error)) from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        message = 'Send the text of a policy as {"text": "..."}.'
+        raise CallRefusedError("ValidationException", message) from error
 
 
 def _version() -> str:

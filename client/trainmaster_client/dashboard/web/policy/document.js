@@ -11,7 +11,7 @@ export async function parsedPolicy(api, text) {
       // YAML in braces, perhaps
     }
   }
-  const { policy } = await api.sendLocal("policy-document", { text });
+  const { policy } = await api.work("policy-document", { text });
   if (typeof policy !== "object" || policy === null) throw new Trouble(TroubleKind.REFUSED, "The text is no document.");
   return policy;
 }

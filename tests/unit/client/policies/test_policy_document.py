@@ -1,8 +1,8 @@
 """A policy file as YAML or JSON, and the mistakes only the file shows."""
 
 import pytest
-from trainmaster_client.cli.policy import parse_policy
 from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.policies.policy_document import parse_policy
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Policies as their authors write them."""
