@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { barAt, drawnBars, endKind, packedTracks, readTimeline, teamSeries } from "../web/timeline/tracks.js";
+import { barAt, drawnBars, endKind, packedTracks, readTimeline, teamSeries, usedShare } from "../web/timeline/tracks.js";
 
 const P5 = "ml.p5.48xlarge";
 const NOW = Date.parse("2026-11-02T12:00:00Z");
@@ -122,4 +122,16 @@ test("a claim some seconds before the end of what it follows needs no row of its
     answer([attempt("a", 0, 4), attempt("b", 0, 9), attempt("c", 4, 6, { claimed_at: "2026-11-02T03:59:30Z" })]),
   );
   assert.deepEqual([track.rows, lying(track).at(-1)], [2, "c@0+1"]);
+});
+
+test("teams that are known beforehand keep their colours, whoever else is shown", () => {
+  assert.equal(teamSeries(["zebra", "aardvark"], ["vision", "language"]).get("language").colour, 1);
+  assert.equal(teamSeries(["zebra"], ["vision", "language"]).get("language").colour, 1);
+});
+
+test("time in use is counted up to now, in instances", () => {
+  const [track] = tracksOf(answer([attempt("a", 0, 6), attempt("b", 6, null, { instances: { [P5]: 2 } })]));
+  const window = { from: Date.parse(at(0)), to: Date.parse(at(0)) + 20 * 3_600_000 };
+  assert.equal(usedShare(track, window, NOW), 0.75);
+  assert.equal(usedShare({ steps: [], bars: [] }, window, NOW), null);
 });

@@ -33,7 +33,14 @@ function flat(children) {
   return children
     .flat(Infinity)
     .filter((one) => one !== null && one !== undefined && one !== false)
-    .map((one) => (one instanceof Node ? one : String(one)));
+    .map((one) => (one instanceof Node ? one : visible(String(one))));
+}
+
+// Control characters, and those that turn the direction of what follows, are shown as such: nothing is hidden.
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+function visible(text) {
+  return text.replace(HIDDEN, "\ufffd");
 }
 
 export function replace(element, ...children) {

@@ -11,8 +11,9 @@ export const page = {
 
   // `{policy, rules}`; `policy` is null for who is no admin, `rules` on an older stack.
   async load(api, params, signal) {
+    const me = await orMissing(api.get("me", {}, { signal }));
     const [policy, rules] = await Promise.all([
-      forAdmins(api.get("policy", {}, { signal })),
+      me && !me.admin ? null : forAdmins(api.get("policy", {}, { signal })),
       orMissing(api.get("rules", {}, { signal })),
     ]);
     return { policy, rules };

@@ -39,13 +39,14 @@ function shownOf(data, { params, state, now: date }) {
 
 function packed(data, now) {
   const timelines = data.answers.filter((one) => one.timeline).map((one) => readTimeline(one.timeline, now));
-  const sinces = timelines.map((one) => one.since).filter((one) => one !== null);
+  const sinces = timelines.map((one) => one.since ?? now); // null: nothing was written yet
   return {
     tracks: timelines.flatMap((one) => packedTracks(one, now)),
     attempts: timelines.flatMap((one) => one.attempts),
     unread: timelines.reduce((sum, one) => sum + one.unread, 0),
     read: data.read,
     since: sinces.length ? Math.max(...sinces) : null,
+    teams: data.teams,
     estimates: Object.fromEntries(data.answers.map(({ pool, estimates }) => [pool, estimates])),
   };
 }

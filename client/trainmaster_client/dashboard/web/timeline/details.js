@@ -43,8 +43,16 @@ function startUp({ from, trained, isLive, isWarmStart, to }, now) {
 
 export function endSaid(attempt) {
   const kind = endKind(attempt);
-  if (kind === "preempted") return `preempted by ${attempt.preemptedBy ?? "a job of another team"}`;
+  if (kind === "preempted") return `preempted by ${partySaid(attempt.preemptedBy, attempt.preemptedByTeam)}`;
+  if (kind === "live" && attempt.preemptedByTeam) {
+    return `is being preempted by ${partySaid(attempt.preemptedBy, attempt.preemptedByTeam)}`;
+  }
   return kind === "failed" || kind === "stopped" ? `${ENDS[kind]}: ${attempt.end ?? "unknown"}` : ENDS[kind];
+}
+
+// A job of another team has no name, only its team.
+function partySaid(job, team) {
+  return job ?? (team ? `a job of team ${team}` : "a job of another team");
 }
 
 export function lossSaid({ lostSeconds }) {
@@ -56,7 +64,7 @@ function warmDetails({ warm, from, to }) {
   const facts = [
     ["instances", instances({ [warm.instance_type]: warm.instances })],
     ["from", `${clock(new Date(from))} to ${warm.isLive ? "now" : clock(new Date(to))}, ${duration((to - from) / 1000)}`],
-    ["reused by", warm.reused_by ?? (warm.isLive ? "none yet" : "none of yours")],
+    ["reused by", warm.reused_by || warm.reused_by_team ? partySaid(warm.reused_by, warm.reused_by_team) : "none"],
   ];
   return { title: "Warm pool: kept for the next job", facts, job: null };
 }

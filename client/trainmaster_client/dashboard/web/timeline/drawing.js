@@ -5,11 +5,14 @@ import { drawnBars, endKind } from "./tracks.js";
 import { axisMarks } from "./windows.js";
 
 export const GUTTER = 30;
-const CHARACTER = 6.6;
+const CHARACTER = 7;
+const WIDE_CHARACTER = 14;
+const FIRST_WIDE = 0x2e80; // of Unicode: from here on letters and signs fill a square
 const BOLD_CHARACTER = 7.8;
 const WIDTH_OF_A_MARK = 18; // pixels; below it the sign of an end would hide its neighbours
 const MOST_TRACK_HEIGHT = 360;
 const AXIS_HEIGHT = 34;
+const APART = 96; // pixels between marks, so that a date fits
 
 // What all drawings of a page share: from an instant to pixels and back.
 export function scaleOf(window, width) {
@@ -22,11 +25,17 @@ export function scaleOf(window, width) {
   };
 }
 
-export function drawAxis({ window, width, now, label }) {
+// Larger on the largest screens: `size` is how many pixels one of the drawing has.
+function sheet(name, width, height, size) {
+  const box = { width: width * size, height: height * size, viewBox: `0 0 ${width} ${height}` };
+  return svg("svg", { class: name, ...box, "aria-hidden": "true", focusable: "false" });
+}
+
+export function drawAxis({ window, width, size, now, label }) {
   const { x } = scaleOf(window, width);
-  const drawing = svg("svg", { class: "timeline-axis", width, height: AXIS_HEIGHT, "aria-hidden": "true" });
+  const drawing = sheet("timeline-axis", width, AXIS_HEIGHT, size);
   let taken = -Infinity;
-  for (const { at, isDay } of axisMarks(window, width - GUTTER)) {
+  for (const { at, isDay } of axisMarks(window, width - GUTTER, APART)) {
     drawing.append(svg("line", { class: isDay ? "mark day" : "mark", x1: x(at), x2: x(at), y1: 22, y2: AXIS_HEIGHT }));
     const text = label(at, isDay);
     const start = Math.max(x(at), GUTTER);
@@ -46,12 +55,12 @@ export function rowHeight(rows) {
 }
 
 // The track's instances as rows, with what is waiting for them below. `ghosts`: `{name, from, to}` of expected starts.
-export function drawTrack(track, { window, width, now, since, series, nameOf, ghosts = [] }) {
+export function drawTrack(track, { window, width, size, now, since, series, nameOf, ghosts = [] }) {
   const { x } = scaleOf(window, width);
   const step = rowHeight(track.rows);
   const rowsHeight = track.rows * step;
   const height = rowsHeight + (ghosts.length ? ghosts.length * 18 + 6 : 0) + 2;
-  const drawing = svg("svg", { class: "timeline-track", width, height, "aria-hidden": "true", focusable: "false" });
+  const drawing = sheet("timeline-track", width, height, size);
   const clip = { from: window.from, to: window.to, x, width };
   drawing.append(...grid(track, clip, step, rowsHeight));
   drawing.append(...loweredCapacity(track, clip, step, rowsHeight));
@@ -70,7 +79,7 @@ export function drawTrack(track, { window, width, now, since, series, nameOf, gh
 
 function* grid(track, { x, from, to, width }, step, height) {
   yield svg("rect", { class: "rows", x: GUTTER, y: 0, width: Math.max(width - GUTTER, 0), height });
-  for (const { at, isDay } of axisMarks({ from, to }, width - GUTTER)) {
+  for (const { at, isDay } of axisMarks({ from, to }, width - GUTTER, APART)) {
     yield svg("line", { class: isDay ? "grid day" : "grid", x1: x(at), x2: x(at), y1: 0, y2: height });
   }
   const every = Math.max(1, Math.ceil(14 / step));
@@ -168,12 +177,20 @@ function* ghostBar({ name, from, to }, clip, y) {
 
 // Cut in its middle, as names of one series differ at their ends; empty where not even a few letters fit.
 export function clipped(text, width) {
-  const most = Math.floor(width / CHARACTER);
   const letters = [...text];
-  if (letters.length <= most) return text;
-  if (most < 4) return "";
-  const head = Math.ceil((most - 1) / 2);
-  return `${letters.slice(0, head).join("")}…${letters.slice(letters.length - (most - 1 - head)).join("")}`;
+  if (textWidth(letters) <= width) return text;
+  if (width < 4 * CHARACTER) return "";
+  const half = (width - CHARACTER) / 2;
+  return `${fitting(letters, half)}…${[...fitting(letters.reverse(), half)].reverse().join("")}`;
+}
+
+const letterWidth = (letter) => (letter.codePointAt(0) >= FIRST_WIDE ? WIDE_CHARACTER : CHARACTER);
+const textWidth = (letters) => letters.reduce((sum, one) => sum + letterWidth(one), 0);
+
+function fitting(letters, width) {
+  let left = width;
+  const end = letters.findIndex((one) => (left -= letterWidth(one)) < 0);
+  return letters.slice(0, end < 0 ? letters.length : end).join("");
 }
 
 // Patterns that the classes fill with; once in a page, as they are found by their ids.

@@ -5,11 +5,11 @@ import { clock, duration, instances } from "../format.js";
 import { endSaid, lossSaid, nameOf } from "./details.js";
 
 const SIGNS = [
-  ["start-up", () => [ground("bar series-none"), svg("rect", { class: "starting", ...BOX })]],
-  ["preempted", () => [ground("bar series-none"), ...endSign("preempted", "M13 4l8 8m0-8l-8 8")]],
-  ["failed", () => [ground("bar series-none"), ...endSign("failed", "M17 4v5m0 2v1.5")]],
-  ["stopped", () => [ground("bar series-none"), ...endSign("stopped", "M14 5h6v6h-6z")]],
-  ["runs", () => [ground("bar series-none"), ...endSign("live", "M15 4l4 4l-4 4")]],
+  ["start-up", () => [ground("bar series-7"), svg("rect", { class: "starting", ...BOX })]],
+  ["preempted", () => [ground("bar series-7"), ...endSign("preempted", "M13 4l8 8m0-8l-8 8")]],
+  ["failed", () => [ground("bar series-7"), ...endSign("failed", "M17 4v5m0 2v1.5")]],
+  ["stopped", () => [ground("bar series-7"), ...endSign("stopped", "M14 5h6v6h-6z")]],
+  ["runs", () => [ground("bar series-7"), ...endSign("live", "M15 4l4 4l-4 4")]],
   ["warm pool", () => [svg("rect", { class: "warm", ...BOX, y: 4, height: 8 })]],
   ["lowered capacity", () => [svg("rect", { class: "lowered", ...BOX })]],
   ["not recorded", () => [svg("rect", { class: "unrecorded", ...BOX })]],

@@ -20,13 +20,15 @@ export function windowOf(params, now) {
   return { from: to - (width.to - width.from), to };
 }
 
+const secondOf = (instant) => `${new Date(instant).toISOString().slice(0, 19)}Z`;
+
 export function paramsOf({ from, to }, now) {
   const span = String(Math.round(((to - from) / HOUR) * 100) / 100);
-  if (to < now) return { span, to: new Date(to).toISOString().slice(0, 19) + "Z", ahead: null };
+  if (to < now) return { span, to: secondOf(to), ahead: null };
   return { span, to: null, ahead: String(Math.round((100 * (to - now)) / (to - from))) };
 }
 
-// `{pools, chosen, answers: [{pool, timeline, estimates}], read}`; `timeline` is null on a stack that has none.
+// `{names, teams, chosen, answers: [{pool, timeline, estimates}], read}`; `timeline` is null on a stack that has none.
 export async function readPools(api, params, signal) {
   const now = Date.now();
   const { pools } = await api.all("pools", {}, "pools", { signal, limit: false });
@@ -34,7 +36,8 @@ export async function readPools(api, params, signal) {
   const asked = params.pool && params.pool !== "*" ? [params.pool] : names;
   const chosen = !params.pool && names.length > POOLS_AT_ONCE ? names.slice(0, 1) : asked;
   const read = await readOnce(api, chosen, windowOf(params, now), { now, signal });
-  return { names, chosen, answers: read.pools, read: read.read };
+  const teams = new Set(pools.flatMap((one) => (one.teams ?? []).map(({ name }) => name)));
+  return { names, teams: [...teams].sort(), chosen, answers: read.pools, read: read.read };
 }
 
 async function readOnce(api, chosen, window, { now, signal }) {
@@ -42,7 +45,8 @@ async function readOnce(api, chosen, window, { now, signal }) {
   const age = AGES.find(([span]) => window.to - window.from <= span)[1];
   if (kept.key === key && covers(kept.read, window, now) && now - kept.at < age * 1000) return kept;
   const read = readWindow(window, now);
-  const [from, to] = [read.from, read.to].map((instant) => new Date(instant).toISOString().slice(0, 19) + "Z");
+  const from = secondOf(read.from);
+  const to = read.to < now ? secondOf(read.to) : null; // up to now by the API's clock, not by this one
   const pools = await Promise.all(
     chosen.map(async (pool) => {
       const [timeline, estimates] = await Promise.all([

@@ -44,6 +44,7 @@ function readAttempt(one, now) {
     isLive: ended === null,
     end: one.end ?? null,
     preemptedBy: one.preempted_by ?? null,
+    preemptedByTeam: one.preempted_by_team ?? null,
     isWarmStart: Boolean(one.warm_start),
     lostSeconds: one.lost_seconds ?? null,
   };
@@ -206,8 +207,9 @@ export function barAt(track, row, at, slack = 0) {
   return nearest?.bar ?? null;
 }
 
-// Of each team its place in the palette; what has no colour of its own left gets one with a pattern.
-export function teamSeries(teams, colours = 8) {
-  const names = [...new Set(teams)].sort();
+// Of each team its place in the palette; what has no colour of its own left gets one with a pattern. Those that
+// are known beforehand come first, so that they keep their colours whatever is shown.
+export function teamSeries(teams, known = [], colours = 8) {
+  const names = [...new Set([...known, ...[...new Set(teams)].sort()])];
   return new Map(names.map((name, index) => [name, { colour: index % colours, isPatterned: index >= colours }]));
 }

@@ -10,6 +10,7 @@ import { HOUR, covers, panned, zoomed } from "./windows.js";
 import { paramsOf } from "./reading.js";
 
 const SETTLED_MS = 250;
+const LARGE_SCREEN = 2200; // pixels, as in style.css
 const FINGER = 5; // pixels beside a bar that still mean it
 const day = new Intl.DateTimeFormat("en-GB", { weekday: "short", day: "numeric", month: "short" });
 
@@ -41,13 +42,13 @@ export class TimelineView {
     new ResizeObserver(() => this.#soon()).observe(this.#chart);
   }
 
-  // `shown`: {tracks, attempts, window, read, now, since, estimates: by pool}.
+  // `shown`: {tracks, attempts, teams, window, read, now, since, estimates: by pool}.
   update(shown, context) {
     const before = this.shown;
     [this.context, this.now] = [context, shown.now];
     this.shown = this.#drag || this.#settling ? { ...shown, window: before.window } : shown;
     if (before?.tracks === shown.tracks && isSameWindow(before.window, this.shown.window)) return;
-    this.series = teamSeries(shown.attempts.map((one) => one.team));
+    this.series = teamSeries(shown.attempts.map((one) => one.team), shown.teams);
     replace(this.#legend, legend(this.series));
     this.#draw();
     this.#tabulate();
@@ -88,10 +89,10 @@ export class TimelineView {
   }
 
   #draw() {
-    const width = this.#chart.clientWidth;
-    if (!width) return;
+    if (!this.#chart.clientWidth) return;
+    const { width, size } = this.#sheet();
     const { tracks, window, since, estimates } = this.shown;
-    const shared = { window, width, now: this.now, since, series: this.series, nameOf };
+    const shared = { window, width, size, now: this.now, since, series: this.series, nameOf };
     const axis = h("div", { class: "timeline-top" }, drawAxis({ ...shared, label: markLabel }));
     this.#drawn = tracks.map((track, index) => {
       const isLast = tracks[index + 1]?.pool !== track.pool;
@@ -101,6 +102,11 @@ export class TimelineView {
     const parts = this.#drawn.map(({ track, svg }) => h("section", {}, this.#heading(track), svg));
     replace(this.#chart, axis, parts);
     this.#outline();
+  }
+
+  #sheet() {
+    const size = innerWidth >= LARGE_SCREEN ? 1.4 : 1;
+    return { size, width: this.#chart.clientWidth / size };
   }
 
   #heading(track) {
@@ -117,9 +123,10 @@ export class TimelineView {
     const found = this.#drawn.find((one) => one.svg === svg);
     if (!found) return null;
     const { left, top } = svg.getBoundingClientRect();
-    const scale = scaleOf(this.shown.window, this.#chart.clientWidth);
-    const row = Math.floor((event.clientY - top) / rowHeight(found.track.rows));
-    return barAt(found.track, row, scale.at(event.clientX - left), FINGER / scale.perMs);
+    const { width, size } = this.#sheet();
+    const scale = scaleOf(this.shown.window, width);
+    const row = Math.floor((event.clientY - top) / size / rowHeight(found.track.rows));
+    return barAt(found.track, row, scale.at((event.clientX - left) / size), FINGER / scale.perMs);
   }
 
   #moved(event) {
@@ -157,7 +164,8 @@ export class TimelineView {
   #wheeled(event) {
     if (event.ctrlKey || event.metaKey) {
       const { left } = this.#chart.getBoundingClientRect();
-      this.zoom(1.0015 ** event.deltaY, scaleOf(this.shown.window, this.#chart.clientWidth).at(event.clientX - left));
+      const { width, size } = this.#sheet();
+      this.zoom(1.0015 ** event.deltaY, scaleOf(this.shown.window, width).at((event.clientX - left) / size));
     } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
       this.pan((event.shiftKey ? event.deltaY : event.deltaX) / this.#chart.clientWidth);
     } else return;
@@ -207,7 +215,7 @@ export class TimelineView {
     for (const { track, svg } of this.#drawn) {
       svg.querySelector(".selected")?.remove();
       const bar = [...track.bars, ...track.warm].find((one) => isSame(one, this.#selected));
-      if (bar) svg.append(outline(bar, this.shown.window, this.#chart.clientWidth, rowHeight(track.rows)));
+      if (bar) svg.append(outline(bar, this.shown.window, this.#sheet().width, rowHeight(track.rows)));
     }
   }
 
