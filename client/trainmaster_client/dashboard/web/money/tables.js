@@ -22,10 +22,9 @@ export function budgetsTable(budgets) {
       figure(usd(spent)),
       figure(usd(reserved)),
       figure(usd(limit)),
-      figure(limit > 0 ? percent(spent / limit) : "", warning ? "warn" : ""),
-      h("td", {}, warning ? h("b", { class: "warn" }, "80 % or more are spent") : "")));
+      h("td", { class: "number" }, limit > 0 ? percent(spent / limit) : "", warning ? h("b", { class: "warn" }, " 80 % or more") : null)));
   return scrolling("Budgets", h("table", { class: "money" },
-    heads([["Team"], ["Spent and reserved"], ["Spent", true], ["Reserved for what runs", true], ["Budget", true], ["Share", true], [""]]),
+    heads([["Team"], ["Spent and reserved"], ["Spent", true], ["Reserved for what runs", true], ["Budget", true], ["Share", true]]),
     h("tbody", {}, rows)));
 }
 

@@ -8,19 +8,19 @@ const OWN = new Set(["name", "rules", "pools", ...Object.keys(LIMITS)]);
 export function rulesShown({ rules, teams }, isAdmin) {
   return [
     h("h2", {}, isAdmin ? "Rules for all teams" : "Rules"),
-    rulesTable(rules, "No rule is written: only what AWS itself refuses is refused."),
+    rulesTable("Rules", rules, "No rule is written: only what AWS itself refuses is refused."),
     (teams ?? []).map(teamShown),
   ];
 }
 
-function rulesTable(rules, none) {
+function rulesTable(label, rules, none) {
   const written = Object.entries(rules ?? {});
   if (!written.length) return h("p", { class: "state" }, none);
   const rows = written.map(([name, rule]) => {
     const { mode, ...rest } = isObject(rule) ? rule : { value: rule };
     return h("tr", {}, h("th", { scope: "row" }, h("code", {}, name)), h("td", {}, mode ?? "enforce"), h("td", { class: "name" }, h("bdi", {}, said(rest))));
   });
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rules" },
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
     h("table", {},
       h("thead", {}, h("tr", {}, ["Rule", "Mode", "Says"].map((text) => h("th", { scope: "col" }, text)))),
       h("tbody", {}, rows)));
@@ -35,7 +35,7 @@ function teamShown(team) {
   return [
     h("h2", { class: "name" }, "Team ", h("bdi", {}, team.name)),
     h("dl", { class: "facts" }, [...facts, ...more, ...pools].map(([name, text]) => [h("dt", {}, name), h("dd", {}, h("bdi", {}, text))])),
-    Object.keys(team.rules ?? {}).length ? rulesTable(team.rules, "") : null,
+    Object.keys(team.rules ?? {}).length ? rulesTable(`Rules of team ${team.name}`, team.rules, "") : null,
   ];
 }
 

@@ -80,7 +80,7 @@ export function drawTrack(track, { window, width, size, now, since, series, name
 function* grid(track, { x, from, to, width }, step, height) {
   yield svg("rect", { class: "rows", x: GUTTER, y: 0, width: Math.max(width - GUTTER, 0), height });
   for (const { at, isDay } of axisMarks({ from, to }, width - GUTTER, APART)) {
-    yield svg("line", { class: isDay ? "grid day" : "grid", x1: x(at), x2: x(at), y1: 0, y2: height });
+    yield svg("line", { class: isDay ? "gridline day" : "gridline", x1: x(at), x2: x(at), y1: 0, y2: height });
   }
   const every = Math.max(1, Math.ceil(14 / step));
   for (let row = 0; row < track.rows; row += every) {

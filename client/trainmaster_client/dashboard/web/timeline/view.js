@@ -28,6 +28,7 @@ export class TimelineView {
   #settling = null;
   #frame = null;
   #drag = null;
+  #width = 0; // pixels for which it is drawn
 
   constructor() {
     this.element = h("div", {}, patterns(), this.#chart, this.#tip, this.#chosen, this.#legend, this.#table);
@@ -39,7 +40,7 @@ export class TimelineView {
     };
     for (const [name, listen] of Object.entries(listeners)) this.#chart.addEventListener(name, listen);
     this.#table.addEventListener("toggle", () => this.#tabulate());
-    new ResizeObserver(() => this.#soon()).observe(this.#chart);
+    new ResizeObserver(() => this.#chart.clientWidth === this.#width || this.#soon()).observe(this.#chart);
   }
 
   // `shown`: {tracks, attempts, teams, window, read, now, since, estimates: by pool}.
@@ -89,7 +90,8 @@ export class TimelineView {
   }
 
   #draw() {
-    if (!this.#chart.clientWidth) return;
+    this.#width = this.#chart.clientWidth;
+    if (!this.#width) return;
     const { width, size } = this.#sheet();
     const { tracks, window, since, estimates } = this.shown;
     const shared = { window, width, size, now: this.now, since, series: this.series, nameOf };
