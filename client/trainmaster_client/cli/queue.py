@@ -174,13 +174,21 @@ class QueueLooks:
         try:
             return every_page(self._api, asked) if self._everything else self._api.jobs(**asked)
         except InvalidRequestError as error:
-            for value, known in (
-                (self._filters.pool, pool_names(self._pools())),
-                (self._filters.team, team_names(self._pools())),
-            ):
-                if value is not None and value not in known and (near := nearest(value, known)):
-                    error.add_note(f"Did you mean {near}?")
+            self._add_notes(error)
             raise
+
+    def _add_notes(self, error: InvalidRequestError) -> None:
+        """The nearest names; or that the stack does not know what was asked of it."""
+        if any(one.field == "query.mine" for one in error.problem.errors):
+            error.add_note("The deployed stack is older than --mine.")
+            return
+        pools = self._pools()
+        for value, known in (
+            (self._filters.pool, pool_names(pools)),
+            (self._filters.team, team_names(pools)),
+        ):
+            if value is not None and value not in known and (near := nearest(value, known)):
+                error.add_note(f"Did you mean {near}?")
 
     def _pools(self) -> Sequence[dict[str, Any]]:
         try:

@@ -45,12 +45,14 @@ def queue_picture(
 
     ``has_starts``: the stack estimates starts; a pipe has a column for them even where there are none.
     """
-    fitted = None if to.width >= UNLIMITED_COLUMNS else fitted_grid(rows, to.width)
-    if fitted is not None or to.width >= UNLIMITED_COLUMNS:
-        grid = fitted or whole_grid(rows, has_starts=has_starts)
-        return _cut([Group(line) for line in queue_lines(grid)], lines, to, heads=1)
-    names = shortened([_title(row.job) for row in rows], to.width)
-    return _cut([_narrow(row, names) for row in rows], lines, to, heads=0)
+    seen = rows if lines is None else rows[:lines]  # a job takes a line at least
+    rest = len(rows) - len(seen)
+    is_whole = to.width >= UNLIMITED_COLUMNS
+    grid = whole_grid(seen, has_starts=has_starts) if is_whole else fitted_grid(seen, to.width)
+    if grid is not None:
+        return _cut([Group(line) for line in queue_lines(grid)], lines, to, uncounted=(1, rest))
+    names = shortened([_title(row.job) for row in seen], to.width)
+    return _cut([_narrow(row, names) for row in seen], lines, to, uncounted=(0, rest))
 
 
 def queue_lines(grid: Grid) -> list[Text]:
@@ -76,15 +78,20 @@ def _line(grid: Grid, cells: Sequence[str]) -> Text:
     return line
 
 
-def _cut(blocks: Sequence[RenderableType], lines: int | None, to: Console, *, heads: int) -> RenderableType:
-    """``heads``: blocks that are no jobs. At least one job is shown, however low the screen."""
+def _cut(
+    blocks: Sequence[RenderableType], lines: int | None, to: Console, *, uncounted: tuple[int, int]
+) -> RenderableType:
+    """At least one job is shown, however low the screen.
+
+    ``uncounted``: how many blocks are no jobs, and how many jobs are no blocks.
+    """
+    heads, rest = uncounted
     heights = [len(to.render_lines(block, pad=False)) for block in blocks] if lines is not None else []
-    if lines is None or sum(heights) <= lines:
+    if lines is None or (sum(heights) <= lines and not rest):
         return Group(*blocks)
-    ends = accumulate(heights)
-    shown = max(sum(end < lines for end in ends), heads + 1)  # the count needs a line, too
-    more = len(blocks) - shown
-    return Group(*blocks[:shown], Text(f"... {more} more")) if more else Group(*blocks)
+    shown = max(sum(end < lines for end in accumulate(heights)), heads + 1)  # the count needs a line, too
+    more = len(blocks) - shown + rest
+    return Group(*blocks[:shown], *([Text(f"... {more} more")] if more else []))
 
 
 def _narrow(row: QueueRow, names: Mapping[str, str]) -> RenderableType:

@@ -118,6 +118,13 @@ def test_mine_asks_the_api_for_the_callers_own(queue: Trainmaster, api: FakeApi)
     assert api.received[0].query == {"mine": ["true"]}
 
 
+def test_a_stack_that_does_not_know_mine_is_said_to_be_older(queue: Trainmaster, api: FakeApi) -> None:
+    unknown = {"field": "query.mine", "message": "unknown parameter", "hint": "use state, team"}
+    api.script("GET", "/jobs", problem(400, "Invalid request", "1 problem", unknown))
+    ran = queue("--mine")
+    assert (ran.code, ran.err.splitlines()[-1]) == (1, "The deployed stack is older than --mine.")
+
+
 # ---- what is not there
 
 
