@@ -72,8 +72,13 @@ def logs(
     document = api.job(job, estimate=False)
     reader = JobLogs(aws_client("logs"), selection)
     printer = LogPrinter(as_json=as_json, is_one_host=which.host is not None)
+
+    def nothing_printed() -> None:
+        if not printer.has_printed:
+            say(_nothing(api.job(job, estimate=False), which))
+
     if follow:
-        _follow(job, api, lambda seen: printer.show(reader.lines(seen), seen))
+        _follow(job, api, lambda seen: printer.show(reader.lines(seen), seen), at_end=nothing_printed)
     elif not printer.show(_read(reader, document), document):
         say(_nothing(document, which))
 
@@ -101,13 +106,16 @@ def _read(reader: JobLogs, document: Document) -> Iterator[LogLine]:
     return chain([first] if first else [], lines)
 
 
-def _follow(name: str, api: ApiClient, show: Callable[[Document], bool]) -> None:
+def _follow(
+    name: str, api: ApiClient, show: Callable[[Document], bool], *, at_end: Callable[[], None]
+) -> None:
     queued = QueuedJobs(api)
     try:
         state = follow(lambda: queued.find(name) or api.job(name, estimate=False), show)
     except (KeyboardInterrupt, TrainmasterClientError):
         say(f"No longer following. {name} is not affected; to cancel it: trainmaster cancel {name}")
         raise
+    at_end()
     if state != "completed":
         raise typer.Exit(ExitCode.REFUSED)
 
@@ -176,6 +184,7 @@ class LogPrinter:
         self._as_json = as_json
         self._is_one_host = is_one_host
         self._attempt: int | None = None
+        self.has_printed = False
 
     def show(self, lines: Iterable[LogLine], document: Document) -> bool:
         """True when there were any."""
@@ -192,6 +201,7 @@ class LogPrinter:
             print(f"{line.host} | {cleaned(line.text)}" if names_hosts else cleaned(line.text))
         if shown:
             sys.stdout.flush()
+        self.has_printed = self.has_printed or shown
         return shown
 
     def _begin(self, attempt: int, job: JobView) -> None:

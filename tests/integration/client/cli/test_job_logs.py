@@ -111,6 +111,16 @@ def test_an_attempt_or_a_host_that_is_not_there_is_said_with_those_that_are(
     assert trainmaster("logs", "job1", "--attempt", "0").err == "job1 has no attempt 0 (attempts: none).\n"
 
 
+def test_following_an_attempt_that_never_came_says_which_there_are(
+    trainmaster: Trainmaster, logs: TrainingLogs, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs_command, "LAST_LINES_SECONDS", 0.0)
+    script(api, story("job1", state="completed"))
+    ran = trainmaster("logs", "job1", "-f", "--attempt", "4")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.splitlines()[-1] == "job1 has no attempt 4 (attempts: 0)."
+
+
 def test_a_job_that_is_over_will_print_nothing_more(
     trainmaster: Trainmaster, logs: TrainingLogs, api: FakeApi
 ) -> None:
