@@ -1,8 +1,9 @@
 """One shape after the other put before the API as a dry run, with what else is known of it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from statistics import median
 from typing import Any
 
 from trainmaster.core.memory.accelerators import BY_TYPE
@@ -78,6 +79,8 @@ class Assessment:
     network: str = ""
     memory: MemoryFit | None = None
     keeps_checkpoints: bool = False
+    likely_hours: float | None = None
+    """What as many accelerators in other shapes took lately; None: not known, or this shape has its own."""
 
     @property
     def is_valid(self) -> bool:
@@ -100,10 +103,15 @@ class Assessment:
         return self.answer.get("estimated_cost_usd")
 
     @property
-    def run_hours(self) -> float | None:
-        """As long as such jobs took lately, else MaxRuntimeInSeconds; None: its price is unknown."""
+    def own_hours(self) -> float | None:
+        """As long as such jobs took lately in this shape, else MaxRuntimeInSeconds; None: no price."""
         rate, cost = self.answer.get("usd_per_hour"), self.cost_usd
         return None if not rate or cost is None else cost / rate
+
+    @property
+    def run_hours(self) -> float | None:
+        """Expected; None: its price is unknown."""
+        return self.own_hours if self.likely_hours is None or self.own_hours is None else self.likely_hours
 
     @property
     def expected_interruptions(self) -> float | None:
@@ -125,11 +133,51 @@ class Assessment:
     def expected_cost_usd(self) -> float | None:
         """With the cost of the interruptions that are expected; spot at the share assumed for it."""
         hours, rate = self.run_hours, self.answer.get("usd_per_hour")
-        if hours is None or rate is None or not self.candidate.is_spot:
+        if hours is None or rate is None:
             return self.cost_usd
+        if not self.candidate.is_spot:
+            return self.cost_usd if self.likely_hours is None else float(rate) * hours
         again = HOURS_AGAIN if self.keeps_checkpoints else hours / 2
         repeated = (self.expected_interruptions or 0.0) * again
         return float(rate) * SPOT_SHARE * (hours + repeated)
+
+
+def with_run_times(found: Sequence[Assessment], *, longest: float | None) -> list[Assessment]:
+    """Where no job ran lately in a shape but in one like it: as long as those took, not the longest run."""
+    known: dict[object, list[float]] = {}
+    for one in found:
+        if longest is not None and _is_measured(one, longest):
+            known.setdefault(_accelerators(one), []).append(one.own_hours or 0.0)
+    return [
+        replace(one, likely_hours=median(known[_accelerators(one)]))
+        if longest is not None and not _is_measured(one, longest) and _accelerators(one) in known
+        else one
+        for one in found
+    ]
+
+
+def _is_measured(one: Assessment, longest: float) -> bool:
+    """Costs are rounded to the cent."""
+    rate, cost = one.answer.get("usd_per_hour"), one.cost_usd
+    return rate is not None and cost is not None and cost < rate * longest - 0.01
+
+
+def _accelerators(one: Assessment) -> object:
+    """Equal for shapes that are the same to a job."""
+    shape = one.candidate.shape
+    if shape is None:
+        return None
+    found = BY_TYPE.get(shape.capacity.instance_type)
+    if found is None:
+        return shape.capacity.instance_type, shape.count
+    return found.kind, found.memory_mib, found.count * shape.count
+
+
+def longest_hours(request: Request) -> float | None:
+    """MaxRuntimeInSeconds; None where there is none."""
+    stopping = request.get("StoppingCondition")
+    seconds = stopping.get("MaxRuntimeInSeconds") if isinstance(stopping, Mapping) else None
+    return seconds / 3600 if isinstance(seconds, int) and seconds > 0 else None
 
 
 class Assessor:
@@ -161,7 +209,7 @@ class Assessor:
         refusals = [one for _, one in found if one is not None]
         if len(refusals) == len(found):
             raise refusals[0]
-        return [one for one, _ in found]
+        return with_run_times([one for one, _ in found], longest=longest_hours(self._request))
 
     def try_shapes(self, shapes: str) -> Document:
         """The dry run of the request with these alternatives."""

@@ -92,7 +92,7 @@ def lines(order: Sequence[Assessment], *, now: datetime) -> Iterator[str]:
         yield f"{number}. {one.candidate} ({_SOURCES[one.candidate.source]})"
         yield from (f"   {line}" for line in _facts(one, now=now))
     yield "Starts and costs are estimates; in another shape the same work may take another time."
-    yield "Costs: as long as such jobs of the team took lately, else MaxRuntimeInSeconds; spot bills less."
+    yield "Costs: as long as such jobs of the team took lately in one of the shapes, else MaxRuntime."
 
 
 def tag_lines(best: Recommendation | None, tried: Document | None) -> Iterator[str]:
@@ -161,7 +161,7 @@ def _money(one: Assessment) -> str:
     if rate is None or cost is None or expected is None:
         return "price unknown: an admin can add it to the policy's prices"
     if not one.candidate.is_spot:
-        return f"{rate:.2f} USD an hour, about {cost:.2f} for the job"
+        return f"{rate:.2f} USD an hour, about {expected:.2f} for the job"
     return (
         f"{rate:.2f} USD an hour at most, about {expected:.2f} for the job"
         f" ({SPOT_SHARE:.0%} of the price assumed, interruptions included)"

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
 from trainmaster.core.memory.accelerators import BY_TYPE
 from trainmaster.core.memory.training_runs import run_of
-from trainmaster_client.advice.assessments import Assessment, MemoryFit, memory_fit
+from trainmaster_client.advice.assessments import Assessment, MemoryFit, memory_fit, with_run_times
 from trainmaster_client.advice.ranking import By, ranked, recommend
 from trainmaster_client.advice.shapes import (
     Candidate,
@@ -301,6 +302,20 @@ def test_costs_are_what_is_expected_not_the_worst_case(
 ) -> None:
     assert one.expected_interruptions == interruptions
     assert one.expected_cost_usd == usd
+
+
+def test_a_shape_in_which_no_job_ran_is_not_held_to_the_longest_run() -> None:
+    """MaxRuntime is 10 hours; such jobs took 2 in another shape with as many accelerators."""
+    measured = replace(
+        assessed("ml.g5.12xlarge=1", usd=16.0), answer={"valid": True, "estimated_cost_usd": 16.0}
+    )
+    measured.answer["usd_per_hour"] = 8.0
+    worst, smaller = spot(rate=0.0), assessed("ml.g5.xlarge=1", usd=10.0)
+    four = replace(worst, candidate=Candidate(source=Source.PROPOSED, shape=shape("ml.g5.xlarge=4:spot")))
+    found = with_run_times([measured, four, smaller], longest=10)
+    assert [one.run_hours for one in found] == [2.0, 2.0, None]
+    assert [one.expected_cost_usd for one in found] == [16.0, 8.0, 10.0]
+    assert with_run_times([measured, four], longest=None) == [measured, four]
 
 
 def test_spot_that_is_interrupted_all_the_time_is_dearer_than_on_demand() -> None:
