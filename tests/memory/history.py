@@ -5,8 +5,8 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from trainmaster.adapters.dynamodb import history_layout
-from trainmaster.adapters.dynamodb.history_layout import Range
+from trainmaster.adapters.dynamodb import history_rows
+from trainmaster.adapters.dynamodb.history_rows import Range
 from trainmaster.core.history.journal import ending_of, event_of, wait_counts, waits_for
 from trainmaster.core.history.past_records import (
     CapacityChange,
@@ -17,6 +17,7 @@ from trainmaster.core.history.past_records import (
     WaitCount,
     Window,
 )
+from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.outbox.messages import OutboxMessage
@@ -30,7 +31,7 @@ def remember(tables: Tables, changes: Sequence[Change], *, at: datetime) -> None
         pool = change.after.spec.pool
         ending = ending_of(change, at=at)
         if ending is not None:
-            tables.history[history_layout.ending_key(pool, ending)] = ending
+            tables.history[history_rows.ending_key(pool, ending)] = ending
         for (team, capacity), count in wait_counts([change]).items():
             tables.waits[pool, _minute(at), team, capacity] += count
 
@@ -44,11 +45,11 @@ def remember_events(tables: Tables, messages: Iterable[OutboxMessage]) -> None:
     for message in messages:
         event = event_of(message)
         if event is not None:
-            tables.history[history_layout.event_key(event)] = event
+            tables.history[history_rows.event_key(event)] = event
 
 
 def remember_warm_pool(tables: Tables, pool: str, warm: PastWarmPool) -> None:
-    tables.history[history_layout.warm_over_key(pool, warm)] = warm
+    tables.history[history_rows.warm_over_key(pool, warm)] = warm
 
 
 def history_begins(tables: Tables, pool: str, *, at: datetime) -> None:
@@ -71,18 +72,20 @@ class MemoryHistoryReader:
     def endings(
         self, pool: str, window: Window, *, after: Position | None, limit: int
     ) -> tuple[tuple[Ending, ...], Position | None]:
-        return self._listed(history_layout.ending_ranges(pool, window), after, limit)
+        return self._listed(history_rows.ending_ranges(pool, window), after, limit)
+
+    def attempts(self, name: str, entry_id: str) -> tuple[Attempt, ...]:  # noqa: ARG002  as the port
+        numbers = sorted(number for one, number in self._tables.attempts if one == entry_id)
+        return tuple(self._tables.attempts[entry_id, number] for number in numbers)
 
     def past_warm_pools(self, pool: str, window: Window, *, limit: int) -> tuple[PastWarmPool, ...]:
-        found: tuple[PastWarmPool, ...] = self._listed(history_layout.warm_ranges(pool, window), None, limit)[
-            0
-        ]
+        found: tuple[PastWarmPool, ...] = self._listed(history_rows.warm_ranges(pool, window), None, limit)[0]
         return found
 
     def past_events(
         self, window: Window, *, after: Position | None, limit: int
     ) -> tuple[tuple[PastEvent, ...], Position | None]:
-        return self._listed(history_layout.event_ranges(window), after, limit)
+        return self._listed(history_rows.event_ranges(window), after, limit)
 
     def capacity_changes(self, pool: str, window: Window, *, limit: int) -> tuple[CapacityChange, ...]:
         known = [

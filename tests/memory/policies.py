@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from trainmaster.adapters.dynamodb.history_layout import capacity_change_key
+from trainmaster.adapters.dynamodb.history_rows import capacity_change_key
 from trainmaster.core.errors import LostRaceError
 from trainmaster.core.history.past_records import PolicyPut
 from trainmaster.core.policy import UNMANAGED

@@ -59,6 +59,7 @@ ROUTES = {
     ("GET", "/usage"),
     ("GET", "/violations"),
     ("GET", "/timeline"),
+    ("GET", "/history/export"),
     ("GET", "/pools/history"),
     ("GET", "/events"),
     ("GET", "/repair"),

@@ -53,6 +53,7 @@ def test_an_attempt_that_ends_is_remembered_with_the_job_that_it_ended(plane: Pl
     one = plane.running("a", vector=of(2))
     plane.store.commit([ended(one)], at=NOON)
     final = FinalJob(
+        entry_id="01a",
         submitted_by="arn:aws:iam::111122223333:user/ada",
         submitted_at=NOON,
         vector=of(2),

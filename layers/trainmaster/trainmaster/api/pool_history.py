@@ -11,8 +11,7 @@ from trainmaster.api.paging import MOST_BYTES
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.timeline import capacity_lines, history_since, is_within, warm_periods
 from trainmaster.api.views import View, instant_text
-from trainmaster.core.history.past_records import Ending, Position, Window
-from trainmaster.core.history.time_means import TimeMeans, waiting_at
+from trainmaster.core.history.past_records import Ending, Position, TimeMeans, Window, waiting_at
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.policy import PoolPolicy
 

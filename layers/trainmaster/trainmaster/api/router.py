@@ -12,6 +12,7 @@ from trainmaster import __version__
 from trainmaster.api.add_job import add_job
 from trainmaster.api.caller import show_me, show_rules
 from trainmaster.api.events import show_events
+from trainmaster.api.history_export import export_history
 from trainmaster.api.job_list import list_jobs
 from trainmaster.api.jobs import cancel_job, patch_job, show_job
 from trainmaster.api.paging import fitting
@@ -133,6 +134,7 @@ def routes(outside: Outside) -> APIGatewayRestResolver:
     app.get("/timeline")(lambda: _response(show_timeline(reading_context())))
     app.get("/pools/history")(lambda: _response(show_pool_history(reading_context())))
     app.get("/events")(lambda: _response(show_events(reading_context())))
+    app.get("/history/export")(lambda: _response(export_history(admin_context())))
     app.get("/policy")(lambda: _response(show_policy(admin_context())))
     app.put("/policy")(lambda: _response(put_policy(admin_context())))
     app.put("/policy/paused")(lambda: _response(put_paused(admin_context())))

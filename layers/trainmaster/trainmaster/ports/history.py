@@ -13,6 +13,7 @@ from trainmaster.core.history.past_records import (
     WaitCount,
     Window,
 )
+from trainmaster.core.jobs.attempts import Attempt
 
 
 class HistoryReader(Protocol):
@@ -25,6 +26,9 @@ class HistoryReader(Protocol):
         self, pool: str, window: Window, *, after: Position | None, limit: int
     ) -> tuple[tuple[Ending, ...], Position | None]:
         """All that overlap the window, long ones first, then by their end; and some that ended after it."""
+
+    def attempts(self, name: str, entry_id: str) -> tuple[Attempt, ...]:
+        """Of one submission of a job, the oldest first."""
 
     def past_warm_pools(self, pool: str, window: Window, *, limit: int) -> tuple[PastWarmPool, ...]:
         """All that overlap the window, and some that were over after it."""

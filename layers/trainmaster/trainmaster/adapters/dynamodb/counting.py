@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from trainmaster.adapters.dynamodb import history_layout, layout
+from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import encode, iso
 from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.core.costs import spot_record
@@ -73,16 +73,7 @@ def counted(changes: Sequence[Change], *, at: datetime, condition: WriteConditio
         if condition.reuses is not None:
             warm_changed(updates, pool, condition.reuses, -1)
             bill_warm(updates, condition.reuses, at=at)
-    for pool in {change.after.spec.pool for change in changes}:
-        _history_begins(updates[layout.counters_key(pool)], at=at)
     return updates
-
-
-def _history_begins(counters: Update, *, at: datetime) -> None:
-    """Noted beside what is written there anyway."""
-    if counters.says_something:
-        since = history_layout.HISTORY_SINCE
-        counters.shift.append((since, since, iso(at)))
 
 
 def warm_changed(updates: Updates, pool: str, warm: WarmPool, sign: int) -> None:

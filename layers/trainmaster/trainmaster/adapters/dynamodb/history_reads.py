@@ -7,11 +7,11 @@ from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-from trainmaster.adapters.dynamodb import history_layout, layout
+from trainmaster.adapters.dynamodb import history_rows, layout
 from trainmaster.adapters.dynamodb.calls import SortKeys
 from trainmaster.adapters.dynamodb.codec import decode, iso
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item
-from trainmaster.adapters.dynamodb.history_layout import Range
+from trainmaster.adapters.dynamodb.history_rows import Range
 from trainmaster.core.history.past_records import (
     CapacityChange,
     Ending,
@@ -21,6 +21,7 @@ from trainmaster.core.history.past_records import (
     WaitCount,
     Window,
 )
+from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity
 
 T = TypeVar("T")
@@ -32,25 +33,30 @@ class HistoryReads(GuardedReads):
     """HistoryReader."""
 
     def history_since(self, pool: str) -> datetime | None:
-        since = (self._rows.get(layout.counters_key(pool)) or {}).get(history_layout.HISTORY_SINCE)
+        since = (self._rows.get(layout.counters_key(pool)) or {}).get(history_rows.HISTORY_SINCE)
         return datetime.fromisoformat(since) if isinstance(since, str) else None
 
     def endings(
         self, pool: str, window: Window, *, after: Position | None, limit: int
     ) -> tuple[tuple[Ending, ...], Position | None]:
-        return self._listed(history_layout.ending_ranges(pool, window), ending_row, after, limit)
+        return self._listed(history_rows.ending_ranges(pool, window), ending_row, after, limit)
+
+    def attempts(self, name: str, entry_id: str) -> tuple[Attempt, ...]:
+        partition, first = layout.attempt_key(name, entry_id, 0)
+        items = self._rows.query(partition, SortKeys.beginning(first.rpartition("#")[0] + "#"))
+        return tuple(self._understood(items, attempt_row))
 
     def past_warm_pools(self, pool: str, window: Window, *, limit: int) -> tuple[PastWarmPool, ...]:
-        return self._listed(history_layout.warm_ranges(pool, window), past_warm_row, None, limit)[0]
+        return self._listed(history_rows.warm_ranges(pool, window), past_warm_row, None, limit)[0]
 
     def past_events(
         self, window: Window, *, after: Position | None, limit: int
     ) -> tuple[tuple[PastEvent, ...], Position | None]:
-        return self._listed(history_layout.event_ranges(window), event_row, after, limit)
+        return self._listed(history_rows.event_ranges(window), event_row, after, limit)
 
     def capacity_changes(self, pool: str, window: Window, *, limit: int) -> tuple[CapacityChange, ...]:
         """Those of the window, the one before it, and where there is none before it the next one."""
-        partition = history_layout.capacity_partition(pool)
+        partition = history_rows.capacity_partition(pool)
         since, until = iso(window.since), iso(window.until)
         earlier = self._rows.query(partition, SortKeys.up_to(since), backwards=True, page=1)
         found = list(self._made(earlier, capacity_row, most=1))
@@ -63,7 +69,7 @@ class HistoryReads(GuardedReads):
 
     def wait_counts(self, pool: str, since: datetime, until: datetime) -> Iterator[WaitCount]:
         for day in Window(since=since, until=until).days():
-            items = self._rows.query(history_layout.waits_partition(pool, day), page=PAGE)
+            items = self._rows.query(history_rows.waits_partition(pool, day), page=PAGE)
             for counts in self._understood(items, partial(wait_row, day)):
                 yield from (one for one in counts if since <= one.minute < until)
 
@@ -107,6 +113,10 @@ def _behind(ranges: Iterable[Range], after: Position | None) -> Iterator[Range]:
 
 def ending_row(item: Item) -> Ending:
     return decode(Ending, item)
+
+
+def attempt_row(item: Item) -> Attempt:
+    return decode(Attempt, item)
 
 
 def past_warm_row(item: Item) -> PastWarmPool:

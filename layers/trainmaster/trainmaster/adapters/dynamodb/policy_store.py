@@ -21,8 +21,7 @@ from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError
 from trainmaster.adapters.dynamodb.codec import iso
 from trainmaster.adapters.dynamodb.counting import Update
 from trainmaster.adapters.dynamodb.guard import Report, unreported
-from trainmaster.adapters.dynamodb.history_layout import HISTORY_SINCE, Retention
-from trainmaster.adapters.dynamodb.history_writes import capacity_rows
+from trainmaster.adapters.dynamodb.history_rows import HISTORY_SINCE, Retention, capacity_rows
 from trainmaster.adapters.dynamodb.writes import Writes
 from trainmaster.core.errors import LostRaceError, UnavailableError
 from trainmaster.core.history.past_records import PolicyPut

@@ -10,7 +10,7 @@ from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError
 from trainmaster.adapters.dynamodb.codec import named
 from trainmaster.adapters.dynamodb.counting import Update, lane_item
 from trainmaster.adapters.dynamodb.guard import GuardedReads, Item, pool_of
-from trainmaster.adapters.dynamodb.history_layout import Retention
+from trainmaster.adapters.dynamodb.history_rows import Retention
 from trainmaster.adapters.dynamodb.pool_reads import MOST_MARKED_TEAMS, job_row
 from trainmaster.adapters.dynamodb.recount import (
     Recount,

@@ -79,10 +79,9 @@ class DynamoReader(PoolReads, HistoryReads):
 
     def story(self, job: Job) -> tuple[tuple[Attempt, ...], tuple[HistoryLine, ...]]:
         partition = layout.job_key(job.name)[0]
-        attempts = self._rows.query(partition, SortKeys.beginning(f"a#{job.spec.entry_id}#"))
         lines = self._rows.query(partition, SortKeys.beginning(f"h#{job.spec.entry_id}#"), backwards=True)
         history = list(self._understood(islice(lines, HISTORY_LINES), history_row))
-        return tuple(self._understood(attempts, attempt_row)), tuple(reversed(history))
+        return self.attempts(job.name, job.spec.entry_id), tuple(reversed(history))
 
     # ---- money
 
@@ -190,10 +189,6 @@ class DynamoReader(PoolReads, HistoryReads):
 
 def alias_row(item: Item) -> Alias:
     return decode(Alias, item)
-
-
-def attempt_row(item: Item) -> Attempt:
-    return decode(Attempt, item)
 
 
 def history_row(item: Item) -> HistoryLine:

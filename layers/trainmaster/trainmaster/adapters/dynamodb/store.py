@@ -15,8 +15,7 @@ from trainmaster.adapters.dynamodb.calls import MAX_ITEMS, ConditionsFailedError
 from trainmaster.adapters.dynamodb.codec import decode, encode, iso
 from trainmaster.adapters.dynamodb.counting import Update
 from trainmaster.adapters.dynamodb.guard import MOST_SKIPPED, Item, Report, require, unreported
-from trainmaster.adapters.dynamodb.history_layout import Retention
-from trainmaster.adapters.dynamodb.history_writes import event_rows
+from trainmaster.adapters.dynamodb.history_rows import Retention, event_rows
 from trainmaster.adapters.dynamodb.lane_rows import LaneRows
 from trainmaster.adapters.dynamodb.pool_marks import PoolMarks
 from trainmaster.adapters.dynamodb.stored_names import stored_name

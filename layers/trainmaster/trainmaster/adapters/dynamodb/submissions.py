@@ -10,7 +10,7 @@ from trainmaster.adapters.dynamodb.attribute_values import to_attributes
 from trainmaster.adapters.dynamodb.calls import key_attributes
 from trainmaster.adapters.dynamodb.codec import encode, iso
 from trainmaster.adapters.dynamodb.counting import Update, Updates, counted_in, enters_lane
-from trainmaster.adapters.dynamodb.history_writes import event_rows, submission_rows
+from trainmaster.adapters.dynamodb.history_rows import event_rows, submission_rows
 from trainmaster.adapters.dynamodb.writes import Operation, Writes, job_item
 from trainmaster.core.costs.ledger import month_of
 from trainmaster.core.jobs.model import Job, epoch_ms

@@ -17,9 +17,9 @@ from trainmaster.adapters.dynamodb.counting import (
     enters_lane,
     warm_changed,
 )
-from trainmaster.adapters.dynamodb.history_layout import Retention
-from trainmaster.adapters.dynamodb.history_writes import (
+from trainmaster.adapters.dynamodb.history_rows import (
     HistoryRow,
+    Retention,
     event_rows,
     history_rows,
     wait_rows,

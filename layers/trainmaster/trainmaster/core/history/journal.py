@@ -78,6 +78,7 @@ def final_job(job: Job) -> FinalJob:
     """Also of one that is not over yet: as it stands."""
     spec = job.spec
     return FinalJob(
+        entry_id=spec.entry_id,
         submitted_by=spec.submitted_by,
         submitted_at=spec.submitted_at,
         vector=spec.vector,
@@ -85,6 +86,7 @@ def final_job(job: Job) -> FinalJob:
         max_runtime=spec.max_runtime,
         saves_checkpoints=spec.has_checkpoint,
         state=job.state,
+        earlier=job.attempt,
         end=job.reason.code if job.reason else None,
     )
 

@@ -1,6 +1,7 @@
-"""What is remembered, and of which period: attempts and jobs that ended, warm pools, events, waits."""
+"""What is remembered, of which period, and means of it over time."""
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -58,6 +59,7 @@ class PastAttempt:
 class FinalJob:
     """Of a job that is over, what a later replay of the queue needs."""
 
+    entry_id: str
     submitted_by: str
     submitted_at: datetime
     vector: Vector
@@ -66,6 +68,8 @@ class FinalJob:
     max_runtime: timedelta
     saves_checkpoints: bool
     state: JobState
+    earlier: int = 0
+    """Attempts that it had before this one, or before it was withdrawn."""
     end: Code | None = None
 
 
@@ -139,3 +143,66 @@ class WaitCount:
     team: str
     capacity: Capacity
     count: int
+
+
+SECOND = timedelta(seconds=1)
+
+
+@dataclass(slots=True)
+class _Sums:
+    """Of one quantity."""
+
+    partial: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
+    """By step, count times seconds of what began or ended in it."""
+    whole: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
+    """By step, how much more was there for whole steps from it on."""
+
+
+@dataclass(slots=True)
+class TimeMeans:
+    """Whatever it is given costs the same, however many steps it lasted."""
+
+    window: Window
+    step: timedelta
+    _sums: dict[Hashable, _Sums] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> int:
+        """The last one may be shorter."""
+        return -((self.window.since - self.window.until) // self.step)
+
+    def add(self, key: Hashable, count: float, *, began: datetime, ended: datetime | None) -> None:
+        """``count`` more were there; ``ended``: None, they are there still."""
+        sums = self._sums.setdefault(key, _Sums())
+        first = max(began, self.window.since) - self.window.since
+        last = min(ended or self.window.until, self.window.until) - self.window.since
+        if last <= first:
+            return
+        start, end = first // self.step, last // self.step
+        if start == end:
+            sums.partial[start] += count * ((last - first) / SECOND)
+            return
+        sums.partial[start] += count * (((start + 1) * self.step - first) / SECOND)
+        sums.partial[end] += count * ((last - end * self.step) / SECOND)
+        sums.whole[start + 1] += count
+        sums.whole[end] -= count
+
+    def means(self, key: Hashable) -> list[float]:
+        """Of each step."""
+        sums = self._sums.get(key, _Sums())
+        found, level = [], 0.0
+        whole = self.window.until - self.window.since
+        for number in range(self.steps):
+            level += sums.whole.get(number, 0.0)
+            length = min(self.step, whole - number * self.step) / SECOND
+            found.append(level + sums.partial.get(number, 0.0) / length)
+        return found
+
+
+def waiting_at(since: datetime, now: dict[Capacity, int], counts: Iterable[WaitCount]) -> dict[Capacity, int]:
+    """How many waited at an instant: those of now, less who came after it, with those who left."""
+    waited = defaultdict(int, now)
+    for one in counts:
+        if one.minute > since:
+            waited[one.capacity] -= one.count
+    return dict(waited)

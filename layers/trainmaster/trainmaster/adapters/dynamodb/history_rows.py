@@ -1,4 +1,4 @@
-"""Where the history lies in the table, how long rows are kept. Nothing that decides reads the history.
+"""Rows of the history: where they lie, what a commit adds, how long they are kept; nobody decides by them.
 
 | row | pk | sk |
 |---|---|---|
@@ -12,12 +12,19 @@
 Days and hours are UTC. Beside them an attribute of the counters says since when they are written.
 """
 
-from collections.abc import Iterator
+import gzip
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
-from trainmaster.adapters.dynamodb.codec import iso
+from trainmaster.adapters.dynamodb import layout
+from trainmaster.adapters.dynamodb.codec import encode, iso
+from trainmaster.adapters.dynamodb.counting import Update, Updates
 from trainmaster.adapters.dynamodb.layout import MAX_SORT_KEY, Key
+from trainmaster.core.history.journal import ending_of, event_of, wait_counts, waits_for
 from trainmaster.core.history.past_records import (
     LONGEST_ATTEMPT,
     ONE_DAY,
@@ -28,6 +35,9 @@ from trainmaster.core.history.past_records import (
     Window,
 )
 from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.outbox.messages import OutboxMessage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,3 +132,65 @@ def _day(kind: str, pool: str, at: datetime) -> str:
 
 def _date(at: datetime) -> str:
     return at.astimezone(UTC).date().isoformat()
+
+
+HistoryRow = tuple[Key, Mapping[str, Any], datetime]
+"""Its key and content, and the instant that it tells of."""
+
+
+def history_rows(changes: Sequence[Change], *, at: datetime) -> Iterator[HistoryRow]:
+    """Attempts and jobs that ended."""
+    for change in changes:
+        ending = ending_of(change, at=at)
+        if ending is not None:
+            key = ending_key(change.after.spec.pool, ending)
+            yield key, encode(ending), ending.ended_at
+
+
+def warm_rows(pool: str, warm: PastWarmPool) -> Iterator[HistoryRow]:
+    yield warm_over_key(pool, warm), encode(warm), warm.until
+
+
+def capacity_rows(changes: Iterable[CapacityChange]) -> Iterator[HistoryRow]:
+    for change in changes:
+        yield capacity_change_key(change), encode(change), change.at
+
+
+def event_rows(messages: Iterable[OutboxMessage]) -> Iterator[HistoryRow]:
+    for message in messages:
+        event = event_of(message)
+        if event is not None:
+            yield event_key(event), event_item(event), event.at
+
+
+def event_item(event: PastEvent) -> dict[str, Any]:
+    """Its texts packed: they are most of its size."""
+    detail = json.dumps(event.detail, separators=(",", ":")).encode()
+    known = {"id": event.id, "at": iso(event.at), "kind": event.kind, "team": event.team}
+    about = {} if event.job is None else {"job": event.job}
+    return {**known, **about, "detail": gzip.compress(detail, mtime=0)}
+
+
+def wait_rows(updates: Updates, changes: Sequence[Change], *, at: datetime, ttl: int) -> None:
+    """From this minute on so many more jobs wait, or fewer; where it is the first, history begins."""
+    for pool in {change.after.spec.pool for change in changes}:
+        counters = updates[layout.counters_key(pool)]
+        if counters.says_something:
+            counters.shift.append((HISTORY_SINCE, HISTORY_SINCE, iso(at)))
+        counts = wait_counts(change for change in changes if change.after.spec.pool == pool)
+        for (team, capacity), count in counts.items():
+            _waits(updates, wait_key(pool, team, capacity, at), count, at=at, ttl=ttl)
+
+
+def submission_rows(job: Job, *, ttl: int) -> Updates:
+    """One more that waits."""
+    updates: Updates = defaultdict(Update)
+    at = job.spec.submitted_at
+    for team, capacity in waits_for(job):
+        _waits(updates, wait_key(job.spec.pool, team, capacity, at), 1, at=at, ttl=ttl)
+    return updates
+
+
+def _waits(updates: Updates, key: Key, count: int, *, at: datetime, ttl: int) -> None:
+    updates[key].add[minute_attribute(at)] += count
+    updates[key].put["ttl"] = ttl

@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainmaster.core.history.past_records import WaitCount, Window
-from trainmaster.core.history.time_means import TimeMeans, waiting_at
+from trainmaster.core.history.past_records import TimeMeans, WaitCount, Window, waiting_at
 from trainmaster.core.jobs.instances import Capacity
 
 from tests.builders import NOON, A, B, minutes

@@ -1,0 +1,173 @@
+"""GET /history/export: the jobs of a period with their attempts, a line of JSON each, for a replay."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+from trainmaster.api.history_query import list_period, listing, refused
+from trainmaster.api.paging import Room
+from trainmaster.api.request_context import Answer, RequestContext
+from trainmaster.api.views import View, instant_text
+from trainmaster.core.history.journal import final_job
+from trainmaster.core.history.past_records import Ending, FinalJob, PastAttempt, Position, Window
+from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
+
+PAGE = 500
+"""Jobs of one answer; those that were tried before cost a read each."""
+BATCH = 50
+"""Rows after each of which the time that is left is looked at."""
+MOST_ATTEMPTS = 500
+"""Of one line: the newest."""
+NEXT_PAGE_HEADER = "trainmaster-next-token"
+JSON_LINES = "application/x-ndjson"
+_PARKED, _WAITING, _RUNNING, _PAST = _SECTIONS = ("parked", "waiting", "running", "past")
+
+
+def export_history(context: RequestContext) -> Answer:
+    """Of each pool the jobs that are not over, then those that are, in the order of their ends."""
+    given = context.call.parameters("from", "to", "next_token")
+    window = list_period(given, now=context.outside.clock())
+    of_list = listing(context, "export", given, window)
+    page = _Page(context=context, window=of_list.window)
+    token = of_list.token(page.fill(of_list.order))
+    return Answer(
+        status=HTTPStatus.OK,
+        body="".join(json.dumps(line) + "\n" for line in page.lines),
+        content_type=JSON_LINES,
+        headers={} if token is None else {NEXT_PAGE_HEADER: token},
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Page:
+    context: RequestContext
+    window: Window
+    lines: list[View] = field(default_factory=list)
+    room: Room = field(default_factory=Room)
+    looked: int = 0
+
+    def fill(self, order: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        """Behind which entry the next page begins; None: this is the last."""
+        pools = [pool.name for pool in self.context.policy.pools]
+        if order and order[0] not in pools:
+            raise refused("next_token", "is of a list that has changed", "start again without it")
+        parts = [(pool, section) for pool in pools for section in _SECTIONS]
+        first = parts.index((order[0], order[1])) if order else 0
+        after = order[2:] if order else ()
+        for pool, section in parts[first:]:
+            if self.looked and self._is_full:
+                return (pool, section)
+            rest = self._past(pool, after) if section == _PAST else self._unfinished(pool, section, after)
+            if rest is not None:
+                return (pool, section, *rest)
+            after = ()
+        return None
+
+    @property
+    def _is_full(self) -> bool:
+        return self.looked >= PAGE or self.room.is_full or not self.context.has_time
+
+    def _unfinished(self, pool: str, section: str, after: tuple[str, ...]) -> tuple[str, ...] | None:
+        while True:
+            found = self._entries(pool, section, after)
+            jobs = self.context.outside.reader.jobs(one.name for one in found)
+            for job in jobs.values():
+                if not job.is_final and job.spec.submitted_at < self.window.until:
+                    attempts = self._attempts(job.name, job.spec.entry_id, job.attempt + job.is_live)
+                    self._add(_line(job.name, job.spec.team, pool, final_job(job)), attempts)
+            self.looked += len(found)
+            if len(found) < BATCH:
+                return None
+            after = _order(found[-1])
+            if self._is_full:
+                return after
+
+    def _entries(
+        self, pool: str, section: str, after: tuple[str, ...]
+    ) -> Sequence[RunningJob] | Sequence[WaitingJob]:
+        reader = self.context.outside.reader
+        if section == _RUNNING:
+            running = sorted(reader.running(pool), key=lambda one: one.name)
+            return [one for one in running if not after or one.name > after[0]][:BATCH]
+        behind = (int(after[0]), after[1]) if after else None
+        read = reader.parked if section == _PARKED else reader.waiting
+        return read(pool, after=behind, limit=BATCH)
+
+    def _past(self, pool: str, after: tuple[str, ...]) -> Position | None:
+        reader = self.context.outside.reader
+        upto_now = Window(since=self.window.since, until=self.context.outside.clock())
+        position: Position | None = (after[0], after[1]) if after else None
+        while True:
+            found, position = reader.endings(pool, upto_now, after=position, limit=BATCH)
+            for ending in found:
+                self._add_ending(ending, pool)
+            self.looked += len(found)
+            if position is None or self._is_full:
+                return position
+
+    def _add_ending(self, ending: Ending, pool: str) -> None:
+        final = ending.final
+        if final is None or final.submitted_at >= self.window.until:
+            return
+        own = [_attempt_view(ending.attempt, ending)] if ending.attempt else []
+        attempts = self._attempts(ending.job, final.entry_id, final.earlier) if final.earlier else []
+        line = _line(ending.job, ending.team, pool, final)
+        self._add(line | {"end": final.end}, [*attempts, *own])
+
+    def _attempts(self, name: str, entry_id: str, most: int) -> list[View]:
+        """The first so many that it had."""
+        if not most:
+            return []
+        attempts = self.context.outside.reader.attempts(name, entry_id)
+        return [_stored_view(one) for one in attempts if one.number < most]
+
+    def _add(self, line: View, attempts: list[View]) -> None:
+        whole = line | {"attempts": attempts[-MOST_ATTEMPTS:], "end": line["end"]}
+        self.room.takes(whole)
+        self.lines.append(whole)
+
+
+def _order(entry: RunningJob | WaitingJob) -> tuple[str, ...]:
+    if isinstance(entry, RunningJob):
+        return (entry.name,)
+    return (str(entry.parked_until_ms if entry.is_parked else entry.score), entry.name)
+
+
+def _line(name: str, team: str, pool: str, job: FinalJob) -> View:
+    """``end`` of one that is not over is null."""
+    return {
+        "name": name,
+        "team": team,
+        "submitted_by": job.submitted_by,
+        "pool": pool,
+        "instances": {capacity.instance_type: count for capacity, count in sorted(job.vector.items())},
+        "capacity_type": next(iter(job.vector)).capacity_type.value,
+        "priority": job.priority,
+        "submitted_at": instant_text(job.submitted_at),
+        "max_runtime_seconds": int(job.max_runtime.total_seconds()),
+        "saves_checkpoints": job.saves_checkpoints,
+        "end": None,
+    }
+
+
+def _attempt_view(attempt: PastAttempt, ending: Ending) -> View:
+    return {
+        "started_at": instant_text(attempt.claimed_at),
+        "training_since": instant_text(attempt.training_since),
+        "ended_at": instant_text(ending.ended_at),
+        "end": attempt.end,
+        "lost_seconds": int(attempt.lost.total_seconds()),
+    }
+
+
+def _stored_view(attempt: Attempt) -> View:
+    ended = attempt.end
+    return {
+        "started_at": instant_text(attempt.claim.at),
+        "training_since": instant_text(attempt.training_since),
+        "ended_at": instant_text(ended.at if ended else None),
+        "end": ended.reason.code if ended and ended.reason else None,
+        "lost_seconds": int(ended.lost.total_seconds()) if ended else None,
+    }
