@@ -18,6 +18,7 @@ from trainmaster_client.cli import (
     job_logs,
     jobs,
     local_gateway,
+    mcp_command,
     plan,
     policy,
     pools,
@@ -27,6 +28,7 @@ from trainmaster_client.cli import (
     ssh,
     submit,
     timeline,
+    top,
     training_code,
     tune,
     twin,
@@ -78,6 +80,7 @@ app.command("show", rich_help_panel=Panel.JOBS)(jobs.show)
 app.command("why", rich_help_panel=Panel.JOBS)(why.why)
 app.command("logs", rich_help_panel=Panel.JOBS)(job_logs.logs)
 app.command("history", rich_help_panel=Panel.JOBS)(history.history)
+app.command("top", rich_help_panel=Panel.POOLS)(top.top)
 app.command("timeline", rich_help_panel=Panel.POOLS)(timeline.timeline)
 app.command("events", rich_help_panel=Panel.POOLS)(events.events)
 app.command("cancel", rich_help_panel=Panel.JOBS)(jobs.cancel)
@@ -98,6 +101,7 @@ app.command("repair", rich_help_panel=Panel.ADMIN)(repair.repair)
 app.command("doctor", rich_help_panel=Panel.SETUP, cls=doctor_report.JsonWithoutPath)(doctor_report.doctor)
 app.command("dashboard", rich_help_panel=Panel.POOLS)(dashboard.dashboard)
 app.command("gateway", rich_help_panel=Panel.SETUP)(local_gateway.gateway)
+app.command("mcp", rich_help_panel=Panel.SETUP)(mcp_command.mcp)
 app.command("account-check", rich_help_panel=Panel.SETUP)(account_command.account_check)
 app.command("training-code", rich_help_panel=Panel.SETUP)(training_code.training_code)
 app.add_typer(policy.app, name="policy", rich_help_panel=Panel.ADMIN)

@@ -38,6 +38,7 @@ IN_FILES = ("python", "yaml", "json", "toml")
 
 CHECKED_BY = {
     "airflow/": "tests/airflow/test_guide.py",
+    "assistants/": "tests/unit/client/assistants/test_client_configuration.py",
     "doors/": "tests/e2e/test_examples.py",
     "jobs/": "tests/integration/client/test_training_guides.py",
     "requests/": "tests/e2e/test_examples.py",

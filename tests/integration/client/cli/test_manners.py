@@ -234,7 +234,7 @@ def test_every_command_that_prints_can_print_json() -> None:
         for path, command in leaves(typer.main.get_command(app))
         if not any("--json" in param.opts for param in command.params)
     }
-    assert without == {"training-code", "local up", "gateway", "dashboard", "run"}
+    assert without == {"dashboard", "gateway", "local up", "mcp", "run", "top", "training-code"}
 
 
 @pytest.mark.parametrize("command", ["queue", "show", "policy diff", "history"])

@@ -1,0 +1,1 @@
+"""Tools for assistants: they read the queue and change nothing."""

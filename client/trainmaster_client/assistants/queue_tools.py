@@ -1,0 +1,188 @@
+"""The tools: each asks the API and answers with at most so many entries."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from trainmaster_client.api import ApiClient, Document
+from trainmaster_client.assistants.tool_answers import (
+    AttemptEntry,
+    JobAnswer,
+    QueueAnswer,
+    QueueEntry,
+    SpanEntry,
+    TimelineAnswer,
+    UsageAnswer,
+    UsageGroup,
+    WhyAnswer,
+    bounded,
+)
+from trainmaster_client.errors import MalformedViewError
+from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.job_views import Attempt, JobView, job_view
+from trainmaster_client.jobs.newer_routes import newer_route
+from trainmaster_client.jobs.timelines import AttemptSpan, timeline
+from trainmaster_client.logs.joined_attempts import JobLogs, Selection, cleaned
+
+MOST_JOBS = 100
+MOST_ATTEMPTS = 20
+"""Of one job."""
+MOST_SPANS = 200
+MOST_GROUPS = 100
+MOST_LOG_LINES = 100
+SHOWN_AHEAD = 5
+LARGEST_PAGE = "100"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueTools:
+    """Each method raises TrainmasterClientError."""
+
+    api: Callable[[], ApiClient]
+    logs_client: Callable[[], Any]
+    now: Callable[[], datetime]
+
+    def queue(self, filters: Mapping[str, str | None], *, limit: int) -> QueueAnswer:
+        page = self.api().jobs(**filters, limit=str(limit))
+        jobs = [_entry(job_view(one)) for one in page.get("jobs") or ()]
+        is_more = bool(page.get("next_token")) or len(jobs) > limit
+        return QueueAnswer(jobs=jobs[:limit], is_truncated=is_more)
+
+    def job(self, name: str, *, log_lines: int) -> JobAnswer:
+        document = self.api().job(name, estimate=False)
+        view = job_view(document)
+        return JobAnswer(
+            job=_entry(view),
+            attempts=[_attempt(one) for one in view.attempts[-MOST_ATTEMPTS:]],
+            warnings=[bounded(one) for attempt in view.attempts for one in attempt.warnings],
+            lost_seconds=_amounts(document.get("wasted_seconds")),
+            cost_usd=document.get("cost_usd"),
+            log_lines_of_the_program=self._log(document, log_lines) if log_lines else [],
+        )
+
+    def why(self, name: str) -> WhyAnswer:
+        document = self.api().job(name)
+        view = job_view(document)
+        start = document.get("estimated_start") or {}
+        return WhyAnswer(
+            job=_entry(view),
+            likely_start=start.get("p50"),
+            likely_start_latest=start.get("p90"),
+            ahead=[_entry(one) for one in self._ahead(view)],
+        )
+
+    def usage(self, group_by: str, *, team: str | None, days: float) -> UsageAnswer:
+        end = self.now()
+        document = self.api().usage_by(group_by, team=team, start=_days_ago(end, days), end=_text(end))
+        try:
+            groups = [_group(one, one.get("key")) for one in document["groups"]]
+            return UsageAnswer(
+                start=printable(document["from"]),
+                end=printable(document["to"]),
+                group_by=printable(document["group_by"]),
+                groups=groups[:MOST_GROUPS],
+                total=_group(document["total"], "total"),
+                is_truncated=len(groups) > MOST_GROUPS,
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise MalformedViewError(f"{type(error).__name__}: {error}") from error
+
+    def timeline(self, pool: str | None, *, hours: float) -> TimelineAnswer:
+        end = self.now()
+        start = _days_ago(end, hours / 24)
+        api = self.api()
+        with newer_route(api, "/timeline"):
+            seen = timeline(api.timeline(pool=pool, start=start, end=_text(end)))
+        spans = sorted(seen.attempts, key=lambda one: one.claimed_at)
+        return TimelineAnswer(
+            start=start,
+            end=_text(end),
+            attempts=[_span(one) for one in spans[-MOST_SPANS:]],
+            recorded_since=_instant(seen.since),
+            is_truncated=len(spans) > MOST_SPANS,
+        )
+
+    def _log(self, document: Document, count: int) -> list[str]:
+        lines = JobLogs(self.logs_client(), Selection(tail=count)).new_lines(document)
+        return [bounded(cleaned(line.text)) for line in lines]
+
+    def _ahead(self, job: JobView) -> Sequence[JobView]:
+        """The nearest first; as far as one page of each state shows them."""
+        if not job.is_waiting or job.position is None:
+            return []
+        pages = [
+            self.api().jobs(pool=job.pool, state=state, limit=LARGEST_PAGE)
+            for state in ("pending", "preempted")
+        ]
+        views = [job_view(one) for page in pages for one in page.get("jobs") or ()]
+        before = [one for one in views if one.position is not None and one.position < job.position]
+        return sorted(before, key=lambda one: -(one.position or 0))[:SHOWN_AHEAD]
+
+
+def _entry(job: JobView) -> QueueEntry:
+    return QueueEntry(
+        name=job.name,
+        team=job.team,
+        pool=job.pool,
+        state=job.state,
+        priority=job.priority,
+        instances=job.instances,
+        position=job.position,
+        submitted_at=_instant(job.submitted_at),
+        started_at=_instant(job.started_at),
+        why=bounded(job.why),
+    )
+
+
+def _attempt(one: Attempt) -> AttemptEntry:
+    return AttemptEntry(
+        number=one.number,
+        training_job_name=one.training_job_name,
+        status=one.status,
+        started_at=_instant(one.started_at),
+        ended_at=_instant(one.ended_at),
+        why=bounded(one.why),
+        diagnosis=bounded(one.diagnosis or ""),
+    )
+
+
+def _span(one: AttemptSpan) -> SpanEntry:
+    return SpanEntry(
+        job=one.job,
+        team=one.team,
+        pool=one.pool,
+        attempt=one.attempt,
+        instances=dict(one.instances),
+        claimed_at=one.claimed_at.isoformat(),
+        training_since=_instant(one.training_since),
+        ended_at=_instant(one.ended_at),
+        end=one.end,
+        preempted_by=one.preempted_by,
+        lost_seconds=one.lost.total_seconds(),
+    )
+
+
+def _group(document: Document, key: object) -> UsageGroup:
+    return UsageGroup(
+        key=bounded(printable(key)),
+        instance_hours=float(document["instance_hours"]),
+        usd=document["usd"],
+        usd_by_cause=_amounts(document.get("by")),
+    )
+
+
+def _amounts(document: Mapping[str, Any] | None) -> dict[str, float]:
+    return {printable(cause): float(amount) for cause, amount in (document or {}).items()}
+
+
+def _instant(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
+
+
+def _days_ago(at: datetime, days: float) -> str:
+    return _text(at - timedelta(days=days))
+
+
+def _text(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,27 @@
+"""``trainmaster mcp``: read-only tools for assistants, over standard input and output."""
+
+import importlib.util
+from datetime import UTC, datetime
+
+from trainmaster import __version__
+
+from trainmaster_client.cli.connection import aws_client, connect
+from trainmaster_client.cli.silences import Connection
+from trainmaster_client.errors import InvalidArgumentError
+
+
+def mcp() -> None:
+    """Serve read-only tools to an assistant (MCP, stdio): queue, job, why, usage, timeline."""
+    if importlib.util.find_spec("mcp") is None:
+        raise InvalidArgumentError(
+            "trainmaster mcp needs a package that is not installed: mcp.",
+            hint="Run: pip install 'trainmaster[mcp]'",
+        )
+    from trainmaster_client.assistants.mcp_server import make_server  # noqa: PLC0415  slow, and an extra
+    from trainmaster_client.assistants.queue_tools import QueueTools  # noqa: PLC0415
+
+    connection = Connection(lambda: connect(quiet=True))
+    tools = QueueTools(
+        api=lambda: connection.api, logs_client=lambda: aws_client("logs"), now=lambda: datetime.now(UTC)
+    )
+    make_server(tools, version=__version__, lost=connection.lost).run("stdio")

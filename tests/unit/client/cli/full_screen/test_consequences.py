@@ -1,0 +1,60 @@
+"""What a change would do, as it is said before it is confirmed."""
+
+from typing import Any
+
+import pytest
+from trainmaster_client.cli.full_screen.consequences import (
+    cancel_consequence,
+    hold_consequence,
+    priority_consequence,
+)
+from trainmaster_client.jobs.job_views import JobView, job_view
+
+from tests.integration.client.fake_api import view
+from tests.unit.client.cli.full_screen.queue_screen import ATTEMPT, NOON
+
+
+def job(state: str, **fields: Any) -> JobView:
+    return job_view(view("job1", state=state, **fields))
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        (job("pending"), "It leaves the queue at once and does not come back."),
+        (
+            job("preempted", attempt=1),
+            "It leaves the queue at once and does not come back. What its attempts saved stays where it is.",
+        ),
+        (job("failed"), "It has ended: it is failed. There is nothing to cancel."),
+        (
+            job("running", attempts=[{**ATTEMPT, "last_checkpoint": None}]),
+            "It is running for 1h00m on 1x ml.p5.48xlarge. SageMaker stops it; it does not come back. "
+            "No checkpoint of this attempt was seen: all of its work may be lost.",
+        ),
+        (
+            job("running", attempts=[{**ATTEMPT, "last_checkpoint_is_lower_bound": True}]),
+            "It is running for 1h00m on 1x ml.p5.48xlarge. SageMaker stops it; it does not come back. "
+            "Its newest checkpoint is at most 12m00s old; later work is lost.",
+        ),
+        (
+            job("starting"),
+            "It is starting on 1x ml.p5.48xlarge. SageMaker stops it; it does not come back. "
+            "No checkpoint of this attempt was seen: all of its work may be lost.",
+        ),
+    ],
+)
+def test_a_cancel(seen: JobView, said: str) -> None:
+    assert cancel_consequence(seen, now=NOON) == said
+
+
+def test_a_priority() -> None:
+    assert priority_consequence(job("pending")).endswith("It is at position 3 now.")
+    assert "harder to preempt" in priority_consequence(job("running"))
+    assert "no longer matters" in priority_consequence(job("completed"))
+
+
+def test_a_hold() -> None:
+    assert "does not start until it is released" in hold_consequence(job("pending"))
+    assert "waits in the queue again" in hold_consequence(job("held"))
+    assert "only a waiting job can be held" in hold_consequence(job("running"))
