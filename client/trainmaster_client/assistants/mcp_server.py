@@ -1,7 +1,7 @@
 """The tools as a server of the Model Context Protocol, on standard input and output."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Annotated, Literal
 
 from mcp.server.mcpserver import MCPServer
@@ -37,6 +37,10 @@ Hours = Annotated[float, Field(gt=0, le=24 * _DAYS)]
 Grouping = Literal["team", "user", "job", "day", "model_name"]
 
 
+Asked = Callable[[], AbstractContextManager[None]]
+"""Around each call of the API."""
+
+
 def make_server(
     tools: QueueTools, *, version: str, lost: Callable[[TrainmasterClientError], None] = lambda _error: None
 ) -> MCPServer:
@@ -53,6 +57,12 @@ def make_server(
             lost(error)
             raise ToolError(str(error)) from error
 
+    _add_job_tools(server, tools, asked)
+    _add_history_tools(server, tools, asked)
+    return server
+
+
+def _add_job_tools(server: MCPServer, tools: QueueTools, asked: Asked) -> None:
     @server.tool(annotations=_READS)
     def queue(pool: Name = None, team: Name = None, state: Name = None, limit: Limit = 50) -> QueueAnswer:
         """Jobs that run and wait, in queue order, each with the reason why it waits. Ended ones by state."""
@@ -71,6 +81,8 @@ def make_server(
         with asked():
             return tools.why(name)
 
+
+def _add_history_tools(server: MCPServer, tools: QueueTools, asked: Asked) -> None:
     @server.tool(annotations=_READS)
     def usage(group_by: Grouping = "team", team: Name = None, days: Days = 30) -> UsageAnswer:
         """Instance-hours and USD of the last days, in groups, with what was productive and what was lost."""
@@ -82,5 +94,3 @@ def make_server(
         """Which attempt of which job held which instances when, and who preempted it, in the last hours."""
         with asked():
             return tools.timeline(pool, hours=hours)
-
-    return server

@@ -66,8 +66,8 @@ class BackgroundApp(App[None]):
 
     @property
     def is_shown(self) -> bool:
-        """False once it has ended: what comes then is for nobody's eyes."""
-        return bool(self.screen_stack)
+        """False before it begins and once it has ended; answers may come then, too."""
+        return bool(self.screen_stack) and bool(self.screen_stack[0].query("#status"))
 
     def say(self, text: str, *, is_wrong: bool = False) -> None:
         """What users wrote is text, never markup."""

@@ -134,7 +134,12 @@ def test_a_job_is_answered_with_attempts_and_with_log_lines_if_they_are_wanted()
 def test_why_names_those_ahead_and_the_likely_start() -> None:
     queue = [view(f"ahead-{n}", position=n) for n in range(1, 9)]
     start = {"p50": "2026-11-22T13:00:00Z", "p90": "2026-11-22T15:00:00Z"}
-    api = Api({"job": view("job1", position=9, estimated_start=start), "jobs": [{"jobs": queue[:5]}, {"jobs": queue[5:]}]})
+    api = Api(
+        {
+            "job": view("job1", position=9, estimated_start=start),
+            "jobs": [{"jobs": queue[:5]}, {"jobs": queue[5:]}],
+        }
+    )
     seen = answered(api, "why", name="job1")
     assert (seen["likely_start"], seen["likely_start_latest"]) == (start["p50"], start["p90"])
     assert [one["name"] for one in seen["ahead"]] == [f"ahead-{n}" for n in (8, 7, 6, 5, 4)]

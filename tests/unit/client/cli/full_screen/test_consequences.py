@@ -29,18 +29,24 @@ def job(state: str, **fields: Any) -> JobView:
         (job("failed"), "It has ended: it is failed. There is nothing to cancel."),
         (
             job("running", attempts=[{**ATTEMPT, "last_checkpoint": None}]),
-            "It is running for 1h00m on 1x ml.p5.48xlarge. SageMaker stops it; it does not come back. "
-            "No checkpoint of this attempt was seen: all of its work may be lost.",
+            (
+                "It is running for 1h00m on 1x ml.p5.48xlarge. SageMaker stops it; it does not come back. "
+                "No checkpoint of this attempt was seen: all of its work may be lost."
+            ),
         ),
         (
             job("running", attempts=[{**ATTEMPT, "last_checkpoint_is_lower_bound": True}]),
-            "It is running for 1h00m on 1x ml.p5.48xlarge. SageMaker stops it; it does not come back. "
-            "Its newest checkpoint is at most 12m00s old; later work is lost.",
+            (
+                "It is running for 1h00m on 1x ml.p5.48xlarge. SageMaker stops it; it does not come back. "
+                "Its newest checkpoint is at most 12m00s old; later work is lost."
+            ),
         ),
         (
             job("starting"),
-            "It is starting on 1x ml.p5.48xlarge. SageMaker stops it; it does not come back. "
-            "No checkpoint of this attempt was seen: all of its work may be lost.",
+            (
+                "It is starting on 1x ml.p5.48xlarge. SageMaker stops it; it does not come back. "
+                "No checkpoint of this attempt was seen: all of its work may be lost."
+            ),
         ),
     ],
 )
