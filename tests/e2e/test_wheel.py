@@ -139,6 +139,14 @@ def test_the_wheel_brings_two_packages_and_no_general_names(wheel):
     assert not [name for name in names if "demo" in name or "test" in Path(name).name or ".pyc" in name]
 
 
+def test_the_wheel_brings_every_file_of_the_dashboard(wheel):
+    folder = ROOT / "client" / "trainmaster_client" / "dashboard" / "web"
+    wanted = {str(path.relative_to(ROOT / "client")) for path in folder.rglob("*") if path.is_file()}
+    with zipfile.ZipFile(wheel) as archive:
+        assert wanted <= set(archive.namelist())
+    assert len(wanted) > 10
+
+
 def test_the_folder_in_the_wheel_has_all_of_the_checkout_that_works_without_it(base):
     copy = base.site_packages / "trainmaster_client" / "_checkout"
     for folder in ("functions", "layers/trainmaster/trainmaster", "local", "training"):

@@ -81,13 +81,17 @@ function pause(context, isPaused, waiting) {
   confirm(context, {
     title: wanted ? "Pause all starts?" : "Resume starts?",
     consequence: wanted
-      ? [`${count(waiting)} waiting jobs will not start, in no pool, until starts are resumed. Running jobs go on; none is preempted.`]
-      : [`${count(waiting)} waiting jobs may start again, and may preempt others.`],
+      ? [`No job starts in any pool until starts are resumed; ${waitingSaid(waiting)} now. Running jobs go on; none is preempted.`]
+      : [`Jobs start again, and may preempt others; ${waitingSaid(waiting)} now.`],
     label: wanted ? "Pause starts" : "Resume starts",
     kind: wanted ? "danger" : "primary",
     send: () => context.api.change("PUT", "policy/paused", { paused: wanted }),
     done: wanted ? "Starts are paused." : "Starts are resumed.",
   });
+}
+
+function waitingSaid(waiting) {
+  return waiting === 1 ? "1 job waits" : `${count(waiting)} jobs wait`;
 }
 
 function priority(job, context) {

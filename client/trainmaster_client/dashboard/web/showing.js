@@ -8,6 +8,8 @@ const SLOW_MS = 3000;
 const CREDENTIALS_SECONDS = 3;
 const LONGEST_SECONDS = 60;
 const USUAL_SECONDS = 15;
+const MISSING_SECONDS = 30;
+const SIGN_IN = "aws sso login";
 
 // What a page is given beside its data:
 // {api, params, session, me, state, now, refresh(), repaint(), navigate(hash), hashOf(path, params),
@@ -140,6 +142,7 @@ export class Showing {
 
   #pause(trouble) {
     if (trouble.kind === TroubleKind.CREDENTIALS) return CREDENTIALS_SECONDS;
+    if (trouble.kind === TroubleKind.MISSING) return MISSING_SECONDS;
     const usual = this.route.page.refreshSeconds ?? USUAL_SECONDS;
     if (trouble.kind === TroubleKind.THROTTLED) return Math.max(1, trouble.retryAfter ?? usual);
     return Math.min(LONGEST_SECONDS, Math.max(trouble.retryAfter ?? 0, usual * 2 ** Math.min(3, this.#troubles - 1)));
@@ -174,13 +177,8 @@ export class Showing {
 // A trouble as a line, with what to do where the reader can do something.
 export function told(trouble) {
   if (trouble.kind === TroubleKind.CREDENTIALS) {
-    return [
-      "The dashboard's AWS credentials do not work: ",
-      trouble.detail,
-      " Run ",
-      h("code", {}, "aws sso login"),
-      " or renew them as you do; the page recovers by itself.",
-    ];
+    const remedy = trouble.detail.includes(SIGN_IN) ? "" : [" Run ", h("code", {}, SIGN_IN), " or renew them as you do;"];
+    return ["The dashboard's AWS credentials do not work: ", trouble.detail, remedy, " The page recovers by itself."];
   }
   if (trouble.kind === TroubleKind.THROTTLED) return `Too many calls: ${trouble.detail}`;
   return trouble.detail;

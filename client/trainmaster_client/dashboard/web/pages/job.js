@@ -84,7 +84,7 @@ function head(job, context) {
 function starts(job, now) {
   const place = job.position ? `position ${job.position}` : job.ahead_at_least ? `at least ${job.ahead_at_least} jobs ahead` : "";
   const when = job.estimated_start?.p50
-    ? `half of its chances by ${clock(job.estimated_start.p50, now)}, 90 % by ${clock(job.estimated_start.p90, now)}`
+    ? `likely at ${clock(job.estimated_start.p50, now)} (p50), with 90 % certainty by ${clock(job.estimated_start.p90, now)} (p90)`
     : job.estimate_note ?? "";
   return [place, when].filter(Boolean).join("; ");
 }

@@ -92,7 +92,7 @@ function built(root, context) {
       { key: "where", title: "Where", cell: whereCell, sort: (job) => job.pool },
       { key: "priority", title: "Priority", cell: (job) => count(job.priority), sort: (job) => job.priority, number: true },
       { key: "ran", title: "Ran / left", cell: (job) => ranCell(job), sort: (job) => job.started_at ?? job.submitted_at },
-      { key: "starts", title: "Starts, half (90 %) by", cell: (job) => startsCell(job, estimateOf(job, estimates)) },
+      { key: "starts", title: "Starts p50 (p90)", cell: (job) => startsCell(job, estimateOf(job, estimates)) },
       { key: "why", title: "Why", cell: whyCell, class: "why" },
     ],
     keyOf,
