@@ -1,4 +1,4 @@
-"""``trainmaster dashboard``: a browser where whoever typed it sees one, else the link, and what to install."""
+"""``trainmaster dashboard``: a browser where it is seen, else the link; and what to install."""
 
 from unittest.mock import patch
 
