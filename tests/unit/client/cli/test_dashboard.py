@@ -1,6 +1,6 @@
 """``trainmaster dashboard``: a browser where it is seen, else the link; and what to install."""
 
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pytest
 from trainmaster_client.cli.dashboard import is_at_a_desk, tell
@@ -37,10 +37,11 @@ def test_without_a_desk_the_link_alone_is_on_standard_output(capsys):
 
 
 def test_a_browser_that_opens_takes_the_link_and_it_is_not_printed(capsys):
-    opened: list[str] = []
-    tell(STATE, LINK, open_browser=lambda url: opened.append(url) is None)
+    browser = Mock(return_value=True)
+    tell(STATE, LINK, open_browser=browser)
     said = capsys.readouterr()
-    assert (opened, said.out) == ([LINK], "")
+    browser.assert_called_once_with(LINK)
+    assert said.out == ""
     assert "trainmaster gateway --print-env --port 4601" in said.err
     assert "once" not in said.err
 
