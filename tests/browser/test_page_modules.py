@@ -46,4 +46,5 @@ def test_each_suite_is_run() -> None:
         "policy_events.test.mjs",
         "timeline_tracks.test.mjs",
         "timeline_windows.test.mjs",
+        "timeline_words.test.mjs",
     ]

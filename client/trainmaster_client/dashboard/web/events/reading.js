@@ -5,7 +5,8 @@ import { HOUR } from "../timeline/windows.js";
 import { MOST_KEPT, joined } from "./feed.js";
 
 export const SPANS = { 1: "1 hour", 24: "24 hours", 168: "7 days", 336: "14 days" };
-const MOST_PAGES = 20;
+const MOST_PAGES = 5; // of about 1,000 events each, the oldest first
+const SHORTEST_MS = 5 * 60_000;
 const OVERLAP_MS = 120_000; // events of one instant come in any order, and clocks differ
 const LOOKS_ANEW_MS = 10 * 60_000; // what was written late is then there too
 let kept = null;
@@ -16,18 +17,18 @@ export async function readEvents(api, params, signal) {
   const hours = params.since in SPANS ? Number(params.since) : 24;
   const asked = { team: params.team, kind: params.kind };
   const key = JSON.stringify([hours, asked]);
-  const isKnown = kept?.key === key && now - kept.at < LOOKS_ANEW_MS;
+  const isKnown = kept?.key === key && performance.now() - kept.at < LOOKS_ANEW_MS;
   const oldest = now - hours * HOUR;
   const since = isKnown ? Math.max(kept.newest - OVERLAP_MS, oldest) : oldest;
   try {
-    const read = await pagesSince(api, { ...asked, since: new Date(since).toISOString() }, signal);
+    const read = await newestSince(api, { asked, since, now, signal });
     const before = isKnown ? kept.events.filter((one) => Date.parse(one.at) >= oldest) : [];
     const events = joined(before, read.events);
     const known = new Set(before.map((one) => one.at + one.kind + one.job));
     const fresh = isKnown ? new Set(events.filter((one) => !known.has(one.at + one.kind + one.job))) : new Set();
     kept = {
       key,
-      at: isKnown ? kept.at : now,
+      at: isKnown ? kept.at : performance.now(),
       newest: Math.max(...events.slice(0, 1).map((one) => Date.parse(one.at)), oldest),
       events,
       hasMore: isKnown ? kept.hasMore : read.hasMore,
@@ -36,6 +37,16 @@ export async function readEvents(api, params, signal) {
   } catch (trouble) {
     if (!(trouble instanceof Trouble) || trouble.kind !== TroubleKind.MISSING) throw trouble;
     return { events: [], fresh: new Set(), hasMore: false, isMissing: true };
+  }
+}
+
+// Where more happened than is read, the latest of it: a shorter time is asked for.
+async function newestSince(api, { asked, since, now, signal }) {
+  let span = now - since;
+  for (;;) {
+    const read = await pagesSince(api, { ...asked, since: new Date(now - span).toISOString() }, signal);
+    if (!read.hasMore || span <= SHORTEST_MS) return { ...read, hasMore: read.hasMore || span < now - since };
+    span = Math.max(span / 4, SHORTEST_MS);
   }
 }
 

@@ -22,8 +22,8 @@ export async function readMoney(api, params, signal) {
   const asked = { month, groupBy, team };
   const usage = await readUsage(api, asked, signal);
   const [budgets, weeks] = await Promise.all([
-    slowly(`budgets ${month} ${team}`, now, () => readBudgets(api, budgetTeams(usage, asked, teams), month, signal)),
-    slowly("weeks", now, () => readWeeks(api, now, signal)),
+    slowly(`budgets ${month} ${team}`, () => readBudgets(api, budgetTeams(usage, asked, teams), month, signal)),
+    slowly("weeks", () => readWeeks(api, now, signal)),
   ]);
   return { ...asked, teams, isAdmin, ...usage, budgets, weeks };
 }
@@ -70,15 +70,21 @@ async function readWeeks(api, now, signal) {
     pools.map(async ({ name }) => {
       const query = { pool: name, from: first, to: last, step: 3600 };
       const answer = await orMissing(api.get("pools/history", query, { signal }));
-      return { pool: name, points: answer?.points ?? null };
+      return { pool: name, points: answer ? recorded(answer) : null };
     }),
   );
 }
 
-async function slowly(key, now, read) {
+// Of what was before the recording began nothing is known: it is no free hour.
+function recorded({ points, since }) {
+  const begins = Date.parse(since ?? "");
+  return (points ?? []).filter((one) => Date.parse(one.at) >= begins);
+}
+
+async function slowly(key, read) {
   const before = kept.get(key);
-  if (before && now - before.at < SLOW_MS) return before.found;
+  if (before && performance.now() - before.at < SLOW_MS) return before.found;
   const found = await read();
-  kept.set(key, { at: now, found });
+  kept.set(key, { at: performance.now(), found });
   return found;
 }

@@ -52,7 +52,7 @@ function summary(data, found, words) {
   if (!data.events.length) return h("p", { class: "state" }, "Nothing happened in this time, as far as you may see.");
   if (!found.length) return h("p", { class: "state" }, `None of the ${count(data.events.length)} events has these words.`);
   const some = words.trim() ? ` of ${count(data.events.length)}` : "";
-  const cut = data.hasMore ? " There are more: choose a shorter time or a kind." : "";
+  const cut = data.hasMore ? " There are older ones in this time: choose a kind or a team to see them." : "";
   return h("p", { class: "note" }, `${count(found.length)}${some} events, the newest first.${cut}`);
 }
 

@@ -4,9 +4,12 @@ import { orMissing } from "../api.js";
 import { DAY, HOUR, covers, readWindow, windowEndingNow } from "./windows.js";
 
 const USUAL_HOURS = 24;
+const USUAL_AHEAD = 10; // percent of the window that are to come
+const MOST_AHEAD = 75;
 const POOLS_AT_ONCE = 6;
 
-// Answers that a next look within so many seconds may do with: days change slowly and cost more.
+// Answers that a next look within so many seconds may do with: days change slowly and cost more. Ages are of
+// performance.now(), which no change of the clock moves.
 const AGES = [[6 * HOUR, 4], [2 * DAY, 20], [Infinity, 60]];
 const kept = { key: "", read: null, at: -Infinity, pools: [] };
 
@@ -15,7 +18,9 @@ export function windowOf(params, now) {
   const hours = Number(params.span);
   const span = (hours > 0 ? hours : USUAL_HOURS) * HOUR;
   const to = Date.parse(params.to ?? "");
-  if (!Number.isFinite(to)) return windowEndingNow(now, span, Math.min(Math.max(Number(params.ahead ?? 10), 0), 75) / 100);
+  const ahead = Number(params.ahead ?? USUAL_AHEAD);
+  const percent = Number.isFinite(ahead) ? Math.min(Math.max(ahead, 0), MOST_AHEAD) : USUAL_AHEAD;
+  if (!Number.isFinite(to)) return windowEndingNow(now, span, percent / 100);
   const width = windowEndingNow(now, span);
   return { from: to - (width.to - width.from), to };
 }
@@ -43,7 +48,7 @@ export async function readPools(api, params, signal) {
 async function readOnce(api, chosen, window, { now, signal }) {
   const key = JSON.stringify(chosen);
   const age = AGES.find(([span]) => window.to - window.from <= span)[1];
-  if (kept.key === key && covers(kept.read, window, now) && now - kept.at < age * 1000) return kept;
+  if (kept.key === key && covers(kept.read, window, now) && performance.now() - kept.at < age * 1000) return kept;
   const read = readWindow(window, now);
   const from = secondOf(read.from);
   const to = read.to < now ? secondOf(read.to) : null; // up to now by the API's clock, not by this one
@@ -56,5 +61,5 @@ async function readOnce(api, chosen, window, { now, signal }) {
       return { pool, timeline, estimates: estimates?.estimates ?? [] };
     }),
   );
-  return Object.assign(kept, { key, read, at: now, pools });
+  return Object.assign(kept, { key, read, at: performance.now(), pools });
 }
