@@ -90,7 +90,7 @@ export function forecastOf(spentUsd, month, now, reserved = null) {
   return { usd, perDay, days: elapsed, atMost: reserved === null ? null : Math.max(usd, spentUsd + reserved) };
 }
 
-const MEANT_AS_FORMULA = /^[=+\-@\t\r]/;
+const MEANT_AS_FORMULA = /^[=+\-@\t\r\n]/;
 
 // Rows as CSV; what a spreadsheet would take for a formula begins with an apostrophe.
 export function csvOf(groupBy, groups) {

@@ -2,7 +2,7 @@
 
 import { Trouble, orMissing } from "../api.js";
 import { DAY, HOUR } from "../timeline/windows.js";
-import { monthBounds, monthOf } from "./figures.js";
+import { monthOf } from "./figures.js";
 
 export const GROUPINGS = { team: "team", user: "user", model_name: "model", day: "day", job: "job" };
 const WEEKS = 4;
@@ -10,7 +10,7 @@ const MOST_BUDGETS = 24;
 const SLOW_MS = 10 * 60_000; // budgets and weeks change slowly, and cost more to read
 const kept = new Map();
 
-// `{month, groupBy, team, teams, isAdmin, groups, total, days, budgets, weeks, isOlder}`.
+// `{month, groupBy, team, teams, isAdmin, groups, total, isCut, days, budgets, weeks, isOlder}`.
 export async function readMoney(api, params, signal) {
   const now = Date.now();
   const month = /^\d{4}-(0[1-9]|1[0-2])$/.test(params.month ?? "") ? params.month : monthOf(now);
@@ -29,12 +29,11 @@ export async function readMoney(api, params, signal) {
 }
 
 async function readUsage(api, { month, groupBy, team }, signal) {
-  const { from, to } = monthBounds(month);
-  const query = { team, from: new Date(from).toISOString(), to: new Date(to).toISOString() };
-  const grouped = (by) => api.all("usage", { ...query, group_by: by }, "groups", { signal, limit: false });
+  const grouped = (by) => api.all("usage", { team, month, group_by: by }, "groups", { signal, limit: false });
   try {
-    const [chosen, days] = await Promise.all([grouped(groupBy), grouped("day")]);
-    return { groups: chosen.groups, total: chosen.total, days: days.groups, isOlder: false };
+    const [chosen, days] = await Promise.all([grouped(groupBy), slowly(`days ${month} ${team}`, () => grouped("day"))]);
+    const { groups, total, truncated } = chosen;
+    return { groups, total, isCut: Boolean(truncated), days: days.groups, isOlder: false };
   } catch (trouble) {
     if (!isUnknownParameter(trouble)) throw trouble;
   }
@@ -44,7 +43,7 @@ async function readUsage(api, { month, groupBy, team }, signal) {
 }
 
 const isUnknownParameter = (trouble) =>
-  trouble instanceof Trouble && trouble.status === 400 && trouble.errors.some((one) => /group_by|from|to$/.test(one.field ?? ""));
+  trouble instanceof Trouble && trouble.status === 400 && trouble.errors.some((one) => /group_by/.test(one.field ?? ""));
 
 function budgetTeams({ groups, groupBy: answered }, { groupBy, team }, teams) {
   if (team && team !== "*") return [team];

@@ -9,7 +9,7 @@ import { budgetsTable, causeLegend, groupsTable, wastesTable } from "../money/ta
 
 export const page = {
   title: "Money",
-  refreshSeconds: 60,
+  refreshSeconds: 120,
   load: readMoney,
 
   render(root, data, context) {
@@ -21,6 +21,7 @@ export const page = {
       root,
       h("h1", {}, page.title),
       filters(data, context),
+      data.isCut ? h("p", { class: "warning" }, "There are more jobs than one answer reads: what belongs to the others is under (not said).") : null,
       data.isOlder ? h("p", { class: "warning" }, "This stack is older than this page: it has one team's month by job, and no other groups.") : null,
       headline(data, { total, forecast }),
       budgets(data),
@@ -80,7 +81,7 @@ function headline(data, { total, forecast }) {
   return [
     h("div", { class: "figures" }, figures.filter(Boolean).map(([name, value, more]) =>
       h("div", { class: "panel figure" }, h("span", { class: "dim" }, name), h("b", {}, value), h("span", { class: "note" }, more)))),
-    total.usd === null ? h("p", { class: "warning" }, "The cost is unknown: a price is missing. The policy's key prices sets it.") : null,
+    total.usd === null ? h("p", { class: "warning" }, `The cost is unknown, at least ${usd(total.known_usd ?? 0)}: a price is missing. The policy's key prices sets it.`) : null,
   ];
 }
 
