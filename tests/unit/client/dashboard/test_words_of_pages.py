@@ -1,4 +1,4 @@
-"""Words that the pages know by heart are those of the plane: kinds of events, causes of cost, ends of attempts."""
+"""Words that the pages know by heart are the plane's: kinds of events, causes of cost, ends of attempts."""
 
 import re
 
