@@ -45,8 +45,11 @@ async function newestSince(api, { asked, since, now, signal }) {
   let span = now - since;
   for (;;) {
     const read = await pagesSince(api, { ...asked, since: new Date(now - span).toISOString() }, signal);
-    if (!read.hasMore || span <= SHORTEST_MS) return { ...read, hasMore: read.hasMore || span < now - since };
-    span = Math.max(span / 4, SHORTEST_MS);
+    const ats = [read.events[0], read.events.at(-1)].map((one) => Date.parse(one?.at ?? ""));
+    const isNewestFirst = ats[0] > ats[1];
+    if (!read.hasMore || isNewestFirst || span <= SHORTEST_MS) return { ...read, hasMore: read.hasMore || span < now - since };
+    const covered = Number.isFinite(ats[1]) ? ats[1] - (now - span) : 0; // as many are in as much time of its end
+    span = Math.max(Math.min(span / 2, covered), SHORTEST_MS);
   }
 }
 

@@ -4,7 +4,7 @@ import { h } from "../dom.js";
 import { count, percent, usd } from "../format.js";
 import { causesOf, topWastes, usefulShare } from "./figures.js";
 
-const ROWS_AT_ONCE = 100;
+const ROWS_AT_ONCE = 200;
 export const UNNAMED = "(not said)";
 const keySaid = (key) => (key === null || key === "" ? UNNAMED : key);
 
@@ -34,11 +34,11 @@ function budgetBar({ limit, spent, reserved }) {
     h("i", { class: "spent", vars: { "--share": share(spent) } }), h("i", { class: "reserved", vars: { "--share": share(reserved) } }));
 }
 
-// Sorted by what was spent, days by their date; `isAll`: all rows, else the first.
-export function groupsTable({ groups, groupBy, label, isAll, showAll }) {
+// Sorted by what was spent, days by their date; `most`: so many rows.
+export function groupsTable({ groups, groupBy, label, most = ROWS_AT_ONCE, showMore }) {
   const sorted = [...groups].sort((one, other) =>
     groupBy === "day" ? String(other.key).localeCompare(String(one.key)) : (other.usd ?? Infinity) - (one.usd ?? Infinity));
-  const shown = isAll ? sorted : sorted.slice(0, ROWS_AT_ONCE);
+  const shown = sorted.slice(0, most);
   const causes = causesOf(groups.find((one) => one.by)).filter((one) => one.name !== "productive");
   const rows = shown.map((one) => groupRow(one, causes));
   const rest = sorted.length - shown.length;
@@ -46,7 +46,7 @@ export function groupsTable({ groups, groupBy, label, isAll, showAll }) {
     scrolling(`Spent by ${label}`, h("table", { class: "money" },
       heads([[label], ["USD", true], ["Instance-hours", true], ["Useful", true], ...causes.map((one) => [one.label, true]), ["What it was spent on"]]),
       h("tbody", {}, rows))),
-    rest > 0 ? h("p", {}, h("button", { type: "button", "data-key": "show-all", onclick: showAll }, `Show ${count(rest)} more`)) : null,
+    rest > 0 ? h("p", {}, h("button", { type: "button", "data-key": "show-more", onclick: () => showMore(shown.length + ROWS_AT_ONCE) }, `Show more: ${count(rest)} are left`)) : null,
   ];
 }
 

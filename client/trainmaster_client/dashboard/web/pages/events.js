@@ -43,7 +43,7 @@ function filters({ params, me, setParams }, search) {
 function paint(state) {
   const { data, context, search } = state;
   const found = searched(data.events, search.value);
-  const shown = found.slice(0, state.isAll ? found.length : ROWS_AT_ONCE);
+  const shown = found.slice(0, state.most ?? ROWS_AT_ONCE);
   keepingFocus(state.list, () => replace(state.list, summary(data, found, search.value), h("ol", { class: "feed" }, shown.map((one) => row(one, data, context))), more(found, shown, state)));
 }
 
@@ -58,11 +58,11 @@ function summary(data, found, words) {
 
 function more(found, shown, state) {
   if (shown.length === found.length) return null;
-  const showAll = () => {
-    state.isAll = true;
+  const showMore = () => {
+    state.most = shown.length + ROWS_AT_ONCE;
     paint(state);
   };
-  return h("p", {}, h("button", { type: "button", "data-key": "show-all", onclick: showAll }, `Show ${count(found.length - shown.length)} more`));
+  return h("p", {}, h("button", { type: "button", "data-key": "show-more", onclick: showMore }, `Show more: ${count(found.length - shown.length)} are left`));
 }
 
 function row(event, { fresh }, { hashOf }) {

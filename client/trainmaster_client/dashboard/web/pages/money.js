@@ -98,9 +98,9 @@ function groups(data, total, { state, repaint }) {
   const label = labelOf(data);
   const title = h("h2", {}, `By ${label.toLowerCase()}`);
   if (!data.groups.length) return [title, h("p", { class: "state" }, `Nothing was spent in ${data.month}.`)];
-  const showAll = () => {
-    state.isAll = true;
+  const showMore = (most) => {
+    state.most = most;
     repaint();
   };
-  return [title, causeLegend(total), groupsTable({ ...data, label, isAll: state.isAll, showAll })];
+  return [title, causeLegend(total), groupsTable({ ...data, label, most: state.most, showMore })];
 }
