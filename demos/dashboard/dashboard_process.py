@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Response
 from trainmaster_client.gateway.gateway_files import new_ui_url
 
 from local.twin_process import end
@@ -22,6 +24,8 @@ PAGES = ("now", "timeline", "jobs", "money", "policy", "events")
 START_SECONDS = 30.0
 PATIENCE_MS = 20_000
 _LOOK_SECONDS = 0.05
+_REFUSED = "Failed to load resource"
+"""What the console says of an answer with an error's status."""
 _VIOLATIONS = """
     window.violations = [];
     document.addEventListener("securitypolicyviolation", (event) => {
@@ -73,7 +77,9 @@ class Tab:
     page: Page
     context: BrowserContext
     errors: list[str] = field(default_factory=list)
-    """Of its console, and of its scripts."""
+    """Of its console, and of its scripts; without the answers that the console counts as such."""
+    refused: list[str] = field(default_factory=list)
+    """Status and path of answers that were errors."""
     dialogs: list[str] = field(default_factory=list)
 
     def open(self, link: str) -> None:
@@ -104,6 +110,25 @@ class Tab:
         return found
 
 
+def _listen(tab: Tab) -> None:
+    def said(message: ConsoleMessage) -> None:
+        if message.type == "error" and not message.text.startswith(_REFUSED):
+            tab.errors.append(message.text)
+
+    def answered(response: Response) -> None:
+        if response.status >= HTTPStatus.BAD_REQUEST:
+            tab.refused.append(f"{response.status} {urlsplit(response.url).path}")
+
+    def dismiss(dialog: Dialog) -> None:
+        tab.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    tab.page.on("console", said)
+    tab.page.on("response", answered)
+    tab.page.on("pageerror", lambda error: tab.errors.append(str(error)))
+    tab.page.on("dialog", dismiss)
+
+
 @contextmanager
 def new_tab(
     browser: Browser,
@@ -119,14 +144,7 @@ def new_tab(
     if now is not None:
         context.clock.set_fixed_time(now)
     tab = Tab(page=page, context=context)
-    page.on("console", lambda said: tab.errors.append(said.text) if said.type == "error" else None)
-    page.on("pageerror", lambda error: tab.errors.append(str(error)))
-
-    def dismiss(dialog: Dialog) -> None:
-        tab.dialogs.append(dialog.message)
-        dialog.dismiss()
-
-    page.on("dialog", dismiss)
+    _listen(tab)
     try:
         yield tab
     finally:
