@@ -32,6 +32,8 @@ def check(report: Report) -> None:
         grave = [(page, scheme, one["id"]) for page, scheme, one in found if one["impact"] in GRAVE]
         report.check("axe", expected=[], actual=grave)
         report.facts["axe_findings"] = dict(Counter(one["id"] for _, _, one in found))
+    unready = [one["page"] for one in pages if one["state"] != "ready"]
+    report.check("every-page-is-ready", expected=[], actual=unready)
     report.check(
         "every-page-has-a-heading",
         expected=[],

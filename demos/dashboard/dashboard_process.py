@@ -90,8 +90,12 @@ class Tab:
         """To another page by its hash, e.g. ``jobs/llama-7b``."""
         self.page.evaluate("(hash) => { location.hash = hash; }", f"#/{path}")
         name = "job" if path.startswith("jobs/") else path.partition("?")[0]
-        self.page.wait_for_selector(f"main[data-page='{name}']")
-        self.wait()
+        self.page.wait_for_selector(f"main[data-page='{name}']:not([data-state='loading'])")
+
+    @property
+    def state(self) -> str:
+        """``ready``; ``error`` where the first answer was one, ``stale`` where a later one was."""
+        return self.page.locator("main").get_attribute("data-state") or ""
 
     def wait(self, state: str = "ready") -> None:
         self.page.wait_for_selector(f"main[data-state='{state}']")

@@ -107,6 +107,8 @@ class _Walk:
         facts = {
             "page": name,
             "scheme": scheme,
+            "state": tab.state,
+            "refused": list(tab.refused),
             "rows": tab.names(),
             "rows_of_the_api": self._jobs() if name in {"now", "jobs"} else None,
             "console_errors": list(tab.errors),
@@ -115,6 +117,7 @@ class _Walk:
             "structure": structure,
         }
         tab.errors.clear()
+        tab.refused.clear()
         return facts
 
     def _jobs(self) -> list[str]:
