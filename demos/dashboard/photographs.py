@@ -14,7 +14,10 @@ from demos.dashboard.dashboard_process import PAGES, Tab
 Document = dict[str, Any]
 
 IMAGES = Path(__file__).parents[2] / "docs/images"
-PHOTOGRAPHED = {name: f"{name}" for name in PAGES} | {"job": f"jobs/{night.LLAMA.name}"}
+PHOTOGRAPHED = {name: name for name in PAGES} | {
+    "timeline": "timeline?span=1",
+    "job": f"jobs/{night.LLAMA.name}",
+}
 """Path by the name of the picture."""
 VIEWPORT = {"width": 1280, "height": 860}
 MOST_BYTES = 150_000

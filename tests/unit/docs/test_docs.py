@@ -181,8 +181,9 @@ def test_every_control_call_in_a_shell_block_goes_to_a_route() -> None:
 def test_records_are_numbered_have_four_parts_and_are_listed() -> None:
     records = [name for name in DOCUMENTS if name.startswith("docs/adr/")]
     listed = [link for link in links(text_of("docs/ARCHITECTURE.md")) if link.startswith("adr/")]
-    for number, name in enumerate(records, start=1):
-        assert Path(name).name.startswith(f"{number:04d}-")
+    numbers = [int(Path(name).name[:4]) for name in records]
+    assert numbers == sorted(set(numbers)), "a number is given once; one that is not there yet is somebody's"
+    for number, name in zip(numbers, records, strict=True):
         assert text_of(name).startswith(f"# {number}. ")
         assert re.findall(r"^## (.+)$", text_of(name), re.MULTILINE) == [
             "Context",
