@@ -1,4 +1,4 @@
-"""The pictures in docs/images show the pages as they are: headings, columns and landmarks are still theirs."""
+"""Pictures in docs/images show the pages as they are: headings, columns and landmarks are still theirs."""
 
 import json
 
@@ -10,7 +10,9 @@ from tests.browser.conftest import OpenTab
 AGAIN = "the page is not the one photographed: python -m demos.dashboard --images docs/images"
 
 
-@pytest.mark.parametrize("picture", sorted(photographs.IMAGES.glob("dashboard-*.png")), ids=lambda one: one.stem)
+@pytest.mark.parametrize(
+    "picture", sorted(photographs.IMAGES.glob("dashboard-*.png")), ids=lambda one: one.stem
+)
 def test_a_picture_is_small_and_shows_the_page_as_it_is(picture, open_tab: OpenTab) -> None:
     assert picture.stat().st_size <= photographs.MOST_BYTES
     then = json.loads(picture.with_suffix(".json").read_text("utf-8"))
