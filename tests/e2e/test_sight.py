@@ -129,11 +129,13 @@ def test_used_and_warm_of_the_history_are_the_sums_over_the_timeline(evening: Ev
 
 
 def _mean(evening: Evening, attempts: list[Document], at: datetime, capacity_type: str) -> float:
-    return sum(
-        one["instances"].get(INSTANCE_TYPE, 0) * _share(evening, at, one["claimed_at"], one["ended_at"])
+    shares = (
+        float(one["instances"].get(INSTANCE_TYPE, 0))
+        * _share(evening, at, one["claimed_at"], one["ended_at"])
         for one in attempts
         if one["capacity_type"] == capacity_type
     )
+    return sum(shares)
 
 
 def _share(evening: Evening, at: datetime, since: str, until: str | None) -> float:
