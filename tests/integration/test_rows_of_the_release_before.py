@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,11 @@ from tests.integration.sagemaker_stub import SageMakerStub, TrainingJob
 from tests.integration.test_rows_of_an_earlier_release import ADOPTED_OUTSIDE, _instants, _item, minutes_pass
 from tests.integration.world import World
 
-AFTERWARDS = (pytest.param("table_before_set_aside", marks=pytest.mark.thorough), "table_before_tenants")
+AFTERWARDS = (
+    pytest.param("table_before_set_aside", marks=pytest.mark.thorough),
+    "table_before_tenants",
+    "table_before_sight",
+)
 """Tables that say how the release that left them went on."""
 LEFT = (pytest.param("table_before_layout", marks=pytest.mark.thorough), *AFTERWARDS)
 NEW_ROWS = ("O#", "OT#", "L#")
@@ -140,3 +144,50 @@ def test_who_was_accepted_under_earlier_defaults_goes_on_when_the_policy_is_put_
     world.reconcile()
     world.schedule()
     assert {name: world.job(name).state.value for name in names(left)} == left["then"]["0"]
+
+
+@pytest.mark.parametrize("left", ["table_before_sight"], indirect=True)
+def test_history_begins_with_the_upgrade_and_misses_no_live_attempt(
+    world: World, left: dict[str, Any]
+) -> None:
+    """What ended before is not recorded; who lives has every instant; what ends from now on is remembered."""
+    live = {row["sk"] for row in left["rows"] if row["pk"].startswith("R#")}
+    first = world.api("GET", "/timeline")
+    assert (first["since"], {one["job"] for one in first["attempts"]}) == (None, live)
+    assert all(one["claimed_at"] and one["ended_at"] is None for one in first["attempts"])
+    assert [one["capacity"] for one in first["capacity"]] == [{"ml.a.xlarge": 3}]
+    (point, *_) = world.api("GET", "/pools/history", query={"step": "86400"})["points"]
+    assert sum(one["used"] for kind in ("on-demand", "spot") for one in point[kind].values()) > 0
+    name = min(live & set(world.sagemaker.live()))
+    if world.sagemaker.jobs[name].training_since is None:
+        world.sagemaker.train(name)
+    world.now += timedelta(minutes=1)
+    world.sagemaker.end(name, "Completed")
+    world.tell(name)
+    after = world.api("GET", "/timeline")
+    assert after["since"] is not None
+    assert [one["job"] for one in after["attempts"] if one["ended_at"]] == [name]
+    assert [one["job"] for one in world.api("GET", "/events")["events"]] == [name]
+
+
+ROWS_THAT_THE_RELEASE_BEFORE_READS = frozenset(
+    ("ACCOUNT", *"BEHIJLNOPQRSTUVW", "OT", "POLICY", "REPAIR", "SET-ASIDE")
+)
+"""How its partitions begin: whatever lies elsewhere it never asks for, and its repair passes over."""
+
+
+@pytest.mark.parametrize("left", ["table_before_sight"], indirect=True)
+def test_a_rollback_meets_no_row_of_the_history(world: World) -> None:
+    """Rows that only this release writes lie in partitions of their own."""
+    for _ in range(2):
+        minutes_pass(world)
+    for name in sorted(world.sagemaker.live()):
+        world.sagemaker.end(name, "Stopped")
+        world.tell(name)
+    new = [
+        item
+        for item in world.items()
+        if item["pk"]["S"].partition("#")[0] not in ROWS_THAT_THE_RELEASE_BEFORE_READS
+    ]
+    assert {item["pk"]["S"].partition("#")[0] for item in new} == {"D", "DW", "G", "Y"}
+    assert all("ttl" in item and item["sk"]["S"] not in {"job", "counters"} for item in new)

@@ -2,7 +2,7 @@
 
 | row | pk | sk |
 |---|---|---|
-| an attempt or job that ended, within a day of its claim | ``D#pool#day`` | ``instant#job#attempt`` |
+| attempt or job that ended within a day of its claim | ``D#pool#day`` | ``instant#job#attempt`` |
 | the same, after more than a day | ``DL#pool`` | ``instant#job#attempt`` |
 | warm pool that is over | ``DW#pool#day`` | ``instant#training-job-name`` |
 | change of a pool's capacity | ``C#pool`` | ``instant`` |
