@@ -56,6 +56,7 @@ ROUTES = {
     ("GET", "/pools"),
     ("GET", "/me"),
     ("GET", "/rules"),
+    ("GET", "/estimates"),
     ("GET", "/usage"),
     ("GET", "/violations"),
     ("GET", "/timeline"),

@@ -172,7 +172,7 @@ class Api:
             status=answer["statusCode"],
             content_type=(kind := headers.pop("Content-Type", "")),
             headers=headers,
-            json=json.loads(answer["body"]) if kind.endswith("json") else {},
+            json=json.loads(answer["body"]) if kind.endswith(("/json", "+json")) else {},
             text=answer["body"],
         )
 

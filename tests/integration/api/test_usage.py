@@ -102,8 +102,11 @@ def test_who_has_not_exactly_one_team_says_which(api: Api, user: str) -> None:
     assert api.get("/usage", user=user, team="speech").json["team"] == "speech"
 
 
-def test_a_team_that_never_was_is_404_also_for_admins(api: Api) -> None:
-    assert api.get("/usage", user=ADMIN, team="nobody").status == 404
+@pytest.mark.parametrize("user", [ADA, ADMIN])
+def test_a_team_that_never_was_is_an_error_that_says_the_nearest(api: Api, user: str) -> None:
+    answer = api.get("/usage", user=user, team="vison")
+    assert answer.fields == ["query.team"]
+    assert answer.json["errors"][0]["hint"].startswith("did you mean vision?")
 
 
 def test_a_team_that_is_gone_keeps_its_ledger(api: Api) -> None:

@@ -4,6 +4,7 @@ A page goes on behind the last entry of the one before, so entries that stay whe
 once, whatever the others do; one that is started or preempted between two pages may be missed or come twice.
 """
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Any
 
-from trainmaster.api.entity_tags import entity_tag, is_known, not_modified
+from trainmaster import __version__
 from trainmaster.api.job_context import Look, look_at, reason_now
 from trainmaster.api.job_query import ListQuery, query_of
 from trainmaster.api.known_names import known_teams, no_pool, refused
@@ -27,6 +28,11 @@ _READ_AHEAD = 250
 """Entries read at a time; filters may drop most of them."""
 _MAX_READ = 2000
 """Entries looked at for one page: with a filter that matches little, pages may be short, even empty."""
+
+
+COMPUTED_FOR_SECONDS = 60
+"""So old may what is computed be (positions, reasons to wait, costs) in an answer that a client keeps."""
+_TAG_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +56,7 @@ class Page:
     def tag(self, context: RequestContext, query: ListQuery) -> str:
         shown = [(one.mark.section, one.entry.name, one.entry.ver, one.entry.state) for one in self.found]
         counted = [one.mark.counted for one in self.found[:1]]
-        return entity_tag(context, query.text(), query.limit, counted, self.end is None, shown)
+        return _entity_tag(context, query.text(), query.limit, counted, self.end is None, shown)
 
 
 def list_jobs(context: RequestContext) -> Answer:
@@ -60,12 +66,36 @@ def list_jobs(context: RequestContext) -> Answer:
     start = seal.mark(query.token) if query.token else None
     page = _page(context, query, start)
     tag = page.tag(context, query)
-    if is_known(context, tag):
-        return not_modified(tag)
+    if _is_known(context, tag):
+        return _not_modified(tag)
     views, end = _fitting(_views(context, query, page), page.end)
     _refuse_unknown_pool(context, query, is_empty=not (views or end or start))
     body = {"jobs": views, "next_token": seal.token(end) if end else None}
     return Answer(status=HTTPStatus.OK, body=body, headers={"ETag": tag})
+
+
+def _entity_tag(context: RequestContext, *content: object) -> str:
+    """Weak, as what is computed may differ.
+
+    Args:
+        context: Who asks, and the policy that the answer rests on.
+        content: What was asked, and versions of all that is shown.
+    """
+    minute = int(context.outside.clock().timestamp()) // COMPUTED_FOR_SECONDS
+    sight = [__version__, context.stored.version, context.is_admin, context.teams, minute]
+    key = bytes.fromhex(context.stored.seal_key)  # of names of other teams nothing can be tried out
+    text = json.dumps([sight, content]).encode()
+    return f'W/"{hashlib.blake2b(text, key=key, digest_size=_TAG_BYTES, person=b"entity-tag").hexdigest()}"'
+
+
+def _is_known(context: RequestContext, tag: str) -> bool:
+    """True when the caller has said that this is what it has."""
+    given = context.call.if_none_match.split(",")
+    return tag.removeprefix("W/") in {one.strip().removeprefix("W/") for one in given}
+
+
+def _not_modified(tag: str) -> Answer:
+    return Answer(status=HTTPStatus.NOT_MODIFIED, body="", content_type="", headers={"ETag": tag})
 
 
 def _refuse_unknown_pool(context: RequestContext, query: ListQuery, *, is_empty: bool) -> None:

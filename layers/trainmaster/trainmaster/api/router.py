@@ -11,6 +11,7 @@ from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
 from trainmaster import __version__
 from trainmaster.api.add_job import add_job
 from trainmaster.api.caller import show_me, show_rules
+from trainmaster.api.estimates import show_estimates
 from trainmaster.api.events import show_events
 from trainmaster.api.history_export import export_history
 from trainmaster.api.job_list import list_jobs
@@ -129,6 +130,7 @@ def routes(outside: Outside) -> APIGatewayRestResolver:
     app.get("/pools")(lambda: _response(list_pools(reading_context())))
     app.get("/me")(lambda: _response(show_me(reading_context())))
     app.get("/rules")(lambda: _response(show_rules(reading_context())))
+    app.get("/estimates")(lambda: _response(show_estimates(reading_context())))
     app.get("/usage")(lambda: _response(show_usage(reading_context())))
     app.get("/violations")(lambda: _response(show_violations(reading_context())))
     app.get("/timeline")(lambda: _response(show_timeline(reading_context())))

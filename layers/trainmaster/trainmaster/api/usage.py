@@ -1,45 +1,30 @@
 """GET /usage: what a team's month was spent on, and what of its budget is left."""
 
 import json
-import re
 from collections.abc import Iterator
 from http import HTTPStatus
 
+from trainmaster.api.known_names import no_team
 from trainmaster.api.list_prices import price_warnings
 from trainmaster.api.paging import Mark, Room, Seal, fitting
 from trainmaster.api.request_context import Answer, RequestContext
+from trainmaster.api.usage_groups import ALL_TEAMS, grouped_usage, month_asked, team_asked, wants_csv
 from trainmaster.api.views import View, field_error_view
-from trainmaster.core.costs.ledger import MonthAccount, budget_cents, month_of, usage_view, warns
-from trainmaster.core.errors import (
-    FieldError,
-    ForbiddenError,
-    InvalidRequestError,
-    NotFoundError,
-    invalid,
-    quoted,
-)
+from trainmaster.core.costs.ledger import MonthAccount, budget_cents, usage_view, warns
 from trainmaster.core.policy import DEFAULT_TEAM
-
-_MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
-
-
-def month_asked(context: RequestContext, given: str | None) -> str:
-    """``YYYY-MM``, UTC; without one this month. Raises InvalidRequestError."""
-    month = given or month_of(context.outside.clock())
-    if _MONTH.fullmatch(month):
-        return month
-    message = f"{quoted(month)} is no month"
-    raise invalid([FieldError(field="query.month", message=message, hint="write it like 2026-11")])
 
 
 def show_usage(context: RequestContext) -> Answer:
-    given = context.call.parameters("team", "month", "next_token")
-    team = _team(context, given.get("team"))
+    """Of one team's month job by job; grouped where the call says so, or wants CSV."""
+    given = context.call.parameters("team", "month", "group_by", "from", "to", "next_token")
+    if given.keys() & {"group_by", "from", "to"} or given.get("team") == ALL_TEAMS or wants_csv(context):
+        return grouped_usage(context, given)
+    team = team_asked(context, given.get("team"))
     month = month_asked(context, given.get("month"))
     reader = context.outside.reader
     lines, preemptions = reader.usage(team, month)
     if not lines and not preemptions and not _is_known(context, team):
-        raise NotFoundError(f"no team {quoted(team)} in the policy, nor any usage of one in {month}")
+        raise no_team(context, team)
     budget = _budget(context, team, reader.month(team, month))
     warnings = [field_error_view(one) for one in price_warnings(context, context.policy)]
     whole = usage_view(team, month, lines, preemptions)
@@ -72,22 +57,6 @@ def _listed(whole: View, start: Mark | None) -> Iterator[tuple[Mark, View]]:
         yield Mark(section="preemptions", order=(), counted=number), one
 
 
-def _team(context: RequestContext, asked: str | None) -> str:
-    """Raises ForbiddenError for another team, InvalidRequestError where none is named of several."""
-    if asked is not None:
-        if context.sees(asked):
-            return asked
-        own = ", ".join(context.teams)
-        error = FieldError(
-            field="query.team", message="is not one of the caller's teams", hint=f"use one of: {own}"
-        )
-        raise ForbiddenError("the caller is not in this team", errors=[error])
-    if len(context.teams) == 1:
-        return context.teams[0]
-    known = context.teams or tuple(team.name for team in context.policy.teams) or (DEFAULT_TEAM,)
-    raise _refused("team", "is needed", f"use one of: {', '.join(known)}")
-
-
 def _is_known(context: RequestContext, team: str) -> bool:
     return context.policy.team(team) is not None or (not context.policy.teams and team == DEFAULT_TEAM)
 
@@ -104,7 +73,3 @@ def _budget(context: RequestContext, team: str, account: MonthAccount) -> View |
         "reserved": account.reserved / 100,
         "warning": warns(limit, MonthAccount(), account),
     }
-
-
-def _refused(parameter: str, message: str, hint: str) -> InvalidRequestError:
-    return invalid([FieldError(field=f"query.{parameter}", message=message, hint=hint)])

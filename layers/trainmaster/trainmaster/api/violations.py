@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from trainmaster.api.paging import Mark, Room, Seal
 from trainmaster.api.request_context import Answer, RequestContext
-from trainmaster.api.usage import month_asked
+from trainmaster.api.usage_groups import month_asked
 from trainmaster.api.views import View, instant_text
 from trainmaster.core.rules.violation import Violation, ViolationRecord, causes, enforced_first
 

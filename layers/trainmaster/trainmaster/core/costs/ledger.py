@@ -263,13 +263,13 @@ def usage_view(
     return {
         "team": team,
         "month": month,
-        "jobs": [{"name": name, **_line_view(jobs[name])} for name in sorted(jobs)],
-        "total": {**_line_view(total), "known_usd": _usd(sum(total.by.values()))},
+        "jobs": [{"name": name, **line_view(jobs[name])} for name in sorted(jobs)],
+        "total": {**line_view(total), "known_usd": _usd(sum(total.by.values()))},
         "preemptions": [_preemption_view(entry, team) for entry in preemptions],
     }
 
 
-def _line_view(line: UsageLine) -> dict[str, Any]:
+def line_view(line: UsageLine) -> dict[str, Any]:
     return {
         "instance_hours": _hours(line.instance_seconds),
         "instance_seconds": line.instance_seconds,

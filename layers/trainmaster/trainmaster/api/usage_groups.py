@@ -1,0 +1,249 @@
+"""GET /usage with ``group_by``, of one team or all, of a month or of any time; as JSON or CSV."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+
+from trainmaster.api.job_query import instant_asked
+from trainmaster.api.known_names import known_teams, no_team, one_of, refused
+from trainmaster.api.paging import Mark, Room, Seal
+from trainmaster.api.request_context import Answer, RequestContext
+from trainmaster.api.views import View, instant_text
+from trainmaster.core.costs.grouping import GroupBy, Grouping, TeamLine, is_within, model_of, months_between
+from trainmaster.core.costs.ledger import Cause, UsageLine, line_view, month_of
+from trainmaster.core.errors import FieldError, ForbiddenError, quoted
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.policy import DEFAULT_TEAM
+
+LONGEST = timedelta(days=31)
+USUAL = timedelta(days=1)
+_MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
+ALL_TEAMS = "*"
+CSV = "text/csv"
+NEXT_PAGE_HEADER = "trainmaster-next-token"
+CUT_HEADER = "trainmaster-truncated"
+MOST_JOBS = 5000
+"""Whose rows are read for one answer; of more, the rest has no key. A few seconds."""
+_BATCH = 500
+_COLUMNS = ("key", "instance_hours", "usd", "saved_usd", *(cause.value for cause in Cause))
+_ACTIVE = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""What a spreadsheet takes for a formula at the beginning of a cell. Source: OWASP, CSV injection."""
+
+
+def month_asked(context: RequestContext, given: str | None) -> str:
+    """``YYYY-MM``, UTC; without one this month. Raises InvalidRequestError."""
+    month = given or month_of(context.outside.clock())
+    if _MONTH.fullmatch(month):
+        return month
+    raise refused("month", f"{quoted(month)} is no month", "write it like 2026-11")
+
+
+def time_of(month: str) -> tuple[datetime, datetime]:
+    """From its first instant to the first of the next."""
+    begin = datetime.fromisoformat(f"{month}-01").replace(tzinfo=UTC)
+    return begin, (begin + timedelta(days=32)).replace(day=1)
+
+
+def time_asked(begin: str | None, end: str | None, *, now: datetime) -> tuple[datetime, datetime]:
+    """Half-open; without one end of it the last 24 hours up to the other. Raises InvalidRequestError."""
+    until = instant_asked("to", end) or now
+    since = instant_asked("from", begin) or until - USUAL
+    if since >= until:
+        raise refused(
+            "from", "is not before the end of the time", "ask for a time that begins before its end"
+        )
+    if until - since > LONGEST:
+        message = f"the time is longer than {LONGEST.days} days"
+        raise refused("from", message, "ask for a shorter one, or for a month with month=2026-11")
+    return since, until
+
+
+def team_asked(context: RequestContext, asked: str | None) -> str:
+    """Raises ForbiddenError for another team, InvalidRequestError where none is named of several."""
+    if asked is not None:
+        if context.sees(asked):
+            return asked
+        if asked not in known_teams(context):
+            raise no_team(context, asked)
+        own = ", ".join(context.teams)
+        error = FieldError(
+            field="query.team", message="is not one of the caller's teams", hint=f"use one of: {own}"
+        )
+        raise ForbiddenError("the caller is not in this team", errors=[error])
+    if len(context.teams) == 1:
+        return context.teams[0]
+    known = context.teams or tuple(team.name for team in context.policy.teams) or (DEFAULT_TEAM,)
+    raise refused("team", "is needed", f"use one of: {', '.join(known)}")
+
+
+def wants_csv(context: RequestContext) -> bool:
+    return any(one.partition(";")[0].strip() == CSV for one in context.call.accept.split(","))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Question:
+    by: GroupBy
+    teams: tuple[str, ...]
+    since: datetime
+    until: datetime
+    months: tuple[str, ...]
+    is_of_month: bool
+    """By the ledger's own months: no job is read to know when it counts."""
+
+
+@dataclass(slots=True)
+class _Read:
+    """What was read of the jobs that the lines are of."""
+
+    jobs: dict[str, Job] = field(default_factory=dict)
+    models: dict[str, str] = field(default_factory=dict)
+    is_cut: bool = False
+
+
+def grouped_usage(context: RequestContext, given: Mapping[str, str]) -> Answer:
+    question = _question(context, given)
+    lines = [line for team in question.teams for line in _lines(context, team, question.months)]
+    read = _read(context, question, lines)
+    if not question.is_of_month:
+        known = read.jobs
+        lines = [
+            one for one in lines if is_within(one, known.get(one.line.job), question.since, question.until)
+        ]
+    groups = Grouping(by=question.by, jobs=read.jobs, models=read.models).grouped(lines)
+    return _answer(context, given, question, groups, is_cut=read.is_cut)
+
+
+def _question(context: RequestContext, given: Mapping[str, str]) -> _Question:
+    teams = _teams(context, given.get("team"))
+    by = _group_by(given.get("group_by"), of_all=given.get("team") == ALL_TEAMS)
+    if not given.keys() & {"from", "to"}:
+        month = month_asked(context, given.get("month"))
+        since, until = time_of(month)
+        return _Question(by=by, teams=teams, since=since, until=until, months=(month,), is_of_month=True)
+    if "month" in given:
+        raise refused("month", "goes not with from and to", "give a month, or a time")
+    since, until = time_asked(given.get("from"), given.get("to"), now=context.outside.clock())
+    months = months_between(since, until)
+    return _Question(by=by, teams=teams, since=since, until=until, months=months, is_of_month=False)
+
+
+def _teams(context: RequestContext, asked: str | None) -> tuple[str, ...]:
+    if asked != ALL_TEAMS:
+        team = team_asked(context, asked)
+        if team not in known_teams(context) and not context.is_admin:
+            raise no_team(context, team)
+        return (team,)
+    if context.is_admin:
+        return known_teams(context)
+    hint = f"use one of: {', '.join(context.teams)}"
+    error = FieldError(field="query.team", message="all teams are for admins", hint=hint)
+    raise ForbiddenError("only admins see the money of all teams", errors=[error])
+
+
+def _group_by(text: str | None, *, of_all: bool) -> GroupBy:
+    if text is None:
+        return GroupBy.TEAM if of_all else GroupBy.JOB
+    try:
+        return GroupBy(text)
+    except ValueError as error:
+        message = f"{quoted(text)} is nothing to group by"
+        raise refused("group_by", message, one_of(text, GroupBy)) from error
+
+
+def _lines(context: RequestContext, team: str, months: Iterable[str]) -> Iterator[TeamLine]:
+    for month in months:
+        lines, _ = context.outside.reader.usage(team, month)
+        yield from (TeamLine(team=team, month=month, line=line) for line in lines)
+
+
+def _read(context: RequestContext, question: _Question, lines: Iterable[TeamLine]) -> _Read:
+    """Rows of the jobs, where team and name are not enough; not more than there is time for."""
+    read = _Read()
+    if question.is_of_month and not question.by.needs_jobs:
+        return read
+    names = list(dict.fromkeys(one.line.job for one in lines))
+    read.is_cut = len(names) > MOST_JOBS
+    for number, some in enumerate(_batches(names[:MOST_JOBS])):
+        if number and not context.has_time:
+            read.is_cut = True
+            break
+        _read_some(context, question.by, some, read)
+    return read
+
+
+def _read_some(context: RequestContext, by: GroupBy, names: list[str], read: _Read) -> None:
+    reader = context.outside.reader
+    if by is not GroupBy.MODEL_NAME:
+        read.jobs |= reader.jobs(names)
+        return
+    for name, (job, request) in reader.to_start(names).items():
+        read.jobs[name] = job
+        if (model := model_of(request)) is not None:
+            read.models[name] = model
+
+
+def _batches(names: list[str]) -> Iterator[list[str]]:
+    yield from (names[start : start + _BATCH] for start in range(0, len(names), _BATCH))
+
+
+def _answer(
+    context: RequestContext,
+    given: Mapping[str, str],
+    question: _Question,
+    groups: Mapping[str | None, UsageLine],
+    *,
+    is_cut: bool,
+) -> Answer:
+    """One page of the groups; the total is of all on every page."""
+    filters = sorted((key, value) for key, value in given.items() if key != "next_token")
+    bound = json.dumps(["usage-groups", context.is_admin, context.teams, filters])
+    seal = Seal(key=bytes.fromhex(context.stored.seal_key), bound=bound)
+    skipped = seal.mark(given["next_token"]).counted if "next_token" in given else 0
+    views = list(_page(groups, skipped))
+    shown = skipped + len(views)
+    token = seal.token(Mark(section="groups", order=(), counted=shown)) if shown < len(groups) else None
+    if wants_csv(context):
+        headers = ({NEXT_PAGE_HEADER: token} if token else {}) | ({CUT_HEADER: "true"} if is_cut else {})
+        return Answer(status=HTTPStatus.OK, body=csv_text(views), content_type=CSV, headers=headers)
+    total = sum(groups.values(), start=UsageLine(job=""))
+    body = {
+        "from": instant_text(question.since),
+        "to": instant_text(question.until),
+        "group_by": question.by.value,
+        "groups": views,
+        "total": {**line_view(total), "known_usd": sum(total.by.values()) / 100},
+        "truncated": is_cut,
+        "next_token": token,
+    }
+    return Answer(status=HTTPStatus.OK, body=body)
+
+
+def _page(groups: Mapping[str | None, UsageLine], skipped: int) -> Iterator[View]:
+    room = Room()
+    for number, (key, line) in enumerate(groups.items()):
+        view = {"key": key, **line_view(line)}
+        if number >= skipped:
+            if not room.takes(view) and number > skipped:
+                return
+            yield view
+
+
+def csv_text(views: Iterable[View]) -> str:
+    """A head line, then one line a group; what is not known is an empty cell."""
+    text = io.StringIO()
+    lines = csv.writer(text)
+    lines.writerow(_COLUMNS)
+    for view in views:
+        cells = view | view["by"]
+        lines.writerow([_cell(cells[column]) for column in _COLUMNS])
+    return text.getvalue()
+
+
+def _cell(value: object) -> object:
+    """An apostrophe before what a spreadsheet would run."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_ACTIVE) else value

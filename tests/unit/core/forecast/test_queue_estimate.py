@@ -1,0 +1,113 @@
+"""Estimates of a whole queue: each job's start out of the same futures."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from itertools import count, pairwise
+from typing import Any
+
+from trainmaster.core.forecast.queue_estimate import QueueEstimate, WholeQueue, estimate_queue, is_too_much
+from trainmaster.core.forecast.start_estimate import MOST_SHAPES, Question, estimate
+from trainmaster.core.planning.snapshot import WaitingJob
+
+from tests.builders import NOON, minutes, pool, running, snapshot, waiting
+from tests.unit.core.forecast.test_start_estimate import NO_PREEMPTION, history
+
+
+def whole(*jobs: WaitingJob, **fields: Any) -> WholeQueue:
+    values: dict[str, Any] = {
+        "snapshot": snapshot(*jobs, running("runs")),
+        "waiting": jobs,
+        "pool": pool(1, preemption=NO_PREEMPTION),
+        "run_times": history(60, 60, 60),
+        "now": NOON,
+    }
+    return WholeQueue(**values | fields)
+
+
+def estimated(queue: WholeQueue, *, in_time: Callable[[], bool] = lambda: True) -> QueueEstimate:
+    return estimate_queue(queue, seed="a", in_time=in_time)
+
+
+def after(calls: int) -> Callable[[], bool]:
+    """Time is up after so many looks at the clock."""
+    asked: Iterator[int] = count()
+    return lambda: next(asked) < calls
+
+
+def test_jobs_start_one_after_the_other_in_the_order_of_the_queue() -> None:
+    jobs = tuple(waiting(f"j{number}", score=number) for number in range(4))
+    found = estimated(whole(*jobs)).by_job
+    assert list(found) == ["j0", "j1", "j2", "j3"]
+    starts = [found[job.name].p50 for job in jobs]
+    assert starts == sorted(starts)
+    gaps = [late - early for early, late in pairwise(starts)]
+    assert all(minutes(30) < gap < minutes(120) for gap in gaps), gaps
+    assert all(one.p90 > one.p50 for one in found.values())
+
+
+def test_the_last_of_a_queue_is_estimated_as_when_it_asks_alone() -> None:
+    jobs = tuple(waiting(f"j{number}", score=number) for number in range(5))
+    queue = whole(*jobs)
+    alone = estimate(
+        Question(
+            snapshot=queue.snapshot,
+            job=jobs[-1],
+            ahead=jobs[:-1],
+            pool=queue.pool,
+            run_times=queue.run_times,
+            now=NOON,
+        ),
+        seed="a",
+    )
+    assert alone is not None
+    found = estimated(queue).by_job["j4"]
+    assert abs(found.p50 - alone.p50) < 0.15 * (alone.p50 - NOON)
+
+
+def test_what_fits_now_starts_now() -> None:
+    job = waiting("j")
+    found = estimated(whole(job, snapshot=snapshot(job), pool=pool(1)))
+    assert (found.by_job["j"].p50, found.is_cut) == (NOON, False)
+
+
+def test_a_job_that_never_fits_has_no_estimate_and_nothing_is_cut() -> None:
+    small, large = waiting("small", score=1), waiting("large", score=2, n=9)
+    found = estimated(whole(small, large))
+    assert list(found.by_job) == ["small"]
+    assert not found.is_cut
+
+
+def test_without_time_for_one_future_the_first_jobs_have_estimates_and_the_others_are_cut() -> None:
+    jobs = tuple(waiting(f"j{number}", score=number) for number in range(30))
+    found = estimated(whole(*jobs), in_time=after(40))
+    assert found.is_cut
+    assert 0 < len(found.by_job) < 30
+    assert list(found.by_job) == [job.name for job in jobs[: len(found.by_job)]]
+
+
+def test_a_future_that_was_not_seen_to_its_end_does_not_count_beside_whole_ones() -> None:
+    jobs = tuple(waiting(f"j{number}", score=number) for number in range(3))
+    whole_ones = estimated(whole(*jobs), in_time=after(100))
+    assert not whole_ones.is_cut
+    assert list(whole_ones.by_job) == ["j0", "j1", "j2"]
+
+
+def test_without_any_time_nothing_is_estimated() -> None:
+    found = estimated(whole(waiting("j")), in_time=lambda: False)
+    assert (found.by_job, found.is_cut) == ({}, True)
+
+
+def test_equal_questions_have_equal_answers() -> None:
+    jobs = tuple(waiting(f"j{number}", score=number) for number in range(4))
+    assert estimated(whole(*jobs)) == estimated(whole(*jobs))
+
+
+def test_a_queue_of_too_many_shapes_is_too_much() -> None:
+    jobs = tuple(waiting(f"j{number}", n=number + 1) for number in range(MOST_SHAPES + 1))
+    assert is_too_much(whole(*jobs))
+    assert not is_too_much(whole(*jobs[:MOST_SHAPES]))
+
+
+def test_an_estimate_is_after_now() -> None:
+    jobs = tuple(waiting(f"j{number}", score=number) for number in range(3))
+    assert all(one.p50 - NOON >= timedelta() for one in estimated(whole(*jobs)).by_job.values())
