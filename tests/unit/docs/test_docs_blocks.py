@@ -41,6 +41,7 @@ CHECKED_BY = {
     "assistants/": "tests/unit/client/assistants/test_client_configuration.py",
     "doors/": "tests/e2e/test_examples.py",
     "jobs/": "tests/integration/client/test_training_guides.py",
+    "notebooks/": "tests/integration/client/handles/test_guide.py",
     "requests/": "tests/e2e/test_examples.py",
     "policies/": "tests/unit/docs/test_docs_blocks.py",
     "step_functions/": "tests/integration/client/test_step_functions_guide.py",

@@ -1,0 +1,169 @@
+"""A job as a small page for notebooks, and as one line elsewhere: state, reason, likely start, loss. Pure.
+
+Colours are those around it, or of middle lightness: it is read on dark and on light paper.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from html import escape
+from typing import Any
+
+from trainmaster_client.http.answers import printable
+from trainmaster_client.jobs.job_views import JobView
+
+Points = Sequence[tuple[float, float]]
+"""(step, loss), in their order."""
+
+WIDTH, HEIGHT = 480, 150
+LEFT, BOTTOM = 56, 18
+"""Pixels, for the numbers beside the curve."""
+MOST_POINTS = 300
+"""Of one attempt: more than the picture has columns for, and less than 10 kB."""
+MOST_ATTEMPTS = 20
+"""Curves of one picture, the newest."""
+MOST_ROWS = 200
+"""Jobs of one table."""
+_COLOURS = ("#3f83d8", "#d9822b")
+"""Of attempts in turn; blue and orange also differ for the colour-blind."""
+_CELL = 'style="text-align:left;padding:2px 8px"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPicture:
+    """What is known of a job now."""
+
+    job: JobView
+    likely_start: datetime | None = None
+    curves: Mapping[int, Points] = field(default_factory=dict)
+    """Losses by attempt."""
+    note: str = ""
+    """What could not be read, and why."""
+
+
+def text(found: JobPicture) -> str:
+    """One line: what a terminal and a log show."""
+    return "; ".join(
+        (f"{_name(found.job)}: {found.job.state}", *(f"{key} {value}" for key, value in _facts(found)))
+    )
+
+
+def html(found: JobPicture) -> str:
+    facts = "".join(f"<div>{_text(key)}: {_text(value)}</div>" for key, value in _facts(found))
+    head = f"<div><b>{_text(_name(found.job))}</b> {_text(found.job.state)}</div>"
+    return f"<div>{head}{facts}{svg(found.curves)}</div>"
+
+
+def table(jobs: Sequence[JobView]) -> str:
+    """Of many jobs one row each."""
+    heads = "".join(f"<th {_CELL}>{one}</th>" for one in COLUMNS)
+    rows = "".join(_row(job) for job in jobs[:MOST_ROWS])
+    more = f"<div>{len(jobs) - MOST_ROWS} more</div>" if len(jobs) > MOST_ROWS else ""
+    return f"<table><tr>{heads}</tr>{rows}</table>{more}"
+
+
+COLUMNS = ("name", "team", "state", "pool", "instances", "priority", "position", "why")
+
+
+def _row(job: JobView) -> str:
+    position = "" if job.position is None else str(job.position)
+    cells = (_name(job), job.team, job.state, job.pool, job.instances, str(job.priority), position, job.why)
+    return f"<tr>{''.join(f'<td {_CELL}>{_text(one)}</td>' for one in cells)}</tr>"
+
+
+def _facts(found: JobPicture) -> Iterator[tuple[str, str]]:
+    job = found.job
+    yield "instances", f"{job.instances} in pool {job.pool}"
+    if job.position is not None and job.is_waiting:
+        yield "position", str(job.position)
+    if job.why:
+        yield "reason", job.why
+    if found.likely_start is not None and job.is_waiting:
+        yield "likely start", f"{found.likely_start:%Y-%m-%d %H:%M} UTC"
+    if job.attempt:
+        yield "attempts before this one", str(job.attempt)
+    if last := _last(found.curves):
+        yield "newest loss", f"{last[1]:.4g} at step {last[0]:,.0f}"
+    if found.note:
+        yield "note", found.note
+
+
+def _name(job: JobView) -> str:
+    return job.name or "a job of another team"
+
+
+def _last(curves: Mapping[int, Points]) -> tuple[float, float] | None:
+    return next((curves[number][-1] for number in sorted(curves, reverse=True) if curves[number]), None)
+
+
+# ---- the curve
+
+
+def svg(curves: Mapping[int, Points]) -> str:
+    """Empty before there are two points."""
+    shown = {number: thinned(curves[number]) for number in sorted(curves)[-MOST_ATTEMPTS:]}
+    points = [one for curve in shown.values() for one in curve]
+    if len(points) < 2:  # noqa: PLR2004
+        return ""
+    scale = _Scale.around(points)
+    lines = "".join(_line(curve, scale, _COLOURS[number % 2]) for number, curve in shown.items())
+    frame = (
+        f'<path d="M{LEFT} 4V{HEIGHT - BOTTOM}H{WIDTH - 4}" fill="none" stroke="currentColor" opacity=".5"/>'
+    )
+    labels = "".join(_labels(scale))
+    return (
+        f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="loss by step" style="font:11px sans-serif">{frame}{lines}{labels}</svg>'
+    )
+
+
+def thinned(curve: Points) -> Points:
+    """Every n-th, and the last one: that is the newest."""
+    every = -(-len(curve) // MOST_POINTS)
+    kept = list(curve[:: max(every, 1)])
+    return [*kept, curve[-1]] if curve and kept[-1] != curve[-1] else kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scale:
+    steps: tuple[float, float]
+    losses: tuple[float, float]
+
+    @classmethod
+    def around(cls, points: Points) -> "_Scale":
+        steps, losses = ([one[axis] for one in points] for axis in (0, 1))
+        return cls(steps=(min(steps), max(steps)), losses=(min(losses), max(losses)))
+
+    def x(self, step: float) -> float:
+        return LEFT + _share(step, self.steps) * (WIDTH - 4 - LEFT)
+
+    def y(self, loss: float) -> float:
+        return HEIGHT - BOTTOM - _share(loss, self.losses) * (HEIGHT - BOTTOM - 8)
+
+
+def _share(value: float, ends: tuple[float, float]) -> float:
+    low, high = ends
+    return 0.5 if high <= low else (value - low) / (high - low)
+
+
+def _line(curve: Points, scale: _Scale, colour: str) -> str:
+    if len(curve) == 1:
+        step, loss = curve[0]
+        return f'<circle cx="{scale.x(step):.1f}" cy="{scale.y(loss):.1f}" r="2" fill="{colour}"/>'
+    at = " ".join(f"{scale.x(step):.1f},{scale.y(loss):.1f}" for step, loss in curve)
+    return f'<polyline points="{at}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+
+
+def _labels(scale: _Scale) -> Iterator[str]:
+    for loss in dict.fromkeys(scale.losses):
+        yield _label(LEFT - 4, scale.y(loss) + 4, "end", f"{loss:.4g}")
+    for step, anchor in zip(dict.fromkeys(scale.steps), ("start", "end"), strict=False):
+        yield _label(scale.x(step), HEIGHT - 4, anchor, f"{step:,.0f}")
+
+
+def _label(x: float, y: float, anchor: str, words: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor">{words}</text>'
+
+
+def _text(value: Any) -> str:  # noqa: ANN401  whatever an answer holds
+    return escape(printable(value))
