@@ -39,7 +39,9 @@ IN_FILES = ("python", "yaml", "json", "toml")
 CHECKED_BY = {
     "airflow/": "tests/airflow/test_guide.py",
     "assistants/": "tests/unit/client/assistants/test_client_configuration.py",
+    "chat/": "tests/template/test_chat_recipe.py",
     "doors/": "tests/e2e/test_examples.py",
+    "grafana/": "tests/template/test_grafana_dashboard.py",
     "jobs/": "tests/integration/client/test_training_guides.py",
     "notebooks/": "tests/integration/client/handles/test_guide.py",
     "requests/": "tests/e2e/test_examples.py",
