@@ -94,8 +94,8 @@ def queue(
     _check(seconds, filters, form, watch=watch)
     looks = QueueLooks(connect(quiet=watch), filters, everything=everything, form=form)
     if watch:
-        to = console(wide=form.wide)
-        QueueWatch(look=looks.look, seconds=seconds or USUAL_SECONDS, to=to, as_json=form.is_json).run()
+        every = seconds or USUAL_SECONDS
+        QueueWatch(look=looks.look, seconds=every, to=console(), as_json=form.is_json).run()
     view = looks.look()
     if form.is_json:
         print_json(view.document)
@@ -116,6 +116,8 @@ def _check(seconds: float | None, filters: QueueFilters, form: QueueForm, *, wat
         )
     if form.output is OutputForm.CSV and (watch or form.as_json):
         raise InvalidArgumentError("-o csv is printed once and alone.", hint="Leave out --watch and --json.")
+    if watch and form.wide:
+        raise InvalidArgumentError("--wide is for a queue that is printed once.", hint="Leave out --watch.")
     states = [state.value for state in JobState]
     if filters.state is not None and filters.state not in states:
         near = nearest(filters.state, states)
@@ -187,7 +189,9 @@ class QueueLooks:
             (self._filters.pool, pool_names(pools)),
             (self._filters.team, team_names(pools)),
         ):
-            if value is not None and value not in known and (near := nearest(value, known)):
+            if value is None or value in known or not (near := nearest(value, known)):
+                continue
+            if f"did you mean {near}" not in str(error):  # the API may have said so itself
                 error.add_note(f"Did you mean {near}?")
 
     def _pools(self) -> Sequence[dict[str, Any]]:

@@ -156,6 +156,7 @@ def test_an_empty_queue_points_to_what_has_ended(queue: Trainmaster, api: FakeAp
             id="no state",
         ),
         pytest.param(["-o", "csv", "--watch"], "-o csv is printed once and alone.", id="csv and watch"),
+        pytest.param(["-w", "--wide"], "--wide is for a queue that is printed once.", id="wide and watch"),
     ],
 )
 def test_a_wrong_name_is_an_error_with_the_nearest(
@@ -176,6 +177,12 @@ def test_a_name_that_the_api_refuses_gets_the_nearest_beside_its_words(
     assert (ran.code, ran.out) == (1, "")
     assert f"unknown: {name}" in ran.err
     assert ran.err.splitlines()[-1] == f"Did you mean {near}?"
+
+
+def test_what_the_api_says_itself_is_not_said_twice(queue: Trainmaster, api: FakeApi) -> None:
+    detail = 'there is no team "vison"; did you mean vision?'
+    api.script("GET", "/jobs", problem(400, "Invalid request", detail))
+    assert queue("--team", "vison").err.lower().count("did you mean") == 1
 
 
 def test_a_team_of_which_an_older_stack_knows_nothing_is_said_beside_the_empty_queue(
