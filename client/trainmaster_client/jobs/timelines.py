@@ -35,6 +35,7 @@ class AttemptSpan:
     end: str
     """Reason code; empty while it is live."""
     preempted_by: str
+    """The job, or whose job it was; empty: none."""
     warm_start: bool
     lost: timedelta
 
@@ -194,10 +195,16 @@ def _attempt(document: Mapping[str, Any]) -> AttemptSpan:
         training_since=_optional(document.get("training_since"), datetime.fromisoformat),
         ended_at=_optional(document.get("ended_at"), datetime.fromisoformat),
         end=printable(document.get("end")),
-        preempted_by=printable(document.get("preempted_by")),
+        preempted_by=_preemptor(document),
         warm_start=bool(document.get("warm_start")),
         lost=timedelta(seconds=document.get("lost_seconds") or 0),
     )
+
+
+def _preemptor(document: Mapping[str, Any]) -> str:
+    """Another team's job has no name, but a team."""
+    name, team = (printable(document.get(key)) for key in ("preempted_by", "preempted_by_team"))
+    return name or (f"a job of team {team}" if team else "")
 
 
 def _capacity(document: Mapping[str, Any]) -> CapacityChange:

@@ -133,6 +133,11 @@ def test_nothing_at_all_is_said() -> None:
     assert "Nothing ran in this time." in drawn(document())
 
 
+def test_a_preemptor_of_another_team_is_said_by_its_team() -> None:
+    taken = span("mine", 0, 6, end="preemption", preempted_by=None, preempted_by_team="speech")
+    assert drawn(document(taken))[-1] == "  2026-11-21 18:00 mine by a job of team speech, lost 0s"
+
+
 def test_many_preemptions_are_counted_and_the_newest_are_shown() -> None:
     taken = [span(f"job-{n}", n, n + 1, end="preemption") for n in range(12)]
     lines = drawn(document(*taken))
