@@ -83,7 +83,7 @@ class QueueTools:
                 group_by=printable(document["group_by"]),
                 groups=groups[:MOST_GROUPS],
                 total=_group(document["total"], "total"),
-                is_truncated=len(groups) > MOST_GROUPS,
+                is_truncated=len(groups) > MOST_GROUPS or bool(document.get("truncated")),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise MalformedViewError(f"{type(error).__name__}: {error}") from error

@@ -22,6 +22,10 @@ _CAUSES = {"warm_pool": "warm pool", "startup": "start-up"}
 """As people write them; the others are words already."""
 
 
+ALL_TEAMS = "*"
+"""As the API takes it, from admins."""
+
+
 class GroupKey(StrEnum):
     TEAM = "team"
     USER = "user"
@@ -43,12 +47,15 @@ class Grouping:
     end: Annotated[
         str | None, typer.Option("--to", metavar="TIME", help="With --group-by: its end; without it now.")
     ] = None
-    as_csv: Annotated[bool, typer.Option("--csv", help="As CSV; by job, without --group-by.")] = False
+    as_csv: Annotated[bool, typer.Option("--csv", help="As CSV; by job, if --group-by is not there.")] = False
 
-    @property
-    def key(self) -> GroupKey | None:
+    def key(self, team: str | None) -> GroupKey | None:
         """None: a team's month."""
-        return GroupKey.JOB if self.as_csv and self.group_by is None else self.group_by
+        if self.group_by is not None:
+            return self.group_by
+        if team == ALL_TEAMS:
+            return GroupKey.TEAM
+        return GroupKey.JOB if self.as_csv else None
 
 
 @with_options
@@ -62,8 +69,9 @@ def usage(
     as_json: JsonFlag = False,
 ) -> None:
     """Show what a team used in a month, what it cost and what was lost to whom; or sums over any time."""
-    _check(grouping, month=month, as_json=as_json)
-    if (key := grouping.key) is not None:
+    key = grouping.key(team)
+    _check(grouping, key, month=month, as_json=as_json)
+    if key is not None:
         _print_groups(connect(), key, grouping, team=team, as_json=as_json)
         return
     document = connect().usage(team=team, month=month)
@@ -78,11 +86,11 @@ def usage(
     print_lines(f"Warning: {field_problem(warning)}" for warning in document.get("warnings") or ())
 
 
-def _check(grouping: Grouping, *, month: str | None, as_json: bool) -> None:
+def _check(grouping: Grouping, key: GroupKey | None, *, month: str | None, as_json: bool) -> None:
     """Raises InvalidArgumentError."""
-    if grouping.key is not None and month is not None:
+    if key is not None and month is not None:
         raise InvalidArgumentError("--month is without sums.", hint="With them write --from and --to.")
-    if grouping.key is None and (grouping.start or grouping.end):
+    if key is None and (grouping.start or grouping.end):
         raise InvalidArgumentError("--from and --to go with --group-by.", hint="Or write --month YYYY-MM.")
     if grouping.as_csv and as_json:
         raise InvalidArgumentError("--csv and --json are two forms.", hint="Write one of them.")
@@ -109,6 +117,8 @@ def _print_groups(
         raise MalformedViewError(f"{type(error).__name__}: {error}") from error
     print_lines([lines])
     console().print(table)
+    if document.get("truncated"):
+        print_lines(["More jobs than the API reads at once: the rest of them is in the line -."])
 
 
 def _group_title(document: Document) -> str:

@@ -39,6 +39,15 @@ def test_sums_are_a_table_with_shares(trainmaster: Trainmaster, api: FakeApi) ->
     }
 
 
+def test_all_teams_are_summed_by_team_and_what_was_not_read_is_said(
+    trainmaster: Trainmaster, api: FakeApi
+) -> None:
+    api.script("GET", "/usage", Scripted(document={**GROUPS, "truncated": True}))
+    ran = trainmaster("usage", "--team", "*")
+    assert api.received[0].query == {"group_by": ["team"], "team": ["*"]}
+    assert ran.out.splitlines()[-1].startswith("More jobs than the API reads at once")
+
+
 def test_csv_is_the_apis_own(trainmaster: Trainmaster, api: FakeApi) -> None:
     text = "job,instance_hours,usd\r\njob1,1,2\r\n"
     api.script("GET", "/usage", Scripted(raw=text.encode(), headers={"content-type": "text/csv"}))
