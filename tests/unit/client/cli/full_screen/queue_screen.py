@@ -35,7 +35,7 @@ ATTEMPT = {
 }
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class FakeApi:
     region: str = "eu-west-1"
     queue: list[dict[str, Any]] = field(default_factory=lambda: [RUNNING, WAITING, OTHERS])
