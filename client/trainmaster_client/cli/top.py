@@ -41,5 +41,6 @@ def top(
 
     connection = Connection(lambda: connect(quiet=True))
     connection.api.pools()  # what is wrong from the beginning is said as by any command
-    source = PictureSource(connection=connection, logs_client=lambda: aws_client("logs"))
+    region = connection.api.region
+    source = PictureSource(connection=connection, region=region, logs_client=lambda: aws_client("logs"))
     QueueApp(source, TopOptions(seconds=seconds, may_change=allow_changes)).run()

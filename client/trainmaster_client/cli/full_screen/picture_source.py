@@ -27,12 +27,9 @@ class PictureSource:
     """Its methods may be called in any thread. Each raises TrainmasterClientError."""
 
     connection: Connection
+    region: str
     logs_client: Callable[[], Any]
     _page: str = field(default=_LARGEST_PAGE, init=False)
-
-    @property
-    def region(self) -> str:
-        return self.connection.api.region
 
     def queue(self) -> QueueView:
         view = QueueView(document={"jobs": self._jobs()}, pools=self.pools())

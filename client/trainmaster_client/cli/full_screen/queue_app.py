@@ -14,7 +14,7 @@ from trainmaster_client.cli.full_screen.app_keys import HINTS, PAGES, AppKeys
 from trainmaster_client.cli.full_screen.job_screen import JobScreen
 from trainmaster_client.cli.full_screen.line_list import LineList
 from trainmaster_client.cli.full_screen.picture_lines import detail, pool_page, queue_page, timeline_page
-from trainmaster_client.cli.full_screen.picture_source import PictureSource
+from trainmaster_client.cli.full_screen.picture_source import LogReader, PictureSource
 from trainmaster_client.cli.full_screen.status_lines import Freshness, status_line
 from trainmaster_client.cli.full_screen.top_options import TopOptions
 from trainmaster_client.cli.queue_view import QueueView
@@ -110,11 +110,12 @@ class QueueApp(AppKeys):
         self._read("job", lambda: self.source.job(screen.job_name), came, of=screen.job_name)
 
     def _read_log(self, screen: JobScreen, document: Document) -> None:
-        anew = screen.log_reader is None
-        reader = screen.log_reader or self.source.log()
-        screen.log_reader = reader
+        def read() -> tuple[LogReader, list[str]]:
+            reader = screen.log_reader or self.source.log()
+            return reader, reader.new_lines(document)
 
-        def came(lines: list[str]) -> None:
+        def came(found: tuple[LogReader, list[str]]) -> None:
+            anew, (screen.log_reader, lines) = screen.log_reader is None, found
             if screen in self.screen_stack:
                 screen.add_log(lines, anew=anew)
 
@@ -123,7 +124,7 @@ class QueueApp(AppKeys):
             if screen in self.screen_stack:
                 screen.show_trouble(str(error))
 
-        self.begin(f"log {screen.job_name}", lambda: reader.new_lines(document), came, failed)
+        self.begin(f"log {screen.job_name}", read, came, failed)
 
     def _read(self, page: str, make: Callable[[], T], then: Callable[[T], None], *, of: str = "") -> None:
         """One at a time: who asks in between gets the answer that is waited for."""

@@ -37,7 +37,6 @@ ATTEMPT = {
 
 @dataclass(kw_only=True)
 class FakeApi:
-    region: str = "eu-west-1"
     queue: list[dict[str, Any]] = field(default_factory=lambda: [RUNNING, WAITING, OTHERS])
     spans: list[dict[str, Any]] = field(default_factory=list)
     changes: list[tuple[Any, ...]] = field(default_factory=list)
@@ -131,10 +130,13 @@ async def shown(
     logs: FakeLogs | None = None,
     may_change: bool = True,
     in_background: Callable[[Callable[[], None]], None] = lambda work: work(),
+    connect: Callable[[], ApiClient] | None = None,
 ) -> AsyncIterator[Shown]:
     api, clock = api or FakeApi(), [NOON]
     source = PictureSource(
-        connection=Connection(lambda: cast(ApiClient, api)), logs_client=lambda: logs or FakeLogs()
+        connection=Connection(connect or (lambda: cast(ApiClient, api))),
+        region="eu-west-1",
+        logs_client=lambda: logs or FakeLogs(),
     )
     options = TopOptions(
         seconds=1e9, may_change=may_change, now=lambda: clock[0], in_background=in_background, zone=UTC

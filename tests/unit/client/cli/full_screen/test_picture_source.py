@@ -30,7 +30,7 @@ class PagedApi(FakeApi):
 
 
 def source(api: FakeApi) -> PictureSource:
-    return PictureSource(connection=Connection(lambda: cast(ApiClient, api)), logs_client=FakeLogs)
+    return PictureSource(connection=Connection(lambda: cast(ApiClient, api)), region="", logs_client=FakeLogs)
 
 
 def test_an_older_stack_is_read_a_hundred_at_a_time_and_asked_for_more_once() -> None:
@@ -60,7 +60,7 @@ def test_expired_credentials_lead_to_a_new_connection() -> None:
         made.append(FakeApi(fail=CredentialsError("expired.") if not made else None))
         return cast(ApiClient, made[-1])
 
-    reader = PictureSource(connection=Connection(make), logs_client=FakeLogs)
+    reader = PictureSource(connection=Connection(make), region="", logs_client=FakeLogs)
     with pytest.raises(CredentialsError):
         reader.queue()
     assert len(reader.queue().jobs) == 3

@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from trainmaster_client.api import ApiClient
 from trainmaster_client.errors import ApiUnreachableError, CredentialsError, MalformedViewError
 
 from tests.integration.client.fake_api import view
@@ -193,6 +194,38 @@ async def test_the_picture_is_kept_and_marked_stale_until_the_api_answers_again(
         screen.api.fail = None
         lines = await screen.later(5)
         assert lines[1].startswith("p5: ")
+
+
+@played
+async def test_credentials_that_cannot_be_found_anew_end_nothing() -> None:
+    api = FakeApi()
+    connected: list[ApiClient | Exception] = [cast(ApiClient, api)]
+
+    def connect() -> ApiClient:
+        if isinstance(connected[-1], Exception):
+            raise connected[-1]
+        return connected[-1]
+
+    async with shown(api, connect=connect) as screen:
+        api.fail, expired = CredentialsError("they have expired."), CredentialsError("no profile.")
+        connected.append(expired)
+        await screen.later(5)
+        assert "no profile." in " ".join((await screen.later(5))[1:4])
+        api.fail = None
+        connected.append(cast(ApiClient, api))
+        assert (await screen.later(5))[1].startswith("p5: ")
+
+
+@played
+async def test_logs_that_cannot_be_asked_for_are_said_where_the_job_is() -> None:
+    async with shown(logs=cast(FakeLogs, None)) as screen:
+        screen.app.source.logs_client = refuse
+        lines = await screen.press("l")
+        assert "Cannot sign the request: no region." in " ".join(lines[1:4])
+
+
+def refuse() -> None:
+    raise CredentialsError("no region.")
 
 
 @played
