@@ -42,7 +42,7 @@ def test_every_page_is_reached_by_g_and_a_letter(open_tab: OpenTab) -> None:
     for path in reversed(PAGES):
         tab.page.keyboard.press("g")
         tab.page.keyboard.press(path[0])
-        tab.page.wait_for_selector(f"main[data-page='{path}'][data-state='ready']")
+        tab.page.wait_for_selector(f"main[data-page='{path}']:not([data-state='loading'])")
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -51,8 +51,9 @@ def test_the_tab_key_reaches_whatever_can_be_pressed_and_shows_where_it_is(
 ) -> None:
     tab = open_tab(stage.changing)
     tab.go(path)
+    # links of rows are opened by Enter on the row
     pressable = tab.page.locator(
-        "a[href]:visible, button:enabled:visible, select:visible, input:visible"
+        "main button:enabled:visible, main select:visible, main input:visible"
     ).count()
     reached = walked(tab.page)
     assert len(reached) >= pressable, f"{pressable} can be pressed, reached were {reached}"

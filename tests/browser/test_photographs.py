@@ -11,6 +11,7 @@ from tests.browser.conftest import OpenTab
 AGAIN = "the page is not the one photographed: python -m demos.dashboard --images docs/images"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "picture", sorted(photographs.IMAGES.glob("dashboard-*.png")), ids=lambda one: one.stem
 )
@@ -19,8 +20,13 @@ def test_a_picture_is_small_and_shows_the_page_as_it_is(picture, open_tab: OpenT
     then = json.loads(picture.with_suffix(".json").read_text("utf-8"))
     tab = open_tab(viewport=photographs.VIEWPORT)
     tab.go(photographs.PHOTOGRAPHED[picture.stem.removeprefix("dashboard-")])
-    assert photographs.structure(tab) == then, AGAIN
+    assert lasting(photographs.structure(tab)) == lasting(then), AGAIN
 
 
 def test_pictures_are_there() -> None:
     assert len(list(photographs.IMAGES.glob("dashboard-*.png"))) >= len(PAGES) - 1
+
+
+def lasting(structure: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Of a heading its first word: what follows in it is the state of the moment."""
+    return structure | {"headings": [one.split()[0] for one in structure["headings"]]}
