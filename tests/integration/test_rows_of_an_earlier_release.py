@@ -31,7 +31,7 @@ NEW_NAMES = {
 }
 """Attributes that later releases write beside the others; the earlier one ignores what it does not know."""
 UNFINISHED = {name: row["state"] for name, row in JOBS.items() if row["state"] not in FINAL}
-NEW_ROWS = {"O", "OT", "L", "D", "DL", "DW", "C", "G", "Y"}
+NEW_ROWS = {"O", "OT", "L", "D", "DL", "DW", "DWL", "C", "G", "Y"}
 """How partitions begin that the earlier release does not look into."""
 NEW_POOL_ROWS = {("P", "told"), ("P", "front")}
 """Of pools, which it reads by their keys."""

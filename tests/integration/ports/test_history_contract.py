@@ -178,6 +178,19 @@ def test_a_hold_changes_nothing_about_who_waits(plane: Plane) -> None:
     assert waits(plane) == [counted(NOON, 1)]
 
 
+def test_a_warm_pool_that_was_kept_for_days_is_found_on_each_of_them(plane: Plane) -> None:
+    plane.store.change_warm("main", None, warm("kept"), at=NOON)
+    plane.store.change_warm(
+        "main", warm("kept"), None, at=NOON + timedelta(days=5), retained=timedelta(days=5)
+    )
+    between = Window(since=NOON + timedelta(days=1), until=NOON + timedelta(days=2))
+    assert [one.training_job_name for one in plane.reader.past_warm_pools("main", between, limit=9)] == [
+        "kept"
+    ]
+    after = Window(since=NOON + timedelta(days=6), until=NOON + timedelta(days=7))
+    assert plane.reader.past_warm_pools("main", after, limit=9) == ()
+
+
 def test_a_warm_pool_is_remembered_when_it_expires_or_is_reused(plane: Plane) -> None:
     plane.store.change_warm("main", None, warm("x"), at=NOON)
     plane.store.change_warm("main", None, warm("y"), at=NOON)

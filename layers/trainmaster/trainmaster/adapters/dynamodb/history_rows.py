@@ -4,7 +4,8 @@
 |---|---|---|
 | attempt or job that ended within a day of its claim | ``D#pool#day`` | ``instant#job#attempt`` |
 | the same, after more than a day | ``DL#pool`` | ``instant#job#attempt`` |
-| warm pool that is over | ``DW#pool#day`` | ``instant#training-job-name`` |
+| warm pool that is over, within a day | ``DW#pool#day`` | ``instant#training-job-name`` |
+| the same, after more than a day | ``DWL#pool`` | ``instant#training-job-name`` |
 | change of a pool's capacity | ``C#pool`` | ``instant`` |
 | changes of how many jobs wait, by minute of an hour | ``G#pool#day`` | ``hour#team#capacity`` |
 | event | ``Y#day`` | ``instant#id`` |
@@ -27,6 +28,7 @@ from trainmaster.adapters.dynamodb.layout import MAX_SORT_KEY, Key
 from trainmaster.core.history.journal import ending_of, event_of, wait_counts, waits_for
 from trainmaster.core.history.past_records import (
     LONGEST_ATTEMPT,
+    LONGEST_WARM_POOL,
     ONE_DAY,
     CapacityChange,
     Ending,
@@ -76,7 +78,8 @@ def ending_key(pool: str, ending: Ending) -> Key:
 
 
 def warm_over_key(pool: str, warm: PastWarmPool) -> Key:
-    return (_day("DW", pool, warm.until), f"{iso(warm.until)}#{warm.training_job_name}")
+    partition = _long_warm(pool) if warm.until - warm.since > ONE_DAY else _day("DW", pool, warm.until)
+    return (partition, f"{iso(warm.until)}#{warm.training_job_name}")
 
 
 def capacity_change_key(change: CapacityChange) -> Key:
@@ -113,8 +116,10 @@ def ending_ranges(pool: str, window: Window) -> Iterator[Range]:
 
 
 def warm_ranges(pool: str, window: Window) -> Iterator[Range]:
-    since, until = iso(window.since), iso(window.until + ONE_DAY)
-    yield from ((f"DW#{pool}#{day.isoformat()}", since, until) for day in window.days(longer=ONE_DAY))
+    since = iso(window.since)
+    yield (_long_warm(pool), since, iso(window.until + LONGEST_WARM_POOL))
+    short = iso(window.until + ONE_DAY)
+    yield from ((f"DW#{pool}#{day.isoformat()}", since, short) for day in window.days(longer=ONE_DAY))
 
 
 def event_ranges(window: Window) -> Iterator[Range]:
@@ -124,6 +129,10 @@ def event_ranges(window: Window) -> Iterator[Range]:
 
 def _long(pool: str) -> str:
     return f"DL#{pool}"
+
+
+def _long_warm(pool: str) -> str:
+    return f"DWL#{pool}"
 
 
 def _day(kind: str, pool: str, at: datetime) -> str:

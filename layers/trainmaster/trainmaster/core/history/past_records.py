@@ -14,6 +14,9 @@ ONE_DAY = timedelta(days=1)
 LONGEST_ATTEMPT = timedelta(days=60)
 """Claim to end. Source: CreateTrainingJob, 28 days of run time after up to 28 of waiting for capacity."""
 
+LONGEST_WARM_POOL = timedelta(days=30)
+"""``warm_pool.max_idle`` is at most 28 days; SageMaker may say a little more."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
