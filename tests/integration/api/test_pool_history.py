@@ -103,7 +103,7 @@ def test_where_too_many_wait_nobody_says_how_many_did(api: Api, monkeypatch: pyt
         ({"step": "86401"}, "query.step", "write it like 300"),
         ({"step": "٣٠٠"}, "query.step", "write it like 300"),
         ({"step": "60", "from": "2026-10-25T12:00:00Z"}, "query.step", "use 346 or more"),
-        ({"pool": "P5"}, "query.pool", "known: p5, g5"),
+        ({"pool": "P5"}, "query.pool", "use one of: p5, g5"),
         ({"from": "2026-09-02T12:00:00Z"}, "query.from", "shorter"),
         ({"to": "never"}, "query.to", "2026-11-02T12:00:00Z"),
     ],

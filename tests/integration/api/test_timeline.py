@@ -130,7 +130,7 @@ def test_a_period_is_half_open_and_by_default_the_last_day(api: Api) -> None:
         ({"from": "2026-09-01T00:00:00Z"}, "query.from", "shorter"),
         ({"from": "2026-11-03T00:00:00Z"}, "query.from", "has begun"),
         ({"from": "2026-11-02T11:00:00Z", "to": "2026-11-02T11:00:00Z"}, "query.from", "has begun"),
-        ({"pool": "g6"}, "query.pool", "known: p5, g5"),
+        ({"pool": "g6"}, "query.pool", "use one of: p5, g5"),
         ({"next_token": "x"}, "query.next_token", "start again"),
         ({"until": "x"}, "query.until", "use pool, from, to, next_token"),
     ],

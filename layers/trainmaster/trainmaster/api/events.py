@@ -2,11 +2,12 @@
 
 from http import HTTPStatus
 
-from trainmaster.api.history_query import Listing, listing, since, unknown
+from trainmaster.api.history_query import Listing, listing, since
+from trainmaster.api.known_names import one_of, refused
 from trainmaster.api.paging import Room
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import View, instant_text
-from trainmaster.core.errors import FieldError, ForbiddenError
+from trainmaster.core.errors import FieldError, ForbiddenError, quoted
 from trainmaster.core.history.past_records import PastEvent
 from trainmaster.core.outbox.messages import NoticeKind
 from trainmaster.core.outbox.texts.refusals import OPERATORS
@@ -67,11 +68,13 @@ def _teams(context: RequestContext, asked: str | None) -> frozenset[str] | None:
         error = FieldError(field="query.team", message="is not one of the caller's teams", hint=hint)
         raise ForbiddenError("the caller is not in this team", errors=[error])
     shown = [*known, OPERATORS] if context.is_admin else list(context.teams)
-    raise unknown("team", asked, shown, what="team")
+    raise refused(
+        "team", f"there is no team {quoted(asked)}", one_of(asked, shown, "the caller is in no team")
+    )
 
 
 def _kind(asked: str | None) -> str | None:
     known = [kind.value for kind in NoticeKind]
     if asked is None or asked in known:
         return asked
-    raise unknown("kind", asked, known, what="kind of event")
+    raise refused("kind", f"there is no kind of event {quoted(asked)}", one_of(asked, known))

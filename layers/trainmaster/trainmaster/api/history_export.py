@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from trainmaster.api.history_query import list_period, listing, refused
+from trainmaster.api.history_query import list_period, listing
+from trainmaster.api.known_names import refused
 from trainmaster.api.paging import Room
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import View, instant_text

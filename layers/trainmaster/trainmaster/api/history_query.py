@@ -1,50 +1,25 @@
-"""What of the history a call asks for: pools, a period, a team, and where a list continues."""
+"""What of the history a call asks for: a period, and where a list continues."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
+from trainmaster.api.known_names import instant, refused
 from trainmaster.api.paging import Mark, Seal
 from trainmaster.api.request_context import RequestContext
-from trainmaster.core.errors import FieldError, InvalidRequestError, invalid, quoted
 from trainmaster.core.history.past_records import Window
-from trainmaster.core.policy import PoolPolicy
 
 LONGEST = timedelta(days=31)
 USUAL = timedelta(hours=24)
 JUST_NOW = timedelta(seconds=1)
 """A list that goes up to now has what happens at this very instant as well."""
-_MOST_NAMED = 20
-_EXAMPLE = "write it like 2026-11-02T12:00:00Z"
-
-
-def pools_asked(context: RequestContext, name: str | None) -> tuple[PoolPolicy, ...]:
-    """The one, or all. Raises InvalidRequestError where there is no such pool."""
-    if name is None:
-        return context.policy.pools
-    found = context.policy.pool(name)
-    if found is not None:
-        return (found,)
-    known = [pool.name for pool in context.policy.pools]
-    raise unknown("pool", name, known, what="pool")
-
-
-def unknown(parameter: str, given: str, known: list[str], *, what: str) -> InvalidRequestError:
-    """It names those that there are."""
-    more = f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
-    hint = f"known: {', '.join(known[:_MOST_NAMED])}{more}" if known else "there is none yet"
-    return refused(parameter, f"there is no {what} {quoted(given)}", hint)
-
-
-def refused(parameter: str, message: str, hint: str) -> InvalidRequestError:
-    return invalid([FieldError(field=f"query.{parameter}", message=message, hint=hint)])
 
 
 def period(given: Mapping[str, str], *, now: datetime) -> Window:
     """``from`` and ``to``: without them the last 24 hours, never past now. Raises InvalidRequestError."""
-    until = min(_instant("to", given["to"]), now) if "to" in given else now
-    since = _instant("from", given["from"]) if "from" in given else until - USUAL
+    until = min(instant("to", given["to"]), now) if "to" in given else now
+    since = instant("from", given["from"]) if "from" in given else until - USUAL
     if since >= until:
         end = "to" if "to" in given and until < now else "now"
         raise refused("from", f"is not before {end}", "ask for a period that has begun")
@@ -64,21 +39,12 @@ def list_period(given: Mapping[str, str], *, now: datetime) -> Window:
 
 def since(given: Mapping[str, str], *, now: datetime) -> Window:
     """``since``, without it the last 24 hours, up to now. Raises InvalidRequestError."""
-    begins = _instant("since", given["since"]) if "since" in given else now - USUAL
+    begins = instant("since", given["since"]) if "since" in given else now - USUAL
     if begins > now:
         raise refused("since", "is in the future", "ask since an instant that is over")
     if now - begins > LONGEST:
         raise refused("since", f"is more than {LONGEST.days} days ago", "ask since a later instant")
     return Window(since=begins, until=now + JUST_NOW)
-
-
-def _instant(parameter: str, text: str) -> datetime:
-    """ISO 8601; without a time zone it is UTC."""
-    try:
-        read = datetime.fromisoformat(text)
-        return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise refused(parameter, f"{quoted(text)} is not a valid time", _EXAMPLE) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

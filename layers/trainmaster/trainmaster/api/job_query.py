@@ -4,9 +4,9 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
-from trainmaster.api.known_names import known_teams, no_pool, no_team, one_of, refused
+from trainmaster.api.known_names import instant, known_teams, no_pool, no_team, one_of, refused
 from trainmaster.api.request_context import RequestContext
 from trainmaster.core.errors import quoted
 from trainmaster.core.jobs.model import FINAL, Job, JobState
@@ -84,25 +84,13 @@ def query_of(context: RequestContext) -> ListQuery:
         mine=_mine(given.get("mine")),
         submitted_by=given.get("submitted_by"),
         name_prefix=given.get("name_prefix"),
-        changed_since=instant_asked("changed_since", given.get("changed_since")),
+        changed_since=instant("changed_since", given["changed_since"]) if "changed_since" in given else None,
         limit=_limit(given.get("limit")),
         token=given.get("next_token"),
     )
     _check_pool(context, query)
     _check_team(context, query)
     return query
-
-
-def instant_asked(parameter: str, text: str | None) -> datetime | None:
-    """ISO 8601; without a zone it is UTC. Raises InvalidRequestError."""
-    if text is None:
-        return None
-    try:
-        read = datetime.fromisoformat(text)
-        return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        message = f"{quoted(text)} is not a valid time"
-        raise refused(parameter, message, "write it like 2026-11-02T12:00:00Z") from error
 
 
 def _state(text: str | None) -> JobState | None:

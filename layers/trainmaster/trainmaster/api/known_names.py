@@ -1,6 +1,7 @@
-"""Names of pools and teams in a query: one that there is not is an error that names those there are."""
+"""Names and instants in a query: a name that there is not is an error that names those there are."""
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from difflib import get_close_matches
 
 from trainmaster.api.request_context import RequestContext
@@ -13,6 +14,16 @@ _MOST_NAMED = 20
 
 def refused(parameter: str, message: str, hint: str) -> InvalidRequestError:
     return invalid([FieldError(field=f"query.{parameter}", message=message, hint=hint)])
+
+
+def instant(parameter: str, text: str) -> datetime:
+    """ISO 8601; without a zone it is UTC. Raises InvalidRequestError."""
+    try:
+        read = datetime.fromisoformat(text)
+        return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        message = f"{quoted(text)} is not a valid time"
+        raise refused(parameter, message, "write it like 2026-11-02T12:00:00Z") from error
 
 
 def pools_asked(context: RequestContext, name: str | None) -> Sequence[PoolPolicy]:

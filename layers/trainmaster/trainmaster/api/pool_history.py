@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from http import HTTPStatus
 from itertools import chain, pairwise
 
-from trainmaster.api.history_query import period, pools_asked, refused
+from trainmaster.api.history_query import period
+from trainmaster.api.known_names import pools_asked, refused
 from trainmaster.api.paging import MOST_BYTES
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.timeline import capacity_lines, history_since, is_within, warm_periods

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
 
-from trainmaster.api.history_query import list_period, listing, pools_asked, refused
+from trainmaster.api.history_query import list_period, listing
+from trainmaster.api.known_names import pools_asked, refused
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import View, instant_text
 from trainmaster.core.errors import InvalidRequestError

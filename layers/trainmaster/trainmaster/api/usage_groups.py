@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 
-from trainmaster.api.job_query import instant_asked
-from trainmaster.api.known_names import known_teams, no_team, one_of, refused
+from trainmaster.api.known_names import instant, known_teams, no_team, one_of, refused
 from trainmaster.api.paging import Mark, Room, Seal
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import View, instant_text
@@ -51,8 +50,8 @@ def time_of(month: str) -> tuple[datetime, datetime]:
 
 def time_asked(begin: str | None, end: str | None, *, now: datetime) -> tuple[datetime, datetime]:
     """Half-open; without one end of it the last 24 hours up to the other. Raises InvalidRequestError."""
-    until = instant_asked("to", end) or now
-    since = instant_asked("from", begin) or until - USUAL
+    until = now if end is None else instant("to", end)
+    since = until - USUAL if begin is None else instant("from", begin)
     if since >= until:
         raise refused(
             "from", "is not before the end of the time", "ask for a time that begins before its end"
