@@ -82,12 +82,10 @@ class HistoryReads(GuardedReads):
     ) -> tuple[tuple[T, ...], Position | None]:
         """At most so many rows, from behind a position on; None: these were the last."""
         found: list[T] = []
-        looked, position = 0, after
+        looked, position, page = 0, after, _page_of(limit + 1)
         for partition, first, last in _behind(ranges, after):
             bound = after[1] if after is not None and after[0] == partition else None
-            for item in self._rows.query(
-                partition, SortKeys.between(bound or first, last), page=min(PAGE, limit + 1)
-            ):
+            for item in self._rows.query(partition, SortKeys.between(bound or first, last), page=page):
                 if item["sk"] == bound:
                     continue
                 if looked == limit:
@@ -100,6 +98,11 @@ class HistoryReads(GuardedReads):
     def _made(self, items: Iterator[Item], make: Callable[[Item], T], *, most: int) -> Iterator[T]:
         for _, item in zip(range(most), items, strict=False):
             yield from self._understood([item], make)
+
+
+def _page_of(rows: int) -> int:
+    """Rows of one call, so that calls of that size come to few more than so many."""
+    return -(-rows // -(-rows // PAGE))
 
 
 def _behind(ranges: Iterable[Range], after: Position | None) -> Iterator[Range]:
