@@ -113,4 +113,6 @@ def _forbidden(answer: Answer, now: datetime) -> Trouble:
 def printable(value: object) -> str:
     """Empty for None. A failure reason is a user's own output: an escape sequence in it must not act."""
     text = "" if value is None else str(value)
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else " " for char in text)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -68,8 +69,9 @@ class EventFeed:
         self._newest = since
         self._walk_from = since
         self._token: str | None = None
-        self._seen: dict[int, datetime] = {}
-        """By what they are, in the order in which they came."""
+        self._seen: OrderedDict[int, datetime] = OrderedDict()
+        """By what they are, in the order in which they came. Of a plain dict the first key is found by a walk
+        over all those that were deleted before it."""
 
     @property
     def remembered(self) -> int:
