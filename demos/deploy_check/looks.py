@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 
-FUNCTIONS = ("api", "schedule", "on-training-job-event", "on-idle-alarm", "reconcile")
+FUNCTIONS = ("api", "schedule", "on-training-job-event", "on-idle-alarm", "reconcile", "queue-widget")
 DEAD_LETTER_QUEUES = tuple(
     f"{name}DeadLetterQueue" for name in ("Doorbell", "OnTrainingJobEvent", "OnIdleAlarm", "Reconcile")
 )

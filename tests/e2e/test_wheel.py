@@ -57,7 +57,8 @@ for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         importlib.import_module(found.name)
     except ImportError as error:
         failed[found.name.partition(".")[2]] = error.name
-print(json.dumps([failed, sorted({"sagemaker", "moto", "torch", "flask", "numpy", "local"} & sys.modules.keys())]))
+unwanted = {"sagemaker", "moto", "torch", "flask", "numpy", "local"}
+print(json.dumps([failed, sorted(unwanted & sys.modules.keys())]))
 """
 BOTO3_USER = """
 import json, sys, time, boto3

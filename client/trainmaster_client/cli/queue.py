@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from trainmaster.core.jobs.model import JobState
 
-from trainmaster_client.api import ApiClient, Document
+from trainmaster_client.api import ApiClient, Document, etag_of
 from trainmaster_client.cli.command_options import with_options
 from trainmaster_client.cli.connection import LARGEST_PAGE, connect
 from trainmaster_client.cli.known_names import (
@@ -158,6 +158,8 @@ class QueueLooks:
         self._monotonic = monotonic
         self._starts: StartEstimates | None = None
         self._starts_at: float | None = None
+        self._page: Document | None = None
+        """Of the last look: as long as it did not change it costs a 304."""
 
     def look(self) -> QueueView:
         document = self._jobs()
@@ -174,10 +176,17 @@ class QueueLooks:
     def _jobs(self) -> Document:
         asked = self._filters.asked
         try:
-            return every_page(self._api, asked) if self._everything else self._api.jobs(**asked)
+            return every_page(self._api, asked) if self._everything else self._first_page(asked)
         except InvalidRequestError as error:
             self._add_notes(error)
             raise
+
+    def _first_page(self, asked: dict[str, str | None]) -> Document:
+        known, etag = self._page, etag_of(self._page)
+        page = self._api.jobs_unless(etag, **asked) if known and etag else self._api.jobs(**asked)
+        self._page = known if page is None else page
+        assert self._page is not None
+        return self._page
 
     def _add_notes(self, error: InvalidRequestError) -> None:
         """The nearest names; or that the stack does not know what was asked of it."""

@@ -245,6 +245,10 @@ def test_a_user_reads_no_other_parameter_and_no_other_log() -> None:
         ),
         ("sqs:ReceiveMessage", "arn:aws:sqs:eu-west-1:111122223333:trainmaster-DoorbellDeadLetterQueue-AB"),
         ("sqs:SendMessage", "arn:aws:sqs:eu-west-1:111122223333:trainmaster-DoorbellQueue-AB"),
+        (
+            "lambda:InvokeFunction",
+            "arn:aws:lambda:eu-west-1:111122223333:function:trainmaster-QueueWidgetFunction-AB",
+        ),
         ("sqs:PurgeQueue", "arn:aws:sqs:eu-west-1:111122223333:trainmaster-ReconcileDeadLetterQueue-AB"),
     ],
 )

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from trainmaster_client.api import Document
+from trainmaster_client.api import Document, etag_of
 from trainmaster_client.cli.instants import api_time
 from trainmaster_client.cli.job_logs import title
 from trainmaster_client.cli.queue_view import QueueView
@@ -30,6 +31,8 @@ class PictureSource:
     region: str
     logs_client: Callable[[], Any]
     _page: str = field(default=_LARGEST_PAGE, init=False)
+    _known: dict[tuple[str, str | None], Document] = field(default_factory=dict, init=False)
+    """Pages of the last look by size and token: one that did not change since costs a 304."""
 
     def queue(self) -> QueueView:
         view = QueueView(document={"jobs": self._jobs()}, pools=self.pools())
@@ -74,13 +77,22 @@ class PictureSource:
     def _whole_queue(self, size: str) -> list[Any]:
         jobs: list[Any] = []
         token: str | None = None
+        before, self._known = self._known, {}
         for _ in range(_MOST_PAGES):
-            page = self._asked(lambda: self.connection.api.jobs(limit=size, next_token=token))  # noqa: B023
+            page = self._asked(partial(self._page_of_jobs, size, token, before.get((size, token))))
+            self._known[size, token] = page
             jobs += page.get("jobs") or ()
             token = page.get("next_token")
             if not token:
                 break
         return jobs
+
+    def _page_of_jobs(self, size: str, token: str | None, known: Document | None) -> Document:
+        api = self.connection.api
+        if known is None or not (etag := etag_of(known)):
+            return api.jobs(limit=size, next_token=token)
+        page = api.jobs_unless(etag, limit=size, next_token=token)
+        return known if page is None else page
 
     def _asked(self, call: Callable[[], Document]) -> Document:
         try:

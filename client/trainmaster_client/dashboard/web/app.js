@@ -2,7 +2,7 @@
 
 import { Api, TroubleKind } from "./api.js";
 import { h, replace } from "./dom.js";
-import { zoneSaid } from "./format.js";
+import { apiName, zoneSaid } from "./format.js";
 import { pressed, shortcuts } from "./keys.js";
 import { page as eventsPage } from "./pages/events.js";
 import { page as gatewayPage } from "./pages/gateway.js";
@@ -94,8 +94,7 @@ function paintNavigation(route) {
 
 function paintWho() {
   const { session, me } = frame;
-  const host = session.api_url ? new URL(session.api_url).host.split(".")[0] : "";
-  replace(at("where"), [session.region, host].filter(Boolean).join(" / "));
+  replace(at("where"), [session.region, apiName(session.api_url)].filter(Boolean).join(" / "));
   const name = me?.principal ? me.principal.split(/[/:]/).pop() : "";
   const teams = (me?.teams ?? []).map((one) => one.name).join(", ");
   const who = [name, teams && `@ ${teams}`, me?.admin && "admin"].filter(Boolean).join(" ");

@@ -16,6 +16,13 @@ export function zoneSaid(now = new Date()) {
   return `Times are in ${zone} (UTC${sign}${hours}${rest ? `:${String(rest).padStart(2, "0")}` : ""}).`;
 }
 
+// The id of an API of API Gateway; of an address or a host without a domain the whole with its port.
+export function apiName(url) {
+  if (!url) return "";
+  const { host, hostname } = new URL(url);
+  return /^[\d.]+$|:|^[^.]+$/.test(hostname) ? host : hostname.split(".")[0];
+}
+
 // An ISO 8601 instant as a Date; null where there is none, or it is not valid.
 export function date(iso) {
   if (iso === null || iso === undefined || iso === "") return null;

@@ -114,7 +114,7 @@ function built(root, context) {
     table.element.hidden = latest.length === 0;
     filtered();
   };
-  const bar = h("div", { class: "row" }, h("h2", {}, "Queue"), h("label", {}, "Find (/) ", find), counted, h("span", { class: "grow" }), pause);
+  const bar = h("div", { class: "row" }, h("h2", {}, "Queue"), h("label", { class: "beside" }, "Find (/) ", find), counted, h("span", { class: "grow" }), pause);
   const elements = { title: h("h1", {}, "Now"), pools, yours: yours_, bar, empty, table: table.element };
   return { elements, pools, yours: yours_, pause, show };
 }

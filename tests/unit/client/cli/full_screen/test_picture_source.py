@@ -1,5 +1,7 @@
 """Reading the whole queue: large pages, those of an older stack, and the errors between."""
 
+import hashlib
+import json
 from typing import Any, cast
 
 import pytest
@@ -7,6 +9,7 @@ from trainmaster_client.api import ApiClient
 from trainmaster_client.cli.full_screen.picture_source import PictureSource
 from trainmaster_client.cli.silences import Connection
 from trainmaster_client.errors import CredentialsError, InvalidRequestError, MalformedViewError, Problem
+from trainmaster_client.http.calls import AnsweredDocument, etag_of
 
 from tests.integration.client.fake_api import view
 from tests.unit.client.cli.full_screen.queue_screen import FakeApi, FakeLogs
@@ -51,6 +54,31 @@ def test_a_refusal_of_small_pages_too_is_an_error() -> None:
 def test_a_queue_of_another_shape_is_an_error_where_it_is_read() -> None:
     with pytest.raises(MalformedViewError):
         source(FakeApi(queue=[{"name": "job1"}])).queue()
+
+
+class TaggedApi(PagedApi):
+    """Says with each page what it is, and nothing where that is known."""
+
+    def jobs(self, **filters: Any) -> dict[str, Any]:
+        page = AnsweredDocument(super().jobs(**filters))
+        page.etag = hashlib.sha256(json.dumps(page).encode()).hexdigest()
+        return page
+
+    def jobs_unless(self, etag: str, **filters: Any) -> dict[str, Any] | None:
+        page = self.jobs(**filters)
+        self.changes[-1] += ("unless",)
+        return None if etag_of(page) == etag else page
+
+
+def test_pages_that_did_not_change_are_not_sent_again_and_those_that_did_are() -> None:
+    api = TaggedApi(queue=[view(f"job-{n}") for n in range(150)])
+    reader = source(api)
+    first = [job.name for job in reader.queue().jobs]
+    api.changes.clear()
+    assert [job.name for job in reader.queue().jobs] == first
+    assert api.changes == [("100", None, "unless"), ("100", "100", "unless")]
+    api.queue[120] = view("another")
+    assert [job.name for job in reader.queue().jobs] == [*first[:120], "another", *first[121:]]
 
 
 def test_expired_credentials_lead_to_a_new_connection() -> None:
