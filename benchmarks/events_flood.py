@@ -1,8 +1,7 @@
 """What a flood of events costs who follows them: memory and time of ``trainmaster events --follow``.
 
-A stand-in for the API has so many events, half of them spread over half an hour, half of them in one instant,
-and gives them in pages of the API's size as fast as they are taken. The command reads them in a process of its
-own.
+A stand-in for the API has so many events, half of them spread over half an hour, half in one instant, and
+gives them in pages of the API's size as fast as they are taken. The command is a process of its own.
 """
 
 import argparse

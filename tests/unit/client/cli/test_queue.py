@@ -3,13 +3,16 @@
 import io
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from rich.console import Console
+from trainmaster_client.api import ApiClient
+from trainmaster_client.cli.queue import QueueFilters, QueueForm, QueueLooks
 from trainmaster_client.cli.queue_view import QueueView
 from trainmaster_client.cli.queue_watch import QueueWatch
 from trainmaster_client.errors import ApiUnreachableError, ForbiddenError, Problem
+from trainmaster_client.http.calls import AnsweredDocument
 
 AWAY = ApiUnreachableError("https://api", why="connection refused.")
 RUNNING = {
@@ -155,3 +158,33 @@ def test_a_queue_that_has_become_empty_says_where_its_jobs_are() -> None:
     shown = Watched(page("running"), page()).run().splitlines()
     assert shown[-1].startswith("No jobs in the queue.")
     assert "trainmaster history" in shown[-1]
+
+
+class TaggedApi:
+    """Has one page, and does not send it to who has it."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.put("running")
+
+    def put(self, *states: str) -> None:
+        self.page = AnsweredDocument(page(*states))
+        self.page.etag = " ".join(states)
+
+    def jobs(self, **_filters: Any) -> AnsweredDocument:
+        self.asked.append("whole")
+        return self.page
+
+    def jobs_unless(self, etag: str, **_filters: Any) -> AnsweredDocument | None:
+        self.asked.append(etag)
+        return None if etag == self.page.etag else self.page
+
+
+def test_a_page_that_did_not_change_is_not_sent_again() -> None:
+    api = TaggedApi()
+    looks = QueueLooks(cast(ApiClient, api), QueueFilters(), everything=False, form=QueueForm(as_json=True))
+    assert looks.look().document == looks.look().document == page("running")
+    api.put("running", "pending")
+    assert looks.look().document == page("running", "pending")
+    assert looks.look().document == page("running", "pending")
+    assert api.asked == ["whole", "running", "running", "running pending"]
