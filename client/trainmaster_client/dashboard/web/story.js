@@ -41,7 +41,7 @@ export function story(job, now = new Date()) {
 function words(one) {
   const of = one.kind === "wait" ? "" : `attempt ${one.attempt} `;
   const now = one.to ? "" : " so far";
-  const end = one.then === "preempting" || one.then === "preempted" || one.why ? `, then ${one.then ?? ""}${one.why ? `: ${one.why}` : ""}` : "";
+  const end = one.then === "preempting" || one.then === "preempted" || one.why ? `, then ${[one.then, one.why].filter(Boolean).join(": ")}` : "";
   return `${of}${one.verb} ${duration(one.seconds)}${now}${end}`;
 }
 

@@ -63,8 +63,7 @@ async function readBudgets(api, teams, month, signal) {
 
 async function readWeeks(api, now, signal) {
   const { pools } = await api.all("pools", {}, "pools", { signal, limit: false });
-  const to = Math.floor(now / HOUR) * HOUR;
-  const [first, last] = [to - WEEKS * 7 * DAY, to].map((instant) => new Date(instant).toISOString());
+  const [first, last] = [Math.floor(now / HOUR) * HOUR - WEEKS * 7 * DAY, now].map((instant) => new Date(instant).toISOString());
   return Promise.all(
     pools.map(async ({ name }) => {
       const query = { pool: name, from: first, to: last, step: 3600 };

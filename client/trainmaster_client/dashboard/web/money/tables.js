@@ -22,7 +22,7 @@ export function budgetsTable(budgets) {
       figure(usd(spent)),
       figure(usd(reserved)),
       figure(usd(limit)),
-      h("td", { class: "number" }, limit > 0 ? percent(spent / limit) : "", warning ? h("b", { class: "warn" }, " 80 % or more") : null)));
+      h("td", { class: "number" }, limit > 0 ? percent(spent / limit, spent / limit < 0.1 ? 1 : 0) : "", warning ? h("b", { class: "warn" }, " 80 % or more") : null)));
   return scrolling("Budgets", h("table", { class: "money" },
     heads([["Team"], ["Spent and reserved"], ["Spent", true], ["Reserved for what runs", true], ["Budget", true], ["Share", true]]),
     h("tbody", {}, rows)));

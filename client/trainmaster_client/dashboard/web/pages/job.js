@@ -57,6 +57,8 @@ function built(job, context) {
   return { head: h("div", {}), failure: h("div", {}), story: panel("Story"), curves: h("div", { class: "charts" }), log: new LogView(context.api, job.name) };
 }
 
+const counted = (number, one, many) => `${number ?? 0} ${Number(number) === 1 ? one : many}`;
+
 function head(job, context) {
   const { now } = context;
   const attempts = job.attempts ?? [];
@@ -65,7 +67,7 @@ function head(job, context) {
     ["Where", `${job.pool}, ${instances(job.instances, job.capacity_type)}`],
     ["By", [job.team, owner].filter(Boolean).join(" / ")],
     ["Submitted", `${clock(job.submitted_at, now)}${job.ended_at ? `, ended ${clock(job.ended_at, now)}` : ""}`],
-    ["Attempts", `${attempts.length}, ${job.preemptions ?? 0} preemptions, ${job.retries ?? 0} retries`],
+    ["Attempts", `${attempts.length}, ${counted(job.preemptions, "preemption", "preemptions")}, ${counted(job.retries, "retry", "retries")}`],
     ["Cost", `${usd(job.cost_usd)}${job.cost_is_estimate ? " so far, an estimate" : ""}`],
     ["Checkpoint", checkpoint(attempts, now)],
     ["Ends", job.ends_by ? `by ${clock(job.ends_by, now)} at the latest (${duration((new Date(job.ends_by) - now) / 1000)})` : null],
