@@ -20,13 +20,13 @@ WAITING = tuple(
 
 
 def play(world: World) -> None:
-    """About an hour of the twin's clock, half a minute of this machine's."""
+    """More than an hour of the twin's clock, half a minute of this machine's."""
     for job in FIRST:
         world.submit(job)
     world.clock(6)
     for job in FIRST:
         world.until_trains(job.name)
-    world.clock(16)
+    world.clock(36)
     world.fail(BROKEN.name)
     world.control("POST", "/spot", training_job=world.training_job(SPOT.name), action="interrupt")
     world.end(SHORT.name)

@@ -22,7 +22,7 @@ PHOTOGRAPHED = {name: name for name in PAGES} | {
 VIEWPORT = {"width": 1280, "height": 860}
 MOST_BYTES = 150_000
 """Of a committed copy."""
-_COLOURS = (128, 64, 32, 16)
+_COLOURS = (256, 128, 64, 32, 16)
 _FIGURES = re.compile(r"\d[\d,.:]*")
 _STRUCTURE = """() => {
     const texts = (query) => [...document.querySelectorAll(query)].map((one) => one.innerText.trim());

@@ -22,7 +22,7 @@ Document = dict[str, Any]
 BIG, SMALL = "ml.p5.48xlarge", "ml.g5.12xlarge"
 BIG_CAPACITY, SMALL_CAPACITY, SPOT_CAPACITY = 2, 3, 4
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.8.0-gpu-py312"
-NIGHT = timedelta(minutes=45)
+NIGHT = timedelta(minutes=65)
 """How long before now the clock begins: what is played ends before now."""
 LONGEST_SECONDS = 60.0
 """For what processes of this machine do beside the clock."""
