@@ -8,6 +8,7 @@ import botocore.session
 import pytest
 from trainmaster.core.request.request import TAG_STACK, TAG_TEAM
 
+from local.deployment.template_yaml import read_template
 from local.identity.checks import Operation
 from local.identity.conditions import like
 from local.identity.evaluator import decide, normalized, parse_policy
@@ -172,10 +173,19 @@ def test_a_user_stops_jobs_that_the_queue_does_not_govern(user: list[dict[str, A
     assert may(user, "sagemaker", "StopTrainingJob", {"TrainingJobName": "job1"})
 
 
-def test_a_user_calls_no_function_past_the_gateway() -> None:
-    arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:trainmaster-ApiFunction-AB12"
-    both = {"Statement": [*FILES["user"]["Statement"], *FULL_ACCESS["Statement"]]}
-    assert not allows(both, "lambda:InvokeFunction", arn)
+FUNCTIONS = sorted(
+    name
+    for name, resource in read_template(text_of("template.yaml"))["Resources"].items()
+    if resource["Type"] == "AWS::Serverless::Function"
+)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_user_calls_no_function_past_the_gateway_but_the_widget_s_if_somebody_allows_it(name: str) -> None:
+    arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:trainmaster-{name}-AB12"
+    anything = {"Effect": "Allow", "Action": "lambda:InvokeFunction", "Resource": "*"}
+    both = {"Statement": [*FILES["user"]["Statement"], anything]}
+    assert allows(both, "lambda:InvokeFunction", arn) is (name == "QueueWidgetFunction")
 
 
 def test_a_user_sets_and_removes_no_tag_of_ours() -> None:
