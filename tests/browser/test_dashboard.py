@@ -75,6 +75,7 @@ def test_no_key_of_the_user_reaches_the_browser(tab: Tab, stage: Stage) -> None:
     assert not any(stage.world.twin.ready["secret_access_key"] in body for body in bodies)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("proxy", ["says what it took", "says nothing"])
 def test_behind_a_proxy_that_strips_its_prefix_every_page_works(
     proxy: str, open_tab: OpenTab, stage: Stage
@@ -90,11 +91,11 @@ def test_behind_a_proxy_that_strips_its_prefix_every_page_works(
         assert (tab.errors, tab.violations()) == ([], [])
 
 
-@pytest.mark.parametrize("path", EVERY_PAGE)
-def test_400_pixels_are_wide_enough(path: str, open_tab: OpenTab) -> None:
+def test_400_pixels_are_wide_enough(open_tab: OpenTab) -> None:
     tab = open_tab(viewport={"width": 400, "height": 800})
-    tab.go(path)
-    assert tab.page.evaluate("document.documentElement.scrollWidth") <= 400
+    for path in EVERY_PAGE:
+        tab.go(path)
+        assert tab.page.evaluate("document.documentElement.scrollWidth") <= 400, path
 
 
 def test_a_preemption_is_on_the_page_within_five_seconds(tab: Tab, stage: Stage) -> None:
