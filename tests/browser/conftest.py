@@ -38,15 +38,17 @@ def unless_there(why: str | None) -> None:
     pytest.skip(why)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Playwright keeps an event loop running meanwhile: tests of other modules may need one of their own."""
     unless_there(chromium.why_not())
     with chromium.running_browser() as found:
         yield found
 
 
 @pytest.fixture(scope="session")
-def stage(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    unless_there(chromium.why_not())
     folder: Path = tmp_path_factory.mktemp("dashboard")
     with ExitStack() as until_the_end:
         world = until_the_end.enter_context(running_world(folder))

@@ -277,7 +277,7 @@ def test_every_queue_topic_key_and_alarm_of_the_template_is_there(twin: RunningT
     alarms = twin.client("cloudwatch").describe_alarms()["MetricAlarms"]
     assert {alarm["AlarmName"] for alarm in alarms} >= {"operator-trainmaster-api-errors"}
     groups = twin.client("logs").describe_log_groups(logGroupNamePrefix="/aws/lambda/")["logGroups"]
-    assert len(groups) == 5
+    assert len(groups) == 6
     table = twin.client("dynamodb").describe_table(TableName="trainmaster-Table")["Table"]
     assert [index["IndexName"] for index in table["GlobalSecondaryIndexes"]] == ["by_team"]
     assert table["SSEDescription"]["SSEType"] == "KMS"

@@ -60,6 +60,7 @@ def full_attempt() -> Attempt:
         taken_by_team="research",
         stop_sent=True,
         missing_since=NOON + minutes(50),
+        warm_start=True,
         interruptions=3,
         trained=minutes(44),
         lost=minutes(4),

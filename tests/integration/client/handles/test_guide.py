@@ -3,6 +3,7 @@
 import runpy
 from typing import Any
 
+import boto3
 import pytest
 from trainmaster_client.api import API_URL_VARIABLE
 
@@ -21,6 +22,7 @@ def test_the_example_lists_jobs_and_waits_for_one(
             "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
             "AWS_DEFAULT_REGION": REGION,
         }
+        monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # one of before has the keys of before
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         over = view(
