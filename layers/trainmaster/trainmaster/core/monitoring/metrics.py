@@ -185,7 +185,7 @@ SPENT = Metric(
     unit=Unit.NONE,
     dimensions=("team",),
     meaning="what attempts that ended cost, at list prices or those of the policy; without those whose price "
-    "is unknown",
+    "is unknown. Attempts alone: warm pools are not in it",
 )
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
