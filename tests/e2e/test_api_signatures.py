@@ -17,7 +17,11 @@ TEAMS = [
     {"name": "vision", "principals": [f"arn:aws:iam::{ACCOUNT}:role/vision-*"], "roles": "any"},
     {"name": "speech", "principals": [f"arn:aws:iam::{ACCOUNT}:role/speech"], "roles": "any"},
 ]
-MASKED = {"name", "team", "pool", "state", "priority", "instances", "position", "started_at"}
+MASKED = {
+    *("name", "team", "pool", "state", "priority", "instances", "position", "started_at"),
+    *("training_since", "ends_by"),
+}
+"""With who uses a pool until when, as reasons of those that wait say it."""
 PROBLEM = "application/problem+json"
 
 
