@@ -26,7 +26,7 @@ test("letters that fill a square count as two", () => {
   assert.equal(clipped("😀😀😀😀😀😀", 70), "😀😀…😀😀");
 });
 
-test("an attempt is told in words: who preempted it, what was lost", () => {
+test("an attempt is described in words: who preempted it, what was lost", () => {
   const { title, facts, job } = barDetails({ attempt }, NOW);
   const said = Object.fromEntries(facts);
   assert.deepEqual([title, job], ["llama-7b, attempt 1", "llama-7b"]);

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { DASH, clock, duration, instances, reason, secondsBetween, since } from "./format.js";
 
-// A sign beside the word, so that no state is told by its colour alone.
+// A sign beside the word, so that no state is known by its colour alone.
 const SIGNS = {
   running: ["▶", "good"],
   starting: ["◔", "good"],

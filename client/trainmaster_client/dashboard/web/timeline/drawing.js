@@ -139,7 +139,7 @@ function attemptBar(into, one, { clip, step, series, nameOf }) {
   }
 }
 
-// Shapes, so that an end is told without its colour: a cross, a bolt's bar, a square; what lives has an arrow.
+// Shapes, so that an end is seen without its colour: a cross, a bolt's bar, a square; what lives has an arrow.
 function endMark(kind, x, y, height, width) {
   const size = Math.min(height - 2, 9);
   if (size < 4 || width < WIDTH_OF_A_MARK) {
