@@ -1,0 +1,70 @@
+"""What a replay is fed with: the jobs of a period, what each asked for and how its training went."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastAttempt:
+    """How one attempt really went."""
+
+    started_at: datetime
+    """From here on it held its instances."""
+    training_since: datetime | None
+    ended_at: datetime | None
+    """None: it was live when the history was read."""
+    end: str | None
+    """Reason code; None while live."""
+    lost: timedelta
+    """Training that was in no checkpoint at the end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastJob:
+    """One job. What decides sees the request alone, never ``trains_for``, ``breaks`` and ``attempts``."""
+
+    name: str
+    team: str
+    submitted_by: str
+    submitted_at: datetime
+    pool: str | None
+    """None: the policy's pool of the instance type."""
+    instances: Mapping[str, int]
+    """By instance type."""
+    capacity_type: Literal["on-demand", "spot"]
+    priority: int
+    max_runtime: timedelta
+    trains_for: timedelta
+    """Training that counted, of all attempts together: how long it trains if nobody stops it."""
+    end: Literal["completed", "failed", "stopped"]
+    """What it comes to once it has trained so long."""
+    saves_every: timedelta | None
+    """None: it saves nothing, and a stop costs the whole attempt."""
+    cold_start: timedelta | None = None
+    """From the start of an attempt on new instances to Training; None: as the simulator assumes."""
+    breaks: tuple[timedelta, ...] = ()
+    """Training after which an attempt ended by itself and was tried again: failures, spot interruptions."""
+    withdrawn_after: timedelta | None = None
+    """Its user stopped it so long after submission, before it had trained."""
+    attempts: tuple[PastAttempt, ...] = ()
+    """Empty where the source does not say how it went."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """The jobs of a period, in the order of submission."""
+
+    source: str
+    """For people: ``account 123456789012, 2026-10-01 to 2026-10-31``."""
+    begins: datetime
+    """Second 0 of each replay."""
+    jobs: tuple[PastJob, ...]
+    not_known: tuple[str, ...] = ()
+    """Sentences: what the source does not say, what was assumed instead, what was left out and how many."""
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether it says when jobs really started."""
+        return any(job.attempts for job in self.jobs)
