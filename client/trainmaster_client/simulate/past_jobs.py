@@ -22,10 +22,25 @@ class PastAttempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Break:
+    """Where an attempt ended, or lost its instances, by itself, and the job went on later."""
+
+    after: timedelta
+    """Training, what was lost included, since the break before, or since the job first trained."""
+    code: str
+    """``interrupted``: SageMaker took its spot instances and starts the same attempt again; else the class of
+    the failure (``hardware``, ``network``): the policy decides whether another attempt is made."""
+
+
+INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PastJob:
     """One job. What decides sees the request alone, never ``trains_for``, ``breaks`` and ``attempts``."""
 
     name: str
+    """Each once in a history."""
     team: str
     submitted_by: str
     submitted_at: datetime
@@ -44,8 +59,11 @@ class PastJob:
     """None: it saves nothing, and a stop costs the whole attempt."""
     cold_start: timedelta | None = None
     """From the start of an attempt on new instances to Training; None: as the simulator assumes."""
-    breaks: tuple[timedelta, ...] = ()
-    """Training after which an attempt ended by itself and was tried again: failures, spot interruptions."""
+    breaks: tuple[Break, ...] = ()
+    """In turn. One that the replay does not get to never comes; interruptions concern spot attempts alone."""
+    preemptible: bool = True
+    entry_id: str | None = None
+    """Of the submission: what back-offs are drawn from. None: its name."""
     withdrawn_after: timedelta | None = None
     """Its user stopped it so long after submission, before it had trained."""
     attempts: tuple[PastAttempt, ...] = ()

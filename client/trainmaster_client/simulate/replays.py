@@ -21,7 +21,8 @@ class ReplayedAttempt(NamedTuple):
     end_s: int
     """Its instances are free."""
     end: str
-    """``completed``, ``failed``, ``stopped``, ``preempted``, ``interrupted``."""
+    """``completed``; ``failed``, also where the job is tried again; ``stopped`` by a user or at its run time;
+    ``preempted``; ``interrupted``: it left spot; ``live`` at the instant up to which was replayed."""
     lost_s: int
     """Training that has to be done again."""
     warm: bool
