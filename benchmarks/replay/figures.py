@@ -5,7 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks.replay.jobs import HOUR_S, POOLS, WEIGHTS, Klass, TraceJob
+from trainmaster_client.simulate.sources.drawn_facts import Klass
+
+from benchmarks.replay.jobs import HOUR_S, POOLS, WEIGHTS, TraceJob
 from benchmarks.replay.site import COLD_S, STOP_S, Row
 
 

@@ -1,36 +1,29 @@
 """The jobs of a trace, with the pool, class, checkpoints and limit that the model gives each of them."""
 
-import csv
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
-from hashlib import blake2b
+from datetime import timedelta
 from pathlib import Path
+
+from trainmaster_client.simulate.sources.drawn_facts import (
+    Klass,
+    draw,
+    drawn_checkpoints_s,
+    drawn_class,
+    usual_limit,
+)
+from trainmaster_client.simulate.sources.text_lines import text_of
+from trainmaster_client.simulate.sources.trace_rows import read_rows
 
 HOUR_S = 3600
 DAY_S = 24 * HOUR_S
 LONGEST_RUN_S = 5 * DAY_S
 """Run times are cut to this."""
-LIMITS_S = (DAY_S, 5 * DAY_S, 28 * DAY_S)
-"""MaxRuntime: SageMaker's default of a day, or the first of these above the run time."""
-CHECKPOINT_SHARE = 0.7
-"""Of the jobs; a stop costs the others everything."""
-CHECKPOINT_EVERY_S = (600, 1800, 3600)
 WIDEST = 16
 """Instances of one job."""
-HIGH_SHARE, NORMAL_SHARE = 0.1, 0.5
-"""Of the jobs, by class; the rest is low."""
 MOST_SINGLE_GPUS = 2
 """A job of so many has them in instances of one GPU each."""
-
-
-class Klass(IntEnum):
-    """What a job is worth; also its order."""
-
-    LOW = 0
-    NORMAL = 1
-    HIGH = 2
 
 
 WEIGHTS: Mapping[Klass, int] = {Klass.HIGH: 8, Klass.NORMAL: 3, Klass.LOW: 1}
@@ -72,13 +65,23 @@ class TraceJob:
 
     @property
     def max_runtime_s(self) -> int:
-        return next(limit for limit in LIMITS_S if self.duration_s < limit)
+        return int(usual_limit(timedelta(seconds=self.duration_s)).total_seconds())
 
 
 def read_trace(path: Path) -> list[dict[str, str]]:
-    """Rows with job_id, submit_s, gpus, duration_s and vc."""
-    with path.open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
+    """Rows with job_id, submit_s, gpus, duration_s and vc; raises MalformedHistoryError for other files."""
+    with text_of(path) as lines:
+        found = read_rows(lines, where=str(path))
+    return [
+        {
+            "job_id": row.job_id,
+            "submit_s": str(row.submit_s),
+            "gpus": str(row.gpus),
+            "duration_s": str(row.duration_s),
+            "vc": row.vc or "",
+        }
+        for row in found.rows
+    ]
 
 
 def jobs_of(
@@ -97,19 +100,11 @@ def jobs_of(
     return sorted(within, key=lambda job: (job.submit_s, job.job_id))
 
 
-def draw(seed: int, kind: str, job_id: str) -> float:
-    """Uniform in [0, 1); always the same for the same job."""
-    digest = blake2b(f"{seed}:{kind}:{job_id}".encode(), digest_size=7).hexdigest()
-    return int(digest, 16) / 2**56
-
-
 def _job(row: Mapping[str, str], *, seed: int, wide: bool) -> TraceJob:
     job_id = row["job_id"]
     pool, instances = _place(int(row["gpus"]))
     if wide and pool == "g8":
         instances = min(WIDEST, instances * _widened(draw(seed, "w", job_id)))
-    saves = draw(seed, "k", job_id) < CHECKPOINT_SHARE
-    every = CHECKPOINT_EVERY_S[int(len(CHECKPOINT_EVERY_S) * draw(seed, "i", job_id))]
     return TraceJob(
         job_id=job_id,
         team=row["vc"],
@@ -117,8 +112,8 @@ def _job(row: Mapping[str, str], *, seed: int, wide: bool) -> TraceJob:
         duration_s=min(int(float(row["duration_s"])), LONGEST_RUN_S),
         pool=pool,
         instances=instances,
-        klass=_klass(draw(seed, "c", job_id)),
-        checkpoint_every_s=every if saves else None,
+        klass=drawn_class(seed, job_id),
+        checkpoint_every_s=drawn_checkpoints_s(seed, job_id),
     )
 
 
@@ -127,12 +122,6 @@ def _place(gpus: int) -> tuple[str, int]:
     if gpus <= MOST_SINGLE_GPUS:
         return "g1", gpus
     return ("g4", 1) if gpus < POOLS["g8"].gpus else ("g8", math.ceil(gpus / POOLS["g8"].gpus))
-
-
-def _klass(drawn: float) -> Klass:
-    if drawn < HIGH_SHARE:
-        return Klass.HIGH
-    return Klass.NORMAL if drawn < HIGH_SHARE + NORMAL_SHARE else Klass.LOW
 
 
 def _widened(drawn: float) -> int:

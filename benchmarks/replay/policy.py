@@ -5,9 +5,7 @@ from typing import Any
 
 from trainmaster.core.policy import Policy, parse_policy
 
-from benchmarks.replay.jobs import POOLS, Klass
-
-PRIORITIES: Mapping[Klass, int] = {Klass.LOW: 0, Klass.NORMAL: 100, Klass.HIGH: 200}
+from benchmarks.replay.jobs import POOLS
 
 RULES: Mapping[str, Any] = {
     "preemption": {"needs_checkpoint": True, "min_runtime": "0s", "preempt_delay": "5m", "max_per_job": 100},

@@ -23,10 +23,10 @@ from trainmaster.core.planning.snapshot import (
     WarmPool,
 )
 from trainmaster.core.policy import PoolPolicy
+from trainmaster_client.simulate.sources.drawn_facts import PRIORITIES
 
 from benchmarks.replay.jobs import TraceJob
 from benchmarks.replay.lanes import LaneKey, Lanes
-from benchmarks.replay.policy import PRIORITIES
 
 BEGIN = datetime(2017, 10, 18, tzinfo=UTC)
 """Second 0 of a trace; any would do."""

@@ -11,7 +11,9 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from benchmarks.replay.jobs import Klass, TraceJob
+from trainmaster_client.simulate.sources.drawn_facts import Klass
+
+from benchmarks.replay.jobs import TraceJob
 from benchmarks.replay.pool_table import PoolTable, instant
 from benchmarks.replay.site import Row
 

@@ -8,6 +8,7 @@ from trainmaster_client.errors import (
     ApiUnreachableError,
     InvalidApiUrlError,
     InvalidArgumentError,
+    MalformedHistoryError,
     NotFoundError,
     TrainmasterClientError,
     UnexpectedAnswerError,
@@ -30,6 +31,7 @@ class ExitCode(IntEnum):
 
 _BY_ERROR: dict[type[BaseException], ExitCode] = {
     InvalidArgumentError: ExitCode.USAGE,
+    MalformedHistoryError: ExitCode.USAGE,
     ApiNotConfiguredError: ExitCode.UNREACHABLE,
     InvalidApiUrlError: ExitCode.UNREACHABLE,
     ApiUnreachableError: ExitCode.UNREACHABLE,

@@ -13,6 +13,7 @@
   + MalformedStudyError         a tuning job's study in S3 that this client does not know
   + ApiUnreachableError         no answer at all: DNS, connection, time-out
   + UnexpectedAnswerError       an answer, but not one of trainmaster's API
+  + MalformedHistoryError       a file of past jobs, or a trace, that cannot be replayed
   + LogsUnreadableError         CloudWatch Logs refused
     - LogsUnansweredError       it gave no answer, or failed by itself: later it may
   + MalformedViewError          a job described as this client does not know
@@ -173,6 +174,16 @@ class MalformedStudyError(TrainmasterClientError):
             f"{where} is not a study that this client knows ({why}). Was it written by a newer client? "
             "Update trainmaster, or restore an earlier version of the object."
         )
+
+
+class MalformedHistoryError(TrainmasterClientError):
+    def __init__(self, where: str, problems: tuple[FieldProblem, ...], *, count: int, hint: str = "") -> None:
+        """``problems``: the first of so many; ``hint``: about all of them."""
+        lines = [f"  {problem}" for problem in problems]
+        more = [f"  and {count - len(problems)} more"] if count > len(problems) else []
+        last = [hint] if hint else []
+        super().__init__("\n".join([f"{where} cannot be replayed:", *lines, *more, *last]))
+        self.problems = problems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,10 @@
 """What the replay makes of a trace, and of an attempt."""
 
+from trainmaster_client.simulate.sources.drawn_facts import Klass, draw
+
 from benchmarks.replay import synthetic
 from benchmarks.replay.figures import capacities, figures, most_in_use
-from benchmarks.replay.jobs import DAY_S, Klass, TraceJob, draw, jobs_of
+from benchmarks.replay.jobs import DAY_S, TraceJob, jobs_of
 from benchmarks.replay.naive import NaiveQueue
 from benchmarks.replay.site import Row, Site
 from tests.unit.benchmarks.traces import job

@@ -7,8 +7,9 @@ from trainmaster.core.planning import planner
 from trainmaster.core.planning.actions import LimitReservation, Plan
 from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot
 from trainmaster.core.policy import PoolPolicy
+from trainmaster_client.simulate.sources.drawn_facts import Klass
 
-from benchmarks.replay.jobs import Klass, TraceJob
+from benchmarks.replay.jobs import TraceJob
 from benchmarks.replay.pool_table import instant
 from benchmarks.replay.product import Product
 from benchmarks.replay.site import Row, Site

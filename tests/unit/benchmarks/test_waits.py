@@ -2,7 +2,9 @@
 
 from datetime import datetime, timedelta
 
-from benchmarks.replay.jobs import Klass, TraceJob
+from trainmaster_client.simulate.sources.drawn_facts import Klass
+
+from benchmarks.replay.jobs import TraceJob
 from benchmarks.replay.pool_table import PoolTable, instant
 from benchmarks.replay.runs import Setting, ask, replay_seed
 from benchmarks.replay.site import Row

@@ -1,8 +1,9 @@
 """Jobs of a trace and rules of a pool with sensible defaults; a test sets only what it is about."""
 
 from trainmaster.core.policy import PoolPolicy, parse_policy
+from trainmaster_client.simulate.sources.drawn_facts import Klass
 
-from benchmarks.replay.jobs import Klass, TraceJob
+from benchmarks.replay.jobs import TraceJob
 
 
 def job(job_id: str, *, submit_s: int = 0, duration_s: int = 1000, **fields: object) -> TraceJob:

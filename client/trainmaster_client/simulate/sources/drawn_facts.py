@@ -1,0 +1,53 @@
+"""What a trace does not say of a job, drawn from a hash of seed and name: its class and its checkpoints."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from enum import IntEnum
+from hashlib import blake2b
+
+CHECKPOINT_SHARE = 0.7
+"""Of the jobs; a stop costs the others everything."""
+CHECKPOINT_EVERY_S = (600, 1800, 3600)
+HIGH_SHARE, NORMAL_SHARE = 0.1, 0.5
+"""Of the jobs, by class; the rest is low."""
+RUNTIME_LIMITS = (timedelta(days=1), timedelta(days=5), timedelta(days=28))
+"""MaxRuntime: SageMaker's default of a day, or the first of these above the run time; the last is its most.
+
+Source: SageMaker API reference, StoppingCondition.
+"""
+
+
+class Klass(IntEnum):
+    """What a job is worth; also its order."""
+
+    LOW = 0
+    NORMAL = 1
+    HIGH = 2
+
+
+PRIORITIES: Mapping[Klass, int] = {Klass.LOW: 0, Klass.NORMAL: 100, Klass.HIGH: 200}
+
+
+def draw(seed: int, kind: str, job_id: str) -> float:
+    """Uniform in [0, 1); always the same for the same job."""
+    digest = blake2b(f"{seed}:{kind}:{job_id}".encode(), digest_size=7).hexdigest()
+    return int(digest, 16) / 2**56
+
+
+def drawn_class(seed: int, job_id: str) -> Klass:
+    drawn = draw(seed, "c", job_id)
+    if drawn < HIGH_SHARE:
+        return Klass.HIGH
+    return Klass.NORMAL if drawn < HIGH_SHARE + NORMAL_SHARE else Klass.LOW
+
+
+def drawn_checkpoints_s(seed: int, job_id: str) -> int | None:
+    """Seconds between two; None: it saves nothing."""
+    if draw(seed, "k", job_id) >= CHECKPOINT_SHARE:
+        return None
+    return CHECKPOINT_EVERY_S[int(len(CHECKPOINT_EVERY_S) * draw(seed, "i", job_id))]
+
+
+def usual_limit(trains_for: timedelta) -> timedelta:
+    """The first limit above the run time, at most SageMaker's own."""
+    return next((limit for limit in RUNTIME_LIMITS if trains_for < limit), RUNTIME_LIMITS[-1])

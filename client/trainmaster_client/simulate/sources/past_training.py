@@ -1,0 +1,100 @@
+"""What attempts tell of a job's training: how much counted, what broke it off, how often it saves."""
+
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime, timedelta
+
+from trainmaster.core.jobs.reason_codes import ReasonCode
+
+from trainmaster_client.simulate.past_jobs import INTERRUPTED, Break
+from trainmaster_client.simulate.sources.export_lines import ExportedAttempt
+
+USUAL_INTERVAL = timedelta(minutes=30)
+"""Between checkpoints, where no job tells anything."""
+MOST_SAVES = 1000
+"""In one attempt, when its interval is looked for."""
+_NOTHING = timedelta()
+
+
+def trained(attempt: ExportedAttempt, read_at: datetime) -> timedelta:
+    """Up to ``read_at`` where it still trained then; without its time in Stopping where that is known."""
+    if attempt.trained is not None:
+        return attempt.trained
+    if attempt.training_since is None:
+        return _NOTHING
+    return max((attempt.ended_at or read_at) - attempt.training_since, _NOTHING)
+
+
+def counted(attempts: Sequence[ExportedAttempt], read_at: datetime) -> timedelta:
+    """Training that did not have to be done again; of the last attempt all of it."""
+    earlier = (max(trained(one, read_at) - one.lost, _NOTHING) for one in attempts[:-1])
+    return sum(earlier, _held(attempts[-1], read_at) if attempts else _NOTHING)
+
+
+def _held(last: ExportedAttempt, read_at: datetime) -> timedelta:
+    """From Training to its end, upload included, unless interruptions were in between."""
+    if last.training_since is None or last.interruptions:
+        return trained(last, read_at)
+    return max((last.ended_at or read_at) - last.training_since, _NOTHING)
+
+
+def cold_start_of(attempts: Sequence[ExportedAttempt], *, is_over: bool) -> timedelta | None:
+    """Claim to Training of the first attempt on new instances; None: there was none.
+
+    Of a job that ended before it trained: how long it held its instances.
+    """
+    for one in attempts:
+        if one.training_since is not None and not one.warm_start:
+            return max(one.training_since - one.started_at, _NOTHING)
+    if not is_over or not attempts or any(one.training_since for one in attempts):
+        return None
+    last = attempts[-1]
+    return None if last.ended_at is None else max(last.ended_at - last.started_at, _NOTHING)
+
+
+def breaks_of(attempts: Sequence[ExportedAttempt], failures: Collection[str]) -> Iterator[Break]:
+    """Failures that the job came back from, and interruptions of spot instances.
+
+    Args:
+        attempts: Of one job.
+        failures: Reason codes of failed attempts.
+    """
+    since = _NOTHING
+    for number, attempt in enumerate(attempts):
+        whole = trained(attempt, attempt.ended_at or attempt.started_at)
+        parts = (attempt.interruptions or 0) + 1
+        for _ in range(parts - 1):
+            yield Break(after=since + whole / parts, code=INTERRUPTED)
+            since = _NOTHING
+        since += whole / parts
+        if number < len(attempts) - 1 and attempt.end in failures:
+            yield Break(after=since, code=attempt.end or "")
+            since = _NOTHING
+
+
+def saving_interval(attempts: Sequence[ExportedAttempt]) -> timedelta | None:
+    """The interval that explains best what each stop lost; None: no attempt was stopped while it trained.
+
+    An attempt that trained for 50 minutes and lost 5 saved last after 45: its interval is 45 minutes, or 45
+    divided by a whole number, but longer than 5. Of those the one nearest to twice the mean loss is taken, as
+    a stop loses half an interval on average.
+    """
+    stopped = [one for one in attempts if one.end == ReasonCode.PREEMPTION and one.training_since is not None]
+    seen = [(trained(one, one.ended_at or one.started_at), one.lost) for one in stopped]
+    seen = [(whole, lost) for whole, lost in seen if lost < whole]
+    if not seen:
+        return None
+    expected = 2 * sum((lost for _, lost in seen), _NOTHING) / len(seen) or USUAL_INTERVAL
+    return min(_candidates(seen), key=lambda every: (_misses(every, seen), abs(every - expected)))
+
+
+def _candidates(seen: Sequence[tuple[timedelta, timedelta]]) -> Iterator[timedelta]:
+    for whole, lost in seen:
+        saved = whole - lost
+        most = min(MOST_SAVES, saved // max(lost, timedelta(minutes=1)) or 1)
+        yield from (saved / number for number in range(1, most + 1))
+
+
+def _misses(every: timedelta, seen: Sequence[tuple[timedelta, timedelta]]) -> timedelta:
+    """How far its losses are from the real ones; to the minute, as clocks do not agree to the second."""
+    off = sum((abs(whole % every - lost) for whole, lost in seen), _NOTHING)
+    return off // timedelta(minutes=1) * timedelta(minutes=1)
