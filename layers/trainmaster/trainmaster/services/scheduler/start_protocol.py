@@ -7,12 +7,11 @@ an attempt is created at most once and never lost.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from trainmaster.core import rules
-from trainmaster.core.costs.ledger import month_of
 from trainmaster.core.errors import (
     AccountLimitError,
     LostRaceError,
@@ -24,26 +23,23 @@ from trainmaster.core.errors import (
     UnclassifiedTrainingError,
     UnreachableError,
 )
-from trainmaster.core.jobs import run_time
-from trainmaster.core.jobs.attempts import Attempt, Claim, Reason
-from trainmaster.core.jobs.instances import Capacity, CapacityType
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import AccountRefusals, Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.claims import attempt_for
 from trainmaster.core.planning.account_limits import RECENT_END, limit_after, refused_again
 from trainmaster.core.planning.actions import Start
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.records import PoolState, WriteCondition
-from trainmaster.core.request.request import attempt_name
 from trainmaster.ports import TrainingApi
 from trainmaster.services.job_steps import change_job
 from trainmaster.services.scheduler.context import PassContext
 from trainmaster.services.scheduler.creation import create_request, created, tell_of_additions
 
-LONGEST_KEEP_ALIVE = timedelta(seconds=21_600)
-"""Source: SageMaker API reference, KeepAlivePeriodInSeconds."""
 MOST_NAMED = 5
 """Violations that a reason names; the rest is counted."""
 
@@ -104,31 +100,8 @@ def claim_all(claims: Sequence[tuple[Job, Start]], context: PassContext) -> tupl
 
 
 def _claimed(job: Job, action: Start, context: PassContext, *, at: datetime) -> Job:
-    return steps.claim(job, _attempt(job, action, context, at=at))
-
-
-def _attempt(job: Job, action: Start, context: PassContext, *, at: datetime) -> Attempt:
-    max_runtime, _ = run_time.runtime_left(job)
-    shape, charge = action.shape, action.charge
-    spot = shape.capacity_type is CapacityType.SPOT
-    max_wait = (job.max_wait or max_runtime + context.policy.spot_max_wait) if spot else None
-    keep_alive = min(context.pool_policy.warm_pool.keep_alive, job.spec.keep_alive or LONGEST_KEEP_ALIVE)
-    return Attempt(
-        number=job.attempt,
-        training_job_name=attempt_name(job.name, job.spec.entry_id, job.attempt),
-        shape=shape,
-        max_runtime=max_runtime,
-        max_wait=max_wait,
-        keep_alive=keep_alive if shape.warm_key and keep_alive else None,
-        claim=Claim(
-            at=at,
-            lease_until=at + steps.LEASE,
-            reuses=action.reuses.training_job_name if action.reuses else None,
-            usd_per_hour=charge.usd_per_hour if charge else None,
-            reserved_cents=charge.cents if charge else 0,
-            month=charge.month if charge else month_of(at),
-        ),
-    )
+    attempt = attempt_for(job, action, pool=context.pool_policy, policy=context.policy, at=at)
+    return steps.claim(job, attempt)
 
 
 def launch(job: Job, body: Mapping[str, Any], context: PassContext) -> bool:

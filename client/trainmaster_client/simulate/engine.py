@@ -1,0 +1,182 @@
+"""Replays of a history under a policy: every pool, planned by the product's planner."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Self
+
+from trainmaster.core.policy import Policy
+
+from trainmaster_client.simulate.admission import Admitted, admit
+from trainmaster_client.simulate.agenda import Agenda, What
+from trainmaster_client.simulate.past_jobs import History, PastJob
+from trainmaster_client.simulate.pool_replay import PoolReplay, Setting
+from trainmaster_client.simulate.pool_state import TeamBudgets
+from trainmaster_client.simulate.replays import Replay
+from trainmaster_client.simulate.runs import SECOND
+from trainmaster_client.simulate.tally import Tally
+
+Progress = Callable[[float], None]
+"""Called with the share that is done, 0 to 1."""
+EVENTS_PER_REPORT = 500
+
+PoolNames = tuple[str, ...]
+
+
+def replay(
+    history: History,
+    policy: Policy,
+    *,
+    label: str,
+    progress: Progress | None = None,
+    until: datetime | None = None,
+) -> Replay:
+    """What would have become of the jobs of a history under a policy.
+
+    Args:
+        history: Whose jobs are submitted again, when they were.
+        policy: Decides.
+        label: Of the result.
+        progress: Hears of the share that is done.
+        until: Ends there with what is live then; None: once nothing is left to happen.
+    """
+    found = empty(history, policy, label=label)
+    parts = groups(policy)
+    for number, pools in enumerate(parts):
+        part = _part(progress, number, len(parts))
+        add(found, replay_pools(history, policy, pools, progress=part, until=until))
+    return found
+
+
+def groups(policy: Policy) -> list[PoolNames]:
+    """Pools that have to be replayed together: all, where a team has a budget, which counts in every pool."""
+    names = tuple(pool.name for pool in policy.pools)
+    return [names] if any(team.budget for team in policy.teams) else [(name,) for name in names]
+
+
+def replay_pools(
+    history: History,
+    policy: Policy,
+    pools: PoolNames,
+    *,
+    progress: Progress | None = None,
+    until: datetime | None = None,
+) -> list[Tally]:
+    """One group of pools."""
+    engine = Engine.of(history, policy, pools)
+    engine.run(until=None if until is None else (until - history.begins) // SECOND, progress=progress)
+    return engine.close()
+
+
+def empty(history: History, policy: Policy, *, label: str) -> Replay:
+    """Before anything has happened: capacities, and who is refused."""
+    found = Replay(policy=label, capacity=capacities(policy))
+    cut = 0
+    for job in history.jobs:
+        outcome = admit(job, policy)
+        if isinstance(outcome, Admitted):
+            cut += outcome.priority < job.priority
+        else:
+            found.refused[job.name] = outcome.reason
+    if cut:
+        found.notes.append(f"{cut} jobs had a priority above their team's ceiling, and run with the ceiling.")
+    return found
+
+
+def capacities(policy: Policy) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
+    return {
+        pool.name: {"on-demand": dict(pool.capacity), "spot": dict(pool.spot_capacity)}
+        for pool in policy.pools
+    }
+
+
+def add(found: Replay, tallies: Sequence[Tally]) -> None:
+    for tally in tallies:
+        found.attempts += tally.attempts
+        found.warm += tally.warm
+        found.passes += tally.passes
+        found.cpu_s += tally.cpu_s
+
+
+def _part(progress: Progress | None, number: int, parts: int) -> Progress | None:
+    return None if progress is None else lambda share: progress((number + share) / parts)
+
+
+@dataclass(slots=True, kw_only=True)
+class Engine:
+    """Some pools of a policy, from event to event."""
+
+    setting: Setting
+    pools: dict[str, PoolReplay]
+    to_come: dict[str, tuple[PastJob, Admitted]] = field(default_factory=dict)
+    """Jobs that are not submitted yet."""
+    last_s: int = 1
+    """When the last is."""
+
+    @classmethod
+    def of(cls, history: History, policy: Policy, pools: PoolNames) -> "Engine":
+        setting = Setting(
+            policy=policy,
+            begins=history.begins,
+            agenda=Agenda(),
+            budgets=TeamBudgets.of(policy),
+            cpu_clock=time.process_time,
+        )
+        mine = {pool.name: PoolReplay.of(pool, setting) for pool in policy.pools if pool.name in pools}
+        engine = cls(setting=setting, pools=mine)
+        for job in history.jobs:
+            found = admit(job, policy)
+            if isinstance(found, Admitted) and found.pool.name in mine:
+                engine.expect(job, found)
+        return engine
+
+    @property
+    def agenda(self) -> Agenda:
+        return self.setting.agenda
+
+    def expect(self, job: PastJob, found: Admitted) -> None:
+        """It is going to be submitted."""
+        self.to_come[job.name] = (job, found)
+        second = -((self.setting.begins - job.submitted_at) // SECOND)  # rounded up: not before it was there
+        self.last_s = max(self.last_s, second)
+        self.agenda.put(second, What.SUBMITTED, found.pool.name, job.name)
+        if job.withdrawn_after is not None:
+            withdrawn_s = second + job.withdrawn_after // SECOND
+            self.agenda.put(withdrawn_s, What.WITHDRAWN, found.pool.name, job.name)
+
+    def run(self, *, until: int | None = None, progress: Progress | None = None) -> None:
+        """Until nothing happens any more, or up to and with that second."""
+        events = 0
+        while self.step(until=until):
+            events += 1
+            if progress is not None and events % EVENTS_PER_REPORT == 0:
+                progress(min(max(self.agenda.now / self.last_s, 0.0), 1.0))
+        if until is not None:
+            self.agenda.now = max(self.agenda.now, until)
+        if progress is not None:
+            progress(1.0)
+
+    def step(self, *, until: int | None = None) -> bool:
+        """The next event, with the pass that it wakes; False: there is none by then."""
+        event = self.agenda.take(until=until)
+        if event is None:
+            return False
+        pool = self.pools[event.pool]
+        if event.what is What.SUBMITTED:
+            pool.submitted(*self.to_come.pop(event.job))
+            pool.decide()
+        elif pool.hears(event.what, event.job, event.serial):
+            pool.decide()
+        return True
+
+    def close(self) -> list[Tally]:
+        for pool in self.pools.values():
+            pool.close()
+        return [pool.tally for pool in self.pools.values()]
+
+    def fork(self) -> Self:
+        """A copy of this instant that goes its own way."""
+        setting = replace(self.setting, agenda=self.agenda.fork(), budgets=self.setting.budgets.fork())
+        pools = {name: pool.fork(setting) for name, pool in self.pools.items()}
+        return replace(self, setting=setting, pools=pools, to_come=dict(self.to_come))

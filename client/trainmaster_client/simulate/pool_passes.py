@@ -1,0 +1,192 @@
+"""Passes over one pool: the product's planner decides, and its plan is carried out as ``execute`` does."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.lifecycle import steps
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.claims import attempt_for
+from trainmaster.core.planning import planner
+from trainmaster.core.planning.actions import (
+    Action,
+    EndReservation,
+    KeepWarm,
+    LimitReservation,
+    Plan,
+    Preempt,
+    ReleaseWarm,
+    SettleWarm,
+    Start,
+    Stop,
+    Unpark,
+    WarnOfBudget,
+    WatchGpus,
+)
+from trainmaster.core.planning.capacity import ASKED_TO_STOP, pool_vector
+from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool
+from trainmaster.core.policy import Policy
+
+from trainmaster_client.simulate.pool_state import PoolState
+from trainmaster_client.simulate.replays import WarmInterval
+from trainmaster_client.simulate.site import Site
+from trainmaster_client.simulate.tally import Tally
+
+MOST_LOOKS = 1000
+"""At one instant; a planner that still finds something to do goes round in circles."""
+
+
+@dataclass(slots=True, kw_only=True)
+class PoolPasses:
+    state: PoolState
+    site: Site
+    policy: Policy
+    cpu_clock: Callable[[], float]
+    """Seconds, to measure the planner by; no decision reads it."""
+    tally: Tally
+
+    def run(self) -> None:
+        """Plan and carry out until a plan has nothing in it that can be done, as a pass of the product."""
+        looks = 0
+        while not self._is_idle() and self._carry_out(self._plan()):
+            looks += 1
+            assert looks < MOST_LOOKS, f"the planner comes to no end at {self.site.now}"
+
+    def _is_idle(self) -> bool:
+        """A plan would have nothing in it."""
+        return self.state.is_quiet and not any(
+            one.state in ASKED_TO_STOP and not one.stop_sent for one in self.state.running.values()
+        )
+
+    def _plan(self) -> Plan:
+        began, now = self.cpu_clock(), self.site.now
+        found = planner.plan(self.state.snapshot(now), self.state.rules, now=now)
+        self.tally.cpu_s += self.cpu_clock() - began
+        self.tally.passes += 1
+        return found
+
+    def _carry_out(self, plan: Plan) -> bool:
+        """True when something was done."""
+        done = [self._do(action) for action in plan.actions]
+        return any(done)
+
+    def _do(self, action: Action) -> bool:
+        match action:
+            case Start():
+                return self._start(action)
+            case Preempt():
+                return self._preempt(action)
+            case KeepWarm() | ReleaseWarm() | SettleWarm():
+                return self._do_warm(action)
+            case _:
+                self._note(action)
+        return True
+
+    def _note(
+        self, action: Stop | Unpark | EndReservation | LimitReservation | WarnOfBudget | WatchGpus
+    ) -> None:
+        match action:
+            case Stop(job=running):
+                self._stop(self.state.jobs[running.name])
+            case Unpark(job=waiting):
+                job = self.state.jobs[waiting.name]
+                self._commit(job, steps.unparked(job))
+            case EndReservation(hold=hold):
+                del self.state.holds[hold.preemptor]
+            case LimitReservation(hold=hold, until=until):
+                self.state.holds[hold.preemptor] = replace(hold, until=until)
+            case WarnOfBudget(team=team, month=month):
+                self.state.budgets.warned(team, month)
+            case WatchGpus():
+                raise AssertionError(f"no GPUs are watched here: {action}")
+            case _:
+                assert_never(action)
+
+    def _commit(self, before: Job, after: Job) -> None:
+        self.state.commit(Change(before=before, after=after), now=self.site.now)
+
+    # ---- warm pools
+
+    def _do_warm(self, action: KeepWarm | ReleaseWarm | SettleWarm) -> bool:
+        """SageMaker does at once what it is asked, and gives a warm pool up when its time is over."""
+        pool = action.warm_pool
+        match action:
+            case KeepWarm(until=until):
+                self.state.extend_warm(pool, until=until)
+            case SettleWarm() if pool.expires_at > self.site.now:
+                return False
+            case _:
+                self.take_warm(pool)
+        return True
+
+    def take_warm(self, pool: WarmPool) -> None:
+        """It goes, or a start lands in it."""
+        since = self.site.second(pool.since)
+        until = max(since, self.site.second(min(self.site.now, pool.expires_at)))
+        for capacity, count in pool.vector.items():
+            found = WarmInterval(self.state.rules.name, capacity.instance_type, count, since, until)
+            self.tally.warm.append(found)
+        self.state.take_warm(pool, now=self.site.now)
+
+    # ---- starts and preemptions
+
+    def _start(self, action: Start) -> bool:
+        """Under the condition of a claim: the counters are what the planner reckoned with."""
+        if not self._may_claim(action):
+            self.tally.refused_claims += 1
+            return False
+        job = self.state.jobs[action.job.name]
+        if action.reuses is not None:
+            self.take_warm(action.reuses)
+        if action.ends_hold:
+            del self.state.holds[job.name]
+        started = self._claimed(job, action)
+        self._commit(job, started)
+        self._note_most_held(job.name)
+        self.site.begin(started, warm=action.reuses is not None)
+        return True
+
+    def _claimed(self, job: Job, action: Start) -> Job:
+        """SageMaker takes the attempt at once, and it lands in the warm pool that it was claimed with."""
+        now = self.site.now
+        attempt = attempt_for(job, action, pool=self.state.rules, policy=self.policy, at=now)
+        landed = replace(attempt, claim=replace(attempt.claim, reuses=None))
+        claimed = steps.claim(job, landed)
+        return steps.recorded(claimed, training_job_arn=attempt.training_job_name, now=now)
+
+    def _may_claim(self, action: Start) -> bool:
+        used, warm, charge = self.state.used, self.state.warm, action.charge
+        if charge is not None and charge.room_cents is not None:
+            account = self.state.budgets.account(action.job.team, charge.month)
+            if account.spent + account.reserved > charge.room_cents:
+                return False
+        return all(
+            used.get(one, 0) <= room and warm.get(one, 0) == action.warm.get(one, 0)
+            for one, room in action.most_used.items()
+        )
+
+    def _note_most_held(self, name: str) -> None:
+        most, there = self.tally.most_held, pool_vector(self.state.rules)
+        for capacity, count in self.state.held().items():
+            most[capacity] = max(most.get(capacity, 0), count)
+            assert count <= there.get(capacity, 0), f"{name} does not fit"
+
+    def _preempt(self, action: Preempt) -> bool:
+        """All victims at once, on condition that the same instances are in use as when this was decided."""
+        used = self.state.used
+        if any(used.get(one, 0) != count for one, count in action.used.items()):
+            self.tally.refused_claims += 1
+            return False
+        for victim in action.victims:
+            job = self.state.jobs[victim.name]
+            asked = steps.preempted_for(job, action.job)
+            self._commit(job, asked)
+            self._stop(asked)
+        hold = PreemptionReservation(preemptor=action.job.name, vector=action.shape.vector)
+        self.state.holds[action.job.name] = hold
+        return True
+
+    def _stop(self, job: Job) -> None:
+        self.site.stop(job.name)
+        self.state.changes_attempt(steps.stop_told(job))

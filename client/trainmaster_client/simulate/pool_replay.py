@@ -1,0 +1,291 @@
+"""One pool in simulated time: what happens to its jobs, and a pass after each event.
+
+What becomes of a job is decided by the functions that decide it in the product.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Self
+
+from trainmaster.core.forecast.run_times import start_of_month
+from trainmaster.core.jobs.attempts import Reason
+from trainmaster.core.jobs.failures import Diagnosis, FailureClass
+from trainmaster.core.jobs.instances import Choice, lane_text
+from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.jobs.observations import Newest, Observation
+from trainmaster.core.jobs.reason_codes import ReasonCode
+from trainmaster.core.lifecycle import settlement, spot_fallback, steps
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.lifecycle.decision import EndFacts, Question, decide, questions
+from trainmaster.core.monitoring.checkpoints import looked_at, needs_look
+from trainmaster.core.policy import Policy, PoolPolicy
+
+from trainmaster_client.simulate.admission import Admitted, submitted
+from trainmaster_client.simulate.agenda import Agenda, What
+from trainmaster_client.simulate.checkpoint_turns import CheckpointTurns
+from trainmaster_client.simulate.past_jobs import INTERRUPTED, PastJob
+from trainmaster_client.simulate.pool_passes import PoolPasses
+from trainmaster_client.simulate.pool_state import PoolState, TeamBudgets
+from trainmaster_client.simulate.runs import Finish, Run
+from trainmaster_client.simulate.site import Site
+from trainmaster_client.simulate.tally import Tally
+
+MINUTE_S = 60
+"""``reconcile`` runs so often, and wakes every pool."""
+GIVE_UP_S = 3600
+"""With nothing live and nothing to come, a queue that has not moved for this long never will."""
+LONGEST_MONTHS_S = 62 * 24 * 3600
+"""So long a job may wait for its team's next month."""
+
+_BY_USER = Reason(code=ReasonCode.STOPPED_BY_USER, message="stopped on request")
+_DOUBTED = frozenset({FailureClass.SERVICE, FailureClass.HARDWARE, FailureClass.CAPACITY})
+"""After these SageMaker keeps no warm pool: the hosts may be to blame."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What all pools of a replay share."""
+
+    policy: Policy
+    begins: datetime
+    agenda: Agenda
+    budgets: TeamBudgets
+    cpu_clock: Callable[[], float]
+
+    @cached_property
+    def never_retries(self) -> Policy:
+        recovery = replace(self.policy.governing.recovery, max_retries=0)
+        return replace(self.policy, governing=replace(self.policy.governing, recovery=recovery))
+
+
+@dataclass(slots=True, kw_only=True)
+class PoolReplay:
+    setting: Setting
+    state: PoolState
+    site: Site
+    passes: PoolPasses
+    tally: Tally
+    turns: CheckpointTurns = field(default_factory=CheckpointTurns)
+    minute_put: bool = False
+    """The next run of ``reconcile`` is on the agenda."""
+
+    @classmethod
+    def of(cls, rules: PoolPolicy, setting: Setting) -> "PoolReplay":
+        """An empty pool."""
+        tally, state = Tally(), PoolState.of(rules, setting.policy, setting.budgets)
+        site = Site(pool=rules.name, begins=setting.begins, agenda=setting.agenda)
+        return cls(
+            setting=setting, state=state, site=site, tally=tally, passes=_passes(setting, state, site, tally)
+        )
+
+    # ---- what happens
+
+    def submitted(self, past: PastJob, found: Admitted) -> None:
+        lane = lane_text([found.shape], Choice.FIRST_FIT)
+        predicted = self.state.predicted(past.team, lane)
+        self.site.expects(past)
+        self.state.enters(submitted(past, found, predicted=predicted))
+
+    def hears(self, what: What, name: str, serial: int) -> bool:
+        """News of a job, or of the next minute; False where they come too late."""
+        if what is What.MINUTE:
+            self._reconcile()
+            return True
+        if what is What.WITHDRAWN:
+            return self._withdrawn(self.state.jobs.get(name))
+        run = self.site.news_of(name, serial, what)
+        if run is not None:
+            self._news(what, self.state.jobs[name], run)
+        return run is not None
+
+    def _news(self, what: What, job: Job, run: Run) -> None:
+        match what:
+            case What.TRAINS:
+                self._trains(job)
+            case What.OVER:
+                self._over(job, run)
+            case What.STOPPED:
+                self._ends(job, "Stopped", "Stopped")
+            case What.WAITED_TOO_LONG:
+                self._ends(job, "Stopped", "MaxWaitTimeExceeded")
+            case _:
+                raise AssertionError(f"{job.name}: {what} is no news of an attempt")
+
+    def decide(self) -> None:
+        """A pass, and the next minute where something may come of it."""
+        self.passes.run()
+        if self.minute_put or (self.state.is_quiet and not self.site.runs):
+            return
+        second = self._next_minute()
+        if second is not None:
+            self.minute_put = True
+            self.setting.agenda.put(second, What.MINUTE, self.state.rules.name)
+
+    def _next_minute(self) -> int | None:
+        now = self.setting.agenda.now
+        idle_s = now - self.site.moved_s
+        if self.site.runs or self.setting.agenda.has_news or self.state.parked or idle_s < GIVE_UP_S:
+            return (now // MINUTE_S + 1) * MINUTE_S
+        if self.state.budgets.limits and idle_s < LONGEST_MONTHS_S:
+            month = start_of_month(self.site.now)
+            next_month = month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)
+            return self.site.second(next_month) + MINUTE_S
+        return None
+
+    def _trains(self, job: Job) -> None:
+        self._progressed(job)
+        if job.spec.has_checkpoint:
+            self.turns.add(job.name)
+
+    def _over(self, job: Job, run: Run) -> None:
+        """Its training has come to an end by itself."""
+        past, breaks = self.site.courses[job.name].past, self.site.courses[job.name].breaks
+        if run.finish is Finish.MAX_RUNTIME:
+            self._ends(job, "Stopped", "MaxRuntimeExceeded")
+        elif run.finish is Finish.BREAK and breaks[0].code == INTERRUPTED:
+            self.site.interrupt(job)
+            self._progressed(job)
+        elif run.finish is Finish.BREAK:
+            self._fails(job, _class_of(breaks[0].code), self.setting.policy)
+        elif past.end == "completed":
+            self._ends(job, "Completed", "Completed")
+        elif past.end == "failed":
+            self._fails(job, FailureClass.UNKNOWN, self.setting.never_retries)
+        else:
+            stopping = steps.cancelled(job, reason=_BY_USER, now=self.site.now)
+            self.state.changes_attempt(stopping)
+            self._ends(stopping, "Stopped", "Stopped")
+
+    def _progressed(self, job: Job) -> None:
+        seen = self.site.progress(job)
+        after = steps.progressed(job, seen, now=self.site.now)
+        self.state.changes_attempt(after)
+        self._judge_spot(after, seen)
+
+    def _judge_spot(self, job: Job, seen: Observation) -> None:
+        """The spot rules may end its attempt: the next plan sends the stop."""
+        if not spot_fallback.concern(job):
+            return
+        found = spot_fallback.verdict(job, seen, self.setting.policy, now=self.site.now)
+        if found is not None and found.stays is None:
+            self.state.changes_attempt(steps.leaves_spot(job, found.why))
+
+    def _withdrawn(self, job: Job | None) -> bool:
+        """Its user stops it, unless it has trained by now and was to train for longer."""
+        if job is None or job.state is JobState.STOPPING:
+            return False
+        run, course = self.site.runs.get(job.name), self.site.courses[job.name]
+        has_trained = course.has_trained or (run is not None and run.has_trained(self.setting.agenda.now))
+        if has_trained and course.trains_s is not None:
+            return False
+        change = Change(before=job, after=steps.cancelled(job, reason=_BY_USER, now=self.site.now))
+        self.state.commit(change, now=self.site.now)
+        if run is None:
+            del self.site.courses[job.name]
+        return True
+
+    # ---- ends
+
+    def _fails(self, job: Job, failure: FailureClass, policy: Policy) -> None:
+        self._ends(job, "Failed", "Failed", failure=failure, policy=policy)
+
+    def _ends(
+        self,
+        job: Job,
+        status: str,
+        secondary: str,
+        *,
+        failure: FailureClass | None = None,
+        policy: Policy | None = None,
+    ) -> None:
+        """Its instances are free, and it is decided what becomes of it."""
+        seen = self.site.ended(job, status=status, secondary=secondary, keeps_hosts=failure not in _DOUBTED)
+        facts = EndFacts(job=job, seen=seen)
+        if asked := questions(job, seen):
+            facts = replace(facts, policy=policy or self.setting.policy)
+            if Question.IS_RETRIED in asked:
+                diagnosis = Diagnosis(failure_class=failure or FailureClass.UNKNOWN, advice="")
+                facts = replace(facts, diagnosis=diagnosis)
+        now = self.site.now
+        change = settlement.settled(job, decide(facts, now=now), seen, now=now)
+        self.state.commit(change, now=now)
+        self._note(job, change, broke=failure is not None)
+
+    def _note(self, job: Job, change: Change, *, broke: bool) -> None:
+        run, end = self.site.runs[job.name], _end_text(change)
+        lost_s = self.site.end(job, broke=broke)
+        is_lost = end in {"failed", "preempted", "interrupted"}
+        preemptor = job.live_attempt.preempted_for
+        row = self.site.row(
+            job,
+            run,
+            end=end,
+            lost_s=run.lost_s + (lost_s if is_lost else 0),
+            by=preemptor.name if preemptor is not None and end == "preempted" else None,
+        )
+        self.tally.attempts.append(row)
+        self.turns.discard(job.name)
+        if change.after.is_final:
+            del self.site.courses[job.name]
+
+    def close(self) -> None:
+        """The replay ends here: what is live and warm is noted as it is."""
+        for name, run in self.site.runs.items():
+            row = self.site.row(self.state.jobs[name], run, end="live", lost_s=run.lost_s)
+            self.tally.attempts.append(row)
+        for pool in list(self.state.warm_pools.values()):
+            self.passes.take_warm(pool)
+
+    # ---- reconcile
+
+    def _reconcile(self) -> None:
+        self.minute_put = False
+        self._look_for_checkpoints()
+        for name in [one for one, run in self.site.runs.items() if run.earlier and run.stopped_s is None]:
+            self._judge_spot(self.state.jobs[name], self.site.progress(self.state.jobs[name]))
+
+    def _look_for_checkpoints(self) -> None:
+        now, max_age = self.site.now, self.setting.policy.governing.checkpoints.max_age
+        others_wait = len(self.state.lanes) > 0
+        for name in self.turns.of(now):
+            entry, run = self.state.running[name], self.site.runs[name]
+            if run.stopped_s is None and needs_look(entry, others_wait=others_wait, max_age=max_age, now=now):
+                job = self.state.jobs[name]
+                after = looked_at(job, Newest(written_at=self.site.saved_at(name)), max_age=max_age, now=now)
+                if after != job:
+                    self.state.changes_attempt(after)
+
+    def fork(self, setting: Setting) -> Self:
+        """A copy that goes its own way; what is in it never changes, only what it holds."""
+        tally, state = Tally(), self.state.fork(setting.budgets)
+        site = self.site.fork(setting.agenda)
+        passes = _passes(setting, state, site, tally)
+        turns = self.turns.fork()
+        return replace(self, setting=setting, state=state, site=site, passes=passes, tally=tally, turns=turns)
+
+
+def _passes(setting: Setting, state: PoolState, site: Site, tally: Tally) -> PoolPasses:
+    return PoolPasses(state=state, site=site, policy=setting.policy, cpu_clock=setting.cpu_clock, tally=tally)
+
+
+_CLASSES = {one.value: one for one in FailureClass}
+
+
+def _class_of(code: str) -> FailureClass:
+    """Of a break; a code that names none is of a failure that nobody could tell."""
+    return _CLASSES.get(code, FailureClass.UNKNOWN)
+
+
+def _end_text(change: Change) -> str:
+    """What the attempt is called that has ended."""
+    assert change.ended is not None, change
+    reason = change.ended.end.reason if change.ended.end else None
+    if change.after.spot.left and not change.before.spot.left:
+        return "interrupted"
+    if reason is not None and reason.code == ReasonCode.PREEMPTION:
+        return "preempted"
+    if change.after.state is JobState.COMPLETED:
+        return "completed"
+    return "stopped" if change.after.state is JobState.STOPPED else "failed"

@@ -1,0 +1,258 @@
+"""What the table would hold of one pool, as plain values: a snapshot is made of this alone.
+
+It learns when a job is submitted, trains, saves or ends, never how long it is going to run.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Self
+
+from trainmaster.core.costs.ledger import MonthAccount, UsageLine, budget_cents, month_of
+from trainmaster.core.costs.prices import PriceTable
+from trainmaster.core.forecast.run_times import Run, RunTimes
+from trainmaster.core.jobs.attempts import Attempt
+from trainmaster.core.jobs.instances import Capacity, Vector, lane_text
+from trainmaster.core.jobs.model import Job, JobState
+from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
+from trainmaster.core.planning.snapshot import (
+    BudgetState,
+    PreemptionReservation,
+    RunningJob,
+    Snapshot,
+    WaitingJob,
+    WarmPool,
+)
+from trainmaster.core.policy import Policy, PoolPolicy
+from trainmaster.core.policy.document import Budget
+
+from trainmaster_client.simulate.waiting_lanes import LaneKey, Lanes
+
+
+@dataclass(slots=True, kw_only=True)
+class TeamBudgets:
+    """What teams have spent and promised, month by month, in all pools of a policy."""
+
+    limits: Mapping[str, Budget]
+    """By team."""
+    accounts: dict[tuple[str, str], MonthAccount] = field(default_factory=dict)
+    """By team and month."""
+    told: set[tuple[str, str]] = field(default_factory=set)
+    """That most of the month's budget is spent."""
+
+    @classmethod
+    def of(cls, policy: Policy) -> "TeamBudgets":
+        return cls(limits={team.name: team.budget for team in policy.teams if team.budget is not None})
+
+    def account(self, team: str, month: str) -> MonthAccount:
+        return self.accounts.get((team, month), MonthAccount())
+
+    def states(self, waiting: tuple[WaitingJob, ...], *, now: datetime) -> dict[str, BudgetState]:
+        """This month of each team that has a budget and waits."""
+        month = month_of(now)
+        return {
+            team: BudgetState(
+                month=month,
+                account=self.account(team, month),
+                limit_cents=budget_cents(self.limits[team].usd_per_month),
+                at_limit=self.limits[team].at_limit,
+                warned=(team, month) in self.told,
+            )
+            for team in sorted({job.team for job in waiting} & self.limits.keys())
+        }
+
+    def warned(self, team: str, month: str) -> None:
+        self.told.add((team, month))
+
+    def charge(self, change: Change) -> None:
+        """Reservations and bills, in the month of the claim."""
+        team = change.after.spec.team
+        if team not in self.limits:
+            return
+        before, after = _reserved(change.before), _reserved(change.after)
+        if before == after:
+            return
+        if before is not None:
+            ended = change.ended
+            bill = (ended.bill.cents or 0) if ended is not None else 0
+            month, cents = before
+            self.accounts[team, month] = self.account(team, month).settle(reserved=cents, cents=bill)
+        if after is not None:
+            month, cents = after
+            self.accounts[team, month] = self.account(team, month).reserve(cents)
+
+    def bill(self, warm: WarmPool, line: UsageLine | None) -> None:
+        if line is not None and warm.month is not None and warm.team in self.limits:
+            account = self.account(warm.team, warm.month)
+            self.accounts[warm.team, warm.month] = account.settle(reserved=0, cents=line.cents or 0)
+
+    def fork(self) -> Self:
+        return replace(self, accounts=dict(self.accounts), told=set(self.told))
+
+
+def _reserved(job: Job) -> tuple[str, int] | None:
+    """What its live attempt has reserved, and in which month."""
+    claim = job.live.claim if job.live else None
+    return None if claim is None or claim.month is None else (claim.month, claim.reserved_cents)
+
+
+@dataclass(slots=True, kw_only=True)
+class PoolState:
+    rules: PoolPolicy
+    budgets: TeamBudgets
+    prices: PriceTable
+    spot_max_wait: timedelta
+    jobs: dict[str, Job] = field(default_factory=dict)
+    """That are not over."""
+    lanes: Lanes = field(default_factory=Lanes)
+    parked: dict[str, WaitingJob] = field(default_factory=dict)
+    running: dict[str, RunningJob] = field(default_factory=dict)
+    holds: dict[str, PreemptionReservation] = field(default_factory=dict)
+    """By preemptor."""
+    warm_pools: dict[str, WarmPool] = field(default_factory=dict)
+    """By training-job name."""
+    run_times: dict[LaneKey, RunTimes] = field(default_factory=dict)
+    used: dict[Capacity, int] = field(default_factory=dict)
+    warm: dict[Capacity, int] = field(default_factory=dict)
+    running_read: tuple[RunningJob, ...] | None = ()
+    """As a snapshot has them; None: they have changed since."""
+
+    @classmethod
+    def of(cls, rules: PoolPolicy, policy: Policy, budgets: TeamBudgets) -> "PoolState":
+        """An empty pool."""
+        prices = PriceTable(overrides=policy.prices)
+        return cls(rules=rules, budgets=budgets, prices=prices, spot_max_wait=policy.spot_max_wait)
+
+    @property
+    def is_quiet(self) -> bool:
+        """A pass would find nothing to do."""
+        return not (self.lanes or self.parked or self.warm_pools or self.holds)
+
+    def snapshot(self, now: datetime) -> Snapshot:
+        if self.running_read is None:
+            self.running_read = tuple(self.running.values())
+        waiting = self.lanes.heads()
+        return Snapshot(
+            used=dict(self.used),
+            warm=dict(self.warm),
+            warm_pools=tuple(self.warm_pools.values()),
+            holds=tuple(self.holds.values()),
+            waiting=waiting,
+            due=self._due(now) if self.parked else (),
+            running=self.running_read,
+            gone_preemptors=frozenset(one for one in self.holds if not self._waits(one)),
+            budgets=self.budgets.states(waiting, now=now) if self.budgets.limits else {},
+            prices=self.prices,
+            spot_max_wait=self.spot_max_wait,
+        )
+
+    def _due(self, now: datetime) -> tuple[WaitingJob, ...]:
+        """Whose back-off is over, the first to be over first."""
+        due = [job for job in self.parked.values() if job.not_before is not None and job.not_before <= now]
+        return tuple(sorted(due, key=lambda job: (job.parked_until_ms, job.name)))
+
+    def _waits(self, name: str) -> bool:
+        job = self.jobs.get(name)
+        return job is not None and job.is_waiting
+
+    # ---- changes, as the table takes them
+
+    def enters(self, job: Job) -> None:
+        """Submitted."""
+        self._put(job)
+
+    def commit(self, change: Change, *, now: datetime) -> None:
+        before, after = change.before, change.after
+        if before.is_live:
+            self._count(self.used, before.vector, -1)
+            self.running_read = None
+            if not after.is_live:
+                del self.running[before.name]
+        elif before.is_parked:
+            del self.parked[before.name]
+        else:
+            self.lanes.remove(before.name)
+        self._put(after)
+        if change.leaves_warm is not None:
+            self._keeps(change.leaves_warm)
+        if change.ended is not None:
+            self._notes_run_time(change, change.ended, now=now)
+        if self.budgets.limits:
+            self.budgets.charge(change)
+
+    def _put(self, job: Job) -> None:
+        if job.is_final:
+            self.jobs.pop(job.name, None)
+            return
+        self.jobs[job.name] = job
+        if job.is_live:
+            self.running[job.name] = running_entry(job)
+            self.running_read = None
+            self._count(self.used, job.vector, +1)
+        elif job.is_parked:
+            self.parked[job.name] = waiting_entry(job)
+        else:
+            self.lanes.add(waiting_entry(job))
+
+    def changes_attempt(self, job: Job) -> None:
+        """News of a live attempt that holds what it held."""
+        self.jobs[job.name] = job
+        self.running[job.name] = running_entry(job)
+        self.running_read = None
+
+    def _keeps(self, pool: WarmPool) -> None:
+        self.warm_pools[pool.training_job_name] = pool
+        self._count(self.warm, pool.vector, +1)
+
+    def extend_warm(self, pool: WarmPool, *, until: datetime) -> None:
+        self.warm_pools[pool.training_job_name] = replace(pool, expires_at=until)
+
+    def take_warm(self, pool: WarmPool, *, now: datetime) -> None:
+        """It goes, or a start lands in it."""
+        del self.warm_pools[pool.training_job_name]
+        self._count(self.warm, pool.vector, -1)
+        if self.budgets.limits:
+            self.budgets.bill(pool, pool.bill(now))
+
+    def predicted(self, team: str, lane: str) -> timedelta | None:
+        times = self.run_times.get((team, lane))
+        return None if times is None else times.predicted
+
+    def _notes_run_time(self, change: Change, attempt: Attempt, *, now: datetime) -> None:
+        """What a job that completed says about how long later ones of its lane train."""
+        spec = change.after.spec
+        if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
+            return
+        trained = change.before.checkpointed + ((attempt.ended_at or now) - attempt.training_since)
+        run = Run(trained=trained, limit=spec.max_runtime, priority=change.after.priority, ended_at=now)
+        lane = (spec.team, lane_text(change.after.shapes, spec.choice))
+        times = self.run_times.get(lane)
+        self.run_times[lane] = times.after(run) if times else RunTimes.of(run)
+
+    @staticmethod
+    def _count(counter: dict[Capacity, int], vector: Vector, sign: int) -> None:
+        for capacity, count in vector.items():
+            counter[capacity] = counter.get(capacity, 0) + sign * count
+
+    def held(self) -> Mapping[Capacity, int]:
+        """In use and warm."""
+        both = dict(self.used)
+        self._count(both, self.warm, +1)
+        return both
+
+    def fork(self, budgets: TeamBudgets) -> Self:
+        """A copy that goes its own way; what is in it never changes, only what it holds."""
+        return replace(
+            self,
+            budgets=budgets,
+            jobs=dict(self.jobs),
+            lanes=self.lanes.fork(),
+            parked=dict(self.parked),
+            running=dict(self.running),
+            holds=dict(self.holds),
+            warm_pools=dict(self.warm_pools),
+            run_times=dict(self.run_times),
+            used=dict(self.used),
+            warm=dict(self.warm),
+        )

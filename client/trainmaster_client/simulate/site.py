@@ -1,0 +1,193 @@
+"""SageMaker's side of one pool: attempts start, train, are interrupted and stopped, as ``runs`` has it."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Self
+
+from trainmaster.core.jobs.instances import CapacityType
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.jobs.observations import Observation, TrainingInterval
+from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE
+
+from trainmaster_client.simulate.agenda import Agenda, What
+from trainmaster_client.simulate.assumptions import STOP
+from trainmaster_client.simulate.past_jobs import PastJob
+from trainmaster_client.simulate.replays import ReplayedAttempt
+from trainmaster_client.simulate.runs import SECOND, Course, Finish, Run, finish_of, replaced_s, startup_s
+
+
+@dataclass(slots=True, kw_only=True)
+class Site:
+    pool: str
+    begins: datetime
+    agenda: Agenda
+    runs: dict[str, Run] = field(default_factory=dict)
+    """Live attempts, by job."""
+    courses: dict[str, Course] = field(default_factory=dict)
+    """Of jobs that are not over."""
+    moved_s: int = 0
+    """When something last started, stopped or ended."""
+    serial: int = 0
+    """Of the last run."""
+
+    def instant(self, second: int) -> datetime:
+        return self.begins + timedelta(seconds=second)
+
+    def second(self, instant: datetime) -> int:
+        return (instant - self.begins) // SECOND
+
+    @property
+    def now(self) -> datetime:
+        return self.instant(self.agenda.now)
+
+    def expects(self, past: PastJob) -> None:
+        """It is submitted."""
+        self.courses[past.name] = Course.of(past)
+
+    def news_of(self, name: str, serial: int, what: What) -> Run | None:
+        """The run that news are of; None: they come too late."""
+        run = self.runs.get(name)
+        if run is None or run.serial != serial or (run.stopped_s is not None and what is not What.STOPPED):
+            return None
+        return run
+
+    # ---- what is asked of it
+
+    def begin(self, job: Job, *, warm: bool) -> None:
+        """An attempt is created, and taken at once."""
+        now, live = self.agenda.now, job.live_attempt
+        spot = live.shape.capacity_type is CapacityType.SPOT
+        course = self.courses[job.name]
+        if not spot:
+            course = self.courses[job.name] = course.without_interruptions()
+        train_s = now + startup_s(course, warm=warm)
+        run = Run(
+            serial=0,
+            number=live.number,
+            start_s=now,
+            train_s=train_s,
+            since_s=train_s,
+            finish=Finish.DONE,
+            warm=warm,
+            spot=spot,
+        )
+        self._train(job, run, since_s=train_s)
+        self.moved_s = now
+
+    def stop(self, name: str) -> None:
+        """It trains no more; its instances are free a while from now."""
+        now, run = self.agenda.now, self.runs[name]
+        self.runs[name] = replace(run, stopped_s=now)
+        self.moved_s = now
+        self.agenda.put(now + STOP // SECOND, What.STOPPED, self.pool, name, run.serial)
+
+    def interrupt(self, job: Job) -> None:
+        """The instances are taken, and the same attempt starts again as soon as there are others."""
+        now, run, course = self.agenda.now, self.runs[job.name], self.courses[job.name]
+        trained = run.trained_s(now)
+        after = self.courses[job.name] = course.after(trained, broke=True)
+        again = replace(
+            run,
+            earlier=(*run.earlier, (run.since_s, now)),
+            lost_s=run.lost_s + course.done_s + trained - after.done_s,
+        )
+        self._train(job, again, since_s=now + replaced_s(after))
+
+    def _train(self, job: Job, run: Run, *, since_s: int) -> None:
+        """It is going to train from then on, until something ends that."""
+        live = job.live_attempt
+        left_s = max(live.max_runtime // SECOND - run.trained_before_s, 0)
+        finish, length = finish_of(self.courses[job.name], left_s=left_s)
+        self.serial += 1
+        self.runs[job.name] = replace(run, serial=self.serial, since_s=since_s, finish=finish)
+        self._put(since_s, What.TRAINS, job.name)
+        self._put(since_s + length, What.OVER, job.name)
+        if live.max_wait is not None:
+            ends_s = run.start_s + live.max_wait // SECOND
+            self._put(max(ends_s, self.agenda.now), What.WAITED_TOO_LONG, job.name)
+
+    def _put(self, second: int, what: What, name: str) -> None:
+        self.agenda.put(second, what, self.pool, name, self.serial)
+
+    def end(self, job: Job, *, broke: bool) -> int:
+        """Its instances are free. Returns the seconds of training that no checkpoint has."""
+        run, course = self.runs.pop(job.name), self.courses[job.name]
+        self.moved_s = self.agenda.now
+        trained = run.trained_s(run.last_s(self.agenda.now))
+        after = self.courses[job.name] = course.after(trained, broke=broke)
+        return course.done_s + trained - after.done_s
+
+    # ---- what it says
+
+    def saved_at(self, name: str) -> datetime | None:
+        """When the newest checkpoint of this attempt was written."""
+        run, course = self.runs[name], self.courses[name]
+        saved = course.saved_after(run.trained_s(self.agenda.now)) - course.done_s
+        return self.instant(run.since_s + saved) if saved > 0 else None
+
+    def progress(self, job: Job) -> Observation:
+        """Of a training job that has not ended."""
+        run = self.runs[job.name]
+        secondary = "Training" if run.since_s <= self.agenda.now else "Interrupted"
+        return self._observed(job, run, status="InProgress", secondary=secondary)
+
+    def ended(self, job: Job, *, status: str, secondary: str, keeps_hosts: bool) -> Observation:
+        run = self.runs[job.name]
+        seen = self._observed(job, run, status=status, secondary=secondary)
+        warm = keeps_hosts and seen.training_since is not None and job.live_attempt.keep_alive is not None
+        return replace(
+            seen,
+            failure_reason="it failed" if status == "Failed" else None,
+            ended_at=self.now,
+            warm_status=WARM_AVAILABLE if warm else None,
+        )
+
+    def _observed(self, job: Job, run: Run, *, status: str, secondary: str) -> Observation:
+        live, last = job.live_attempt, run.last_s(self.agenda.now)
+        trained = run.has_trained(last)
+        return Observation(
+            training_job_name=live.training_job_name,
+            training_job_arn=live.training_job_name,
+            status=status,
+            secondary_status=secondary,
+            training_since=self.instant(run.train_s) if trained else None,
+            launched_at=self.instant(run.start_s),
+            interruptions=run.interruptions,
+            training_intervals=self._intervals(run, last, has_ended=status != "InProgress"),
+        )
+
+    def _intervals(self, run: Run, last: int, *, has_ended: bool) -> tuple[TrainingInterval, ...]:
+        """Said of attempts that were interrupted."""
+        if not run.earlier:
+            return ()
+        over = [
+            TrainingInterval(since=self.instant(since), until=self.instant(until))
+            for since, until in run.earlier
+        ]
+        if run.since_s > last:
+            return tuple(over)
+        until = self.instant(last) if has_ended else None
+        return (*over, TrainingInterval(since=self.instant(run.since_s), until=until))
+
+    def row(self, job: Job, run: Run, *, end: str, lost_s: int, by: str | None = None) -> ReplayedAttempt:
+        """The attempt as it went up to now."""
+        vector, now = job.live_attempt.vector, self.agenda.now
+        return ReplayedAttempt(
+            job=job.name,
+            attempt=run.number,
+            pool=self.pool,
+            instance_type="+".join(sorted({one.instance_type for one in vector})),
+            capacity_type="spot" if run.spot else "on-demand",
+            instances=sum(vector.values()),
+            start_s=run.start_s,
+            train_s=min(run.train_s, run.last_s(now)),
+            end_s=now,
+            end=end,
+            lost_s=lost_s,
+            warm=run.warm,
+            preempted_by=by,
+        )
+
+    def fork(self, agenda: Agenda) -> Self:
+        """A copy that goes its own way; what is in it never changes, only what it holds."""
+        return replace(self, agenda=agenda, runs=dict(self.runs), courses=dict(self.courses))

@@ -1,0 +1,41 @@
+"""The attempt that a start makes, from the job, what was decided and the policy."""
+
+from datetime import datetime, timedelta
+
+from trainmaster.core.costs.ledger import month_of
+from trainmaster.core.jobs import run_time
+from trainmaster.core.jobs.attempts import Attempt, Claim
+from trainmaster.core.jobs.instances import CapacityType
+from trainmaster.core.jobs.model import Job
+from trainmaster.core.lifecycle.steps import LEASE
+from trainmaster.core.planning.actions import Start
+from trainmaster.core.policy import Policy, PoolPolicy
+from trainmaster.core.request.request import attempt_name
+
+LONGEST_KEEP_ALIVE = timedelta(seconds=21_600)
+"""Source: SageMaker API reference, KeepAlivePeriodInSeconds."""
+
+
+def attempt_for(job: Job, start: Start, *, pool: PoolPolicy, policy: Policy, at: datetime) -> Attempt:
+    """What is claimed, and then created under its name."""
+    max_runtime, _ = run_time.runtime_left(job)
+    shape, charge = start.shape, start.charge
+    spot = shape.capacity_type is CapacityType.SPOT
+    max_wait = (job.max_wait or max_runtime + policy.spot_max_wait) if spot else None
+    keep_alive = min(pool.warm_pool.keep_alive, job.spec.keep_alive or LONGEST_KEEP_ALIVE)
+    return Attempt(
+        number=job.attempt,
+        training_job_name=attempt_name(job.name, job.spec.entry_id, job.attempt),
+        shape=shape,
+        max_runtime=max_runtime,
+        max_wait=max_wait,
+        keep_alive=keep_alive if shape.warm_key and keep_alive else None,
+        claim=Claim(
+            at=at,
+            lease_until=at + LEASE,
+            reuses=start.reuses.training_job_name if start.reuses else None,
+            usd_per_hour=charge.usd_per_hour if charge else None,
+            reserved_cents=charge.cents if charge else 0,
+            month=charge.month if charge else month_of(at),
+        ),
+    )
