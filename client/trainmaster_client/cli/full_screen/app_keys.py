@@ -1,5 +1,6 @@
 """What the keys of ``trainmaster top`` do; they are those of k9s."""
 
+from abc import abstractmethod
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -40,23 +41,23 @@ class AppKeys(JobChanges):
     _mark = ""
     """What is being entered: a command or a filter; empty: nothing."""
 
-    def paint(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def paint(self) -> None: ...
 
-    def page_changed(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def page_changed(self) -> None: ...
 
-    def open_job(self, name: str, part: str) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def open_job(self, name: str, part: str) -> None: ...
 
-    def read_part(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def read_part(self) -> None: ...
 
-    def refresh_timeline(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def refresh_timeline(self) -> None: ...
 
-    def zoom(self, by: int) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def zoom(self, by: int) -> None: ...
 
     def action_show_page(self, page: str) -> None:
         while len(self.screen_stack) > 1:

@@ -1,5 +1,6 @@
 """Cancel, priority, hold and release: asked about with what they would do, and done where it is allowed."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 
 from trainmaster_client.api import Document
@@ -32,12 +33,12 @@ class JobChanges(BackgroundApp):
     options: TopOptions
 
     @property
+    @abstractmethod
     def chosen_job(self) -> str:
         """Empty: none, or another team's."""
-        raise NotImplementedError
 
-    def refresh_picture(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def refresh_picture(self) -> None: ...
 
     def action_cancel(self) -> None:
         def ask(job: JobView) -> Dialog | None:
