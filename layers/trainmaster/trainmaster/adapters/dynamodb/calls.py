@@ -203,13 +203,23 @@ class Rows:
             query["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
         return counted
 
-    def pages(self, **query: Any) -> Iterator[dict[str, Any]]:
+    def pages(self, *, first: int | None = None, **query: Any) -> Iterator[dict[str, Any]]:
+        """Items of all pages, as the caller takes them.
+
+        Args:
+            first: Items of the first page at most, before a filter; each page may have twice as many as the
+                one before. None: pages of 1 MB.
+            query: As ``Query`` takes it.
+        """
+        limit = first
         while True:
-            answer = self._call("query", **query)
+            bound: dict[str, Any] = {} if limit is None else {"Limit": limit}
+            answer = self._call("query", **query, **bound)
             yield from (from_attributes(item) for item in answer["Items"])
             if "LastEvaluatedKey" not in answer:
                 return
             query["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+            limit = None if limit is None else 2 * limit
 
     def scan(
         self, *, behind: tuple[str, str] | None, most: int, wanted: Callable[[str, str], bool]

@@ -149,6 +149,7 @@ class DynamoReader(PoolReads, HistoryReads):
         if after is not None:
             values[":upto"] = after[0]
         pages = self._rows.pages(
+            first=limit + 1,  # and one, to see that a tie is over
             IndexName=layout.BY_TEAM,
             KeyConditionExpression=condition,
             FilterExpression="#state = :state",
