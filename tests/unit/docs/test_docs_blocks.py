@@ -54,12 +54,14 @@ CHECKED_BY = {
     "training/secret_by_name.py": "tests/integration/training/test_secret_guide.py",
     "training/sharded_loop.py": "tests/integration/training/test_guides.py",
     "training/write_tokens.py": "tests/unit/docs/test_docs.py",
+    "tutorial/": "tests/e2e/test_tutorial.py",
     "worlds/": "tests/unit/local/test_world_file.py",
 }
 """The test that runs a file, or all files of a folder."""
 
 SHOWN = {
     ("docs/ARCHITECTURE.md", "mermaid"): "tests/unit/docs/test_docs_tables.py",
+    ("docs/concepts.md", "mermaid"): "tests/unit/docs/test_concepts.py",
     ("docs/events.md", "json"): "tests/unit/core/outbox/test_events_docs.py",
     ("docs/training/data.md", "json"): "tests/unit/training/test_documentation.py",
     ("docs/training/s3.md", "json"): "tests/unit/training/test_storage_guides.py",
@@ -121,6 +123,7 @@ def fenced(name: str) -> list[tuple[str, str]]:
 def test_every_line_of_shell_is_one_that_its_program_takes(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
     for block in blocks(text_of(name), *SHELL):
         for words in shell.lines(block.text):
             for word in words[1:]:
