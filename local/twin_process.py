@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 STOP_SECONDS = 15.0
 POLL_SECONDS = 0.05
 PROGRAM = (sys.executable, "-m", "local", "up")

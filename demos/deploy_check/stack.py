@@ -30,7 +30,7 @@ PARAMETERS: Mapping[str, str] = {
     "CheckpointBuckets": f"arn:aws:s3:::{BUCKET}",
 }
 """What has no default, and the bucket."""
-SAM_SECONDS = 300.0
+SAM_SECONDS = 900.0
 _RINGERS = ("Api", "OnTrainingJobEvent", "OnIdleAlarm", "Reconcile")
 MORE_RIGHTS: Sequence[Document] = (
     {
@@ -55,23 +55,30 @@ class SamError(Exception):
 
 @dataclass(slots=True)
 class Deployment:
-    """The stack on one MiniStack. ``build`` comes first, ``deploy`` may follow as often as wanted."""
+    """The stack on one MiniStack: ``build`` or ``take`` first, then ``deploy``, as often as wanted."""
 
     ministack: MiniStack
     session: "Session"
     folder: Path
     """Where the built artifacts go."""
+    _template: Path | None = None
     _resources: dict[str, str] = field(default_factory=dict)
 
-    def build(self) -> None:
-        """Raises SamError."""
-        self._sam("build", "--build-dir", str(self.folder), "--template", str(ROOT / "template.yaml"))
+    def build(self, checkout: Path = ROOT) -> None:
+        """From now on the stack of this checkout is deployed. Raises SamError."""
+        folder = self.folder / checkout.name
+        self._sam("build", "--build-dir", str(folder), "--template", str(checkout / "template.yaml"))
+        self.take(folder / "template.yaml")
+
+    def take(self, template: Path) -> None:
+        """From now on this template is deployed, whose code is built."""
+        self._template = template
 
     def deploy(self, **changed: str) -> None:
         """Deploy with the parameters and what is changed of them. Raises SamError."""
+        assert self._template is not None, "build or take comes first"
         parameters = [f"{name}={value}" for name, value in {**PARAMETERS, **changed}.items()]
-        built = str(self.folder / "template.yaml")
-        options = ["--no-confirm-changeset", "--template", built, "--region", REGION]
+        options = ["--no-confirm-changeset", "--template", str(self._template), "--region", REGION]
         self._sam("deploy", *options, "--parameter-overrides", *parameters)
         self._resources = {one["logical_id"]: one["physical_id"] for one in self.resources()}
 

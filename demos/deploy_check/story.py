@@ -33,11 +33,11 @@ CHANGED = {"RetentionDays": "30"}
 """What the second deployment changes: the environment of every function."""
 
 
-def tell(path: Path, console: "Console") -> int:
-    """Run the check; the exit code."""
+def tell(path: Path, console: "Console", template: Path | None = None) -> int:
+    """Run the check; the exit code. ``template`` is one whose code is built; None: the checkout's."""
     report = Report(name="deploy")
     try:
-        _play(report, console)
+        _play(report, console, template)
     except (SamError, TimeoutError, TrainmasterClientError) as error:
         print(f"deploy: NOT ok: {error}")
         return 1
@@ -46,21 +46,24 @@ def tell(path: Path, console: "Console") -> int:
     return report.finish(path)
 
 
-def _play(report: Report, console: "Console") -> None:
+def _play(report: Report, console: "Console", template: Path | None) -> None:
     screen = Screen(console)
     with tempfile.TemporaryDirectory(prefix="trainmaster-deploy-") as name, opened(Path(name)) as world:
         screen.say(f"MiniStack is up at {world.ministack.endpoint_url}, SageMaker at {world.sagemaker.url}.")
-        api = _deploy(world, screen, report)
+        api = _deploy(world, screen, report, template)
         scene = _Scene(world, screen, report, api)
         scene.play()
         scene.note()
 
 
-def _deploy(world: World, screen: Screen, report: Report) -> ApiClient:
+def _deploy(world: World, screen: Screen, report: Report, template: Path | None) -> ApiClient:
     """The stack and its first callers."""
     deployment = world.deployment
-    screen.say("sam build, sam deploy: template.yaml as it is ...")
-    deployment.build()
+    screen.say(f"sam deploy: {template or 'template.yaml as it is, after sam build'} ...")
+    if template is None:
+        deployment.build()
+    else:
+        deployment.take(template.resolve())
     deployment.deploy()
     world.session.client("s3").create_bucket(Bucket=BUCKET)
     found = deployment.resources()
