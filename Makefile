@@ -4,13 +4,14 @@ PIP_ARGS ?=
 TORCH := torch==2.13.0
 BIN := .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS)
+LATER := --no-compile  # bytecode at the first import: of 18,000 files most are never imported, a minute of work
 PYTEST := $(BIN)/python -m pytest
 AXE := tests/browser/node_modules/.ready
 export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-training test test-long test-thorough test-v3 test-clients test-programs check sbom fmt reference lock docs build wheel test-wheel deploy deploy-check account-smoke hooks clean
+.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-training first-ten-minutes release test test-long test-thorough test-v3 test-clients test-programs upgrade-check version check sbom fmt reference lock docs build wheel test-wheel deploy deploy-check account-smoke hooks clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -20,10 +21,10 @@ setup: .venv/.ready ## make .venv with everything in it
 .venv/.ready: requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "You need Python 3.11: make setup PYTHON=python3.11")'
 	$(PYTHON) -m venv --clear .venv
-	$(PIP) --require-hashes --no-deps -r requirements.lock
-	$(BIN)/python local/setup/torch_build.py $(TORCH) $(PIP_ARGS)
-	$(PIP) --no-deps $(TORCH)
-	$(PIP) --no-deps --no-build-isolation --editable .
+	$(PIP) $(LATER) --require-hashes --no-deps -r requirements.lock
+	$(BIN)/python local/setup/torch_build.py $(TORCH) $(LATER) $(PIP_ARGS)
+	$(PIP) $(LATER) --no-deps $(TORCH)
+	$(PIP) $(LATER) --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m pip check
 	touch $@
 
@@ -147,6 +148,18 @@ lock: ## every requirements*.lock from its .in (needs uv)
 
 docs: setup ## the documents as a site in build/site; strict: a wrong link fails it
 	$(BIN)/mkdocs build
+
+first-ten-minutes: setup ## from an empty folder to the first fit() seen, by clone and by wheel; measured, 3 minutes each
+	$(BIN)/python -m tests.first_ten_minutes
+
+upgrade-check: setup .venv-ministack/.ready ## earlier stacks, with jobs under way, become today's and go back; no account, 10 minutes
+	$(BIN)/python -m tests.upgrade
+
+release: setup .venv-scan/.ready .venv-ministack/.ready ## build/release/VERSION: wheel, sdist, packaged stack, SBOM, notes, all checked; no tag
+	$(BIN)/python -m release build $(if $(HOME_PAGE),--home-page $(HOME_PAGE))
+
+version: setup ## make version VERSION=X.Y.Z: into its one place, and the changelog's Unreleased becomes its section
+	$(BIN)/python -m release prepare $(VERSION)
 
 build: setup ## what `sam deploy` uploads: six functions and one layer for arm64
 	LAYER_PYTHON=$(CURDIR)/$(BIN)/python $(BIN)/sam build

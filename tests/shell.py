@@ -19,7 +19,7 @@ from local.control import PREFIX
 from local.up import _parser
 from tests.markdown import ROOT, codes, table, text_of
 
-BUILTIN = frozenset({"cd", "export", "git", "kill", "mkdir", "sleep", "wait"})
+BUILTIN = frozenset({"cd", "export", "git", "kill", "mkdir", "sha256sum", "sleep", "unzip", "wait"})
 """Programs that documents use without options worth a parser."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _OPTIONS_OF_EVERY_AWS_COMMAND = frozenset({"--query", "--output", "--region", "--profile"})
@@ -27,6 +27,10 @@ _RENAMED = {"--notification-endpoint": "--endpoint"}
 """The AWS CLI has another name for a member, where its own would be that of an option of every command."""
 _COPIES = frozenset({"sync", "cp", "ls"})
 """Commands of ``aws s3``, which is no service of its own."""
+
+
+PROGRAMS = (".", "training", "docs/examples", "docs/examples/install")
+"""Where the programs lie that documents call: the last is a folder of the reader's own."""
 
 
 class UnknownProgramError(Exception):
@@ -81,9 +85,7 @@ def _python(words: list[str]) -> None:
             assert importlib.util.find_spec(module) is not None, module
             _options_are_there(module, options)
         return
-    assert any((ROOT / folder / words[0]).is_file() for folder in (".", "training", "docs/examples")), words[
-        0
-    ]
+    assert any((ROOT / folder / words[0]).is_file() for folder in PROGRAMS), words[0]
 
 
 def _options_are_there(module: str, words: list[str]) -> None:
@@ -130,6 +132,18 @@ def _model(service: str) -> Any:
     return botocore.session.get_session().get_service_model(service)
 
 
+def _sam(words: list[str]) -> None:
+    """In the files of the command, or of what all commands have: importing the SAM CLI takes seconds."""
+    spec = importlib.util.find_spec("samcli")
+    assert spec is not None
+    (package,) = map(Path, spec.submodule_search_locations or ())
+    folders = [package / "commands" / words[0], package / "commands/_utils", package / "cli"]
+    assert folders[0].is_dir(), f"sam has no command {words[0]}"
+    sources = "".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.glob("*.py"))
+    for word in words[1:]:
+        assert not word.startswith("--") or f'"{word}"' in sources, f"sam {words[0]} has no {word}"
+
+
 def _pip(words: list[str]) -> None:
     assert words[0] == "install", words
 
@@ -142,4 +156,5 @@ PARSERS: Mapping[str, Callable[[list[str]], None]] = {
     "curl": _curl,
     "aws": _aws,
     "pip": _pip,
+    "sam": _sam,
 }

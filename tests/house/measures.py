@@ -12,7 +12,7 @@ from trainmaster_client.report import Report
 from tests.house.tree import GENERATED, Module, body_lines, importers, parameters, read_modules
 from tests.house.words import retired_words
 
-PRODUCT = ("layers/", "functions/", "client/", "local/", "demos/", "training/", "benchmarks/")
+PRODUCT = ("layers/", "functions/", "client/", "local/", "demos/", "training/", "benchmarks/", "release/")
 MOST_FUNCTION_LINES = 40
 MOST_MODULE_LINES = 300
 MOST_PARAMETERS = 5

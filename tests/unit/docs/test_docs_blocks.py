@@ -42,6 +42,7 @@ CHECKED_BY = {
     "chat/": "tests/template/test_chat_recipe.py",
     "doors/": "tests/e2e/test_examples.py",
     "grafana/": "tests/template/test_grafana_dashboard.py",
+    "install/": "tests/e2e/test_first_ten_minutes.py",
     "jobs/": "tests/integration/client/test_training_guides.py",
     "notebooks/": "tests/integration/client/handles/test_guide.py",
     "requests/": "tests/e2e/test_examples.py",
@@ -175,6 +176,8 @@ def test_a_request_of_the_examples_is_valid(name: str) -> None:
         pytest.param("aws sqs purge-queues --queue-url x", id="no operation of the service"),
         pytest.param("aws sqs purge-queue --queue x", id="no member of the request"),
         pytest.param("aws sqs purge-queue", id="a member that is needed is missing"),
+        pytest.param("sam nonsense --template t.yaml", id="no command of SAM"),
+        pytest.param("sam publish --no-such-option", id="no option of SAM's command"),
         pytest.param("rm -r everything", id="a program that nobody looks at"),
     ],
 )

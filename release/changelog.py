@@ -1,0 +1,48 @@
+"""CHANGELOG.md by its sections: the notes of a version, and Unreleased becoming one. Text in, text out."""
+
+import re
+from datetime import date
+
+UNRELEASED = "Unreleased"
+_HEADING = re.compile(r"^## \[([^\]]+)\].*$", re.MULTILINE)
+
+
+class ChangelogError(Exception):
+    """The file does not have what is asked for; the message says what to do."""
+
+
+def sections(text: str) -> dict[str, str]:
+    """What each version's section says, newest first, without its heading."""
+    found = list(_HEADING.finditer(text))
+    ends = [one.start() for one in found[1:]] + [len(text)]
+    return {one[1]: text[one.end() : end].strip() for one, end in zip(found, ends, strict=True)}
+
+
+def notes(text: str, version: str) -> tuple[str, str]:
+    """The notes of a version, and the section that has them: Unreleased, until the version has one.
+
+    Raises:
+        ChangelogError: Neither says anything.
+    """
+    said = sections(text)
+    name = version if version in said else UNRELEASED
+    if not said.get(name):
+        raise ChangelogError(
+            f"CHANGELOG.md says nothing of {version}: write under ## [{UNRELEASED}] what users get, "
+            f"then make version VERSION={version}"
+        )
+    return said[name], name
+
+
+def with_version(text: str, version: str, on: date) -> str:
+    """The file where Unreleased is that version, below a new and empty Unreleased.
+
+    Raises:
+        ChangelogError: The version has a section already, or nothing is unreleased.
+    """
+    said = sections(text)
+    if version in said:
+        raise ChangelogError(f"CHANGELOG.md has a section {version} already; take a higher version")
+    if not said.get(UNRELEASED):
+        raise ChangelogError(f"CHANGELOG.md has nothing under ## [{UNRELEASED}]: there is nothing to release")
+    return text.replace(f"## [{UNRELEASED}]", f"## [{UNRELEASED}]\n\n## [{version}] - {on.isoformat()}", 1)

@@ -1,0 +1,1 @@
+"""What a stranger's beginning costs: from an empty folder to the first ``fit()`` that the queue has seen."""

@@ -1,0 +1,1 @@
+"""A stack of an earlier commit, with its jobs under way, becomes today's and goes back again."""

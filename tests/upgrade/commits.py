@@ -1,0 +1,44 @@
+"""From which commits an upgrade is tried, and their files."""
+
+import io
+import re
+import subprocess
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.markdown import ROOT
+
+EARLIEST = "6936c3f6"
+"""The oldest commit whose tables are read: what was deployed since then can be upgraded."""
+_RELEASE = re.compile(r"v(\d+)\.(\d+)\.(\d+)")
+
+
+def newest_release(tags: Iterable[str]) -> str | None:
+    """The tag of the highest version; tags of other kinds are nobody's release."""
+    found = [(tuple(map(int, match.groups())), tag) for tag in tags if (match := _RELEASE.fullmatch(tag))]
+    return max(found)[1] if found else None
+
+
+def tags() -> list[str]:
+    return _git("tag", "--list").decode().split()
+
+
+def is_here(commit: str) -> bool:
+    """False in a shallow clone, and outside git."""
+    try:
+        _git("cat-file", "-e", f"{commit}^{{commit}}")
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    return True
+
+
+def unpack(commit: str, folder: Path) -> Path:
+    """The tracked files of a commit."""
+    with tarfile.open(fileobj=io.BytesIO(_git("archive", commit))) as archive:
+        archive.extractall(folder / commit, filter="data")
+    return folder / commit
+
+
+def _git(*arguments: str) -> bytes:
+    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True).stdout
