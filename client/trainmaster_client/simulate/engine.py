@@ -1,16 +1,17 @@
-"""Replays of a history under a policy: every pool, planned by the product's planner."""
+"""Replays of a history: every pool of a policy, from event to event."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Self
+from typing import Generic, Protocol, TypeVar
 
-from trainmaster.core.policy import Policy
+from trainmaster.core.policy import Policy, PoolPolicy
 
 from trainmaster_client.simulate.admission import Admitted, admit
 from trainmaster_client.simulate.agenda import Agenda, What
 from trainmaster_client.simulate.past_jobs import History, PastJob
+from trainmaster_client.simulate.plain_pool import PlainPool
 from trainmaster_client.simulate.pool_replay import PoolReplay, Setting
 from trainmaster_client.simulate.pool_state import TeamBudgets
 from trainmaster_client.simulate.replays import Replay
@@ -20,6 +21,7 @@ from trainmaster_client.simulate.tally import Tally
 Progress = Callable[[float], None]
 """Called with the share that is done, 0 to 1."""
 EVENTS_PER_REPORT = 500
+PLAIN_QUEUE = "plain queue"
 
 PoolNames = tuple[str, ...]
 
@@ -41,11 +43,20 @@ def replay(
         progress: Hears of the share that is done.
         until: Ends there with what is live then; None: once nothing is left to happen.
     """
-    found = empty(history, policy, label=label)
+    found = nothing_yet(history, policy, label=label)
     parts = groups(policy)
     for number, pools in enumerate(parts):
         part = _part(progress, number, len(parts))
         add(found, replay_pools(history, policy, pools, progress=part, until=until))
+    return found
+
+
+def plain_queue(history: History, policy: Policy, *, progress: Progress | None = None) -> Replay:
+    """The same jobs in the same pools, in a plain queue: strict priority with preemption."""
+    found = nothing_yet(history, policy, label=PLAIN_QUEUE)
+    engine = engine_of(history, policy, tuple(pool.name for pool in policy.pools), PlainPool.of)
+    engine.run(progress=progress)
+    add(found, engine.close())
     return found
 
 
@@ -64,12 +75,12 @@ def replay_pools(
     until: datetime | None = None,
 ) -> list[Tally]:
     """One group of pools."""
-    engine = Engine.of(history, policy, pools)
+    engine = engine_of(history, policy, pools, PoolReplay.of)
     engine.run(until=None if until is None else (until - history.begins) // SECOND, progress=progress)
     return engine.close()
 
 
-def empty(history: History, policy: Policy, *, label: str) -> Replay:
+def nothing_yet(history: History, policy: Policy, *, label: str) -> Replay:
     """Before anything has happened: capacities, and who is refused."""
     found = Replay(policy=label, capacity=capacities(policy))
     cut = 0
@@ -91,7 +102,7 @@ def capacities(policy: Policy) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
     }
 
 
-def add(found: Replay, tallies: Sequence[Tally]) -> None:
+def add(found: Replay, tallies: Iterable[Tally]) -> None:
     for tally in tallies:
         found.attempts += tally.attempts
         found.warm += tally.warm
@@ -103,33 +114,33 @@ def _part(progress: Progress | None, number: int, parts: int) -> Progress | None
     return None if progress is None else lambda share: progress((number + share) / parts)
 
 
+class Pool(Protocol):
+    """One pool of a replay. Whatever happens is followed by ``decide``."""
+
+    tally: Tally
+
+    def submitted(self, past: PastJob, found: Admitted) -> None: ...
+    def hears(self, what: What, name: str, serial: int) -> bool:
+        """False where the news came too late to change anything."""
+
+    def decide(self) -> None: ...
+    def close(self) -> None:
+        """The replay ends here."""
+
+
+P = TypeVar("P", bound=Pool)
+
+
 @dataclass(slots=True, kw_only=True)
-class Engine:
+class Engine(Generic[P]):
     """Some pools of a policy, from event to event."""
 
     setting: Setting
-    pools: dict[str, PoolReplay]
+    pools: dict[str, P]
     to_come: dict[str, tuple[PastJob, Admitted]] = field(default_factory=dict)
     """Jobs that are not submitted yet."""
     last_s: int = 1
     """When the last is."""
-
-    @classmethod
-    def of(cls, history: History, policy: Policy, pools: PoolNames) -> "Engine":
-        setting = Setting(
-            policy=policy,
-            begins=history.begins,
-            agenda=Agenda(),
-            budgets=TeamBudgets.of(policy),
-            cpu_clock=time.process_time,
-        )
-        mine = {pool.name: PoolReplay.of(pool, setting) for pool in policy.pools if pool.name in pools}
-        engine = cls(setting=setting, pools=mine)
-        for job in history.jobs:
-            found = admit(job, policy)
-            if isinstance(found, Admitted) and found.pool.name in mine:
-                engine.expect(job, found)
-        return engine
 
     @property
     def agenda(self) -> Agenda:
@@ -175,8 +186,22 @@ class Engine:
             pool.close()
         return [pool.tally for pool in self.pools.values()]
 
-    def fork(self) -> Self:
-        """A copy of this instant that goes its own way."""
-        setting = replace(self.setting, agenda=self.agenda.fork(), budgets=self.setting.budgets.fork())
-        pools = {name: pool.fork(setting) for name, pool in self.pools.items()}
-        return replace(self, setting=setting, pools=pools, to_come=dict(self.to_come))
+
+def engine_of(
+    history: History, policy: Policy, pools: PoolNames, make: Callable[[PoolPolicy, Setting], P]
+) -> Engine[P]:
+    """With every job of these pools to come."""
+    setting = Setting(
+        policy=policy,
+        begins=history.begins,
+        agenda=Agenda(),
+        budgets=TeamBudgets.of(policy),
+        cpu_clock=time.process_time,
+    )
+    mine = {pool.name: make(pool, setting) for pool in policy.pools if pool.name in pools}
+    engine = Engine(setting=setting, pools=mine)
+    for job in history.jobs:
+        found = admit(job, policy)
+        if isinstance(found, Admitted) and found.pool.name in mine:
+            engine.expect(job, found)
+    return engine

@@ -30,7 +30,7 @@ from trainmaster.core.policy import Policy
 
 from trainmaster_client.simulate.pool_state import PoolState
 from trainmaster_client.simulate.replays import WarmInterval
-from trainmaster_client.simulate.site import Site
+from trainmaster_client.simulate.site import Asked, Site
 from trainmaster_client.simulate.tally import Tally
 
 MOST_LOOKS = 1000
@@ -144,7 +144,11 @@ class PoolPasses:
         started = self._claimed(job, action)
         self._commit(job, started)
         self._note_most_held(job.name)
-        self.site.begin(started, warm=action.reuses is not None)
+        live = started.live_attempt
+        asked = Asked(
+            number=live.number, vector=live.vector, max_runtime=live.max_runtime, max_wait=live.max_wait
+        )
+        self.site.begin(job.name, asked, warm=action.reuses is not None)
         return True
 
     def _claimed(self, job: Job, action: Start) -> Job:

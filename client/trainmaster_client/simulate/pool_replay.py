@@ -94,7 +94,7 @@ class PoolReplay:
             self._reconcile()
             return True
         if what is What.WITHDRAWN:
-            return self._withdrawn(self.state.jobs.get(name))
+            return self._withdrawn(name)
         run = self.site.news_of(name, serial, what)
         if run is not None:
             self._news(what, self.state.jobs[name], run)
@@ -145,7 +145,7 @@ class PoolReplay:
         if run.finish is Finish.MAX_RUNTIME:
             self._ends(job, "Stopped", "MaxRuntimeExceeded")
         elif run.finish is Finish.BREAK and breaks[0].code == INTERRUPTED:
-            self.site.interrupt(job)
+            self.site.interrupt(job.name)
             self._progressed(job)
         elif run.finish is Finish.BREAK:
             self._fails(job, _class_of(breaks[0].code), self.setting.policy)
@@ -172,18 +172,15 @@ class PoolReplay:
         if found is not None and found.stays is None:
             self.state.changes_attempt(steps.leaves_spot(job, found.why))
 
-    def _withdrawn(self, job: Job | None) -> bool:
-        """Its user stops it, unless it has trained by now and was to train for longer."""
-        if job is None or job.state is JobState.STOPPING:
+    def _withdrawn(self, name: str) -> bool:
+        """A job that waits is over; one that is live is stopped."""
+        if not self.site.may_withdraw(name):
             return False
-        run, course = self.site.runs.get(job.name), self.site.courses[job.name]
-        has_trained = course.has_trained or (run is not None and run.has_trained(self.setting.agenda.now))
-        if has_trained and course.trains_s is not None:
-            return False
+        job = self.state.jobs[name]
         change = Change(before=job, after=steps.cancelled(job, reason=_BY_USER, now=self.site.now))
         self.state.commit(change, now=self.site.now)
-        if run is None:
-            del self.site.courses[job.name]
+        if not job.is_live:
+            del self.site.courses[name]
         return True
 
     # ---- ends
@@ -214,27 +211,17 @@ class PoolReplay:
         self._note(job, change, broke=failure is not None)
 
     def _note(self, job: Job, change: Change, *, broke: bool) -> None:
-        run, end = self.site.runs[job.name], _end_text(change)
-        lost_s = self.site.end(job, broke=broke)
-        is_lost = end in {"failed", "preempted", "interrupted"}
-        preemptor = job.live_attempt.preempted_for
-        row = self.site.row(
-            job,
-            run,
-            end=end,
-            lost_s=run.lost_s + (lost_s if is_lost else 0),
-            by=preemptor.name if preemptor is not None and end == "preempted" else None,
-        )
-        self.tally.attempts.append(row)
+        end, preemptor = _end_text(change), job.live_attempt.preempted_for
+        by = preemptor.name if preemptor is not None and end == "preempted" else None
+        ended = self.site.end(job.name, broke=broke)
+        self.tally.attempts.append(self.site.row(job.name, ended, end=end, by=by))
         self.turns.discard(job.name)
         if change.after.is_final:
             del self.site.courses[job.name]
 
     def close(self) -> None:
         """The replay ends here: what is live and warm is noted as it is."""
-        for name, run in self.site.runs.items():
-            row = self.site.row(self.state.jobs[name], run, end="live", lost_s=run.lost_s)
-            self.tally.attempts.append(row)
+        self.tally.attempts += self.site.live_rows()
         for pool in list(self.state.warm_pools.values()):
             self.passes.take_warm(pool)
 
@@ -283,7 +270,7 @@ def _end_text(change: Change) -> str:
     assert change.ended is not None, change
     reason = change.ended.end.reason if change.ended.end else None
     if change.after.spot.left and not change.before.spot.left:
-        return "interrupted"
+        return INTERRUPTED
     if reason is not None and reason.code == ReasonCode.PREEMPTION:
         return "preempted"
     if change.after.state is JobState.COMPLETED:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum, auto
 
+from trainmaster.core.jobs.instances import Vector
+
 from trainmaster_client.simulate.assumptions import COLD_START, REPLACED, RESTORE, WARM_START
 from trainmaster_client.simulate.past_jobs import INTERRUPTED, Break, PastJob
 
@@ -78,6 +80,10 @@ class Run:
     serial: int
     """Of all runs, and of all times a run trains: news of another one come too late."""
     number: int
+    vector: Vector
+    max_runtime_s: int
+    max_wait_s: int | None
+    """From its start, of spot attempts."""
     start_s: int
     train_s: int
     """When it first trains."""
@@ -85,12 +91,15 @@ class Run:
     """When this time of training begins or began: after an interruption another one."""
     finish: Finish
     warm: bool
-    spot: bool
     earlier: tuple[tuple[int, int], ...] = ()
     """Times of training that an interruption ended."""
     lost_s: int = 0
     """By interruptions."""
     stopped_s: int | None = None
+
+    @property
+    def is_spot(self) -> bool:
+        return next(iter(self.vector)).is_spot
 
     @property
     def interruptions(self) -> int:

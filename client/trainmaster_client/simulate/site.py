@@ -4,16 +4,38 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Self
 
-from trainmaster.core.jobs.instances import CapacityType
+from trainmaster.core.jobs.instances import Vector
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.observations import Observation, TrainingInterval
 from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE
 
 from trainmaster_client.simulate.agenda import Agenda, What
 from trainmaster_client.simulate.assumptions import STOP
-from trainmaster_client.simulate.past_jobs import PastJob
+from trainmaster_client.simulate.past_jobs import INTERRUPTED, PastJob
 from trainmaster_client.simulate.replays import ReplayedAttempt
 from trainmaster_client.simulate.runs import SECOND, Course, Finish, Run, finish_of, replaced_s, startup_s
+
+ENDS_WITH_LOSS = frozenset({"failed", "preempted", INTERRUPTED})
+"""What no checkpoint has is lost with these; else the job had come to its end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What CreateTrainingJob asks for."""
+
+    number: int
+    vector: Vector
+    max_runtime: timedelta
+    max_wait: timedelta | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """An attempt whose instances are free."""
+
+    run: Run
+    lost_s: int
+    """Training that no checkpoint has."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,27 +73,35 @@ class Site:
             return None
         return run
 
+    def may_withdraw(self, name: str) -> bool:
+        """Its user would stop it: it is not over, and has not begun what it was to train."""
+        course, run = self.courses.get(name), self.runs.get(name)
+        if course is None or (run is not None and run.stopped_s is not None):
+            return False
+        has_trained = course.has_trained or (run is not None and run.has_trained(self.agenda.now))
+        return course.trains_s is None or not has_trained
+
     # ---- what is asked of it
 
-    def begin(self, job: Job, *, warm: bool) -> None:
+    def begin(self, name: str, asked: Asked, *, warm: bool = False) -> None:
         """An attempt is created, and taken at once."""
-        now, live = self.agenda.now, job.live_attempt
-        spot = live.shape.capacity_type is CapacityType.SPOT
-        course = self.courses[job.name]
-        if not spot:
-            course = self.courses[job.name] = course.without_interruptions()
+        now, course = self.agenda.now, self.courses[name]
+        if not next(iter(asked.vector)).is_spot:
+            course = self.courses[name] = course.without_interruptions()
         train_s = now + startup_s(course, warm=warm)
         run = Run(
             serial=0,
-            number=live.number,
+            number=asked.number,
+            vector=asked.vector,
+            max_runtime_s=asked.max_runtime // SECOND,
+            max_wait_s=None if asked.max_wait is None else asked.max_wait // SECOND,
             start_s=now,
             train_s=train_s,
             since_s=train_s,
             finish=Finish.DONE,
             warm=warm,
-            spot=spot,
         )
-        self._train(job, run, since_s=train_s)
+        self._train(name, run, since_s=train_s)
         self.moved_s = now
 
     def stop(self, name: str) -> None:
@@ -81,41 +111,39 @@ class Site:
         self.moved_s = now
         self.agenda.put(now + STOP // SECOND, What.STOPPED, self.pool, name, run.serial)
 
-    def interrupt(self, job: Job) -> None:
+    def interrupt(self, name: str) -> None:
         """The instances are taken, and the same attempt starts again as soon as there are others."""
-        now, run, course = self.agenda.now, self.runs[job.name], self.courses[job.name]
+        now, run, course = self.agenda.now, self.runs[name], self.courses[name]
         trained = run.trained_s(now)
-        after = self.courses[job.name] = course.after(trained, broke=True)
+        after = self.courses[name] = course.after(trained, broke=True)
         again = replace(
             run,
             earlier=(*run.earlier, (run.since_s, now)),
             lost_s=run.lost_s + course.done_s + trained - after.done_s,
         )
-        self._train(job, again, since_s=now + replaced_s(after))
+        self._train(name, again, since_s=now + replaced_s(after))
 
-    def _train(self, job: Job, run: Run, *, since_s: int) -> None:
+    def _train(self, name: str, run: Run, *, since_s: int) -> None:
         """It is going to train from then on, until something ends that."""
-        live = job.live_attempt
-        left_s = max(live.max_runtime // SECOND - run.trained_before_s, 0)
-        finish, length = finish_of(self.courses[job.name], left_s=left_s)
+        left_s = max(run.max_runtime_s - run.trained_before_s, 0)
+        finish, length = finish_of(self.courses[name], left_s=left_s)
         self.serial += 1
-        self.runs[job.name] = replace(run, serial=self.serial, since_s=since_s, finish=finish)
-        self._put(since_s, What.TRAINS, job.name)
-        self._put(since_s + length, What.OVER, job.name)
-        if live.max_wait is not None:
-            ends_s = run.start_s + live.max_wait // SECOND
-            self._put(max(ends_s, self.agenda.now), What.WAITED_TOO_LONG, job.name)
+        self.runs[name] = replace(run, serial=self.serial, since_s=since_s, finish=finish)
+        self._put(since_s, What.TRAINS, name)
+        self._put(since_s + length, What.OVER, name)
+        if run.max_wait_s is not None:
+            self._put(max(run.start_s + run.max_wait_s, self.agenda.now), What.WAITED_TOO_LONG, name)
 
     def _put(self, second: int, what: What, name: str) -> None:
         self.agenda.put(second, what, self.pool, name, self.serial)
 
-    def end(self, job: Job, *, broke: bool) -> int:
-        """Its instances are free. Returns the seconds of training that no checkpoint has."""
-        run, course = self.runs.pop(job.name), self.courses[job.name]
+    def end(self, name: str, *, broke: bool) -> Ended:
+        """Its instances are free."""
+        run, course = self.runs.pop(name), self.courses[name]
         self.moved_s = self.agenda.now
         trained = run.trained_s(run.last_s(self.agenda.now))
-        after = self.courses[job.name] = course.after(trained, broke=broke)
-        return course.done_s + trained - after.done_s
+        after = self.courses[name] = course.after(trained, broke=broke)
+        return Ended(run=run, lost_s=run.lost_s + course.done_s + trained - after.done_s)
 
     # ---- what it says
 
@@ -169,24 +197,28 @@ class Site:
         until = self.instant(last) if has_ended else None
         return (*over, TrainingInterval(since=self.instant(run.since_s), until=until))
 
-    def row(self, job: Job, run: Run, *, end: str, lost_s: int, by: str | None = None) -> ReplayedAttempt:
+    def row(self, name: str, ended: Ended, *, end: str, by: str | None = None) -> ReplayedAttempt:
         """The attempt as it went up to now."""
-        vector, now = job.live_attempt.vector, self.agenda.now
+        run, now = ended.run, self.agenda.now
         return ReplayedAttempt(
-            job=job.name,
+            job=name,
             attempt=run.number,
             pool=self.pool,
-            instance_type="+".join(sorted({one.instance_type for one in vector})),
-            capacity_type="spot" if run.spot else "on-demand",
-            instances=sum(vector.values()),
+            instance_type="+".join(sorted({one.instance_type for one in run.vector})),
+            capacity_type="spot" if run.is_spot else "on-demand",
+            instances=sum(run.vector.values()),
             start_s=run.start_s,
             train_s=min(run.train_s, run.last_s(now)),
             end_s=now,
             end=end,
-            lost_s=lost_s,
+            lost_s=ended.lost_s if end in ENDS_WITH_LOSS else run.lost_s,
             warm=run.warm,
             preempted_by=by,
         )
+
+    def live_rows(self) -> list[ReplayedAttempt]:
+        """Of what runs when the replay ends."""
+        return [self.row(name, Ended(run=run, lost_s=0), end="live") for name, run in self.runs.items()]
 
     def fork(self, agenda: Agenda) -> Self:
         """A copy that goes its own way; what is in it never changes, only what it holds."""

@@ -1,0 +1,160 @@
+"""The plain priority queue to compare with: strict head of the queue, the lowest priority stopped first.
+
+It is the algorithm that the idea of a priority scheduler for training jobs starts from, made race-free: it
+counts what is already stopping, and several instances of one job start together or not at all. It has no
+backfill, quotas, budgets or warm pools, it does not ask what a stop would cost, and it stops one job at a
+time. What fails and was tried again is in the queue again at once.
+"""
+
+from bisect import insort
+from dataclasses import dataclass, field, replace
+
+from trainmaster.core.jobs.instances import Capacity, fits
+from trainmaster.core.planning.capacity import pool_vector, take
+from trainmaster.core.policy import PoolPolicy
+
+from trainmaster_client.simulate.admission import Admitted
+from trainmaster_client.simulate.agenda import What
+from trainmaster_client.simulate.past_jobs import INTERRUPTED, PastJob
+from trainmaster_client.simulate.pool_replay import Setting
+from trainmaster_client.simulate.runs import Finish, Run
+from trainmaster_client.simulate.site import Asked, Site
+from trainmaster_client.simulate.tally import Tally
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A job that waits or runs."""
+
+    past: PastJob
+    found: Admitted
+    attempts: int = 0
+    stopped_for: str | None = None
+
+    @property
+    def turn(self) -> tuple[int, float, str]:
+        return (-self.found.priority, self.past.submitted_at.timestamp(), self.past.name)
+
+
+@dataclass(slots=True, kw_only=True)
+class PlainPool:
+    """Decides for one pool."""
+
+    site: Site
+    free: dict[Capacity, int]
+    coming: dict[Capacity, int] = field(default_factory=dict)
+    """Instances of attempts that are stopping."""
+    waiting: list[Entry] = field(default_factory=list)
+    running: dict[str, Entry] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+
+    @classmethod
+    def of(cls, rules: PoolPolicy, setting: Setting) -> "PlainPool":
+        """An empty one."""
+        site = Site(pool=rules.name, begins=setting.begins, agenda=setting.agenda)
+        return cls(site=site, free=pool_vector(rules))
+
+    # ---- what happens
+
+    def submitted(self, past: PastJob, found: Admitted) -> None:
+        self.site.expects(past)
+        insort(self.waiting, Entry(past=past, found=found), key=_turn)
+
+    def hears(self, what: What, name: str, serial: int) -> bool:
+        """News of a job; False where they come too late."""
+        if what is What.WITHDRAWN:
+            return self._withdrawn(name)
+        run = self.site.news_of(name, serial, what)
+        if run is None or what is What.TRAINS:
+            return False
+        if what is What.OVER:
+            self._over(name, run)
+        else:
+            self._ends(name, "preempted" if what is What.STOPPED else "stopped")
+        return True
+
+    def _over(self, name: str, run: Run) -> None:
+        course = self.site.courses[name]
+        if run.finish is Finish.MAX_RUNTIME:
+            self._ends(name, "stopped")
+        elif run.finish is Finish.DONE:
+            self._ends(name, course.past.end)
+        elif course.breaks[0].code == INTERRUPTED:
+            self.site.interrupt(name)
+        else:
+            self._ends(name, "failed", broke=True)
+
+    def _withdrawn(self, name: str) -> bool:
+        """It waits no more, or is stopped at once."""
+        if not self.site.may_withdraw(name):
+            return False
+        if name in self.running:
+            self._ends(name, "stopped")
+        else:
+            self.waiting = [entry for entry in self.waiting if entry.past.name != name]
+            del self.site.courses[name]
+        return True
+
+    def _ends(self, name: str, end: str, *, broke: bool = False) -> None:
+        entry = self.running.pop(name)
+        ended = self.site.end(name, broke=broke)
+        vector = entry.found.shape.vector
+        take(self.free, vector, times=-1)
+        if ended.run.stopped_s is not None:
+            take(self.coming, vector)
+        self.tally.attempts.append(self.site.row(name, ended, end=end, by=entry.stopped_for))
+        if broke or end == "preempted":
+            insort(self.waiting, replace(entry, stopped_for=None), key=_turn)
+        else:
+            del self.site.courses[name]
+
+    # ---- what is done
+
+    def decide(self) -> None:
+        """Start from the head while the head fits; then stop one job for it, if that is not under way."""
+        while self.waiting and fits(self.waiting[0].found.shape.vector, self.free):
+            self._start(self.waiting.pop(0))
+        if not self.waiting:
+            return
+        head = self.waiting[0]
+        both = dict(self.free)
+        take(both, self.coming, times=-1)
+        if not fits(head.found.shape.vector, both):
+            self._stop_one_for(head, both)
+
+    def _start(self, entry: Entry) -> None:
+        past, vector = entry.past, entry.found.shape.vector
+        take(self.free, vector)
+        asked = Asked(number=entry.attempts, vector=vector, max_runtime=past.max_runtime, max_wait=None)
+        self.running[past.name] = replace(entry, attempts=entry.attempts + 1)
+        self.site.begin(past.name, asked)
+
+    def _stop_one_for(self, head: Entry, both: dict[Capacity, int]) -> None:
+        """Of those below it that hold what it lacks: the lowest, and of these the one that came first."""
+        wanted = {one for one, count in head.found.shape.vector.items() if both.get(one, 0) < count}
+        runs = self.site.runs
+        below = [
+            one
+            for one in self.running.values()
+            if one.found.priority < head.found.priority
+            and runs[one.past.name].stopped_s is None
+            and not wanted.isdisjoint(one.found.shape.vector)
+        ]
+        if not below:
+            return
+        victim = min(
+            below,
+            key=lambda one: (one.found.priority, one.past.submitted_at, runs[one.past.name].start_s),
+        )
+        name = victim.past.name
+        self.running[name] = replace(victim, stopped_for=head.past.name)
+        take(self.coming, victim.found.shape.vector, times=-1)
+        self.site.stop(name)
+
+    def close(self) -> None:
+        """The replay ends here."""
+        self.tally.attempts += self.site.live_rows()
+
+
+def _turn(entry: Entry) -> tuple[int, float, str]:
+    return entry.turn
