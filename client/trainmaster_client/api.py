@@ -34,6 +34,8 @@ __all__ = [
 API_URL_VARIABLE = "TRAINMASTER_API_URL"
 API_URL_PARAMETER = "/trainmaster/api-url"
 
+_JSON_LINES = "application/x-ndjson"
+
 _SSM_CONFIG = Config(connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 2})
 """Seconds. Off the network the answer is an error within seconds, not minutes."""
 
@@ -153,6 +155,15 @@ class ApiClient(ApiCalls):
         """One page, the oldest first."""
         asked = {"since": since, "team": team, "kind": kind, "next_token": next_token}
         return self._read(f"/events{query(asked)}")
+
+    def history_page(self, *, start: str, end: str, next_token: str | None = None) -> tuple[str, str | None]:
+        """Up to 500 jobs of a period with their attempts, a line of JSON each, and the next page's token.
+
+        For admins; a period has at most 31 days. None: this is the last page.
+        """
+        asked = {"from": start, "to": end, "next_token": next_token}
+        page, token = self._text_page("/history/export", asked, _JSON_LINES)
+        return page, None if token in {"", next_token} else token
 
     def violations(self, *, month: str | None = None, next_token: str | None = None) -> Document:
         """One page of one month; without a month of this one."""

@@ -30,7 +30,7 @@ Document: TypeAlias = dict[str, Any]
 _REQUEST_ID_HEADER = "x-amzn-requestid"
 _NEXT_PAGE_HEADER = "trainmaster-next-token"
 """Of answers that are not JSON."""
-_CSV = {"accept": "text/csv"}
+_CSV = "text/csv"
 
 
 class AnsweredDocument(dict[str, Any]):
@@ -98,23 +98,21 @@ class ApiCalls:
         """All pages under the head line of the first one."""
         text, token = "", ""
         for _ in range(_MOST_PAGES):
-            answer = self._transport.send_patiently(
-                "GET",
-                f"{path}{query({**asked, 'next_token': token or None})}",
-                attempts=ATTEMPTS,
-                headers=_CSV,
-            )
-            page = self._csv(answer)
-            text += page.partition("\n")[2] if token else page
-            before, token = token, answer.headers.get(_NEXT_PAGE_HEADER, "")
+            before = token
+            page, token = self._text_page(path, {**asked, "next_token": token or None}, _CSV)
+            text += page.partition("\n")[2] if before else page
             if token in {"", before}:
                 break
         return text
 
-    def _csv(self, answer: Answer) -> str:
-        kind = answer.headers.get("content-type", "").partition(";")[0].strip()
-        if answer.status == HTTPStatus.OK and kind == _CSV["accept"]:
-            return answer.body.decode()
+    def _text_page(self, path: str, asked: Mapping[str, str | None], kind: str) -> tuple[str, str]:
+        """One page of what is not a JSON document, and the token of the next; empty where it is the last."""
+        answer = self._transport.send_patiently(
+            "GET", f"{path}{query(asked)}", attempts=ATTEMPTS, headers={"accept": kind}
+        )
+        found = answer.headers.get("content-type", "").partition(";")[0].strip()
+        if answer.status == HTTPStatus.OK and found == kind:
+            return answer.body.decode(), answer.headers.get(_NEXT_PAGE_HEADER, "")
         if answer.status == HTTPStatus.OK:
             raise UnexpectedAnswerError(self.api_url, what=_description(answer))
         raise self._failure(answer, document_of(answer))

@@ -44,6 +44,8 @@ def test_a_line_has_the_job_as_it_was_asked_for_and_its_attempts(api: Api) -> No
         "submitted_at": "2026-11-02T12:00:00.000Z",
         "max_runtime_seconds": 3600,
         "saves_checkpoints": False,
+        "preemptible": True,
+        "entry_id": api.job("a").spec.entry_id,
         "attempts": [
             {
                 "started_at": "2026-11-02T12:00:00.000Z",
@@ -51,9 +53,13 @@ def test_a_line_has_the_job_as_it_was_asked_for_and_its_attempts(api: Api) -> No
                 "ended_at": "2026-11-02T12:30:00.000Z",
                 "end": "completed",
                 "lost_seconds": 0,
+                "trained_seconds": 1740,
+                "interruptions": 0,
+                "warm_start": False,
             }
         ],
         "end": "completed",
+        "ended_at": "2026-11-02T12:30:00.000Z",
     }
 
 
@@ -76,6 +82,7 @@ def test_earlier_attempts_and_jobs_that_are_not_over_are_in_it(api: Api) -> None
         ("again", None, ["preemption", None]),
         ("withdrawn", "stopped-by-user", []),
     ]
+    assert [one["ended_at"] for one in lines] == [None, None, None, "2026-11-02T12:20:00.000Z"]
 
 
 def test_a_job_is_in_it_where_it_overlaps_the_period(api: Api) -> None:

@@ -69,6 +69,7 @@ def test_an_attempt_that_ends_is_remembered_with_the_job_that_it_ended(plane: Pl
         claimed_at=NOON,
         training_since=NOON - minutes(30),
         end=ReasonCode.COMPLETED,
+        trained=minutes(30),
     )
     assert endings(plane) == [Ending(job="a", team="default", ended_at=NOON, attempt=attempt, final=final)]
 

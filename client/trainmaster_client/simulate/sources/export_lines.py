@@ -61,7 +61,6 @@ class ExportedJob:
 def read_lines(lines: Iterable[str], *, where: str) -> Iterator[ExportedJob]:
     """The jobs as they stand. Raises MalformedHistoryError at the end, with every mistake in it."""
     problems = LineProblems(where=where)
-    number = 0
     for number, line in enumerate(lines, start=1):
         if line.strip():
             document = _document(line, number, problems)
@@ -70,8 +69,6 @@ def read_lines(lines: Iterable[str], *, where: str) -> Iterator[ExportedJob]:
                 job = _job(Fields(document, number, problems))
                 if problems.count == before:
                     yield job
-    if not number:
-        problems.add(1, "", "there is nothing in it", "write it with trainmaster history-export")
     problems.raise_any()
 
 

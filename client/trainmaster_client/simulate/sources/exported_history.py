@@ -91,22 +91,16 @@ def exported_history(
     whole = {line.key: line for line in lines}
     counts = _Counts()
     exported = sorted(_of_pools(whole.values(), counts), key=lambda one: (one.submitted_at, one.name))
-    read_at = read_at or max((at for one in exported for at in _instants(one)), default=None)
-    if read_at is None:
+    if not exported:
         raise InvalidArgumentError(f"{source} has no jobs to replay.", hint="Give a longer period.")
+    read_at = read_at or max(at for one in exported for at in _instants(one))
     facts = [_facts(one, read_at) for one in exported]
     jobs = tuple(_once(_jobs(facts, counts)))
     first = min(job.submitted_at for job in jobs).replace(minute=0, second=0, microsecond=0)
     since = first if begins is None or all(job.submitted_at >= begins for job in jobs) else begins
     jobs, edge = carried_in(jobs, since)
-    known = (*counts.sentences(len(jobs)), *edge, _ALWAYS)
+    known = (*counts.sentences(len(jobs)), *edge)
     return History(source=source, begins=since, jobs=jobs, not_known=known)
-
-
-_ALWAYS = (
-    "How long jobs were held by a user, and priorities before the last one, are not exported: each job waits "
-    "from its submission on with the priority that it had last."
-)
 
 
 def _of_pools(lines: Iterable[ExportedJob], counts: _Counts) -> Iterator[ExportedJob]:
@@ -178,7 +172,7 @@ def _job(facts: _Facts, runs: _Typical, intervals: _Typical, counts: _Counts) ->
         counts.note(sentence)
     trains_for = facts.trains_for
     withdrawn_after = _withdrawn_after(line) if trains_for is None else None
-    if trains_for is None and (withdrawn_after is not None or facts.is_open):
+    if trains_for is None and facts.is_open:
         trains_for = min(runs.value(line.team, USUAL_RUN), line.max_runtime)
     saves_every = facts.saves_every or intervals.value(line.team, USUAL_INTERVAL)
     return PastJob(
@@ -236,7 +230,7 @@ def _assumed_end(facts: _Facts) -> str | None:
     if facts.is_open:
         return "{count} had not trained yet when the history was read: taken to run for their team's median."
     if facts.trains_for is None and _withdrawn_after(line) is not None:
-        return "{count} ended while waiting, most by their users: they end after the same wait in a replay."
+        return "{count} ended while waiting, most by their users: in a replay they end after as long."
     was_waiting = bool(line.attempts) and line.attempts[-1].end in _COMES_BACK
     if was_waiting and facts.trains_for is not None and _end(line) == "stopped":
         return "{count} were stopped while waiting to resume: taken as stopped when they last ran."

@@ -3,8 +3,6 @@
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from trainmaster.core.jobs.reason_codes import ReasonCode
-
 from trainmaster_client.simulate.past_jobs import INTERRUPTED, Break
 from trainmaster_client.simulate.sources.export_lines import ExportedAttempt
 
@@ -74,17 +72,27 @@ def breaks_of(attempts: Sequence[ExportedAttempt], failures: Collection[str]) ->
 def saving_interval(attempts: Sequence[ExportedAttempt]) -> timedelta | None:
     """The interval that explains best what each stop lost; None: no attempt was stopped while it trained.
 
-    An attempt that trained for 50 minutes and lost 5 saved last after 45: its interval is 45 minutes, or 45
-    divided by a whole number, but longer than 5. Of those the one nearest to twice the mean loss is taken, as
-    a stop loses half an interval on average.
+    A job that had trained for 50 minutes in all and lost 5 saved last after 45: its interval is 45 minutes,
+    or 45 divided by a whole number, but longer than 5. Of those the one nearest to twice the mean loss is
+    taken, as a stop loses half an interval on average. Where every stop lost all, it had not
+    come to its first save.
     """
-    stopped = [one for one in attempts if one.end == ReasonCode.PREEMPTION and one.training_since is not None]
-    seen = [(trained(one, one.ended_at or one.started_at), one.lost) for one in stopped]
-    seen = [(whole, lost) for whole, lost in seen if lost < whole]
+    stops = list(_stops(attempts))
+    seen = [(whole, lost) for whole, lost in stops if lost < whole]
     if not seen:
-        return None
+        return 2 * max(whole for whole, _ in stops) if stops else None
     expected = 2 * sum((lost for _, lost in seen), _NOTHING) / len(seen) or USUAL_INTERVAL
     return min(_candidates(seen), key=lambda every: (_misses(every, seen), abs(every - expected)))
+
+
+def _stops(attempts: Sequence[ExportedAttempt]) -> Iterator[tuple[timedelta, timedelta]]:
+    """Of each attempt that the job came back from: its training up to then, and what of it was lost."""
+    done = _NOTHING
+    for one in attempts[:-1]:
+        own = trained(one, one.ended_at or one.started_at)
+        if own:
+            yield done + own, min(one.lost, own)
+        done += max(own - one.lost, _NOTHING)
 
 
 def _candidates(seen: Sequence[tuple[timedelta, timedelta]]) -> Iterator[timedelta]:

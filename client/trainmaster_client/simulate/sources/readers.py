@@ -1,22 +1,70 @@
 """One function for each source: reads it, and gives its jobs with what is not known of them."""
 
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import TypeAlias
 
 from trainmaster.core.policy import Policy
 
+from trainmaster_client.api import ApiClient
 from trainmaster_client.simulate.past_jobs import History
+from trainmaster_client.simulate.sources.account_export import Period, export_pages
 from trainmaster_client.simulate.sources.export_lines import read_lines
 from trainmaster_client.simulate.sources.exported_history import exported_history
 from trainmaster_client.simulate.sources.text_lines import text_of
 from trainmaster_client.simulate.sources.trace_history import BEGINS, trace_history
 from trainmaster_client.simulate.sources.trace_rows import read_rows
 
+Progress: TypeAlias = Callable[[int, int | None], None]
+"""Called with how much is done, and of how much; None: that is not known before the end."""
+
+
+def silent(_done: int, _total: int | None) -> None:
+    """Tells nobody."""
+
+
 _PERIOD_UNKNOWN = (
     "The file does not say from when on it is whole: jobs that ended before its period are not in it, so "
     "waits at its beginning are too short where jobs in it were submitted earlier."
 )
+
+
+def history_from_account(
+    api: ApiClient,
+    period: Period,
+    *,
+    progress: Progress = silent,
+    pause: Callable[[float], None] = time.sleep,
+) -> History:
+    """What the account's own stack recorded, page by page; for admins.
+
+    Args:
+        api: Of the stack.
+        period: Longer ones than the API takes are read in parts.
+        progress: Called with the lines read so far.
+        pause: Waits that many seconds where the API was asked too often.
+
+    Raises:
+        ForbiddenError: The caller is not an admin; its note says what to do.
+        InvalidArgumentError: There is no job to replay.
+        MalformedHistoryError: The API exports what this client does not know.
+    """
+    lines = _progressing(export_pages(api, period, pause=pause), progress)
+    source = f"stack at {api.api_url}, {period}"
+    exported = read_lines(lines, where=source)
+    return exported_history(exported, source=source, read_at=period.until, begins=period.since)
+
+
+def _progressing(pages: Iterable[str], progress: Progress) -> Iterator[str]:
+    done = 0
+    for page in pages:
+        lines = page.splitlines()
+        done += len(lines)
+        progress(done, None)
+        yield from lines
 
 
 def history_from_trace(path: Path, policy: Policy, *, seed: int, begins: datetime = BEGINS) -> History:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from http import HTTPStatus
 
 from trainmaster.api.history_query import list_period, listing
@@ -10,7 +11,7 @@ from trainmaster.api.known_names import refused
 from trainmaster.api.paging import Room
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import View, instant_text
-from trainmaster.core.history.journal import final_job
+from trainmaster.core.history.journal import final_job, started_warm
 from trainmaster.core.history.past_records import Ending, FinalJob, PastAttempt, Position, Window
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
@@ -115,7 +116,8 @@ class _Page:
         own = [_attempt_view(ending.attempt, ending)] if ending.attempt else []
         attempts = self._attempts(ending.job, final.entry_id, final.earlier) if final.earlier else []
         line = _line(ending.job, ending.team, pool, final)
-        self._add(line | {"end": final.end}, [*attempts, *own])
+        over = {"end": final.end, "ended_at": instant_text(ending.ended_at)}
+        self._add(line | over, [*attempts, *own])
 
     def _attempts(self, name: str, entry_id: str, most: int) -> list[View]:
         """The first so many that it had."""
@@ -125,7 +127,7 @@ class _Page:
         return [_stored_view(one) for one in attempts if one.number < most]
 
     def _add(self, line: View, attempts: list[View]) -> None:
-        whole = line | {"attempts": attempts[-MOST_ATTEMPTS:], "end": line["end"]}
+        whole = line | {"attempts": attempts[-MOST_ATTEMPTS:]}
         self.room.takes(whole)
         self.lines.append(whole)
 
@@ -137,7 +139,7 @@ def _order(entry: RunningJob | WaitingJob) -> tuple[str, ...]:
 
 
 def _line(name: str, team: str, pool: str, job: FinalJob) -> View:
-    """``end`` of one that is not over is null."""
+    """``end`` and ``ended_at`` of one that is not over are null."""
     return {
         "name": name,
         "team": team,
@@ -149,7 +151,10 @@ def _line(name: str, team: str, pool: str, job: FinalJob) -> View:
         "submitted_at": instant_text(job.submitted_at),
         "max_runtime_seconds": int(job.max_runtime.total_seconds()),
         "saves_checkpoints": job.saves_checkpoints,
+        "preemptible": job.preemptible,
+        "entry_id": job.entry_id,
         "end": None,
+        "ended_at": None,
     }
 
 
@@ -160,6 +165,9 @@ def _attempt_view(attempt: PastAttempt, ending: Ending) -> View:
         "ended_at": instant_text(ending.ended_at),
         "end": attempt.end,
         "lost_seconds": int(attempt.lost.total_seconds()),
+        "trained_seconds": _seconds(attempt.trained),
+        "interruptions": attempt.interruptions,
+        "warm_start": attempt.warm_start,
     }
 
 
@@ -171,4 +179,11 @@ def _stored_view(attempt: Attempt) -> View:
         "ended_at": instant_text(ended.at if ended else None),
         "end": ended.reason.code if ended and ended.reason else None,
         "lost_seconds": int(ended.lost.total_seconds()) if ended else None,
+        "trained_seconds": _seconds(attempt.trained),
+        "interruptions": attempt.spot.interruptions,
+        "warm_start": started_warm(attempt),
     }
+
+
+def _seconds(span: timedelta | None) -> int | None:
+    return None if span is None else int(span.total_seconds())

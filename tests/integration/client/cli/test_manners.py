@@ -42,6 +42,7 @@ EXIT_CODES: dict[type[errors.TrainmasterClientError], int] = {
     errors.UnexpectedAnswerError: 3,
     errors.ApiFailedError: 3,
     errors.InvalidArgumentError: 2,
+    errors.MalformedHistoryError: 2,
     errors.NotFoundError: 4,
 }
 """Of every other one 1."""
@@ -234,7 +235,16 @@ def test_every_command_that_prints_can_print_json() -> None:
         for path, command in leaves(typer.main.get_command(app))
         if not any("--json" in param.opts for param in command.params)
     }
-    assert without == {"dashboard", "gateway", "local up", "mcp", "run", "top", "training-code"}
+    prints_json_lines = {"history-export"}
+    assert without == prints_json_lines | {
+        "dashboard",
+        "gateway",
+        "local up",
+        "mcp",
+        "run",
+        "top",
+        "training-code",
+    }
 
 
 @pytest.mark.parametrize("command", ["queue", "show", "policy diff", "history"])

@@ -56,6 +56,8 @@ def _past(attempt: Attempt, change: Change) -> PastAttempt:
         preempted_by_team=(by.team or change.after.spec.team) if by else None,
         warm_start=started_warm(attempt),
         lost=unsaved(attempt, change),
+        trained=attempt.trained,
+        interruptions=attempt.spot.interruptions,
     )
 
 
@@ -85,6 +87,7 @@ def final_job(job: Job) -> FinalJob:
         priority=job.priority,
         max_runtime=spec.max_runtime,
         saves_checkpoints=spec.has_checkpoint,
+        preemptible=spec.preemptible,
         state=job.state,
         earlier=job.attempt,
         end=job.reason.code if job.reason else None,

@@ -56,6 +56,10 @@ class PastAttempt:
     warm_start: bool = False
     lost: timedelta = timedelta()
     """Of its training, what no checkpoint had when it ended."""
+    trained: timedelta | None = None
+    """In status Training; None: it never was, or an earlier release noted it."""
+    interruptions: int = 0
+    """Of its spot instances, after each of which SageMaker started it again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +75,7 @@ class FinalJob:
     max_runtime: timedelta
     saves_checkpoints: bool
     state: JobState
+    preemptible: bool = True
     earlier: int = 0
     """Attempts that it had before this one, or before it was withdrawn."""
     end: Code | None = None
