@@ -9,9 +9,10 @@ PYTEST := $(BIN)/python -m pytest
 AXE := tests/browser/node_modules/.ready
 export SAM_CLI_TELEMETRY := 0
 export AWS_EC2_METADATA_DISABLED := true
+export NO_MKDOCS_2_WARNING := 1  # what the site's theme would say at each build is in ADR 55
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-training first-ten-minutes release test test-long test-thorough test-v3 test-clients test-programs upgrade-check version check sbom fmt reference lock docs build wheel test-wheel deploy deploy-check account-smoke hooks clean
+.PHONY: help setup demo demo-client demo-dashboard demo-doors demo-governance demo-training first-ten-minutes release test test-long test-thorough test-v3 test-clients test-programs upgrade-check version check sbom fmt reference lock docs diagrams build wheel test-wheel deploy deploy-check account-smoke hooks clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -148,6 +149,9 @@ lock: ## every requirements*.lock from its .in (needs uv)
 
 docs: setup ## the documents as a site in build/site; strict: a wrong link fails it
 	$(BIN)/mkdocs build
+
+diagrams: setup $(AXE) ## the pictures of the documents' mermaid diagrams, for the site; needs Chromium and npm
+	$(BIN)/python -m docs.site.render_diagrams
 
 first-ten-minutes: setup ## from an empty folder to the first fit() seen, by clone and by wheel; measured, 3 minutes each
 	$(BIN)/python -m tests.first_ten_minutes

@@ -1,7 +1,8 @@
 """Links of the site: what a document links to outside of docs/ becomes a part of the site.
 
 On a git host every relative link works. mkdocs knows docs/ alone, so each file outside of it that some
-document links to is taken along, below repository/, and the links are written anew. No address is needed.
+document or the navigation links to is taken along, below repository/, and the links are written anew. No
+address is needed.
 """
 
 import os.path
@@ -12,7 +13,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 OUTSIDE = "repository"
 _LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(?=[)#])")
 _FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
@@ -30,20 +31,18 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Takes along what is linked to, and what those documents link to in turn."""
-    waiting = list(files.documentation_pages())
-    while waiting:
-        page = waiting.pop()
-        text = Path(page.abs_src_path or "").read_text(encoding="utf-8")
-        for target in targets(text, origin(page.src_uri)):
-            uri = place(target)
-            if (ROOT / target).is_file() and files.get_file_from_path(uri) is None:
-                taken = File.generated(config, uri, abs_src_path=str(ROOT / target))
-                files.append(taken)
-                waiting += [taken] if taken.is_documentation_page() else []
+    wanted = [target for page in files.documentation_pages() for target in linked(page)]
+    wanted += [origin(uri) for uri in in_nav(config.nav)]
+    while wanted:
+        target = wanted.pop()
+        if (ROOT / target).is_file() and files.get_file_from_path(place(target)) is None:
+            taken = File.generated(config, place(target), abs_src_path=str(ROOT / target))
+            files.append(taken)
+            wanted += linked(taken) if taken.is_documentation_page() else []
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     here = origin(page.file.src_uri)
     folder = PurePosixPath(page.file.src_uri).parent
 
@@ -54,6 +53,20 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     parts = _FENCED.split(markdown)
     return "".join(part if part.startswith("```") else _LINK.sub(moved, part) for part in parts)
+
+
+def in_nav(nav: object) -> list[str]:
+    """The pages that the navigation names."""
+    if isinstance(nav, str):
+        return [nav]
+    if isinstance(nav, dict):
+        return in_nav(list(nav.values()))
+    return [uri for part in nav for uri in in_nav(part)] if isinstance(nav, list) else []
+
+
+def linked(page: File) -> list[PurePosixPath]:
+    text = Path(page.abs_src_path or "").read_text(encoding="utf-8")
+    return targets(text, origin(page.src_uri))
 
 
 def origin(uri: str) -> PurePosixPath:
