@@ -1,0 +1,126 @@
+"""What another policy changes for whom: jobs and teams that wait longer or shorter, by name."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from trainmaster_client.simulate.comparison.outcomes import Fate, JobOutcome
+
+MOST_NAMED = 10
+NOTICED_S = 60
+"""A shorter change of a wait is none: a pass runs once a minute."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobChange:
+    """Of a job that had to start in both replays. Seconds; less is better."""
+
+    job: str
+    team: str
+    priority: int
+    before_s: float
+    """Infinite: it never started."""
+    after_s: float
+    end_change_s: int | None
+    """How much later it ended; None unless it did in both."""
+
+    @property
+    def change_s(self) -> float:
+        if self.before_s == self.after_s:  # both may be infinite
+            return 0.0
+        return self.after_s - self.before_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamChange:
+    """Mean waits of a team's jobs that started in both replays; seconds."""
+
+    team: str
+    jobs: int
+    before_s: float
+    after_s: float
+
+    @property
+    def change_s(self) -> float:
+        return self.after_s - self.before_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """From one replay to another."""
+
+    winners: tuple[JobChange, ...]
+    """Those whose wait became shortest against before, first."""
+    losers: tuple[JobChange, ...]
+    shorter: int
+    """Jobs that wait at least ``NOTICED_S`` less."""
+    longer: int
+    same: int
+    started_before_alone: int
+    """Jobs that never started afterwards, though they had."""
+    started_after_alone: int
+    refused_after_alone: int
+    refused_before_alone: int
+    teams: tuple[TeamChange, ...]
+    """From the one whose mean wait fell most to the one whose rose most."""
+
+
+def changes_between(before: Mapping[str, JobOutcome], after: Mapping[str, JobOutcome]) -> Changes:
+    found = [
+        change
+        for name, outcome in before.items()
+        if (change := _job_change(outcome, after[name])) is not None
+    ]
+    found.sort(key=lambda one: (one.change_s, one.job))
+    winners = [one for one in found if one.change_s <= -NOTICED_S]
+    losers = [one for one in reversed(found) if one.change_s >= NOTICED_S]
+    pairs = [(outcome, after[name]) for name, outcome in before.items()]
+    return Changes(
+        winners=tuple(winners[:MOST_NAMED]),
+        losers=tuple(losers[:MOST_NAMED]),
+        shorter=len(winners),
+        longer=len(losers),
+        same=len(found) - len(winners) - len(losers),
+        started_before_alone=sum(one.after_s == math.inf != one.before_s for one in found),
+        started_after_alone=sum(one.before_s == math.inf != one.after_s for one in found),
+        refused_after_alone=_refused_alone((new, old) for old, new in pairs),
+        refused_before_alone=_refused_alone(pairs),
+        teams=_team_changes(found),
+    )
+
+
+def _job_change(before: JobOutcome, after: JobOutcome) -> JobChange | None:
+    """None where one of them never had to start it."""
+    if before.wait_s is None or after.wait_s is None:
+        return None
+    both_ended = before.fate.is_end and after.fate.is_end and None not in (before.over_s, after.over_s)
+    return JobChange(
+        job=before.job.name,
+        team=before.job.team,
+        priority=before.job.priority,
+        before_s=before.wait_s,
+        after_s=after.wait_s,
+        end_change_s=(after.over_s or 0) - (before.over_s or 0) if both_ended else None,
+    )
+
+
+def _refused_alone(pairs: Iterable[tuple[JobOutcome, JobOutcome]]) -> int:
+    return sum(one.fate is Fate.REFUSED and other.fate is not Fate.REFUSED for one, other in pairs)
+
+
+def _team_changes(changes: Sequence[JobChange]) -> tuple[TeamChange, ...]:
+    by_team: dict[str, list[JobChange]] = defaultdict(list)
+    for one in changes:
+        if math.inf not in (one.before_s, one.after_s):
+            by_team[one.team].append(one)
+    found = [
+        TeamChange(
+            team=team,
+            jobs=len(mine),
+            before_s=sum(one.before_s for one in mine) / len(mine),
+            after_s=sum(one.after_s for one in mine) / len(mine),
+        )
+        for team, mine in by_team.items()
+    ]
+    return tuple(sorted(found, key=lambda one: (one.change_s, one.team)))

@@ -1,0 +1,183 @@
+"""The table of figures: a row each, a cell a column, and what changed."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from trainmaster_client.simulate.comparison.comparisons import Column, Comparison
+from trainmaster_client.simulate.comparison.outcomes import Fate
+from trainmaster_client.simulate.comparison.wording import (
+    change_text,
+    count_text,
+    hours_text,
+    money_text,
+    points_text,
+    share_text,
+    time_text,
+)
+
+Better = Literal["lower", "higher", "neither"]
+Value = float | None
+_GOOD = {"lower": -1, "higher": 1, "neither": 0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureRow:
+    id: str
+    """Of the figure in the report."""
+    label: str
+    better: Better
+    values: Sequence[Value]
+    """By column."""
+    cells: Sequence[str]
+    changes: Sequence[str]
+    """By column, against the base; empty for the base itself."""
+    verdicts: Sequence[int]
+    """By column: 1 better than the base, -1 worse, 0 neither."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kind:
+    id: str
+    label: str
+    value: Callable[[Column], Value]
+    text: Callable[[Value], str] = time_text
+    better: Better = "lower"
+    change: Callable[[Value, Value], str] = change_text
+    is_optional: bool = False
+    """Left out where it is 0 in every column."""
+
+
+def _fate(fate: Fate) -> Callable[[Column], Value]:
+    return lambda column: column.fates[fate]
+
+
+def _kinds(unit: str) -> tuple[_Kind, ...]:
+    hours = f"{unit} hours"
+    return (
+        _Kind(id="wait_p50_s", label="wait, median", value=lambda one: one.waits.p50_s),
+        _Kind(id="wait_p90_s", label="wait, 9 of 10 jobs within", value=lambda one: one.waits.p90_s),
+        _Kind(id="wait_p99_s", label="wait, 99 of 100 within", value=lambda one: one.waits.p99_s),
+        _Kind(
+            id="weighted_delay_h",
+            label="weighted delay, mean",
+            value=lambda one: one.figures.weighted_delay_h,
+            text=hours_text,
+        ),
+        _Kind(
+            id="goodput",
+            label="capacity that trains usefully",
+            value=lambda one: one.figures.goodput,
+            text=share_text,
+            better="higher",
+            change=points_text,
+        ),
+        _Kind(
+            id="utilisation",
+            label="capacity in use",
+            value=lambda one: one.figures.utilisation,
+            text=share_text,
+            better="neither",
+            change=points_text,
+        ),
+        _Kind(id="waste_h", label=f"wasted {hours}", value=lambda one: one.figures.waste_h, text=count_text),
+        _Kind(
+            id="startup_h",
+            label=f"start-up {hours}",
+            value=lambda one: one.figures.startup_h,
+            text=count_text,
+        ),
+        _Kind(
+            id="idle_warm_h",
+            label=f"idle warm {hours}",
+            value=lambda one: one.figures.idle_warm_h,
+            text=count_text,
+            is_optional=True,
+        ),
+        _Kind(id="cost_usd", label="cost", value=lambda one: one.bill.total_usd, text=money_text),
+        _Kind(
+            id="idle_warm_usd",
+            label="of it idle warm instances",
+            value=lambda one: one.bill.idle_warm_usd,
+            text=money_text,
+            is_optional=True,
+        ),
+        _Kind(
+            id="preemptions",
+            label="preemptions",
+            value=lambda one: one.figures.preemptions,
+            text=count_text,
+            better="neither",
+        ),
+        _Kind(
+            id="interruptions",
+            label="spot interruptions",
+            value=lambda one: one.figures.interruptions,
+            text=count_text,
+            is_optional=True,
+        ),
+        _Kind(
+            id="ended",
+            label="jobs ended",
+            value=lambda one: sum(count for fate, count in one.fates.items() if fate.is_end),
+            text=count_text,
+            better="higher",
+        ),
+        _Kind(
+            id="never_started",
+            label="jobs that wait at the end",
+            value=_fate(Fate.WAITING),
+            text=count_text,
+            is_optional=True,
+        ),
+        _Kind(
+            id="running",
+            label="jobs that run at the end",
+            value=_fate(Fate.RUNNING),
+            text=count_text,
+            better="neither",
+            is_optional=True,
+        ),
+        _Kind(
+            id="refused",
+            label="jobs refused",
+            value=_fate(Fate.REFUSED),
+            text=count_text,
+            is_optional=True,
+        ),
+        _Kind(
+            id="withdrawn",
+            label="jobs withdrawn in the queue",
+            value=_fate(Fate.WITHDRAWN),
+            text=count_text,
+            better="neither",
+            is_optional=True,
+        ),
+    )
+
+
+def figure_rows(comparison: Comparison) -> Iterator[FigureRow]:
+    base = comparison.columns.index(comparison.base)
+    for kind in _kinds(comparison.devices.unit):
+        values = [kind.value(column) for column in comparison.columns]
+        if kind.is_optional and not any(values):
+            continue
+        before = values[base]
+        changes = [
+            "" if number == base else kind.change(before, value) for number, value in enumerate(values)
+        ]
+        yield FigureRow(
+            id=kind.id,
+            label=kind.label,
+            better=kind.better,
+            values=values,
+            cells=[kind.text(value) for value in values],
+            changes=changes,
+            verdicts=[_verdict(before, value, kind.better) for value in values],
+        )
+
+
+def _verdict(before: Value, after: Value, better: Better) -> int:
+    if before is None or after is None or before == after:
+        return 0
+    return _GOOD[better] * (1 if after > before else -1)

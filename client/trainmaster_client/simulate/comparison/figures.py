@@ -1,0 +1,153 @@
+"""What one replay comes to, from its attempts and the history alone: anybody can work it out again."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from trainmaster_client.simulate.comparison.devices import Devices
+from trainmaster_client.simulate.comparison.outcomes import Fate, JobOutcome
+from trainmaster_client.simulate.comparison.priority_classes import PriorityClass, class_of
+from trainmaster_client.simulate.replays import Replay, ReplayedAttempt, WarmInterval
+
+HOUR_S = 3600
+MEDIAN, HIGH, HIGHEST = 0.5, 0.9, 0.99
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """Of some jobs; seconds. Infinite: the quantile lies among the jobs that never started."""
+
+    jobs: int
+    never_started: int
+    """In the queue when the replay ended. They count as waits without end."""
+    p50_s: float | None
+    """None: there is no job."""
+    p90_s: float | None
+    p99_s: float | None
+    mean_delay_s: float | None
+    """Completion - submission - training, of those that ended."""
+    p50_delay_s: float | None
+    p90_delay_s: float | None
+    p99_delay_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Times of devices: GPUs, or instances where not every type has GPUs."""
+
+    goodput: float | None
+    """Training that lasted, as a share of the capacity until the last submission; None: capacity unknown."""
+    utilisation: float | None
+    """Capacity held by attempts, likewise."""
+    weighted_delay_h: float
+    """Mean of completion - submission - training, weighted by class; of the jobs that ended."""
+    longest_delay_h: float
+    waste_h: float
+    """Lost work and stopping."""
+    lost_h: float
+    startup_h: float
+    idle_warm_h: float
+    preemptions: int
+    interruptions: int
+    starts: int
+    warm_starts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """What figures of all replays of a history have in common."""
+
+    devices: Devices
+    classes: Sequence[PriorityClass]
+    stop_s: int
+    """From a stop to the instant at which the instances are free."""
+    horizon_s: int
+    """The last submission: shares of the capacity are counted up to here."""
+
+    def weight(self, outcome: JobOutcome) -> int:
+        return class_of(outcome.job.priority, self.classes).weight
+
+
+def quantile(ordered: Sequence[float], share: float) -> float | None:
+    """The value with so many of them below it; None of none."""
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None
+
+
+def waits_of(outcomes: Iterable[JobOutcome]) -> Waits:
+    """Of those that had to start: refused and withdrawn jobs are counted elsewhere."""
+    found = list(outcomes)
+    waits = sorted(wait for outcome in found if (wait := outcome.wait_s) is not None)
+    delays = sorted(delay for outcome in found if (delay := outcome.delay_s) is not None)
+    return Waits(
+        jobs=len(waits),
+        never_started=sum(wait == math.inf for wait in waits),
+        p50_s=quantile(waits, MEDIAN),
+        p90_s=quantile(waits, HIGH),
+        p99_s=quantile(waits, HIGHEST),
+        mean_delay_s=sum(delays) / len(delays) if delays else None,
+        p50_delay_s=quantile(delays, MEDIAN),
+        p90_delay_s=quantile(delays, HIGH),
+        p99_delay_s=quantile(delays, HIGHEST),
+    )
+
+
+def figures_of(replay: Replay, outcomes: Mapping[str, JobOutcome], basis: Basis) -> Figures:
+    attempts, devices = replay.attempts, basis.devices
+    stop_s, horizon_s = basis.stop_s, basis.horizon_s
+    there = capacity_devices(replay, devices) * horizon_s
+    stopped = [one for one in attempts if one.end == "preempted"]
+    delays = [
+        (basis.weight(outcome), s) for outcome in outcomes.values() if (s := outcome.delay_s) is not None
+    ]
+    lost = sum(one.lost_s * devices.of(one) for one in attempts)
+    lasting = sum(_lasting_s(one, horizon_s, stop_s) * devices.of(one) for one in attempts)
+    held = sum(max(0, min(one.end_s, horizon_s) - one.start_s) * devices.of(one) for one in attempts)
+    return Figures(
+        goodput=lasting / there if there else None,
+        utilisation=held / there if there else None,
+        weighted_delay_h=weighted_mean(delays) / HOUR_S,
+        longest_delay_h=max((s for _, s in delays), default=0) / HOUR_S,
+        waste_h=(lost + sum(stop_s * devices.of(one) for one in stopped)) / HOUR_S,
+        lost_h=lost / HOUR_S,
+        startup_h=sum((one.train_s - one.start_s) * devices.of(one) for one in attempts) / HOUR_S,
+        idle_warm_h=sum(idle_s(one) * devices.of(one) for one in replay.warm) / HOUR_S,
+        preemptions=len(stopped),
+        interruptions=sum(one.end == "interrupted" for one in attempts),
+        starts=len(attempts),
+        warm_starts=sum(one.warm for one in attempts),
+    )
+
+
+def capacity_devices(replay: Replay, devices: Devices) -> int:
+    """Of all pools together, as it was replayed."""
+    return sum(
+        count * devices.each(instance_type)
+        for by_choice in replay.capacity.values()
+        for by_type in by_choice.values()
+        for instance_type, count in by_type.items()
+    )
+
+
+def idle_s(interval: WarmInterval) -> int:
+    return max(0, interval.until_s - interval.since_s)
+
+
+def weighted_mean(values: Iterable[tuple[float, float]]) -> float:
+    """Of (weight, value); 0 of none."""
+    known = list(values)
+    weights = sum(weight for weight, _ in known)
+    return sum(weight * value for weight, value in known) / weights if weights else 0.0
+
+
+def counted(outcomes: Iterable[JobOutcome]) -> dict[Fate, int]:
+    """How many jobs came to what."""
+    found = dict.fromkeys(Fate, 0)
+    for outcome in outcomes:
+        found[outcome.fate] += 1
+    return found
+
+
+def _lasting_s(attempt: ReplayedAttempt, horizon_s: int, stop_s: int) -> int:
+    """Training of the attempt that was not lost, up to the horizon."""
+    stopped = attempt.end_s - (stop_s if attempt.end == "preempted" else 0)
+    return max(0, min(stopped - attempt.lost_s, horizon_s) - min(attempt.train_s, horizon_s))

@@ -1,0 +1,132 @@
+"""How each job went in one replay, from its submission to its end."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from trainmaster_client.simulate.past_jobs import History, PastJob
+from trainmaster_client.simulate.replays import Replay, ReplayedAttempt
+
+
+class Fate(StrEnum):
+    """What had become of a job at the end of the replay."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    RUNNING = "running"
+    WAITING = "waiting"
+    REFUSED = "refused"
+    WITHDRAWN = "withdrawn"
+    """Its user stopped it before it had started."""
+
+    @property
+    def is_end(self) -> bool:
+        """It has trained as long as it had to."""
+        return self in _ENDS
+
+
+_ENDS = frozenset({Fate.COMPLETED, Fate.FAILED, Fate.STOPPED})
+_COMES_BACK = frozenset({"preempted", "interrupted"})
+"""Ends of attempts after which the job waits again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOutcome:
+    """One job. Seconds since ``History.begins``."""
+
+    job: PastJob
+    submit_s: int
+    attempts: tuple[ReplayedAttempt, ...]
+    fate: Fate
+    over_s: int | None
+    """When its last attempt or, if it was withdrawn, its wait was over; None: it waits or runs at the end."""
+
+    @property
+    def start_s(self) -> int | None:
+        return self.attempts[0].start_s if self.attempts else None
+
+    @property
+    def wait_s(self) -> float | None:
+        """From submission to the first start; infinite if that never came, None if it never had to come."""
+        if self.attempts:
+            return self.attempts[0].start_s - self.submit_s
+        return math.inf if self.fate is Fate.WAITING else None
+
+    @property
+    def delay_s(self) -> int | None:
+        """What the job took longer than its training; None unless it has ended."""
+        if not self.fate.is_end or self.over_s is None:
+            return None
+        return self.over_s - self.submit_s - seconds(self.job.trains_for)
+
+    def waiting_intervals(self, until_s: int) -> Iterator[tuple[int, int]]:
+        """When it was in the queue: before the first attempt, and between two."""
+        if self.fate is Fate.REFUSED:
+            return
+        since = self.submit_s
+        for attempt in self.attempts:
+            if attempt.start_s > since:
+                yield since, attempt.start_s
+            since = attempt.end_s
+        if self.fate is Fate.WAITING:
+            yield since, max(since, until_s)
+        elif self.fate is Fate.WITHDRAWN and self.over_s is not None:
+            yield since, max(since, self.over_s)
+
+
+def seconds(span: timedelta) -> int:
+    return int(span.total_seconds())
+
+
+def submitted_s(history: History, job: PastJob) -> int:
+    return seconds(job.submitted_at - history.begins)
+
+
+def last_submission_s(history: History) -> int:
+    """Beyond it the queue only drains: shares of capacity are counted up to here."""
+    return max((submitted_s(history, job) for job in history.jobs), default=0)
+
+
+def outcomes_of(history: History, replay: Replay) -> dict[str, JobOutcome]:
+    """By the job's name, every job of the history, in its order."""
+    found = by_job(replay.attempts)
+    return {
+        job.name: _outcome(job, submitted_s(history, job), found.get(job.name, ()), replay.refused)
+        for job in history.jobs
+    }
+
+
+def by_job(attempts: Iterable[ReplayedAttempt]) -> dict[str, tuple[ReplayedAttempt, ...]]:
+    """Each job's attempts, in their order."""
+    found: dict[str, list[ReplayedAttempt]] = defaultdict(list)
+    for attempt in attempts:
+        found[attempt.job].append(attempt)
+    return {name: tuple(sorted(mine, key=_number)) for name, mine in found.items()}
+
+
+def _number(attempt: ReplayedAttempt) -> int:
+    return attempt.attempt
+
+
+def _outcome(
+    job: PastJob, submit_s: int, attempts: tuple[ReplayedAttempt, ...], refused: Mapping[str, str]
+) -> JobOutcome:
+    fate, over_s = _fate(job, submit_s, attempts, is_refused=job.name in refused)
+    return JobOutcome(job=job, submit_s=submit_s, attempts=attempts, fate=fate, over_s=over_s)
+
+
+def _fate(
+    job: PastJob, submit_s: int, attempts: tuple[ReplayedAttempt, ...], *, is_refused: bool
+) -> tuple[Fate, int | None]:
+    if attempts and attempts[-1].end not in _COMES_BACK:
+        last = attempts[-1]
+        return (Fate(last.end), last.end_s) if last.end in _ENDS else (Fate.RUNNING, None)
+    if is_refused and not attempts:
+        return Fate.REFUSED, None
+    if job.withdrawn_after is not None:
+        return Fate.WITHDRAWN, submit_s + seconds(job.withdrawn_after)
+    return Fate.WAITING, None
