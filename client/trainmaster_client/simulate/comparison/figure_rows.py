@@ -32,6 +32,8 @@ class FigureRow:
     cells: Sequence[str]
     changes: Sequence[str]
     """By column, against the base; empty for the base itself."""
+    text: Callable[[Value], str]
+    """How a value of this figure is written."""
     verdicts: Sequence[int]
     """By column: 1 better than the base, -1 worse, 0 neither."""
 
@@ -173,6 +175,7 @@ def figure_rows(comparison: Comparison) -> Iterator[FigureRow]:
             values=values,
             cells=[kind.text(value) for value in values],
             changes=changes,
+            text=kind.text,
             verdicts=[_verdict(before, value, kind.better) for value in values],
         )
 

@@ -1,0 +1,95 @@
+"""What must hold of every replay, whoever decided: broken rules as sentences, none if all is well."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+
+from trainmaster_client.simulate.comparison.outcomes import Fate, JobOutcome, seconds
+from trainmaster_client.simulate.replays import Replay, ReplayedAttempt
+
+MOST_NAMED = 20
+ROUNDING_S = 2
+"""Of an attempt: times are whole seconds."""
+
+Place = tuple[str, str, str]
+"""Pool, capacity type, instance type."""
+
+
+def most_held(replay: Replay) -> dict[Place, int]:
+    """The most instances that attempts and warm pools held at one instant."""
+    steps: dict[Place, list[tuple[int, int]]] = defaultdict(list)
+    for one in replay.attempts:
+        place = (one.pool, one.capacity_type, one.instance_type)
+        steps[place] += [(one.start_s, one.instances), (one.end_s, -one.instances)]
+    for idle in replay.warm:
+        place = (idle.pool, "on-demand", idle.instance_type)
+        steps[place] += [(idle.since_s, idle.instances), (idle.until_s, -idle.instances)]
+    return {place: _highest(found) for place, found in steps.items()}
+
+
+def over_capacity(replay: Replay) -> list[str]:
+    """Places that held more than there was."""
+    return [
+        f"{pool}, {instance_type} ({capacity_type}): {held} of {there}"
+        for (pool, capacity_type, instance_type), held in sorted(most_held(replay).items())
+        if held > (there := replay.capacity.get(pool, {}).get(capacity_type, {}).get(instance_type, 0))
+    ]
+
+
+def lost_jobs(outcomes: Mapping[str, JobOutcome], replay: Replay) -> list[str]:
+    """Jobs whose attempts do not follow from each other, and attempts that are of no job."""
+    return list(islice(_lost(outcomes, replay), MOST_NAMED))
+
+
+def wrong_training(outcomes: Mapping[str, JobOutcome], *, stop_s: int) -> list[str]:
+    """Jobs that completed without having trained as long as they had to, or that trained longer."""
+    return list(islice(_wrong(outcomes, stop_s), MOST_NAMED))
+
+
+def _highest(steps: Sequence[tuple[int, int]]) -> int:
+    """At one instant what ends goes first."""
+    held = highest = 0
+    for _, change in sorted(steps):
+        held += change
+        highest = max(highest, held)
+    return highest
+
+
+def _lost(outcomes: Mapping[str, JobOutcome], replay: Replay) -> Iterator[str]:
+    for name in sorted({one.job for one in replay.attempts} - outcomes.keys()):
+        yield f"{name}: attempts of a job that was never submitted"
+    for name, outcome in outcomes.items():
+        problem = _out_of_order(outcome)
+        if problem:
+            yield f"{name}: {problem}"
+
+
+def _out_of_order(outcome: JobOutcome) -> str | None:
+    attempts = outcome.attempts
+    if not attempts:
+        return None
+    if [one.attempt for one in attempts] != list(range(len(attempts))):
+        return f"its attempts are {', '.join(str(one.attempt) for one in attempts)}"
+    if attempts[0].start_s < outcome.submit_s:
+        return "started before it was submitted"
+    if any(not one.start_s <= one.train_s <= one.end_s for one in attempts):
+        return "an attempt ends before it starts or trains"
+    if any(after.start_s < before.end_s for before, after in pairwise(attempts)):
+        return "two of its attempts overlap"
+    return None
+
+
+def _wrong(outcomes: Mapping[str, JobOutcome], stop_s: int) -> Iterator[str]:
+    for name, outcome in outcomes.items():
+        if outcome.fate is not Fate.COMPLETED or outcome.job.breaks:
+            continue
+        lasting = sum(_lasting_s(one, stop_s) for one in outcome.attempts)
+        wanted = seconds(outcome.job.trains_for)
+        if abs(lasting - wanted) > ROUNDING_S * len(outcome.attempts):
+            yield f"{name}: trained {lasting} s that lasted, has to train {wanted} s"
+
+
+def _lasting_s(attempt: ReplayedAttempt, stop_s: int) -> int:
+    """What a stop before Training cost is no training, even where stopping took longer."""
+    stopping = stop_s if attempt.end == "preempted" else 0
+    return max(0, attempt.end_s - stopping - attempt.train_s) - attempt.lost_s
