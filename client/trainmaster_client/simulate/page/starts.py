@@ -1,0 +1,45 @@
+"""When the job that was asked about would start: one heat map a policy."""
+
+from collections.abc import Sequence
+
+from trainmaster_client.simulate.comparison.start_hours import StartHours
+from trainmaster_client.simulate.comparison.wording import count_text, time_text
+from trainmaster_client.simulate.page.markup import Node, figure, node, table
+from trainmaster_client.simulate.page.week_map import week_map
+
+
+def starts_section(found: Sequence[StartHours], *, job: str) -> Node:
+    """``job``: what was asked for, in words."""
+    top = max((one.longest_s for one in found), default=0.0)
+    rows = [
+        [one.label, count_text(one.asked), time_text(one.p50_s), time_text(one.p90_s), count_text(one.never)]
+        for one in found
+        if one.refused is None
+    ]
+    figures = [
+        figure(
+            f"{one.label}: half of the hours it starts within {time_text(one.p50_s)}",
+            week_map(
+                one.by_hour,
+                top=top,
+                text=time_text,
+                caption="Median wait by the hour of the week of its submission (UTC)",
+            ),
+        )
+        for one in found
+        if one.refused is None
+    ]
+    refused = [
+        node("p", f"{one.label} would refuse it: {one.refused}.", class_="warn")
+        for one in found
+        if one.refused is not None
+    ]
+    head = ["policy", "submissions", "median wait", "9 of 10 within", "never started"]
+    return node(
+        "section",
+        node("h2", "When would it have started?", id="ask"),
+        node("p", f"{job}, submitted at each hour of the period. Lighter is better."),
+        *refused,
+        *([table(head, rows, caption="Waits of the job that was asked about")] if rows else []),
+        node("div", *figures, class_="pair broad"),
+    )
