@@ -1,0 +1,83 @@
+"""The proof that the simulator is the scheduler: what twins really did, replayed from their exported histories.
+
+``python -m tests.simulate_twin [--only NAME,NAME] [--jobs N] [--seeds 1,2] [--json P]``
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from trainmaster_client.report import Report
+
+from tests.scenarios.__main__ import SCENARIOS
+from tests.simulate_twin.planned_jobs import FOUR_JOBS, drawn_history
+from tests.simulate_twin.recordings import Recording, played, told
+from tests.simulate_twin.replayed import check, replayed, worst_lines
+
+NOT_REPLAYED: Mapping[str, str] = {
+    "warm-extend-release": "the queue is paused meanwhile, which no history tells",
+    "hold-release": "a job is held meanwhile, which no history tells",
+    "priority-preempts": "a priority is changed meanwhile; a history tells the last one alone",
+    "account-limit-learned": "the account refuses starts, which is not in the model",
+}
+"""Stories of which a replay cannot know the reason, by name."""
+JOBS = 500
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulate_twin", description=__doc__)
+    parser.add_argument("--only", type=_names, default=None, metavar="NAME,NAME", help="of these runs alone")
+    parser.add_argument("--jobs", type=int, default=JOBS, metavar="N", help="of each random history")
+    parser.add_argument("--seeds", type=_seeds, default=(1,), metavar="1,2", help="of random histories")
+    parser.add_argument(
+        "--json", type=Path, default=Path("build/simulate-twin.json"), help="where to write the report"
+    )
+    arguments = parser.parse_args(argv)
+    runs = plays(jobs=arguments.jobs, seeds=arguments.seeds)
+    chosen = arguments.only or list(runs)
+    if unknown := [name for name in chosen if name not in runs]:
+        parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(runs)}")
+    report = Report("simulate-twin", argv=("python", "-m", "tests.simulate_twin", *argv))
+    report.facts |= {"runs": {}, "seconds": {}, "not_replayed": dict(NOT_REPLAYED)}
+    for name in chosen:
+        run(name, runs[name], report)
+    return report.finish(arguments.json)
+
+
+def plays(*, jobs: int, seeds: Sequence[int]) -> dict[str, Callable[[], Recording]]:
+    """What can be played, by name."""
+    stories = {one.name: partial(told, one) for one in SCENARIOS if one.name not in NOT_REPLAYED}
+    drawn = [drawn_history(seed, jobs=jobs) for seed in seeds]
+    return {one.name: partial(played, one) for one in (FOUR_JOBS,)} | stories | {one.name: partial(played, one) for one in drawn}
+
+
+def run(name: str, play: Callable[[], Recording], report: Report) -> None:
+    began = time.monotonic()
+    recording = play()
+    between = time.monotonic()
+    found = replayed(recording)
+    check(report, found)
+    report.facts["seconds"][name] = {
+        "twin": round(between - began, 1),
+        "replay": round(time.monotonic() - between, 2),
+    }
+    for line in (f"{name}: {len(found.jobs)} jobs, {len(found.attempts)} attempts", *worst_lines(found)):
+        sys.stderr.write(f"{line}\n")
+
+
+def _names(text: str) -> list[str]:
+    return text.split(",")
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(one) for one in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers; use e.g. 1,2") from None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
