@@ -1,4 +1,4 @@
-"""The proof that the simulator is the scheduler: what twins really did, replayed from their exported histories.
+"""The proof that the simulator is the scheduler: what twins did, replayed from their exported histories.
 
 ``python -m tests.simulate_twin [--only NAME,NAME] [--jobs N] [--seeds 1,2] [--json P]``
 """
@@ -47,11 +47,15 @@ def main(argv: Sequence[str]) -> int:
     return report.finish(arguments.json)
 
 
-def plays(*, jobs: int, seeds: Sequence[int]) -> dict[str, Callable[[], Recording]]:
+def plays(*, jobs: int, seeds: Sequence[int]) -> Mapping[str, Callable[[], Recording]]:
     """What can be played, by name."""
     stories = {one.name: partial(told, one) for one in SCENARIOS if one.name not in NOT_REPLAYED}
     drawn = [drawn_history(seed, jobs=jobs) for seed in seeds]
-    return {one.name: partial(played, one) for one in (FOUR_JOBS,)} | stories | {one.name: partial(played, one) for one in drawn}
+    return (
+        {one.name: partial(played, one) for one in (FOUR_JOBS,)}
+        | stories
+        | {one.name: partial(played, one) for one in drawn}
+    )
 
 
 def run(name: str, play: Callable[[], Recording], report: Report) -> None:

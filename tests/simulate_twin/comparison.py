@@ -38,7 +38,12 @@ def deviations(twin: Iterable[Start], replay: Iterable[Start]) -> list[Deviation
     of_twin = {(one.job, one.attempt): one.second for one in twin}
     of_replay = {(one.job, one.attempt): one.second for one in replay}
     found = [
-        Deviation(job=job, attempt=attempt, twin_s=of_twin.get((job, attempt)), replay_s=of_replay.get((job, attempt)))
+        Deviation(
+            job=job,
+            attempt=attempt,
+            twin_s=of_twin.get((job, attempt)),
+            replay_s=of_replay.get((job, attempt)),
+        )
         for job, attempt in of_twin.keys() | of_replay.keys()
     ]
     return sorted(found, key=lambda one: (min(_seconds(one)), one.job, one.attempt))

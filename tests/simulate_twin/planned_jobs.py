@@ -11,14 +11,14 @@ ACCOUNT = "123456789012"
 SMALL, LARGE = "ml.m5.xlarge", "ml.c5.2xlarge"
 TEAMS = ("atlas", "borea", "ceres", "delos")
 _HELD_PER_JOB_S = 17 * MINUTE
-"""How long a drawn job keeps an instance on average; arrivals are spread so that the pools are full by ``LOAD``."""
+"""How long a drawn job keeps instances on average, times their number; arrivals are spread by it."""
 _WIDTHS = {1: 0.75, 2: 0.18, 3: 0.05, 4: 0.02}
 _PRIORITIES = {0: 0.35, 50: 0.2, 100: 0.3, 300: 0.15}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedJob:
-    """One job. Times are seconds; of ``submit_s`` since the beginning, of the others of the job's training."""
+    """One job. Seconds: ``submit_s`` since the beginning, the others of the job's training."""
 
     name: str
     submit_s: int
@@ -142,7 +142,9 @@ def _quotas(chance: Random, capacity: Mapping[str, int]) -> dict[str, Any]:
 
 def _job(draw: _Draw, number: int, submit_s: int, pool: Mapping[str, Any]) -> PlannedJob:
     chance = draw.chance
-    places = {(kind, key): there for key in ("capacity", "spot_capacity") for kind, there in pool[key].items()}
+    places = {
+        (kind, key): there for key in ("capacity", "spot_capacity") for kind, there in pool[key].items()
+    }
     ((instance_type, key),) = chance.choices(list(places), weights=list(places.values()))
     is_spot = key == "spot_capacity"
     count = min(draw.one_of(_WIDTHS), places[instance_type, key])

@@ -1,10 +1,11 @@
 """Plays planned jobs on a twin whose clock is moved by hand: real submissions, real processes, no real work.
 
-A job's program waits for a word in a pipe and ends with it. The twin's own journal says when it began; from then on
-this reckons in the twin's clock when it is to end, and says so then.
+A job's program waits for a word in a pipe and ends with it. The twin's own journal says when it began; from
+then on this computes in the twin's clock when it is to end, and says so then.
 """
 
 import errno
+import json
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -95,8 +96,8 @@ class Player:
                 self._do(what, plans[name], training_job)
             if not self._due and not self._unfinished():
                 return
-            until = min(self._due[0][0] if self._due else self._now_s + LONGEST_STEP_S, self._now_s + LONGEST_STEP_S)
-            self._advance(max(until - self._now_s, _LEAST_STEP_S))
+            next_s = self._due[0][0] - self._now_s if self._due else LONGEST_STEP_S
+            self._advance(max(min(next_s, LONGEST_STEP_S), _LEAST_STEP_S))
         raise PlayError(f"after {LONGEST_S:g} s of the clock there are still {self._unfinished()}")
 
     def _unfinished(self) -> list[str]:
@@ -109,8 +110,11 @@ class Player:
 
     def _advance(self, seconds: float) -> None:
         clock = self.plane.control("/clock", {"advance_seconds": seconds})["clock"]
-        self._now_s = (_instant(clock) - self.begins).total_seconds()
+        self._now_s = self._second(clock)
         self._follow()
+
+    def _second(self, clock: str) -> float:
+        return (datetime.fromisoformat(clock) - self.begins).total_seconds()
 
     # ---- what the journal says
 
@@ -124,8 +128,6 @@ class Player:
                 self._of[name] = self._entries.setdefault(entry, name)
 
     def _new_records(self) -> Iterator[Document]:
-        import json
-
         with self.plane.twin.journal.open("rb") as file:
             file.seek(self._read)
             for line in file:
@@ -135,21 +137,23 @@ class Player:
                 yield json.loads(line)
 
     def _follow_process(self, record: Mapping[str, Any]) -> None:
-        training_job, second = record["training_job"], (_instant(record["clock"]) - self.begins).total_seconds()
+        training_job, second = record["training_job"], self._second(record["clock"])
         course = self._courses[self._of[training_job]]
-        match record["event"]:
-            case "start" if course.process is None:
-                course.process = _Process(training_job=training_job, began_s=second, hosts={record["host"]})
-                self._plan_ahead(course)
-            case "start":
-                course.process.hosts.add(record["host"])
-            case "signal" if record["signal"] == "SIGTERM" and course.process and not course.process.asked_to_stop:
-                course.process.asked_to_stop = True
-                self._at(second + course.plan.stops_in_s, "stopped", course.plan.name, training_job)
-            case "exit" if course.process is not None and course.process.training_job == training_job:
-                course.process.hosts.discard(record["host"])
-                if not course.process.hosts:
-                    course.process = None
+        process, host = course.process, record["host"]
+        if record["event"] == "start" and process is None:
+            course.process = _Process(training_job=training_job, began_s=second, hosts={host})
+            self._plan_ahead(course)
+        elif process is None or process.training_job != training_job:
+            return
+        elif record["event"] == "start":
+            process.hosts.add(host)
+        elif record["signal"] == "SIGTERM" and not process.asked_to_stop:
+            process.asked_to_stop = True
+            self._at(second + course.plan.stops_in_s, "stopped", course.plan.name, training_job)
+        elif record["event"] == "exit":
+            process.hosts.discard(host)
+            if not process.hosts:
+                course.process = None
 
     def _plan_ahead(self, course: _Course) -> None:
         """What is to happen in this attempt."""
@@ -197,16 +201,16 @@ class Player:
                 course.interrupted = True
                 self.plane.control("/spot", {"training_job": process.training_job, "action": "interrupt"})
                 self._until_gone(process)
-            case "save":
-                every = course.plan.saves_every_s
-                assert every is not None
-                came_to = round(course.came_to(self._now_s)) // every * every
-                process.began_s += came_to - course.done_s
-                course.done_s = float(came_to)
-                self._save(course.plan)
+            case _:
+                self._save(course, process)
 
-    def _save(self, plan: PlannedJob) -> None:
-        key = f"checkpoints/{plan.name}/status.json"
+    def _save(self, course: _Course, process: _Process) -> None:
+        every = course.plan.saves_every_s
+        assert every is not None
+        came_to = round(course.came_to(self._now_s)) // every * every
+        process.began_s += came_to - course.done_s
+        course.done_s = float(came_to)
+        key = f"checkpoints/{course.plan.name}/status.json"
         self.plane.client("s3").put_object(Bucket=self._bucket, Key=key, Body=b'{"step": 1}')
 
     def _submit(self, plan: PlannedJob) -> None:
@@ -281,7 +285,3 @@ class Player:
                 session_token=given["SessionToken"],
             )
         return self._keys[team]
-
-
-def _instant(text: str) -> datetime:
-    return datetime.fromisoformat(text)

@@ -14,9 +14,11 @@ REPLACED = timedelta(minutes=10)
 """From a spot interruption until SageMaker has other instances; start-up comes on top."""
 
 ASSUMED = (
-    f"On new instances an attempt starts up in {COLD_START.seconds} s where the history does not say.",
-    f"In a warm pool it takes {WARM_START.seconds} s; to load a checkpoint takes {RESTORE.seconds} s more.",
-    f"{STOP.seconds} s after a job is asked to stop its instances are free, and it has saved nothing more.",
+    "Start-up and stops take as long as the history shows, of the same attempt if it has one.",
+    f"Where it shows none, start-up takes {COLD_START.seconds} s, in a warm pool {WARM_START.seconds} s.",
+    f"To load a checkpoint takes {RESTORE.seconds} s more where the history shows nothing else.",
+    f"A stop takes {STOP.seconds} s where it shows none.",
+    "A job that is asked to stop loses what it lost then, else what came after its last checkpoint.",
     f"Interrupted on spot, it has other instances after {REPLACED.seconds // 60} minutes.",
     "Jobs of one team on the same instances can use each other's warm pools.",
 )

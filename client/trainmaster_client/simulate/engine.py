@@ -194,6 +194,7 @@ def engine_of(
     setting = Setting(
         policy=policy,
         begins=history.begins,
+        pace=history.pace,
         agenda=Agenda(),
         budgets=TeamBudgets.of(policy),
         cpu_clock=time.process_time,

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from trainmaster_client.simulate.assumptions import COLD_START, REPLACED, RESTORE, STOP, WARM_START
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastAttempt:
@@ -19,6 +21,21 @@ class PastAttempt:
     """Reason code; None while live."""
     lost: timedelta
     """Training that was in no checkpoint at the end."""
+    warm: bool | None = None
+    """It started in a warm pool; None: the source does not say."""
+    trained: timedelta | None = None
+    """Without its time in Stopping; None: the source does not say."""
+
+    @property
+    def started_up_in(self) -> timedelta | None:
+        return None if self.training_since is None else self.training_since - self.started_at
+
+    @property
+    def stopped_in(self) -> timedelta | None:
+        """From the stop to the end, of one that was stopped while it trained."""
+        if self.training_since is None or self.ended_at is None or self.trained is None:
+            return None
+        return self.ended_at - self.training_since - self.trained
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +88,19 @@ class PastJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How long SageMaker takes: as the history shows, else as the simulator assumes."""
+
+    cold_start: timedelta = COLD_START
+    warm_start: timedelta = WARM_START
+    restore: timedelta = RESTORE
+    stop: timedelta = STOP
+    early_stop: timedelta = STOP
+    """Of an attempt that does not train yet."""
+    replaced: timedelta = REPLACED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     """The jobs of a period, in the order of submission."""
 
@@ -79,6 +109,7 @@ class History:
     begins: datetime
     """Second 0 of each replay."""
     jobs: tuple[PastJob, ...]
+    pace: Pace = Pace()
     not_known: tuple[str, ...] = ()
     """Sentences: what the source does not say, what was assumed instead, what was left out and how many."""
 

@@ -51,7 +51,7 @@ class PlainPool:
     @classmethod
     def of(cls, rules: PoolPolicy, setting: Setting) -> "PlainPool":
         """An empty one."""
-        site = Site(pool=rules.name, begins=setting.begins, agenda=setting.agenda)
+        site = Site(pool=rules.name, begins=setting.begins, pace=setting.pace, agenda=setting.agenda)
         return cls(site=site, free=pool_vector(rules))
 
     # ---- what happens

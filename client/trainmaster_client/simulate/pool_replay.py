@@ -25,7 +25,7 @@ from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster_client.simulate.admission import Admitted, submitted
 from trainmaster_client.simulate.agenda import Agenda, What
 from trainmaster_client.simulate.checkpoint_turns import CheckpointTurns
-from trainmaster_client.simulate.past_jobs import INTERRUPTED, PastJob
+from trainmaster_client.simulate.past_jobs import INTERRUPTED, Pace, PastJob
 from trainmaster_client.simulate.pool_passes import PoolPasses
 from trainmaster_client.simulate.pool_state import PoolState, TeamBudgets
 from trainmaster_client.simulate.runs import Finish, Run
@@ -50,6 +50,7 @@ class Setting:
 
     policy: Policy
     begins: datetime
+    pace: Pace
     agenda: Agenda
     budgets: TeamBudgets
     cpu_clock: Callable[[], float]
@@ -75,7 +76,7 @@ class PoolReplay:
     def of(cls, rules: PoolPolicy, setting: Setting) -> "PoolReplay":
         """An empty pool."""
         tally, state = Tally(), PoolState.of(rules, setting.policy, setting.budgets)
-        site = Site(pool=rules.name, begins=setting.begins, agenda=setting.agenda)
+        site = Site(pool=rules.name, begins=setting.begins, pace=setting.pace, agenda=setting.agenda)
         return cls(
             setting=setting, state=state, site=site, tally=tally, passes=_passes(setting, state, site, tally)
         )

@@ -9,10 +9,11 @@ from enum import Enum, auto
 
 from trainmaster.core.jobs.instances import Vector
 
-from trainmaster_client.simulate.assumptions import COLD_START, REPLACED, RESTORE, WARM_START
-from trainmaster_client.simulate.past_jobs import INTERRUPTED, Break, PastJob
+from trainmaster_client.simulate.past_jobs import INTERRUPTED, Break, Pace, PastAttempt, PastJob
 
 SECOND = timedelta(seconds=1)
+PREEMPTED = "preemption"
+"""Code of the end of an attempt."""
 
 
 class Finish(Enum):
@@ -28,6 +29,7 @@ class Course:
     """Of a job: how far it has come, and what is to become of it."""
 
     past: PastJob
+    pace: Pace
     saves_every_s: int | None
     breaks: tuple[Break, ...]
     """Still to come."""
@@ -38,9 +40,9 @@ class Course:
     has_trained: bool = False
 
     @classmethod
-    def of(cls, past: PastJob) -> "Course":
+    def of(cls, past: PastJob, pace: Pace) -> "Course":
         every = None if past.saves_every is None else max(past.saves_every // SECOND, 1)
-        return cls(past=past, saves_every_s=every, breaks=past.breaks)
+        return cls(past=past, pace=pace, saves_every_s=every, breaks=past.breaks)
 
     @property
     def trains_s(self) -> int | None:
@@ -54,9 +56,9 @@ class Course:
         every = self.saves_every_s
         return 0 if every is None else (self.done_s + trained_s) // every * every
 
-    def after(self, trained_s: int, *, broke: bool = False) -> "Course":
-        """With so much more training, of which a stop has left what was saved."""
-        done = self.saved_after(trained_s)
+    def after(self, trained_s: int, *, broke: bool = False, lost_s: int | None = None) -> "Course":
+        """With so much more training, of which a stop has left what was saved, or all but ``lost_s``."""
+        done = self.saved_after(trained_s) if lost_s is None else self.done_s + trained_s - lost_s
         trained = self.has_trained or trained_s > 0
         if broke:
             return replace(self, done_s=done, since_break_s=0, breaks=self.breaks[1:], has_trained=trained)
@@ -121,15 +123,42 @@ class Run:
         return self.train_s < last or (self.train_s == last and self.stopped_s is None)
 
 
-def startup_s(course: Course, *, warm: bool) -> int:
-    own = course.past.cold_start
-    up = WARM_START if warm else COLD_START if own is None else own
-    return (up + (RESTORE if course.done_s else timedelta())) // SECOND
+def startup_s(course: Course, *, number: int, warm: bool) -> int:
+    """As the same attempt took, if it started as warm; else as the job's first took, or as usual."""
+    then, pace = _as_it_was(course, number), course.pace
+    if then is not None and then.warm is warm and then.started_up_in is not None:
+        return then.started_up_in // SECOND
+    own = pace.cold_start if course.past.cold_start is None else course.past.cold_start
+    restore = pace.restore if course.done_s else timedelta()
+    return ((pace.warm_start if warm else own) + restore) // SECOND
 
 
-def replaced_s(course: Course) -> int:
+def stop_s(course: Course, run: "Run", now: int) -> int:
+    """From the stop until its instances are free."""
+    then = _as_it_was(course, run.number)
+    if now < run.train_s:
+        return course.pace.early_stop // SECOND
+    if then is not None and then.end == PREEMPTED and then.stopped_in is not None:
+        return then.stopped_in // SECOND
+    return course.pace.stop // SECOND
+
+
+def lost_then_s(course: Course, number: int, trained_s: int) -> int | None:
+    """What a stop of the same attempt lost; None: it was not stopped then, or saves nothing."""
+    then = _as_it_was(course, number)
+    if course.saves_every_s is None or then is None or then.end != PREEMPTED or then.training_since is None:
+        return None
+    return min(then.lost // SECOND, trained_s)
+
+
+def replaced_s(course: Course, *, number: int) -> int:
     """From an interruption until it trains again."""
-    return REPLACED // SECOND + startup_s(course, warm=False)
+    return course.pace.replaced // SECOND + startup_s(course, number=number, warm=False)
+
+
+def _as_it_was(course: Course, number: int) -> PastAttempt | None:
+    attempts = course.past.attempts
+    return attempts[number] if number < len(attempts) else None
 
 
 def finish_of(course: Course, *, left_s: int) -> tuple[Finish, int]:

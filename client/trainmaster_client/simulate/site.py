@@ -10,10 +10,19 @@ from trainmaster.core.jobs.observations import Observation, TrainingInterval
 from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE
 
 from trainmaster_client.simulate.agenda import Agenda, What
-from trainmaster_client.simulate.assumptions import STOP
-from trainmaster_client.simulate.past_jobs import INTERRUPTED, PastJob
+from trainmaster_client.simulate.past_jobs import INTERRUPTED, Pace, PastJob
 from trainmaster_client.simulate.replays import ReplayedAttempt
-from trainmaster_client.simulate.runs import SECOND, Course, Finish, Run, finish_of, replaced_s, startup_s
+from trainmaster_client.simulate.runs import (
+    SECOND,
+    Course,
+    Finish,
+    Run,
+    finish_of,
+    lost_then_s,
+    replaced_s,
+    startup_s,
+    stop_s,
+)
 
 ENDS_WITH_LOSS = frozenset({"failed", "preempted", INTERRUPTED})
 """What no checkpoint has is lost with these; else the job had come to its end."""
@@ -42,6 +51,7 @@ class Ended:
 class Site:
     pool: str
     begins: datetime
+    pace: Pace
     agenda: Agenda
     runs: dict[str, Run] = field(default_factory=dict)
     """Live attempts, by job."""
@@ -64,7 +74,7 @@ class Site:
 
     def expects(self, past: PastJob) -> None:
         """It is submitted."""
-        self.courses[past.name] = Course.of(past)
+        self.courses[past.name] = Course.of(past, self.pace)
 
     def news_of(self, name: str, serial: int, what: What) -> Run | None:
         """The run that news are of; None: they come too late."""
@@ -88,7 +98,7 @@ class Site:
         now, course = self.agenda.now, self.courses[name]
         if not next(iter(asked.vector)).is_spot:
             course = self.courses[name] = course.without_interruptions()
-        train_s = now + startup_s(course, warm=warm)
+        train_s = now + startup_s(course, number=asked.number, warm=warm)
         run = Run(
             serial=0,
             number=asked.number,
@@ -109,7 +119,7 @@ class Site:
         now, run = self.agenda.now, self.runs[name]
         self.runs[name] = replace(run, stopped_s=now)
         self.moved_s = now
-        self.agenda.put(now + STOP // SECOND, What.STOPPED, self.pool, name, run.serial)
+        self.agenda.put(now + stop_s(self.courses[name], run, now), What.STOPPED, self.pool, name, run.serial)
 
     def interrupt(self, name: str) -> None:
         """The instances are taken, and the same attempt starts again as soon as there are others."""
@@ -121,7 +131,7 @@ class Site:
             earlier=(*run.earlier, (run.since_s, now)),
             lost_s=run.lost_s + course.done_s + trained - after.done_s,
         )
-        self._train(name, again, since_s=now + replaced_s(after))
+        self._train(name, again, since_s=now + replaced_s(after, number=run.number))
 
     def _train(self, name: str, run: Run, *, since_s: int) -> None:
         """It is going to train from then on, until something ends that."""
@@ -142,7 +152,8 @@ class Site:
         run, course = self.runs.pop(name), self.courses[name]
         self.moved_s = self.agenda.now
         trained = run.trained_s(run.last_s(self.agenda.now))
-        after = self.courses[name] = course.after(trained, broke=broke)
+        lost_s = None if broke or run.stopped_s is None else lost_then_s(course, run.number, trained)
+        after = self.courses[name] = course.after(trained, broke=broke, lost_s=lost_s)
         return Ended(run=run, lost_s=run.lost_s + course.done_s + trained - after.done_s)
 
     # ---- what it says

@@ -13,9 +13,10 @@ from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.policy import UNMANAGED
 
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.simulate.past_jobs import History, PastAttempt, PastJob
-from trainmaster_client.simulate.sources.export_lines import ExportedAttempt, ExportedJob
+from trainmaster_client.simulate.past_jobs import History, PastJob
+from trainmaster_client.simulate.sources.export_lines import ExportedJob
 from trainmaster_client.simulate.sources.left_edge import carried_in
+from trainmaster_client.simulate.sources.measured_pace import measured_pace, past_attempt
 from trainmaster_client.simulate.sources.past_training import (
     USUAL_INTERVAL,
     breaks_of,
@@ -100,7 +101,7 @@ def exported_history(
     since = first if begins is None or all(job.submitted_at >= begins for job in jobs) else begins
     jobs, edge = carried_in(jobs, since)
     known = (*counts.sentences(len(jobs)), *edge)
-    return History(source=source, begins=since, jobs=jobs, not_known=known)
+    return History(source=source, begins=since, jobs=jobs, pace=measured_pace(exported), not_known=known)
 
 
 def _of_pools(lines: Iterable[ExportedJob], counts: _Counts) -> Iterator[ExportedJob]:
@@ -123,10 +124,9 @@ def _instants(line: ExportedJob) -> Iterator[datetime]:
 
 def _facts(line: ExportedJob, read_at: datetime) -> _Facts:
     last = line.attempts[-1] if line.attempts else None
-    is_live = last is not None and last.ended_at is None
     counts = counted(line.attempts, read_at)
-    if is_live and last is not None and line.end is None:
-        counts += trained(last, read_at)  # it is taken to be half done
+    if last is not None and line.end is None:
+        counts += trained(last, read_at)  # it is taken to be half done, also where it waits to resume
     has_trained = any(one.training_since for one in line.attempts)
     return _Facts(
         job=line,
@@ -193,7 +193,7 @@ def _job(facts: _Facts, runs: _Typical, intervals: _Typical, counts: _Counts) ->
         preemptible=line.preemptible is not False,
         entry_id=line.entry_id,
         withdrawn_after=withdrawn_after,
-        attempts=tuple(_past(one) for one in line.attempts),
+        attempts=tuple(past_attempt(one) for one in line.attempts),
     )
 
 
@@ -250,16 +250,6 @@ def _end(line: ExportedJob) -> Literal["completed", "failed", "stopped"]:
     if line.end is None or line.end == ReasonCode.COMPLETED:
         return "completed"
     return "stopped" if line.end in _STOPPED else "failed"
-
-
-def _past(one: ExportedAttempt) -> PastAttempt:
-    return PastAttempt(
-        started_at=one.started_at,
-        training_since=one.training_since,
-        ended_at=one.ended_at,
-        end=one.end,
-        lost=one.lost,
-    )
 
 
 def _once(jobs: Iterable[PastJob]) -> Iterator[PastJob]:

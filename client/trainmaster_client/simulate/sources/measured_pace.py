@@ -1,0 +1,94 @@
+"""How long SageMaker took to start jobs up and to stop them, as exported attempts show it."""
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from trainmaster.core.jobs.reason_codes import ReasonCode
+
+from trainmaster_client.simulate.past_jobs import Pace, PastAttempt
+from trainmaster_client.simulate.sources.export_lines import ExportedAttempt, ExportedJob
+
+FOLLOWS_WITHIN = timedelta(seconds=5)
+"""A preemptor starts so soon after its victim's end."""
+LONGEST_STOP = timedelta(minutes=5)
+"""SageMaker kills after 120 s; what comes later was not waited for alone."""
+_NOTHING = timedelta()
+_Started: TypeAlias = tuple[datetime, datetime]
+"""When an attempt started, and when its job was submitted."""
+
+
+def measured_pace(jobs: Sequence[ExportedJob]) -> Pace:
+    """Medians of what there is; the simulator's assumptions of what there is not."""
+    usual, attempts = Pace(), [one for job in jobs for one in job.attempts]
+    return Pace(
+        cold_start=_median(_starts(attempts, warm=False), usual.cold_start),
+        warm_start=_median(_starts(attempts, warm=True), usual.warm_start),
+        restore=_median(_restores(jobs), usual.restore),
+        stop=_median(_stops(attempts), usual.stop),
+        early_stop=_median(_early_stops(jobs), usual.early_stop),
+    )
+
+
+def past_attempt(one: ExportedAttempt) -> PastAttempt:
+    return PastAttempt(
+        started_at=one.started_at,
+        training_since=one.training_since,
+        ended_at=one.ended_at,
+        end=one.end,
+        lost=one.lost,
+        warm=one.warm_start,
+        trained=one.trained,
+    )
+
+
+def _median(found: Iterable[timedelta], usual: timedelta) -> timedelta:
+    values = sorted(found)
+    return max(statistics.median_high(values), _NOTHING) if values else usual
+
+
+def _starts(attempts: Iterable[ExportedAttempt], *, warm: bool) -> Iterator[timedelta]:
+    for one in attempts:
+        if one.training_since is not None and one.warm_start is warm:
+            yield one.training_since - one.started_at
+
+
+def _restores(jobs: Iterable[ExportedJob]) -> Iterator[timedelta]:
+    """What a job's later start on new instances took more than its first one."""
+    for job in jobs:
+        cold = list(_starts(job.attempts, warm=False))
+        if job.saves_checkpoints:
+            yield from (later - cold[0] for later in cold[1:])
+
+
+def _stops(attempts: Iterable[ExportedAttempt]) -> Iterator[timedelta]:
+    """From the stop, which ends Training, to the end."""
+    for one in attempts:
+        took = past_attempt(one).stopped_in
+        if one.end == ReasonCode.PREEMPTION and not one.interruptions and took is not None:
+            yield took
+
+
+def _early_stops(jobs: Sequence[ExportedJob]) -> Iterator[timedelta]:
+    """Of attempts that did not train: from the submission of the job that started as soon as they had ended.
+
+    A job that arrives in a full pool preempts at once, so its submission is when the stop was asked for; of
+    victims of jobs that waited before nothing is known.
+    """
+    started = sorted((one.started_at, job.submitted_at) for job in jobs for one in job.attempts[:1])
+    for job in jobs:
+        for one in job.attempts:
+            if one.end == ReasonCode.PREEMPTION and one.training_since is None and one.ended_at is not None:
+                yield from _asked_before(one.started_at, one.ended_at, started)
+
+
+def _asked_before(since: datetime, ended_at: datetime, started: Sequence[_Started]) -> Iterator[timedelta]:
+    asked = [
+        submitted_at
+        for at, submitted_at in started
+        if ended_at <= at <= ended_at + FOLLOWS_WITHIN
+        and max(since, ended_at - LONGEST_STOP) <= submitted_at < ended_at
+    ]
+    if asked:
+        yield ended_at - max(asked)
