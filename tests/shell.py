@@ -19,10 +19,11 @@ from local.control import PREFIX
 from local.up import _parser
 from tests.markdown import ROOT, codes, table, text_of
 
-BUILTIN = frozenset({"cd", "export", "git", "kill", "mkdir", "sha256sum", "sleep", "unzip", "wait"})
+BUILTIN = frozenset({"cd", "eval", "export", "git", "kill", "mkdir", "sha256sum", "sleep", "unzip", "wait"})
 """Programs that documents use without options worth a parser."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
-_OPTIONS_OF_EVERY_AWS_COMMAND = frozenset({"--query", "--output", "--region", "--profile"})
+_WHOLE_REQUEST = "--cli-input-json"
+_OPTIONS_OF_EVERY_AWS_COMMAND = frozenset({"--query", "--output", "--region", "--profile", _WHOLE_REQUEST})
 _RENAMED = {"--notification-endpoint": "--endpoint"}
 """The AWS CLI has another name for a member, where its own would be that of an option of every command."""
 _COPIES = frozenset({"sync", "cp", "ls"})
@@ -43,6 +44,8 @@ def lines(text: str) -> Iterator[list[str]]:
         words = shlex.split(line, comments=True)
         while words and _ASSIGNMENT.fullmatch(words[0]):
             words = words[1:]
+        if ">" in words:
+            words = words[: words.index(">")]
         if words:
             yield [Path(words[0]).name, *words[1:]]
 
@@ -124,7 +127,8 @@ def _aws(words: list[str]) -> None:
     known = set(members) | {f"--no-{name[2:]}" for name in members}
     assert given <= known, f"{operation} has no {sorted(given - known)}"
     missing = {xform_name(name, "-") for name in (shape.required_members if shape else ())}
-    assert {f"--{name}" for name in missing} <= given, f"{operation} needs {sorted(missing)}"
+    is_whole = _WHOLE_REQUEST in options or {f"--{name}" for name in missing} <= given
+    assert is_whole, f"{operation} needs {sorted(missing)}"
 
 
 @cache

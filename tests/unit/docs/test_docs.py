@@ -61,6 +61,8 @@ def source_of(module: str) -> str:
     top, *inner = module.split(".")
     spec = importlib.util.find_spec(top)
     assert spec is not None, module
+    if spec.origin and not inner:
+        return Path(spec.origin).read_text(encoding="utf-8")
     assert spec.submodule_search_locations, module
     path = Path(spec.submodule_search_locations[0]).joinpath(*inner)
     return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")

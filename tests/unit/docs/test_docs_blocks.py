@@ -45,6 +45,7 @@ CHECKED_BY = {
     "install/": "tests/e2e/test_first_ten_minutes.py",
     "jobs/": "tests/integration/client/test_training_guides.py",
     "notebooks/": "tests/integration/client/handles/test_guide.py",
+    "recipes/": "tests/integration/client/test_recipes.py",
     "requests/": "tests/e2e/test_examples.py",
     "policies/": "tests/unit/docs/test_docs_blocks.py",
     "step_functions/": "tests/integration/client/test_step_functions_guide.py",
@@ -55,7 +56,7 @@ CHECKED_BY = {
     "training/secret_by_name.py": "tests/integration/training/test_secret_guide.py",
     "training/sharded_loop.py": "tests/integration/training/test_guides.py",
     "training/write_tokens.py": "tests/unit/docs/test_docs.py",
-    "tutorial/": "tests/e2e/test_tutorial.py",
+    "tutorial/": "tests/e2e/test_transcripts.py",
     "worlds/": "tests/unit/local/test_world_file.py",
 }
 """The test that runs a file, or all files of a folder."""
@@ -178,6 +179,7 @@ def test_a_request_of_the_examples_is_valid(name: str) -> None:
         pytest.param("aws sqs purge-queue", id="a member that is needed is missing"),
         pytest.param("sam nonsense --template t.yaml", id="no command of SAM"),
         pytest.param("sam publish --no-such-option", id="no option of SAM's command"),
+        pytest.param("trainmaster usage --no-such-option > usage.csv", id="before its output goes to a file"),
         pytest.param("rm -r everything", id="a program that nobody looks at"),
     ],
 )
