@@ -1,5 +1,6 @@
 """GET /timeline."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -78,6 +79,29 @@ def test_a_live_attempt_is_there_from_the_instant_of_its_claim(api: Api) -> None
         None,
         None,
     )
+
+
+def test_an_attempt_that_ends_while_the_page_is_read_is_there_once(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.submit("a")
+    api.start("a")
+    news = seen(
+        "a", status="Completed", secondary="Completed", training_since=NOON, ended_at=NOON + minutes(1)
+    )
+    read = type(api.reader).jobs
+
+    def read_and_end(reader: Any, names: Sequence[str]) -> Any:
+        found = read(reader, names)
+        monkeypatch.undo()
+        change = observed(api.job("a"), news, now=NOON + minutes(1))
+        assert change is not None
+        api.store.commit([change], at=NOON + minutes(1))
+        return found
+
+    monkeypatch.setattr(type(api.reader), "jobs", read_and_end)
+    api.now = NOON + minutes(1)
+    assert attempts(api) == [("a", "2026-11-02T12:01:00.000Z")]
 
 
 def test_names_of_other_teams_are_null_everywhere(api: Api) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
+from typing import TypeAlias
 
 from trainmaster.api.history_query import list_period, listing
 from trainmaster.api.known_names import pools_asked, refused
@@ -36,7 +37,7 @@ def show_timeline(context: RequestContext) -> Answer:
     end = page.fill(pools, of_list.order)
     first: View = {"capacity": [], "warm": []} if of_list.order else _once(context, pools, of_list.window)
     body = {
-        "attempts": page.views,
+        "attempts": [*page.shown.values()],
         **first,
         "since": instant_text(history_since(context, pools)),
         "next_token": of_list.token(end),
@@ -50,11 +51,16 @@ def history_since(context: RequestContext, pools: Sequence[PoolPolicy]) -> datet
     return max((at for at in found if at is not None), default=None)
 
 
+_AttemptKey: TypeAlias = tuple[str, int, datetime]
+"""Job, number, instant of the claim."""
+
+
 @dataclass(slots=True, kw_only=True)
 class _Page:
     context: RequestContext
     window: Window
-    views: list[View] = field(default_factory=list)
+    shown: dict[_AttemptKey, View] = field(default_factory=dict)
+    """Each attempt once: one that ends between the two reads is only among those that ended."""
     looked: int = 0
 
     def fill(self, pools: Sequence[PoolPolicy], order: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -89,8 +95,9 @@ class _Page:
         shown, rest = names[: PAGE - self.looked], names[PAGE - self.looked :]
         jobs = reader.jobs(shown)
         self.looked += len(shown)
-        live = (jobs[name] for name in shown if name in jobs and jobs[name].live is not None)
-        self.views += [live_view(job, self.context) for job in live]
+        for job in (jobs[name] for name in shown if name in jobs):
+            if (live := job.live) is not None:
+                self.shown[job.name, live.number, live.claim.at] = live_view(job, self.context)
         return shown[-1] if rest else None
 
     def _past(self, pool: str, after: Position | None) -> Position | None:
@@ -102,8 +109,11 @@ class _Page:
                 pool, self.window, after=position, limit=PAGE - self.looked
             )
             self.looked += len(found)
-            overlapping = (one for one in found if is_within(one, self.window))
-            self.views += [past_view(one, pool, self.context) for one in overlapping]
+            for one in found:
+                if one.attempt is not None and is_within(one, self.window):
+                    key = (one.job, one.attempt.number, one.attempt.claimed_at)
+                    self.shown.pop(key, None)
+                    self.shown[key] = past_view(one, pool, self.context)
             if position is None or self._is_full:
                 return position
 
