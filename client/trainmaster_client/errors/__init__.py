@@ -14,6 +14,7 @@
   + ApiUnreachableError         no answer at all: DNS, connection, time-out
   + UnexpectedAnswerError       an answer, but not one of trainmaster's API
   + MalformedHistoryError       a file of past jobs, or a trace, that cannot be replayed
+  + TrainingJobsUnreadableError SageMaker does not let its training jobs be read
   + LogsUnreadableError         CloudWatch Logs refused
     - LogsUnansweredError       it gave no answer, or failed by itself: later it may
   + MalformedViewError          a job described as this client does not know
@@ -184,6 +185,20 @@ class MalformedHistoryError(TrainmasterClientError):
         last = [hint] if hint else []
         super().__init__("\n".join([f"{where} cannot be replayed:", *lines, *more, *last]))
         self.problems = problems
+
+
+class TrainingJobsUnreadableError(TrainmasterClientError):
+    actions = "sagemaker:ListTrainingJobs, sagemaker:DescribeTrainingJob and sagemaker:ListTags"
+
+    def __init__(self, operation: str, *, why: str, is_denied: bool = False) -> None:
+        remedy = (
+            f"You need sagemaker:{operation}; all that is called: {self.actions}, on all resources."
+            if is_denied
+            else "What was read is kept: the same command goes on from there."
+        )
+        super().__init__(f"SageMaker refused {operation}: {why} {remedy}")
+        self.operation = operation
+        self.is_denied = is_denied
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

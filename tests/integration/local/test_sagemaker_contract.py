@@ -11,6 +11,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from botocore.exceptions import ClientError, WaiterError
 from botocore.model import StructureShape
+from trainmaster_client.simulate.sources import Period, SageMakerReading, history_from_sagemaker
 
 from local.validation import checked
 from local.wire import AwsError
@@ -172,6 +173,30 @@ def test_25_jobs_are_listed_in_pages_of_10(world: World, client: Any):
     assert [len(page["TrainingJobSummaries"]) for page in pages] == [10, 10, 5]
     listed = [one["TrainingJobName"] for page in pages for one in page["TrainingJobSummaries"]]
     assert sorted(listed) == sorted(names)
+
+
+def test_a_simulation_reads_the_training_jobs_of_an_account(world: World, client: Any):
+    names = [f"job-{number}" for number in range(12)]
+    for name in names:
+        client.create_training_job(**request(name), Tags=[{"Key": "team", "Value": "vision"}])
+    for name in names:
+        client.get_waiter("training_job_completed_or_stopped").wait(
+            TrainingJobName=name, WaiterConfig={"Delay": 0.01, "MaxAttempts": 1000}
+        )
+    now = datetime.now(UTC)
+    period = Period(since=now - timedelta(hours=1), until=now + timedelta(hours=1))
+    how = SageMakerReading(team_tag="team", pause=lambda _: None)
+
+    found = history_from_sagemaker(client, period, how)
+
+    assert sorted(job.name for job in found.jobs) == sorted(names)
+    for job in found.jobs:
+        shown = client.describe_training_job(TrainingJobName=job.name)
+        (attempt,) = job.attempts
+        assert (job.team, job.end) == ("vision", "completed")
+        assert abs(attempt.started_at - shown["TrainingStartTime"]) < timedelta(milliseconds=1)
+        assert attempt.ended_at is not None
+        assert timedelta() <= job.trains_for <= attempt.ended_at - attempt.started_at
 
 
 def hour_ago() -> datetime:

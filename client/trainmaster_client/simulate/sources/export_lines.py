@@ -29,6 +29,8 @@ class ExportedAttempt:
     """In status Training."""
     interruptions: int | None
     """Of its spot instances, after each of which SageMaker started it again."""
+    intervals: tuple[timedelta, ...] = ()
+    """Times in status Training, those that interruptions ended first; empty where they are not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,8 @@ class ExportedJob:
     name: str
     team: str
     submitted_by: str
-    pool: str
+    pool: str | None
+    """None: that of its instance types."""
     instances: Mapping[str, int]
     capacity_type: Literal["on-demand", "spot"]
     priority: int

@@ -22,6 +22,7 @@ from trainmaster_client.simulate.sources.past_training import (
     breaks_of,
     cold_start_of,
     counted,
+    repeated,
     saving_interval,
     trained,
 )
@@ -175,6 +176,7 @@ def _job(facts: _Facts, runs: _Typical, intervals: _Typical, counts: _Counts) ->
     if trains_for is None and facts.is_open:
         trains_for = min(runs.value(line.team, USUAL_RUN), line.max_runtime)
     saves_every = facts.saves_every or intervals.value(line.team, USUAL_INTERVAL)
+    again = repeated(line.attempts, saves_every if line.saves_checkpoints else None)
     return PastJob(
         name=line.name,
         team=line.team,
@@ -185,7 +187,7 @@ def _job(facts: _Facts, runs: _Typical, intervals: _Typical, counts: _Counts) ->
         capacity_type=line.capacity_type,
         priority=line.priority,
         max_runtime=line.max_runtime,
-        trains_for=trains_for or timedelta(),
+        trains_for=max((trains_for or timedelta()) - again, timedelta()),
         end=_end(line),
         saves_every=saves_every if line.saves_checkpoints else None,
         cold_start=cold_start_of(line.attempts, is_over=line.end is not None),
@@ -204,11 +206,11 @@ def _assumptions(facts: _Facts) -> Iterator[str]:
         yield about
     if line.saves_checkpoints:
         how = "what their stops lost" if facts.saves_every else "those of other jobs, else 30 minutes"
-        yield "The checkpoint interval of {part} is not exported: estimated from " + how + "."
+        yield "The checkpoint interval of {part} is not recorded: estimated from " + how + "."
     for concerns, sentence in (
         (any(one.end in _NOT_REPEATED for one in attempts[:-1]), _OTHER_RETURNS),
         (any(one.warm_start is None for one in attempts), _WARM_UNKNOWN),
-        (any(one.interruptions for one in attempts), _INTERRUPTIONS),
+        (any(one.interruptions and not one.intervals for one in attempts), _INTERRUPTIONS),
         (len(line.instances) > 1, _SEVERAL_TYPES),
     ):
         if concerns:
@@ -218,8 +220,8 @@ def _assumptions(facts: _Facts) -> Iterator[str]:
 _OTHER_RETURNS = (
     "{count} came back after idle GPUs, leaving spot or a restore: a replay does not repeat that."
 )
-_WARM_UNKNOWN = "Which attempts of {part} started in a warm pool is not exported: all are taken as cold."
-_INTERRUPTIONS = "When spot instances of {count} were interrupted is not exported: taken at even distances."
+_WARM_UNKNOWN = "Which attempts of {part} started in a warm pool is not recorded: all are taken as cold."
+_INTERRUPTIONS = "When spot instances of {count} were interrupted is not recorded: taken at even distances."
 _SEVERAL_TYPES = "{count} asked for several instance types: a replay takes them as wanted together."
 
 

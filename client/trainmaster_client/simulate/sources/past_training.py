@@ -58,15 +58,37 @@ def breaks_of(attempts: Sequence[ExportedAttempt], failures: Collection[str]) ->
     """
     since = _NOTHING
     for number, attempt in enumerate(attempts):
-        whole = trained(attempt, attempt.ended_at or attempt.started_at)
-        parts = (attempt.interruptions or 0) + 1
-        for _ in range(parts - 1):
-            yield Break(after=since + whole / parts, code=INTERRUPTED)
+        *interrupted, last = intervals(attempt)
+        for length in interrupted:
+            yield Break(after=since + length, code=INTERRUPTED)
             since = _NOTHING
-        since += whole / parts
+        since += last
         if number < len(attempts) - 1 and attempt.end in failures:
             yield Break(after=since, code=attempt.end or "")
             since = _NOTHING
+
+
+def intervals(attempt: ExportedAttempt) -> list[timedelta]:
+    """Times of training that interruptions ended, and the last; alike where only their number is known."""
+    count = attempt.interruptions or 0
+    if count and len(attempt.intervals) >= count:
+        rest = sum(attempt.intervals[count:], _NOTHING)
+        return [*attempt.intervals[:count], rest]
+    whole = trained(attempt, attempt.ended_at or attempt.started_at)
+    return [whole / (count + 1)] * (count + 1)
+
+
+def repeated(attempts: Sequence[ExportedAttempt], saves_every: timedelta | None) -> timedelta:
+    """Training that interruptions of spot instances made necessary again, as a replay works it out."""
+    again, done = _NOTHING, _NOTHING
+    for attempt in attempts:
+        *interrupted, last = intervals(attempt)
+        for length in interrupted:
+            whole = done + length
+            done = whole // saves_every * saves_every if saves_every else _NOTHING
+            again += whole - done
+        done += max(last - attempt.lost, _NOTHING)
+    return again
 
 
 def saving_interval(attempts: Sequence[ExportedAttempt]) -> timedelta | None:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TypeAlias
 
 from trainmaster.core.policy import Policy
 
@@ -14,17 +13,10 @@ from trainmaster_client.simulate.past_jobs import History
 from trainmaster_client.simulate.sources.account_export import Period, export_pages
 from trainmaster_client.simulate.sources.export_lines import read_lines
 from trainmaster_client.simulate.sources.exported_history import exported_history
+from trainmaster_client.simulate.sources.progress import Progress, silent
 from trainmaster_client.simulate.sources.text_lines import text_of
 from trainmaster_client.simulate.sources.trace_history import BEGINS, trace_history
 from trainmaster_client.simulate.sources.trace_rows import read_rows
-
-Progress: TypeAlias = Callable[[int, int | None], None]
-"""Called with how much is done, and of how much; None: that is not known before the end."""
-
-
-def silent(_done: int, _total: int | None) -> None:
-    """Tells nobody."""
-
 
 _PERIOD_UNKNOWN = (
     "The file does not say from when on it is whole: jobs that ended before its period are not in it, so "
