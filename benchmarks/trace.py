@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from trainmaster_client.report import Report
+from trainmaster_client.simulate.assumptions import COLD_START, RESTORE, STOP, WARM_START
 
-from benchmarks.replay import jobs, site, synthetic
+from benchmarks.replay import jobs, synthetic
 from benchmarks.replay.estimator import estimated_start
 from benchmarks.replay.policy import document
 from benchmarks.replay.runs import NAIVE, PRODUCT, Run, Setting, ask, replay
@@ -103,10 +104,10 @@ def _facts(arguments: argparse.Namespace, setting: Setting, runs: Iterable[Run])
         "capacities": capacities,
         "gpus_per_instance": {pool: instance.gpus for pool, instance in jobs.POOLS.items()},
         "model": {
-            "cold_s": site.COLD_S,
-            "warm_s": site.WARM_S,
-            "restore_s": site.RESTORE_S,
-            "stop_s": site.STOP_S,
+            "cold_s": COLD_START.seconds,
+            "warm_s": WARM_START.seconds,
+            "restore_s": RESTORE.seconds,
+            "stop_s": STOP.seconds,
             "longest_run_s": jobs.LONGEST_RUN_S,
             "weights": {klass.name.lower(): weight for klass, weight in jobs.WEIGHTS.items()},
         },

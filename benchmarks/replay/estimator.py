@@ -5,16 +5,15 @@ from datetime import datetime
 
 from trainmaster.core.forecast.start_estimate import MOST_AHEAD, Question, estimate
 from trainmaster.core.jobs.instances import lane_text
+from trainmaster_client.simulate.pool_state import PoolState
 
-from benchmarks.replay.pool_table import PoolTable
 
-
-def estimated_start(table: PoolTable, name: str, now: datetime) -> tuple[datetime, datetime] | None:
+def estimated_start(table: PoolState, name: str, now: datetime) -> tuple[datetime, datetime] | None:
     """The p50 and the p90; None where the product has no estimate."""
     *before, job = table.lanes.ahead_of(name)
     lanes = Counter((one.team, lane_text(one.shapes, one.choice)) for one in before[MOST_AHEAD:])
     question = Question(
-        snapshot=table.snapshot(),
+        snapshot=table.snapshot(now),
         job=job,
         ahead=tuple(before[:MOST_AHEAD]),
         unseen=lanes,

@@ -5,10 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from trainmaster_client.simulate.assumptions import COLD_START, STOP
 from trainmaster_client.simulate.sources.drawn_facts import Klass
 
 from benchmarks.replay.jobs import HOUR_S, POOLS, WEIGHTS, TraceJob
-from benchmarks.replay.site import COLD_S, STOP_S, Row
+from benchmarks.replay.rows import Row
+
+COLD_S, STOP_S = COLD_START.seconds, STOP.seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from trainmaster_client.simulate.agenda import What
+from trainmaster_client.simulate.engine import engine_of, groups, plain_queue, replay_pools
+from trainmaster_client.simulate.pool_replay import PoolReplay
+
 from benchmarks.replay.figures import Figures, capacities, figures, most_in_use
 from benchmarks.replay.jobs import DAY_S, HOUR_S, POOLS, TraceJob, jobs_of
-from benchmarks.replay.naive import NaiveQueue
 from benchmarks.replay.policy import policy_for
-from benchmarks.replay.product import Product
-from benchmarks.replay.site import Row, Site
+from benchmarks.replay.rows import Row, history_of, rows_of
 from benchmarks.replay.waits import Answer, Estimator, Questions, sampled
 
 NAIVE, PRODUCT = "naive", "product"
@@ -106,20 +108,22 @@ def _side_by_side(work: Callable[[_In], _Out], each: Sequence[_In]) -> list[_Out
 def _ask_run(setting: Setting, count: int, estimator: Estimator, run: Run) -> list[Answer]:
     jobs = setting.jobs(run.seed)
     waits = sampled(jobs, run.rows, count=count, seed=run.seed)
-    answers: list[Answer] = []
-    for rules in policy_for(run.capacity, shortest_first=setting.shortest_first).pools:
+    history, answers = history_of(jobs), list[Answer]()
+    policy = policy_for(run.capacity, shortest_first=setting.shortest_first)
+    for pools in groups(policy):
         questions = Questions(waits, estimator, seed=run.seed)
-        site = Site(job for job in jobs if job.pool == rules.name)
-        site.run(Product(site, rules, questions=questions))
+        engine = engine_of(history, policy, pools, PoolReplay.of)
+        while (event := engine.step()) is not None:
+            state = engine.pools[event.pool].state
+            if event.what is What.SUBMITTED and event.job in state.lanes:
+                questions.submitted(event.job, state, second=event.second)
         answers += questions.answers
     return answers
 
 
 def _naive(jobs: Sequence[TraceJob], capacity: Mapping[str, int], seed: int) -> Run:
-    rows: list[Row] = []
-    for pool, count in capacity.items():
-        site = Site(job for job in jobs if job.pool == pool)
-        rows += site.run(NaiveQueue(site, count))
+    policy = policy_for(capacity, shortest_first=False)
+    rows = rows_of(plain_queue(history_of(jobs), policy).attempts)
     return Run(
         seed=seed,
         algorithm=NAIVE,
@@ -133,23 +137,22 @@ def _naive(jobs: Sequence[TraceJob], capacity: Mapping[str, int], seed: int) -> 
 def _product(
     jobs: Sequence[TraceJob], capacity: Mapping[str, int], seed: int, *, shortest_first: bool
 ) -> Run:
-    rows: list[Row] = []
-    deciders: dict[str, Product] = {}
-    for rules in policy_for(capacity, shortest_first=shortest_first).pools:
-        site = Site(job for job in jobs if job.pool == rules.name)
-        deciders[rules.name] = Product(site, rules)
-        rows += site.run(deciders[rules.name])
+    policy, history = policy_for(capacity, shortest_first=shortest_first), history_of(jobs)
+    found = {pool: tally for pool in capacity for tally in replay_pools(history, policy, (pool,))}
+    rows = rows_of(attempt for tally in found.values() for attempt in tally.attempts)
     return Run(
         seed=seed,
         algorithm=PRODUCT,
         capacity=capacity,
         rows=rows,
         figures=figures(rows, jobs, capacity),
-        most_held={pool: decider.most_held for pool, decider in deciders.items()},
-        passes=sum(decider.passes for decider in deciders.values()),
-        cpu_s=sum(decider.cpu_s for decider in deciders.values()),
-        refused_claims=sum(decider.refused_claims for decider in deciders.values()),
+        most_held={pool: sum(tally.most_held.values()) for pool, tally in found.items()},
+        passes=sum(tally.passes for tally in found.values()),
+        cpu_s=sum(tally.cpu_s for tally in found.values()),
+        refused_claims=sum(tally.refused_claims for tally in found.values()),
         idle_warm_gpu_h=sum(
-            decider.idle_warm_s * POOLS[pool].gpus / HOUR_S for pool, decider in deciders.items()
+            (one.until_s - one.since_s) * one.instances * POOLS[pool].gpus / HOUR_S
+            for pool, tally in found.items()
+            for one in tally.warm
         ),
     )

@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from trainmaster_client.simulate.pool_state import PoolState
 from trainmaster_client.simulate.sources.drawn_facts import Klass
 
 from benchmarks.replay.jobs import TraceJob
-from benchmarks.replay.pool_table import PoolTable, instant
-from benchmarks.replay.site import Row
+from benchmarks.replay.rows import Row, instant
 
 SHORTEST_S = 60
 """Only waits longer than this are worth a question."""
@@ -25,7 +25,7 @@ LEAST_PAST = 20
 """Fewer have no quantiles to compare with."""
 MEDIAN, HIGH = 0.5, 0.9
 
-Estimator = Callable[[PoolTable, str, datetime], tuple[datetime, datetime] | None]
+Estimator = Callable[[PoolState, str, datetime], tuple[datetime, datetime] | None]
 """The p50 and the p90 of the start of a waiting job; None: no idea."""
 
 
@@ -73,7 +73,7 @@ class Questions:
         self._estimator = estimator
         self._seed = seed
 
-    def submitted(self, name: str, table: PoolTable, *, second: int) -> None:
+    def submitted(self, name: str, table: PoolState, *, second: int) -> None:
         """Called when the job has been submitted and the pass after it is over."""
         wait = self._waits.get(name)
         if wait is None:

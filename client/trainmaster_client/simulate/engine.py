@@ -8,18 +8,17 @@ from typing import Generic, Protocol, TypeVar
 
 from trainmaster.core.policy import Policy, PoolPolicy
 
-from trainmaster_client.simulate.admission import Admitted, admit
-from trainmaster_client.simulate.agenda import Agenda, What
+from trainmaster_client.simulate.admission import Admission, Admitted, not_judged
+from trainmaster_client.simulate.agenda import Agenda, Event, What
 from trainmaster_client.simulate.past_jobs import History, PastJob
 from trainmaster_client.simulate.plain_pool import PlainPool
 from trainmaster_client.simulate.pool_replay import PoolReplay, Setting
 from trainmaster_client.simulate.pool_state import TeamBudgets
+from trainmaster_client.simulate.processes import Progress
 from trainmaster_client.simulate.replays import Replay
 from trainmaster_client.simulate.runs import SECOND
 from trainmaster_client.simulate.tally import Tally
 
-Progress = Callable[[float], None]
-"""Called with the share that is done, 0 to 1."""
 EVENTS_PER_REPORT = 500
 PLAIN_QUEUE = "plain queue"
 
@@ -83,15 +82,17 @@ def replay_pools(
 def nothing_yet(history: History, policy: Policy, *, label: str) -> Replay:
     """Before anything has happened: capacities, and who is refused."""
     found = Replay(policy=label, capacity=capacities(policy))
-    cut = 0
+    admission, cut = Admission.of(policy), 0
     for job in history.jobs:
-        outcome = admit(job, policy)
+        outcome = admission.judge(job)
         if isinstance(outcome, Admitted):
             cut += outcome.priority < job.priority
         else:
             found.refused[job.name] = outcome.reason
     if cut:
         found.notes.append(f"{cut} jobs had a priority above their team's ceiling, and run with the ceiling.")
+    if unknown := not_judged(policy):
+        found.notes.append(f"Rules that need more of a request than the history has: {', '.join(unknown)}.")
     return found
 
 
@@ -159,7 +160,7 @@ class Engine(Generic[P]):
     def run(self, *, until: int | None = None, progress: Progress | None = None) -> None:
         """Until nothing happens any more, or up to and with that second."""
         events = 0
-        while self.step(until=until):
+        while self.step(until=until) is not None:
             events += 1
             if progress is not None and events % EVENTS_PER_REPORT == 0:
                 progress(min(max(self.agenda.now / self.last_s, 0.0), 1.0))
@@ -168,18 +169,18 @@ class Engine(Generic[P]):
         if progress is not None:
             progress(1.0)
 
-    def step(self, *, until: int | None = None) -> bool:
-        """The next event, with the pass that it wakes; False: there is none by then."""
+    def step(self, *, until: int | None = None) -> Event | None:
+        """The next event, with the pass that it wakes; None: there is none by then."""
         event = self.agenda.take(until=until)
         if event is None:
-            return False
+            return None
         pool = self.pools[event.pool]
         if event.what is What.SUBMITTED:
             pool.submitted(*self.to_come.pop(event.job))
             pool.decide()
         elif pool.hears(event.what, event.job, event.serial):
             pool.decide()
-        return True
+        return event
 
     def close(self) -> list[Tally]:
         for pool in self.pools.values():
@@ -200,9 +201,9 @@ def engine_of(
         cpu_clock=time.process_time,
     )
     mine = {pool.name: make(pool, setting) for pool in policy.pools if pool.name in pools}
-    engine = Engine(setting=setting, pools=mine)
+    engine, admission = Engine(setting=setting, pools=mine), Admission.of(policy)
     for job in history.jobs:
-        found = admit(job, policy)
+        found = admission.judge(job)
         if isinstance(found, Admitted) and found.pool.name in mine:
             engine.expect(job, found)
     return engine

@@ -65,11 +65,11 @@ class PlainPool:
         if what is What.WITHDRAWN:
             return self._withdrawn(name)
         run = self.site.news_of(name, serial, what)
-        if run is None or what is What.TRAINS:
+        if run is None:
             return False
         if what is What.OVER:
             self._over(name, run)
-        else:
+        elif what is not What.TRAINS:
             self._ends(name, "preempted" if what is What.STOPPED else "stopped")
         return True
 

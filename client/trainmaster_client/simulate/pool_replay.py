@@ -55,6 +55,10 @@ class Setting:
     budgets: TeamBudgets
     cpu_clock: Callable[[], float]
 
+    def fork(self) -> "Setting":
+        """For copies of its pools that go their own way."""
+        return replace(self, agenda=self.agenda.fork(), budgets=self.budgets.fork())
+
     @cached_property
     def never_retries(self) -> Policy:
         recovery = replace(self.policy.governing.recovery, max_retries=0)

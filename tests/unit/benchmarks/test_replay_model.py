@@ -1,23 +1,19 @@
 """What the replay makes of a trace, and of an attempt."""
 
+from trainmaster_client.simulate.engine import replay
 from trainmaster_client.simulate.sources.drawn_facts import Klass, draw
 
 from benchmarks.replay import synthetic
 from benchmarks.replay.figures import capacities, figures, most_in_use
-from benchmarks.replay.jobs import DAY_S, TraceJob, jobs_of
-from benchmarks.replay.naive import NaiveQueue
-from benchmarks.replay.site import Row, Site
+from benchmarks.replay.jobs import DAY_S, jobs_of
+from benchmarks.replay.policy import policy_for
+from benchmarks.replay.rows import Row, history_of, instant, rows_of
 from tests.unit.benchmarks.traces import job
 
 
 def line(job_id: str = "p33686", **fields: str) -> dict[str, str]:
     given = {"job_id": job_id, "submit_s": "115", "gpus": "1", "duration_s": "78", "vc": "11cb48"}
     return given | fields
-
-
-def replayed(*jobs: TraceJob, capacity: int) -> dict[tuple[str, int], Row]:
-    site = Site(jobs)
-    return {(row.job_id, row.attempt): row for row in site.run(NaiveQueue(site, capacity))}
 
 
 def test_class_and_checkpoints_are_drawn_from_a_hash_of_seed_and_name() -> None:
@@ -79,60 +75,17 @@ def test_capacity_is_mean_demand_over_load_and_holds_the_widest_job() -> None:
     assert capacities(jobs, load=1.0) == {"g1": 3}
 
 
-def test_a_job_trains_after_a_cold_start_for_as_long_as_the_trace_says() -> None:
-    assert replayed(job("a", submit_s=10), capacity=1) == {
-        ("a", 0): Row("a", 0, "g1", 1, 10, 250, 1250, "completed", 0, False)
-    }
+def test_a_job_of_the_trace_asks_for_what_the_model_gave_it() -> None:
+    (first,) = history_of([job("a", submit_s=10, duration_s=86_400, klass=Klass.HIGH)]).jobs
+    assert (first.name, first.team, first.submitted_at) == ("a", "vision", instant(10))
+    assert (dict(first.instances), first.priority) == ({"ml.g5.xlarge": 1}, 200)
+    assert (first.trains_for.days, first.max_runtime.days, first.saves_every) == (1, 5, None)
 
 
-def test_the_plain_queue_stops_the_lowest_class_for_the_head_and_loses_what_was_not_saved() -> None:
-    rows = replayed(
-        job("low", klass=Klass.LOW, duration_s=10_000, checkpoint_every_s=600),
-        job("normal", duration_s=10_000),
-        job("high", submit_s=2000, klass=Klass.HIGH),
-        capacity=2,
-    )
-    # low trained from 240 to 2000: 1760 s, of which 1200 s are in checkpoints
-    assert rows["low", 0] == Row("low", 0, "g1", 1, 0, 240, 2090, "preempted", 560, False)
-    assert rows["high", 0].start_s == 2090
-    # it comes back on the instances of high, loads its checkpoint in 60 s and has 8800 s to go
-    assert rows["low", 1] == Row("low", 1, "g1", 1, 3330, 3630, 12_430, "completed", 0, False)
-
-
-def test_the_plain_queue_stops_one_job_at_a_time() -> None:
-    rows = replayed(
-        job("a", klass=Klass.LOW, duration_s=9000),
-        job("b", klass=Klass.LOW, submit_s=1, duration_s=9000),
-        job("wide", submit_s=500, klass=Klass.HIGH, instances=2),
-        capacity=2,
-    )
-    assert (rows["a", 0].end_s, rows["b", 0].end_s, rows["wide", 0].start_s) == (590, 680, 680)
-
-
-def test_the_plain_queue_counts_what_is_already_stopping() -> None:
-    rows = replayed(
-        job("a", klass=Klass.LOW, duration_s=9000),
-        job("b", klass=Klass.LOW, submit_s=1, duration_s=9000),
-        job("high", submit_s=500, klass=Klass.HIGH),
-        job("later", submit_s=520, klass=Klass.LOW),
-        capacity=2,
-    )
-    assert [row.job_id for row in rows.values() if row.end == "preempted"] == ["a"]
-
-
-def test_the_plain_queue_lets_nobody_pass_its_head() -> None:
-    rows = replayed(
-        job("running", duration_s=1000),
-        job("wide", submit_s=10, instances=2),
-        job("small", submit_s=20, duration_s=10),
-        capacity=2,
-    )
-    assert (rows["wide", 0].start_s, rows["small", 0].start_s) == (1240, 2480)
-
-
-def test_one_stopped_before_it_trained_has_lost_nothing() -> None:
-    rows = replayed(job("low", klass=Klass.LOW), job("high", submit_s=100, klass=Klass.HIGH), capacity=1)
-    assert rows["low", 0] == Row("low", 0, "g1", 1, 0, 100, 190, "preempted", 0, False)
+def test_rows_have_the_fields_of_the_events() -> None:
+    policy = policy_for({"g1": 1}, shortest_first=False)
+    found = replay(history_of([job("a", submit_s=10)]), policy, label="product")
+    assert rows_of(found.attempts) == [Row("a", 0, "g1", 1, 10, 250, 1250, "completed", 0, False)]
 
 
 def test_figures_come_from_the_rows() -> None:

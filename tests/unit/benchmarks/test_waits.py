@@ -2,14 +2,15 @@
 
 from datetime import datetime, timedelta
 
+from trainmaster_client.simulate.pool_state import PoolState, TeamBudgets
 from trainmaster_client.simulate.sources.drawn_facts import Klass
 
 from benchmarks.replay.jobs import TraceJob
-from benchmarks.replay.pool_table import PoolTable, instant
+from benchmarks.replay.policy import policy_for
+from benchmarks.replay.rows import Row, instant
 from benchmarks.replay.runs import Setting, ask, replay_seed
-from benchmarks.replay.site import Row
 from benchmarks.replay.waits import Answer, Questions, Wait, pinball, sampled, scores
-from tests.unit.benchmarks.traces import job, rules
+from tests.unit.benchmarks.traces import job
 
 
 def waited(n: int, wait_s: int, *, klass: Klass = Klass.NORMAL) -> tuple[TraceJob, Row]:
@@ -76,7 +77,7 @@ def test_the_baseline_is_the_quantiles_of_the_last_200_waits_of_the_class_and_po
     )
 
 
-def an_hour(table: PoolTable, name: str, now: datetime) -> tuple[datetime, datetime]:
+def an_hour(table: PoolState, name: str, now: datetime) -> tuple[datetime, datetime]:
     """Also sees to it that the question comes in time."""
     (mine,) = [one for one in table.lanes.ahead_of(name) if one.name == name]
     assert mine.submitted_at == now
@@ -114,7 +115,9 @@ def test_a_question_without_an_answer_is_not_scored() -> None:
         job_id="a", pool="g1", klass=Klass.LOW, asked_s=0, start_s=90, past_p50_s=70.0, past_p90_s=80.0
     )
     questions = Questions([wait], no_idea, seed=1)
-    questions.submitted("a", PoolTable(rules()), second=0)
+    policy = policy_for({"g1": 1}, shortest_first=False)
+    pool = PoolState.of(policy.pools[0], policy, TeamBudgets.of(policy))
+    questions.submitted("a", pool, second=0)
     assert questions.answers == []
 
 

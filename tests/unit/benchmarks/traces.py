@@ -1,6 +1,5 @@
-"""Jobs of a trace and rules of a pool with sensible defaults; a test sets only what it is about."""
+"""Jobs of a trace with sensible defaults; a test sets only what it is about."""
 
-from trainmaster.core.policy import PoolPolicy, parse_policy
 from trainmaster_client.simulate.sources.drawn_facts import Klass
 
 from benchmarks.replay.jobs import TraceJob
@@ -16,8 +15,3 @@ def job(job_id: str, *, submit_s: int = 0, duration_s: int = 1000, **fields: obj
     }
     known = values | fields
     return TraceJob(job_id=job_id, submit_s=submit_s, duration_s=duration_s, **known)  # type: ignore[arg-type]
-
-
-def rules(capacity: int = 2, **pool: object) -> PoolPolicy:
-    document = {"name": "g1", "capacity": {"ml.g5.xlarge": capacity}, "order": {"aging": "off"}} | pool
-    return parse_policy({"version": 1, "pools": [document]}).pools[0]

@@ -1,0 +1,79 @@
+"""The trace as a history that the product replays, and each attempt of a replay as a row of the report."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from trainmaster_client.simulate.past_jobs import History, PastJob
+from trainmaster_client.simulate.replays import ReplayedAttempt
+from trainmaster_client.simulate.sources.drawn_facts import PRIORITIES
+
+from benchmarks.replay.jobs import POOLS, TraceJob
+
+BEGIN = datetime(2017, 10, 18, tzinfo=UTC)
+"""Second 0 of a trace; any would do."""
+
+
+class Row(NamedTuple):
+    """One attempt, as it went."""
+
+    job_id: str
+    attempt: int
+    pool: str
+    instances: int
+    start_s: int
+    """From here on it holds its instances."""
+    train_s: int
+    """When it began to train; of an attempt that never did, when it was stopped."""
+    end_s: int
+    """Its instances are free."""
+    end: str
+    """``completed``, or ``preempted``: then it was stopped STOP_S before ``end_s``."""
+    lost_s: int
+    """Training that has to be done again."""
+    warm: bool
+    """It started in a warm pool."""
+
+
+def instant(second: int) -> datetime:
+    return BEGIN + timedelta(seconds=second)
+
+
+def history_of(jobs: Iterable[TraceJob]) -> History:
+    return History(source="trace", begins=BEGIN, jobs=tuple(_past(job) for job in jobs))
+
+
+def _past(job: TraceJob) -> PastJob:
+    every = job.checkpoint_every_s
+    return PastJob(
+        name=job.job_id,
+        team=job.team,
+        submitted_by=job.team,
+        submitted_at=instant(job.submit_s),
+        pool=job.pool,
+        instances={POOLS[job.pool].type: job.instances},
+        capacity_type="on-demand",
+        priority=PRIORITIES[job.klass],
+        max_runtime=timedelta(seconds=job.max_runtime_s),
+        trains_for=timedelta(seconds=job.duration_s),
+        end="completed",
+        saves_every=None if every is None else timedelta(seconds=every),
+    )
+
+
+def rows_of(attempts: Iterable[ReplayedAttempt]) -> list[Row]:
+    return [
+        Row(
+            job_id=one.job,
+            attempt=one.attempt,
+            pool=one.pool,
+            instances=one.instances,
+            start_s=one.start_s,
+            train_s=one.train_s,
+            end_s=one.end_s,
+            end=one.end,
+            lost_s=one.lost_s,
+            warm=one.warm,
+        )
+        for one in attempts
+    ]

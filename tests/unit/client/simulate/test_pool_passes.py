@@ -1,0 +1,181 @@
+"""The planner in simulated time: its plan is carried out as the product would, and it never knows more."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from trainmaster.core.planning import planner
+from trainmaster.core.planning.actions import LimitReservation, Plan
+from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot
+from trainmaster.core.policy import PoolPolicy
+from trainmaster_client.simulate.engine import replay
+from trainmaster_client.simulate.past_jobs import PastJob
+
+from tests.unit.client.simulate.replayed import (
+    BEGIN,
+    HIGH,
+    LOW,
+    NORMAL,
+    attempts,
+    history,
+    instant,
+    job,
+    policy,
+    replayed,
+    times,
+)
+
+Looks = list[tuple[int, Snapshot]]
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
+    """What the planner was shown, by second."""
+    seen: Looks = []
+    decide = planner.plan
+
+    def noted(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
+        seen.append(((now - BEGIN) // timedelta(seconds=1), snapshot))
+        return decide(snapshot, pool, now=now)
+
+    monkeypatch.setattr(planner, "plan", noted)
+    return seen
+
+
+def crowd(trains: int) -> list[PastJob]:
+    priorities = [LOW, NORMAL, HIGH]
+    return [
+        job(f"j{n:02d}", at=40 * n, trains=trains, priority=priorities[n % 3], saves=600) for n in range(12)
+    ]
+
+
+def test_until_the_first_job_ends_the_planner_sees_the_same_however_long_jobs_run(looks: Looks) -> None:
+    rules = policy(3, warm_pool={"keep_alive": "10m"})
+    replayed(*crowd(5000), policy=rules)
+    short = [look for look in looks if look[0] < 5000]
+    looks.clear()
+    replayed(*crowd(9000), policy=rules)
+    long = [look for look in looks if look[0] < 5000]
+    assert len(short) > 20
+    assert short == long
+
+
+def test_a_plan_of_nothing_starts_nothing_and_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "plan", lambda *_, **__: Plan(actions=(), reasons={}))
+    assert replayed(*crowd(5000), policy=policy()) == {}
+
+
+def test_the_victim_resumes_from_its_checkpoint_on_the_instances_of_the_preemptor() -> None:
+    found = replayed(
+        job("low", priority=LOW, trains=10_000, saves=600),
+        job("high", at=2000, priority=HIGH),
+        policy=policy(1),
+    )
+    assert times(found["low", 0]) == (0, 240, 2090, "preempted")
+    assert (found["low", 0].lost_s, found["low", 0].preempted_by) == (560, "high")
+    assert times(found["high", 0]) == (2090, 2330, 3330, "completed")
+    assert times(found["low", 1]) == (3330, 3630, 12_430, "completed")
+
+
+def test_a_start_in_a_warm_pool_takes_30_seconds() -> None:
+    found = replayed(job("first"), job("second", at=10), policy=policy(1, warm_pool={"keep_alive": "10m"}))
+    assert times(found["second", 0]) == (1240, 1270, 2270, "completed")
+    assert found["second", 0].warm
+
+
+def test_a_warm_pool_of_another_team_gives_way() -> None:
+    warm = policy(1, warm_pool={"keep_alive": "10m", "retain": "10m"})
+    found = replay(history(job("first"), job("other", at=1300, team="speech")), warm, label="a")
+    assert times(attempts(found)["other", 0]) == (1300, 1540, 2540, "completed")
+    assert [(one.since_s, one.until_s) for one in found.warm] == [(1240, 1300), (2540, 3140)]
+
+
+def test_an_attempt_stopped_before_it_trained_leaves_no_warm_pool() -> None:
+    found = replayed(
+        job("low", priority=LOW),
+        job("high", at=100, priority=HIGH),
+        policy=policy(1, warm_pool={"keep_alive": "10m"}),
+    )
+    assert times(found["low", 0]) == (0, 100, 190, "preempted")
+    assert (found["high", 0].start_s, found["high", 0].warm) == (190, False)
+
+
+def test_checkpoints_are_looked_at_every_five_minutes_while_jobs_wait(looks: Looks) -> None:
+    replayed(
+        job("saves", trains=6000, saves=600),
+        job("waits", at=3000, trains=10),
+        policy=policy(1),
+    )
+    seen = {
+        second: snapshot.running[0].checkpoint.last
+        for second, snapshot in looks
+        if snapshot.running and snapshot.running[0].name == "saves"
+    }
+    changes = [second for second in seen if second >= 3000 and seen[second] != seen.get(second - 60)][1:]
+    assert seen[3000] is None
+    assert seen[6180] == instant(240 + 9 * 600)
+    assert {second % 300 for second in changes} == {changes[0] % 300}
+
+
+def test_nobody_looks_for_checkpoints_that_are_not_old_while_no_job_waits(looks: Looks) -> None:
+    replayed(
+        job("saves", trains=6000, saves=600),
+        job("leaves-a-warm-pool", trains=1000),
+        policy=policy(2, warm_pool={"keep_alive": "1h", "retain": "1h", "max_idle": "1h"}),
+    )
+    assert max(second for second, _ in looks) > 3000
+    assert {one.checkpoint.last for _, snapshot in looks for one in snapshot.running} == {None}
+
+
+def test_a_pass_sees_the_first_eight_of_each_lane_in_their_turn(looks: Looks) -> None:
+    crowded = [job(f"j{n:02d}", at=n, n=1 + n % 2) for n in range(1, 30)]
+    replayed(job("first", n=2, trains=5000), *crowded, policy=policy(2))
+    (heads,) = [snapshot.waiting for second, snapshot in looks if second == 29]
+    by_width = {n: [one.name for one in heads if sum(one.vector.values()) == n] for n in (1, 2)}
+    assert by_width == {
+        1: ["j02", "j04", "j06", "j08", "j10", "j12", "j14", "j16"],
+        2: ["j01", "j03", "j05", "j07", "j09", "j11", "j13", "j15"],
+    }
+
+
+def test_a_planner_that_goes_round_in_circles_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def circles(snapshot: Snapshot, *_: object, **__: object) -> Plan:
+        hold = PreemptionReservation(preemptor="nobody", vector={}, victims=())
+        return Plan(actions=(LimitReservation(hold=hold, until=instant(0)),), reasons={})
+
+    monkeypatch.setattr(planner, "plan", circles)
+    with pytest.raises(AssertionError, match="comes to no end at 2026-10-01 00:00:07"):
+        replayed(job("a", at=7), policy=policy(1))
+
+
+def test_shortest_first_lets_the_shorter_job_of_a_class_go_first() -> None:
+    jobs = [
+        job("short", trains=100, team="short"),
+        job("long", at=1, trains=9000, team="long"),
+        job("next-long", at=500, trains=9000, team="long"),
+        job("blocks", at=9400, trains=2000, team="long"),
+        job("last-long", at=20_000, trains=9000, team="long"),
+        job("last-short", at=20_100, trains=100, team="short"),
+    ]
+    in_order = replayed(*jobs, policy=policy(1))
+    shortest = replayed(*jobs, policy=policy(1, order={"aging": "off", "shortest_first": True}))
+    assert in_order["last-long", 0].start_s < in_order["last-short", 0].start_s
+    assert shortest["last-short", 0].start_s < shortest["last-long", 0].start_s
+
+
+def test_the_end_of_an_attempt_is_certain_once_it_trains(looks: Looks) -> None:
+    replayed(job("a", trains=500), job("b", at=100), policy=policy(1))
+    ends = {second: snapshot.running[0].expected.ends_by for second, snapshot in looks if snapshot.running}
+    assert ends[100] is None
+    assert ends[300] == instant(240 + 86_400 + 600)
+
+
+def test_the_prediction_is_the_mean_of_the_last_two_run_times_of_team_and_width(looks: Looks) -> None:
+    replayed(
+        job("a", trains=1000),
+        job("b", trains=3000),
+        job("wide", trains=9000, n=2),
+        job("c", at=20_000),
+        policy=policy(4),
+    )
+    predicted = {one.name: one.predicted for _, snapshot in looks for one in snapshot.waiting}
+    assert predicted == {"a": None, "b": None, "wide": None, "c": timedelta(seconds=2000)}
