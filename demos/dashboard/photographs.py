@@ -42,12 +42,17 @@ def structure(tab: Tab) -> Document:
     return {name: [_FIGURES.sub("N", text) for text in texts] for name, texts in found.items()}
 
 
-def keep_copy(picture: Path, *, name: str, structure: Document, folder: Path = IMAGES) -> None:
-    """A copy of few colours that is small enough to be committed, and the structure beside it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"dashboard-{name}.png").write_bytes(_reduced(picture))
-    text = json.dumps(structure, indent=2, ensure_ascii=False)
-    (folder / f"dashboard-{name}.json").write_text(f"{text}\n", encoding="utf-8")
+def keep_copy(picture: Path, *, name: str, scheme: str, structure: Document, folder: Path = IMAGES) -> None:
+    """A copy of few colours that is small enough to be committed; beside the light one the structure."""
+    _reduce(picture, (folder / "dark" if scheme == "dark" else folder) / f"dashboard-{name}.png")
+    if scheme == "light":
+        text = json.dumps(structure, indent=2, ensure_ascii=False)
+        (folder / f"dashboard-{name}.json").write_text(f"{text}\n", encoding="utf-8")
+
+
+def _reduce(picture: Path, copy: Path) -> None:
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.write_bytes(_reduced(picture))
 
 
 def _reduced(picture: Path) -> bytes:

@@ -101,8 +101,8 @@ class _Walk:
         picture = self._options.pictures / f"{name}-{scheme}.png"
         tab.page.screenshot(path=picture)
         structure = photographs.structure(tab)
-        if self._options.images is not None and scheme == "light":
-            photographs.keep_copy(picture, name=name, structure=structure, folder=self._options.images)
+        if (folder := self._options.images) is not None:
+            photographs.keep_copy(picture, name=name, scheme=scheme, structure=structure, folder=folder)
         has_axe = chromium.why_no_axe() is None
         facts = {
             "page": name,

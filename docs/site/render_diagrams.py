@@ -7,7 +7,7 @@ page, which differ by light and dark.
 from playwright.sync_api import Page
 
 from demos.dashboard.chromium import running_browser
-from docs.site.mermaid import DRAWN, FENCED, digest
+from docs.site.pictures import DRAWN, FENCED, digest
 
 DOCS = DRAWN.parents[1]
 MERMAID = DOCS.parent / "tests/browser/node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js"

@@ -27,6 +27,12 @@ def test_pictures_are_there() -> None:
     assert len(list(photographs.IMAGES.glob("dashboard-*.png"))) >= len(PAGES) - 1
 
 
+def test_each_picture_has_a_small_dark_copy_and_no_other_is_kept() -> None:
+    dark = {one.name: one.stat().st_size for one in (photographs.IMAGES / "dark").iterdir()}
+    assert dark.keys() == {one.name for one in photographs.IMAGES.glob("dashboard-*.png")}, AGAIN
+    assert max(dark.values()) <= photographs.MOST_BYTES
+
+
 def lasting(structure: dict[str, list[str]]) -> dict[str, list[str]]:
     """Of a heading its first word: what follows in it is the state of the moment."""
     return structure | {"headings": [one.split()[0] for one in structure["headings"]]}

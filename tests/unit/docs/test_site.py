@@ -123,6 +123,18 @@ def test_the_search_index_can_be_read_without_a_server(site: Path) -> None:
     assert (site / "search/search_index.js").read_text(encoding="utf-8").startswith("var __index = {")
 
 
+def test_a_screenshot_is_shown_in_the_colours_of_the_page(site: Path) -> None:
+    page = (site / "dashboard.html").read_text(encoding="utf-8")
+    light = re.findall(r'src="images/([\w-]+)\.png#only-light"', page)
+    assert light
+    assert re.findall(r'src="images/dark/([\w-]+)\.png#only-dark"', page) == light
+    assert all((site / f"images/dark/{name}.png").is_file() for name in light)
+    assert (
+        'src="../images/dark/dashboard-timeline.png#only-dark"'
+        in (site / "repository/index.html").read_text()
+    )
+
+
 def test_files_outside_of_docs_are_taken_along_with_what_they_link_to(small: Path, tmp_path: Path) -> None:
     made = make_site(small, tmp_path / "site")
     assert 'href="repository/index.html"' in (made / "index.html").read_text()
