@@ -1,7 +1,6 @@
 from sagemaker.pytorch import PyTorch
 from trainmaster_client.session import QueueTrainingJobSession
 
-session = QueueTrainingJobSession()
 estimator = PyTorch(
     entry_point="train.py",
     source_dir="training",
@@ -12,6 +11,6 @@ estimator = PyTorch(
     instance_count=1,
     hyperparameters={"steps": 20},
     tags=[{"Key": "priority", "Value": "5"}],
-    sagemaker_session=session,
+    sagemaker_session=QueueTrainingJobSession(),
 )
 estimator.fit()

@@ -86,14 +86,17 @@ WORDS = {
 }
 
 
-def changes(door: str) -> str:
-    """What a program of the reader's becomes, as the guide shows it."""
-    before, after = (FILES[f"doors/{door}_{when}.py"].splitlines() for when in ("before", "after"))
-    lines = list(difflib.unified_diff(before, after, n=0, lineterm=""))[2:]
-    return "".join(f"{line}\n" for line in lines if not line.startswith("@@"))
+def changes(before: str, after: str, *, around: int = 0) -> str:
+    """What a program of the reader's becomes, as a page shows it: dots stand for what is left out."""
+    programs = (FILES[f"doors/{name}.py"].splitlines() for name in (before, after))
+    lines = list(difflib.unified_diff(*programs, n=around, lineterm=""))[3:]
+    if not around:
+        lines = [line for line in lines if not line.startswith("@@")]
+    return "".join("     ...\n" if line.startswith("@@") else f"{line.rstrip()}\n" for line in lines)
 
 
-DIFFS = {changes(door) for door in ("fit", "train", "boto3")}
+DIFFS = {changes(f"{door}_before", f"{door}_after") for door in ("fit", "train", "boto3")}
+DIFFS.add(changes("first_fit_before", "first_fit", around=2))
 
 
 def claimed(name: str, language: str, text: str) -> bool:

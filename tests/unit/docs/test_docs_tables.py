@@ -35,7 +35,8 @@ from tests.template.stack import source
 ARCHITECTURE = text_of("docs/ARCHITECTURE.md")
 CLI = text_of("docs/cli.md")
 TWIN = text_of("docs/twin.md")
-README = text_of("README.md")
+OPTIONS = text_of("docs/guides/migrate-from-fit.md")
+PARAMETERS = text_of("docs/guides/deploy.md")
 
 
 def test_the_diagram_is_the_table_of_transitions() -> None:
@@ -180,13 +181,13 @@ def test_every_room_of_the_layer_is_named() -> None:
     assert there - rooms - {"__init__.py", "__pycache__/", "core/__pycache__/"} == set()
 
 
-def test_the_tags_in_the_readme_are_those_that_do_something() -> None:
-    shown = {codes(row[0])[0] for row in table(README, "tag", "values", "default")}
+def test_the_tags_in_the_guide_are_those_that_do_something() -> None:
+    shown = {codes(row[0])[0] for row in table(OPTIONS, "tag", "values", "default")}
     assert shown == set(READERS)
 
 
-def test_the_parameters_in_the_readme_are_those_of_the_template() -> None:
-    shown = {codes(row[0])[0]: row[1].strip("`") for row in table(README, "parameter", "default", "")}
+def test_the_parameters_in_the_guide_are_those_of_the_template() -> None:
+    shown = {codes(row[0])[0]: row[1].strip("`") for row in table(PARAMETERS, "parameter", "default", "")}
     words = {None: "none", "": "empty"}
     declared = source()["Parameters"].items()
     assert shown == {name: str(words.get(one.get("Default"), one.get("Default"))) for name, one in declared}

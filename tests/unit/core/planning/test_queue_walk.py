@@ -148,14 +148,14 @@ def test_a_reservation_tells_those_behind_it_when_and_for_what() -> None:
         "reservation",
         (
             "ml.a.xlarge=1 would fit now, but may run until 2026-11-02 13:40 UTC; wide is ahead and waits for"
-            " ml.a.xlarge=2, which it has by 2026-11-02 13:39 UTC at the latest"
+            " ml.a.xlarge=2, expected by 2026-11-02 13:39 UTC at the latest"
         ),
     )
     assert told(world, pool(2), "wide") == ("capacity", "needs ml.a.xlarge=2, free ml.a.xlarge=1")
     off = replace(pool(2), order=Order(backfill=False))
     assert told(world, off, "late") == (
         "ahead",
-        "wide is ahead and waits for ml.a.xlarge=2, which it has by 2026-11-02 13:39 UTC at the latest",
+        "wide is ahead and waits for ml.a.xlarge=2, expected by 2026-11-02 13:39 UTC at the latest",
     )
 
 
@@ -211,7 +211,7 @@ def test_a_job_with_several_shapes_keeps_the_place_where_it_fits_first() -> None
         "reservation",
         (
             "ml.b.xlarge=1 would fit now, but may run until 2026-11-02 13:40 UTC; first is ahead and waits"
-            " for ml.b.xlarge=2, which it has by 2026-11-02 12:20 UTC at the latest"
+            " for ml.b.xlarge=2, expected by 2026-11-02 12:20 UTC at the latest"
         ),
     )
 
@@ -494,7 +494,7 @@ def test_a_reservation_counts_on_warm_pools_being_given_up() -> None:
     )
     assert told(world, retaining(3), "next") == (
         "ahead",
-        "first is ahead and waits for ml.a.xlarge=2, which it has by 2026-11-02 13:00 UTC at the latest",
+        "first is ahead and waits for ml.a.xlarge=2, expected by 2026-11-02 13:00 UTC at the latest",
     )
 
 

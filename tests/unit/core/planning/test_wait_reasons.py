@@ -19,7 +19,7 @@ def reservation(*, certain: bool = True) -> BackfillReservation:
 
 
 FIRST = "a job of team speech is ahead and waits for ml.a.xlarge=2"
-BY_NOON = "which it has by 2026-11-02 12:00 UTC at the latest"
+BY_NOON = "expected by 2026-11-02 12:00 UTC at the latest"
 NEXT_TRY = "and one job at a time finds out whether it still does"
 PROBE = "a job of team speech tries first whether the account allows more ml.a.xlarge"
 LIMIT = AccountLimit(limit=4, until=NOON, refusals=2)

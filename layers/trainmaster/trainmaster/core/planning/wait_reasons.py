@@ -92,7 +92,7 @@ def probing(vector: Vector, capacity: Capacity, probe: WaitingJob, *, to: str) -
 
 
 def _by(reservation: BackfillReservation) -> str:
-    return "" if reservation.at is None else f", which it has by {_minute(reservation.at)} at the latest"
+    return "" if reservation.at is None else f", expected by {_minute(reservation.at)} at the latest"
 
 
 def _minute(instant: datetime) -> str:
