@@ -121,6 +121,7 @@ check: setup .venv-scan/.ready ## format, lint, types, imports, template, scanne
 	$(BIN)/lint-imports
 	$(BIN)/cfn-lint template.yaml
 	$(BIN)/sam validate --lint --region us-east-1
+	$(BIN)/python -m tests.house.phrases
 	$(BIN)/python -m tests.scanners
 	site=$$(mktemp -d); $(BIN)/mkdocs build --site-dir $$site; status=$$?; rm -r $$site; exit $$status
 

@@ -55,7 +55,7 @@ class Rows:
                     self._sets.setdefault(key, {})[names[name]] = values[value]
 
     def send(self, table: str, send: Send) -> None:
-        """Everything, and begin anew; counters are added to what the table has."""
+        """Everything, and begin again; counters are added to what the table has."""
         puts = [{"PutRequest": {"Item": item}} for item in self._puts.values()]
         for start in range(0, len(puts), BATCH):
             send("BatchWriteItem", {"RequestItems": {table: puts[start : start + BATCH]}})

@@ -167,7 +167,7 @@ def _stop_on_signals() -> threading.Event:
 
 
 def wait_for(stop: threading.Event) -> None:
-    """Look up from the wait now and then.
+    """Look up from the wait occasionally.
 
     A signal that arrives just before the main thread blocks, or in another thread, does not end the wait,
     and its handler runs only after it.

@@ -1,4 +1,4 @@
-"""The world that a user names, or writes down in a file."""
+"""The world that a user names, or records in a file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``python -m tests.readme_twin`` records what a twin's API says on a morning of two teams, for README's test."""
+"""``python -m tests.readme_twin`` records what a twin's API says of two teams' morning, for README's test."""
 
 import json
 import tempfile

@@ -64,7 +64,9 @@ class TrainConfig:
     )
     checkpoint_async: bool = option(True, "train on while a checkpoint is written")
     checkpoint_keep: int = option(2, "newest checkpoints that are kept", at_least=1)
-    checkpoint_keep_every: int = option(0, "also keep those of every so many steps; 0: none", at_least=0)
+    checkpoint_keep_every: int = option(
+        0, "also keep a checkpoint every this many steps for good; 0: none", at_least=0
+    )
     cache_dir: str = option(
         "",
         "survives on a warm pool: compiled code, newest checkpoint",

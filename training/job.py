@@ -99,7 +99,7 @@ def _refuse_uneven_batches(config: TrainConfig, world: World) -> None:
 
 
 def _guard(config: TrainConfig, corpus: Corpus) -> dict[str, str]:
-    """What another attempt may not change, or it would go on with another training without a word.
+    """What another attempt may not change, or it would silently continue another training.
 
     The weight decay comes back with the optimizer's state, so a new value would be ignored. Steps, batch
     size, learning rate and the number of ranks may change.

@@ -1,4 +1,4 @@
-"""PID 1 of a training job: one worker per GPU, SIGTERM handed on once, the reason of a failure written down.
+"""PID 1 of a training job: one worker per GPU, SIGTERM handed on once, the reason of a failure recorded.
 
 SageMaker's images start a script below bash, the toolkit and `sh -c torchrun`: they keep SIGTERM from it
 (aws/sagemaker-training-toolkit issues 125 and 173) or cut it short. As ContainerEntrypoint this comes first.
@@ -267,7 +267,7 @@ def settle(outcome: Outcome, env: Mapping[str, str], before: Mapping[str, Any]) 
 
 
 def write_failure(outcome: Outcome, output: Path) -> str:
-    """What stands there then: the program's own words, but what others say of a crash comes second."""
+    """What it says then: the program's own words, but what others say of a crash comes second."""
     path = output / "failure"
     told = path.read_text(errors="replace") if path.is_file() else ""
     why = f"{outcome.why}; then: {told}" if told and outcome.is_crash else told or outcome.why

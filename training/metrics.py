@@ -94,7 +94,7 @@ def metrics_in(line: str) -> dict[str, str] | None:
 
 
 class Event(StrEnum):
-    """What happens once or now and then, and is worth a line."""
+    """What happens once or occasionally, and is worth a line."""
 
     WORLD = "world"
     RESUME = "resume"

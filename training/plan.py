@@ -52,7 +52,7 @@ def _planned(arguments: Sequence[str]) -> memory_plan.Plan:
 
 
 def _without_instances(arguments: Sequence[str]) -> tuple[str, list[str]]:
-    """What `--instances` says, which is no option of the program, and the other words."""
+    """What `--instances` says, which is not an option of the program, and the other words."""
     instances, others = [], []
     words = iter(arguments)
     for word in words:

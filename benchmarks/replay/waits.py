@@ -39,7 +39,7 @@ class Wait:
     asked_s: int
     start_s: int
     past_p50_s: float
-    """Baseline: how long jobs of its class in its pool have waited lately."""
+    """Baseline: how long jobs of its class in its pool have waited recently."""
     past_p90_s: float
 
     @property

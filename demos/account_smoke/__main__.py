@@ -27,7 +27,7 @@ def main() -> int:
     )
     if not arguments.yes:
         if not sys.stdin.isatty():
-            print("account-smoke: nobody can be asked here; agree with --yes", file=sys.stderr)
+            print("account-smoke: there is no terminal to ask on; agree with --yes", file=sys.stderr)
             return 2
         if input(question).strip().lower() not in {"y", "yes"}:
             return 1

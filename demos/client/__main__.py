@@ -1,4 +1,4 @@
-"""Train by SDK v2, SDK v3 and boto3, each preempted once, and write down what the user saw."""
+"""Train by SDK v2, SDK v3 and boto3, each preempted once, and record what the user saw."""
 
 import argparse
 from pathlib import Path

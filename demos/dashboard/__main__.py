@@ -1,4 +1,4 @@
-"""Play a night of two teams, walk every page of the dashboard in Chromium, and write down what it showed."""
+"""Play a night of two teams, walk every page of the dashboard in Chromium, and record what it showed."""
 
 import argparse
 from pathlib import Path

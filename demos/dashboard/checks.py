@@ -1,4 +1,4 @@
-"""What the report has to hold: each check from the facts alone."""
+"""What the report must contain: each check from the facts alone."""
 
 from collections import Counter
 from typing import Any

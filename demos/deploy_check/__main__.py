@@ -1,4 +1,4 @@
-"""Deploy template.yaml as it is, run the four-job example on it, and write down what happened."""
+"""Deploy template.yaml as it is, run the four-job example on it, and record what happened."""
 
 import argparse
 import logging

@@ -1,4 +1,4 @@
-"""Train by six doors, boto3 to Airflow, each preempted once, and write down what each client saw."""
+"""Train by six doors, boto3 to Airflow, each preempted once, and record what each client saw."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Break rules, stall, fail and bypass the queue, show what becomes of it, and write down what happened."""
+"""Break rules, stall, fail and bypass the queue, show what becomes of it, and record what happened."""
 
 import argparse
 from pathlib import Path

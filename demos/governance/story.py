@@ -63,7 +63,7 @@ class _Story:
         self._facts["journal"] = evidence.changes(self._stage.twin.records())
 
     def _pass(self, minutes: float) -> None:
-        """Let time go by, with a look at the jobs now and then."""
+        """Let time go by, with a look at the jobs occasionally."""
         self._minute += minutes
         while minutes > 0:
             step = min(minutes, LOOK_EVERY_MINUTES)

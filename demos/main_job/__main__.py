@@ -1,4 +1,4 @@
-"""Run the four-job example end to end, show it as it happens, and write down what happened."""
+"""Run the four-job example end to end, show it as it happens, and record what happened."""
 
 import argparse
 import logging

@@ -35,7 +35,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answers which messages failed, so that only they come back (ReportBatchItemFailures).
 
     All pools have one deadline, and each its share of what the ones before it left; those that are known to
-    have much to do come last. What is not finished by then is asked for anew, not left to the
+    have much to do come last. What is not finished by then is asked for again, not left to the
     queue's visibility timeout. A wake-up that was sent before the last pass over its pool began has had its
     answer.
     """

@@ -23,7 +23,7 @@ _INSTANCE_TYPE = {"type": "string", "min": 1, "max": 64, "pattern": "[a-zA-Z0-9]
 OVERRIDES: Mapping[str, Mapping[str, Any]] = {
     "TrainingInstanceType": _INSTANCE_TYPE,
     "ProcessingInstanceType": _INSTANCE_TYPE,
-    # SageMaker takes 50 tags a job; four of them are ours.
+    # SageMaker takes 50 tags per job; four of them are ours.
     "TagList": {"type": "list", "min": 0, "max": 46, "member": "Tag"},
 }
 

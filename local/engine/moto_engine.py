@@ -1,7 +1,7 @@
 """The state of the twin's AWS: moto behind one lock; before it our own DynamoDB data plane and CloudWatch.
 
 moto is not safe under concurrent requests, so one is served at a time. Its state is one for the process: a
-second engine in the same process starts the first one's state anew.
+second engine in the same process starts the first one's state again.
 """
 
 import json

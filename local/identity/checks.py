@@ -31,11 +31,11 @@ class Operation:
 
 
 class NotMappedError(Exception):
-    """Nobody has written down what this operation needs."""
+    """Nobody has recorded what this operation needs."""
 
     def __init__(self, operation: Operation) -> None:
         super().__init__(f"{operation.service}:{operation.name} is not mapped to IAM actions")
 
 
 Checks: TypeAlias = Iterable[Check] | None
-"""None: nobody has written down what the operation needs."""
+"""None: nobody has recorded what the operation needs."""

@@ -1,4 +1,4 @@
-"""The hosts of a job: how they are called, and what one of them knows of the others.
+"""The hosts of a job: what they are called, and what one of them knows of the others.
 
 All are processes of this machine, so a host's name does not resolve; a port of 127.0.0.1 that only this job
 uses stands for the address where its hosts meet.

@@ -177,7 +177,7 @@ class JobRun:
         return _S.DOWNLOADING
 
     def _starve(self) -> Secondary:
-        """Without instances: a job that said how long it may be pending waits for so long, if it is let."""
+        """Without instances: a job that said how long it may be pending waits for this long, if it is let."""
         dialect, patience = self._outside.world.now.pending_end, self._job.spec.max_pending
         if dialect is None or patience is None:
             return self._fail(NO_CAPACITY)

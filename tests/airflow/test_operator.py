@@ -34,7 +34,7 @@ RETRIES = 3
 
 
 def operator(**options: Any) -> TrainmasterTrainingOperator:
-    """As the DAG makes it, anew for each try."""
+    """As the DAG makes it, again for each try."""
     values = {"check_interval": 0, "print_log": False, "retries": RETRIES, **options}
     return TrainmasterTrainingOperator(task_id="train", config=json.loads(json.dumps(REQUEST)), **values)
 

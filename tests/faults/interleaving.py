@@ -15,7 +15,7 @@ from trainmaster.bootstrap import Wiring
 from tests.integration.world import World
 
 PATIENCE_SECONDS = 30.0
-"""A baton that nobody passes for so long is a fault of this module."""
+"""A baton that nobody passes for this long is a fault of this module."""
 
 
 @dataclass(slots=True, eq=False)

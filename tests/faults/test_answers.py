@@ -235,7 +235,7 @@ def test_N9_a_job_that_is_not_found_for_a_while_stays_live(started: World, looks
     assert started.job("job1").live_attempt.missing_since is None
     started.sagemaker.unseen.add("job1")
     minutes_pass(started, 4)
-    assert states(started, "job1") == ["running"], "it counts anew"
+    assert states(started, "job1") == ["running"], "it counts again"
 
 
 def test_N9_as_long_as_it_is_listed_it_is_live_and_holds_its_instances(started: World) -> None:

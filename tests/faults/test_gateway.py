@@ -141,7 +141,7 @@ def test_L9_a_call_that_was_signed_for_another_region_is_refused_naming_the_queu
 
 
 class Chain:
-    """As the user renews them: a file that is written anew."""
+    """As the user renews them: a file that is written again."""
 
     def __init__(self) -> None:
         self.keys = Credentials("AKIDOLD", "old", "token")

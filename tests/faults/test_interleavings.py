@@ -1,4 +1,4 @@
-"""Group C with handlers that really run at once: who goes next is drawn anew before each AWS call."""
+"""Group C with handlers that really run at once: who goes next is drawn again before each AWS call."""
 
 from collections.abc import Callable
 from typing import Any

@@ -61,7 +61,7 @@ def creates_of(world: World, name: str) -> int:
 
 
 def check_kept_low(world: World) -> None:
-    """Each refused job tries every quarter of an hour, and a new one now and then."""
+    """Each refused job tries every quarter of an hour, and a new one occasionally."""
     tried = len(world.sagemaker.tried)
     minutes_pass(world, 60)
     assert len(world.sagemaker.tried) - tried <= 40

@@ -354,7 +354,7 @@ def test_an_adopted_job_of_no_pool_is_in_lists_and_can_be_ranked(adopting: World
 
 
 def test_a_name_that_waits_in_the_queue_does_not_hide_a_unmanaged(adopting: World) -> None:
-    """It cannot be adopted, as its name is taken; that somebody runs it is written down."""
+    """It cannot be adopted, as its name is taken; that somebody runs it is recorded."""
     adopting.submit("stray")
     outside(adopting)
     assert found(adopting) == {"stray": "audited"}

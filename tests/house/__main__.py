@@ -1,7 +1,6 @@
 """``python -m tests.house [--root R] [--json P]``: the tree measured by the project's own rules."""
 
 import argparse
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +8,7 @@ from pathlib import Path
 from trainmaster_client.report import Report
 
 from tests.house.measures import note_all
-
-ROOT = Path(__file__).parents[2]
+from tests.house.tracked import ROOT, tracked
 
 
 def main(argv: Sequence[str]) -> int:
@@ -23,13 +21,6 @@ def main(argv: Sequence[str]) -> int:
     report = Report("house", argv=("python", "-m", "tests.house", *argv))
     note_all(report, arguments.root, tracked(arguments.root))
     return report.finish(arguments.json)
-
-
-def tracked(root: Path) -> list[str]:
-    """What git knows of the tree, from its root."""
-    command = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard"]
-    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    return sorted(path for path in set(found) if (root / path).is_file())
 
 
 if __name__ == "__main__":

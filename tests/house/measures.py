@@ -9,6 +9,7 @@ from pathlib import Path
 
 from trainmaster_client.report import Report
 
+from tests.house.phrases import retired_phrases
 from tests.house.tree import GENERATED, Module, body_lines, importers, parameters, read_modules
 from tests.house.words import retired_words
 
@@ -152,6 +153,7 @@ def _note_words(report: Report, root: Path, tracked: Iterable[str]) -> None:
     found = retired_words(root, tracked)
     for word, places in found.items():
         report.check(f"word-{word}", expected=0, actual=len(places))
+    report.check("phrases", expected=[], actual=[str(one) for one in retired_phrases(root, tracked)][:50])
     report.facts["words"] = {word: places[:50] for word, places in found.items() if places}
 
 

@@ -27,11 +27,6 @@ RETIRED: Mapping[str, str] = MappingProxyType(
         "survived": r"\bsurvived\b",
         "unguarded": r"\b(un)?guarded\b",
         "judging": r"\bJudge\b|\b[Jj]udging\b",
-        "round-the-queue": r"\b(went|goes|go|going|gone) round the queue\b",
-        "goes-on-from": r"\b(goes|go|went) on from\b",
-        "the-own": r"\bthe own (team|job|account)",
-        "is-told": r"\b(is|are|was|were|be) told\b",
-        "mend": r"\bmend(s|ed|ing)?\b",
     }
 )
 KEPT_BY_THE_WIRE = re.compile(

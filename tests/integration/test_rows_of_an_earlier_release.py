@@ -255,7 +255,7 @@ SOON = {
     "vision-spot": "running",
     "vision-throttled": "stopped",
     "vision-unheard": "running",
-    "vision-unsent": "running",  # its lease ran out: started anew
+    "vision-unsent": "running",  # its lease ran out: started again
     "vision-urgent-1": "running",
     "vision-urgent-2": "running",
     "vision-victim": "pending",

@@ -1,4 +1,4 @@
-"""Programs that may speak to this machine alone; whom else they ask for is written down."""
+"""Programs that may speak to this machine alone; whom else they ask for is recorded."""
 
 import os
 import subprocess

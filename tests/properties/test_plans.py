@@ -190,7 +190,7 @@ def test_plans_carried_out_one_after_the_other_come_to_rest(case: Case) -> None:
 @always
 @given(cases())
 def test_a_second_look_before_anything_ends_starts_and_stops_nobody_more(case: Case) -> None:
-    """Warm pools that the first look gave up, parked jobs it brought back and holds it dropped count anew."""
+    """Warm pools that the first look gave up, parked jobs it brought back, holds it dropped count again."""
     if case.snapshot.warm_pools or case.snapshot.due or case.snapshot.holds:
         return
     snapshot = case.snapshot
@@ -214,7 +214,7 @@ def test_a_preemption_makes_just_the_room_that_its_job_lacks(case: Case) -> None
         assert not fits(asked, free), "it fitted anyway"
         coming = total(_leaving(case, before))
         with_all = total((free, coming, *(one.vector for one in action.victims)))
-        assert fits(asked, with_all), "stopped, and it does not fit all the same"
+        assert fits(asked, with_all), "stopped, and it does not fit anyway"
         for spared in action.victims:
             others = total((free, coming, *(one.vector for one in action.victims if one is not spared)))
             assert not fits(asked, others), f"{spared.name} was stopped for nothing"

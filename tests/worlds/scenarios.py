@@ -86,7 +86,7 @@ def _slots_at_work(played: Played, load: Load) -> None:
     """What the pool has given away, at every look; and what trained, on average over them.
 
     With every event late an end is known when somebody looks, a minute later at worst: ends of one wave leave
-    slots idle for so long, which a single look may happen to see.
+    slots idle for this long, which a single look may happen to see.
     """
     full = [look for look in played.facts["looks"] if look["waiting"] >= load.quota]
     enough = int(load.quota * LEAST_BUSY)

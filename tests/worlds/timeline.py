@@ -15,7 +15,7 @@ from typing import Any
 from unittest import mock
 
 PATIENCE_SECONDS = 120.0
-"""Of real time: an actor that neither waits nor ends for so long is a fault."""
+"""Of real time: an actor that neither waits nor ends for this long is a fault."""
 
 
 class KilledError(BaseException):

@@ -2,7 +2,7 @@
 
 _SHORTEST_SECONDS = 60.0
 _STALLS = 20
-"""An interval is at least so many times what a save holds training up, which then costs 5 % at most."""
+"""An interval is at least this many times what a save holds training up, which then costs 5 % at most."""
 
 
 def next_interval(stall_seconds: float) -> float:
@@ -20,5 +20,5 @@ class SaveTimer:
         return now - self._saved_at >= next_interval(self._stall)
 
     def saved(self, now: float, *, stall_seconds: float) -> None:
-        """A save returned just now, after it held training up for so long."""
+        """A save returned just now, after it held training up for this long."""
         self._saved_at, self._stall = now, stall_seconds

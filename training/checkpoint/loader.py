@@ -57,7 +57,7 @@ class Loader:
             told = "; ".join(f"{one.name}: {one.reason}" for one in damaged)
             raise CheckpointReadError(
                 f"no checkpoint can be read: {told}; "
-                "bring one back, or start anew with another checkpoint directory"
+                "bring one back, or start again with another checkpoint directory"
             )
         self._tell("starting from scratch")
         return {}

@@ -1,4 +1,4 @@
-"""The attempts of one training: the real program, killed as a schedule says, going on from checkpoints."""
+"""The attempts of one training: the real program, killed as a schedule says, resuming from checkpoints."""
 
 import json
 import os

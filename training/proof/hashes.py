@@ -18,7 +18,7 @@ PARTS = {"params": "model.", "optimizer": "optimizer."}
 def hashes_of(checkpoint: Path) -> dict[str, str]:
     """Of all weights, and of the whole state of the optimizer.
 
-    A checkpoint is pickled in part: only for those of one's own.
+    A checkpoint is pickled in part: only for your own.
     """
     whole = _read(checkpoint)
     return {part: _sha256(whole, prefix) for part, prefix in PARTS.items()}

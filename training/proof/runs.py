@@ -1,4 +1,4 @@
-"""Which trainings the proof runs, and what it writes down of each."""
+"""Which trainings the proof runs, and what it records of each."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -112,7 +112,7 @@ def wait_for_gpu(trials: Trials, instance_type: str) -> None:
 
 
 def starve(trials: Trials, instance_type: str) -> None:
-    """One job with the least pending time; should it train all the same, it is stopped."""
+    """One job with the least pending time; should it train anyway, it is stopped."""
     trials.instance_types[STARVED.label] = instance_type
     trials.more_members[STARVED.label] = {"StoppingCondition.MaxPendingTimeInSeconds": PENDING_SECONDS}
     trials.waiting.append(STARVED)

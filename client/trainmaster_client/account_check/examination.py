@@ -85,7 +85,7 @@ class Examination:
     def run(self) -> None:
         """Fills the records; what it made is removed, however it ends."""
         self.records |= {"ended_looks": {}, "jobs": {}}
-        self._remove_leftovers("found of an earlier run")
+        self._remove_leftovers("left by an earlier run")
         try:
             self._examine()
         finally:

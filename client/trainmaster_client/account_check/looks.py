@@ -54,7 +54,7 @@ class Looks:
         return self.trials.records
 
     def probe(self, probes: Iterable[Changed], *, between: Callable[[], None]) -> None:
-        """Ask for what ought to be refused; what is taken all the same is stopped at once."""
+        """Ask for what ought to be refused; what is taken anyway is stopped at once."""
         for one in probes:
             answer = self._probed(one, f"probe-{one.fact}")
             if is_only_the_quota(one.fact, answer) and not self.trials.are_over:

@@ -14,7 +14,7 @@ _CPU_MINUTES = 8
 """Billed of each trial at most: start-up, its program, the grace of a stop, a warm pool of five minutes."""
 _GPU_MINUTES = 12
 _STARVE_MINUTES = 5
-"""Where there is capacity all the same."""
+"""Where there is capacity anyway."""
 _MINUTES_PER_HOUR = 60
 _IN_TEXTS: Mapping[str, tuple[str, str]] = {
     "refused-instances": ("max_instances_per_job", r"per training job' is (\d+)"),

@@ -57,7 +57,7 @@ class _Answering:
 
 
 def product_reading(operation: str, answer: Answer) -> str:
-    """Name of the error that the adapter raises, or what it goes on with instead."""
+    """Name of the error that the adapter raises, or what it continues with instead."""
     if answer["code"] is None:
         return TAKEN
     error = _raised(operation, SageMakerTraining(_Answering(answer)))

@@ -80,7 +80,7 @@ class Assessment:
     memory: MemoryFit | None = None
     keeps_checkpoints: bool = False
     likely_hours: float | None = None
-    """What as many accelerators in other shapes took lately; None: not known, or this shape has its own."""
+    """What as many accelerators in other shapes took recently; None: not known, or this shape has its own."""
 
     @property
     def is_valid(self) -> bool:
@@ -104,7 +104,7 @@ class Assessment:
 
     @property
     def own_hours(self) -> float | None:
-        """As long as such jobs took lately in this shape, else MaxRuntimeInSeconds; None: no price."""
+        """As long as such jobs took recently in this shape, else MaxRuntimeInSeconds; None: no price."""
         rate, cost = self.answer.get("usd_per_hour"), self.cost_usd
         return None if not rate or cost is None else cost / rate
 
@@ -115,7 +115,7 @@ class Assessment:
 
     @property
     def expected_interruptions(self) -> float | None:
-        """Over the hours that it is expected to run; 0 on demand, None: no job ran on the type lately.
+        """Over the hours that it is expected to run; 0 on demand, None: no job ran on the type recently.
 
         Where those hours are not known, over all of MaxRuntimeInSeconds.
         """
@@ -143,7 +143,7 @@ class Assessment:
 
 
 def with_run_times(found: Sequence[Assessment], *, longest: float | None) -> list[Assessment]:
-    """Where no job ran lately in a shape but in one like it: as long as those took, not the longest run."""
+    """Where no job ran recently in a shape but in one like it: as long as those took, not the longest run."""
     known: dict[object, list[float]] = {}
     for one in found:
         if longest is not None and _is_measured(one, longest):

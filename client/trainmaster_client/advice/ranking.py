@@ -73,7 +73,7 @@ def _advantage(best: Assessment, by: By) -> str:
             return "it is likely to cost least"
         case By.RISK if best.expected_interruptions is not None:
             return "it is likely to be interrupted least"
-    return "it is the first that is valid, its rivals are not known to be better"
+    return "it is the first valid one, and no other is known to be better"
 
 
 def _joined(shapes: list[str]) -> str:

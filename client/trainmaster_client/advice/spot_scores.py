@@ -1,4 +1,4 @@
-"""EC2's guess whether spot capacity is to be had now: a hint, and advice does without it where it must."""
+"""EC2's guess whether spot capacity is available now: a hint, and advice does without it where it must."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -138,7 +138,7 @@ def _agree(asked: Asked, account: str, region: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise InvalidArgumentError(
-            "This costs money, and nobody can be asked here.", hint="Agree with --yes."
+            "This costs money, and there is no terminal to ask on.", hint="Agree with --yes."
         )
     if not typer.confirm("Go on?", err=True):
         say("Nothing was started.")

@@ -92,7 +92,7 @@ def lines(order: Sequence[Assessment], *, now: datetime) -> Iterator[str]:
         yield f"{number}. {one.candidate} ({_SOURCES[one.candidate.source]})"
         yield from (f"   {line}" for line in _facts(one, now=now))
     yield "Starts and costs are estimates; in another shape the same work may take another time."
-    yield "Costs: as long as such jobs of the team took lately in one of the shapes, else MaxRuntime."
+    yield "Costs assume the time such jobs of the team took recently in one of the shapes, else MaxRuntime."
 
 
 def tag_lines(best: Recommendation | None, tried: Document | None) -> Iterator[str]:

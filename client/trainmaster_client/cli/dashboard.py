@@ -49,7 +49,7 @@ def tell(state: GatewayState, ui_url: str, *, open_browser: Callable[[str], bool
         say(f"Your browser opens it. Another link: trainmaster gateway --print-env --port {state.port}")
         return
     print(ui_url, flush=True)
-    say("Open this link; it is good once. Behind a proxy, such as JupyterLab's, write its address and")
+    say("Open this link; it works once. Behind a proxy, such as JupyterLab's, write its address and")
     say(f"/proxy/{state.port} in place of http://127.0.0.1:{state.port}.")
 
 

@@ -114,7 +114,7 @@ def history(
         return
     if which != FinishedJobFilters():
         raise InvalidArgumentError(
-            "The options of history are for jobs that are over.", hint="Leave out JOB, or them."
+            "These options are for lists of finished jobs.", hint="Leave out JOB, or the options."
         )
     document = connect().job(job, estimate=False)
     if as_json:
@@ -141,7 +141,7 @@ def _show_finished(which: FinishedJobFilters, after: datetime | None, *, as_json
     if len(shown) < len(recent):
         say(f"{len(recent) - len(shown)} more: --all shows them.")
     if not is_whole:
-        say("There are more than were looked at: --team or --state narrows it.")
+        say("There are more than were read: narrow them with --team or --state.")
 
 
 def _finished(api: ApiClient, states: list[str], team: str | None) -> tuple[list[FinishedJob], bool]:
@@ -170,7 +170,7 @@ def past_lines(document: Document, *, now: datetime) -> Iterator[str]:
     if counts := ", ".join(_counts(document)):
         yield f"  {counts}"
     if len(job.history) >= MOST_STEPS:
-        yield f"  only the last {MOST_STEPS} steps are kept at hand"
+        yield f"  only the last {MOST_STEPS} steps are shown"
     yield from (_line(step, span, job) for step, span in zip(job.history, spans, strict=True))
 
 

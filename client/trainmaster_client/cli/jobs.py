@@ -51,7 +51,7 @@ def show(job: JobName, *, as_json: JsonFlag = False) -> None:
 
 
 def cancel(job: JobName, *, as_json: JsonFlag = False) -> None:
-    """Take a job out of the queue, or stop it if it runs. It does not come back."""
+    """Take a job out of the queue, or stop it if it runs. It is not requeued."""
     document = connect().cancel(job)
     if as_json:
         print_json(document)

@@ -115,7 +115,9 @@ def _check(seconds: float | None, filters: QueueFilters, form: QueueForm, *, wat
             "A number of seconds goes with --watch.", hint="Write --watch, or leave it out."
         )
     if form.output is OutputForm.CSV and (watch or form.as_json):
-        raise InvalidArgumentError("-o csv is printed once and alone.", hint="Leave out --watch and --json.")
+        raise InvalidArgumentError(
+            "-o csv prints once, and nothing else.", hint="Leave out --watch and --json."
+        )
     if watch and form.wide:
         raise InvalidArgumentError("--wide is for a queue that is printed once.", hint="Leave out --watch.")
     states = [state.value for state in JobState]

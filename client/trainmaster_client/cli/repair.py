@@ -1,4 +1,4 @@
-"""``trainmaster repair``: count the table anew from its jobs, and say or write what differs."""
+"""``trainmaster repair``: Recount the table from its jobs, and say or write what differs."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -23,11 +23,14 @@ def repair(
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Count counters, teams and queue entries anew from the jobs; without --apply only say what differs."""
+    """Count counters, teams and queue entries again from the jobs; without --apply only say what differs."""
     api = connect()
     api.start_repair(apply=apply)
     if not as_json:
-        say("The stack reads its table, once a minute; Ctrl-C leaves it at that, and asking again shows it.")
+        say(
+            "The stack reads its table, once a minute. Ctrl-C only ends the wait: the same command shows"
+            " the result later."
+        )
     document = waited_for(api)
     if as_json:
         print_json(document)
@@ -55,9 +58,9 @@ def repair_lines(document: Document) -> Iterator[str]:
         stored, computed = _said(one["stored"]), _said(one["computed"])
         yield f"{printable(one['row'])} {_field(one['field'])}{verb} {stored}, by the jobs {computed}"
     if not different:
-        yield "Every row says what follows from the jobs."
+        yield "Every row agrees with the jobs."
     elif document["apply"]:
-        yield "Rebuilt. Go on with: trainmaster policy resume"
+        yield "Rebuilt. Continue with: trainmaster policy resume"
     else:
         yield "Nothing was changed. To rebuild: trainmaster policy pause, then trainmaster repair --apply"
     if set_aside:

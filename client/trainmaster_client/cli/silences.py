@@ -1,4 +1,4 @@
-"""An API that gives no answer for a while: which errors pass by themselves, and a connection made anew."""
+"""An API that gives no answer for a while: which errors pass by themselves, and a connection made again."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ def is_passing(error: TrainmasterClientError) -> bool:
 
 
 class Connection:
-    """To the API; after ``renew`` with credentials that are looked for anew.
+    """To the API; after ``renew`` with credentials that are looked for again.
 
     Args:
         make: Connects.

@@ -1,4 +1,4 @@
-"""``trainmaster tune``: studies of hyperparameter tuning, gone on with, shown and stopped."""
+"""``trainmaster tune``: studies of hyperparameter tuning: shown, resumed and stopped."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -25,7 +25,7 @@ Output = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print the study as it is stored and nothing else.")]
 
 app = typer.Typer(
-    help="Go on with, show and stop hyperparameter tuning.", no_args_is_help=True, rich_markup_mode=None
+    help="Show, resume and stop hyperparameter tuning.", no_args_is_help=True, rich_markup_mode=None
 )
 
 

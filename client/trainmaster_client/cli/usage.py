@@ -89,11 +89,11 @@ def usage(
 def _check(grouping: Grouping, key: GroupKey | None, *, month: str | None, as_json: bool) -> None:
     """Raises InvalidArgumentError."""
     if key is not None and month is not None:
-        raise InvalidArgumentError("--month is without sums.", hint="With them write --from and --to.")
+        raise InvalidArgumentError("--month gives no sums.", hint="For sums use --from and --to.")
     if key is None and (grouping.start or grouping.end):
         raise InvalidArgumentError("--from and --to go with --group-by.", hint="Or write --month YYYY-MM.")
     if grouping.as_csv and as_json:
-        raise InvalidArgumentError("--csv and --json are two forms.", hint="Write one of them.")
+        raise InvalidArgumentError("--csv and --json exclude each other.", hint="Write one of them.")
 
 
 def _print_groups(
@@ -127,7 +127,7 @@ def _group_title(document: Document) -> str:
 
 
 def _group_table(document: Document) -> Table:
-    """The dearest first, as the API sorts them."""
+    """The most expensive first, as the API sorts them."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column(printable(document["group_by"]).upper(), overflow="fold")
     for heading in ("HOURS", "USD", "SHARE", "USEFUL"):
@@ -155,7 +155,7 @@ def usage_lines(document: Document) -> Iterator[str]:
     yield f"Team {printable(document['team'])}, {printable(document['month'])}: {_line(total)}"
     budget = document.get("budget")
     if budget:
-        warning = "; 80 % or more are spent" if budget.get("warning") else ""
+        warning = "; 80 % or more is spent" if budget.get("warning") else ""
         yield (
             f"  budget: {_usd(budget['limit'])}, of it {_usd(budget['spent'])} spent and"
             f" {_usd(budget['reserved'])} reserved for what runs{warning}"
@@ -181,7 +181,7 @@ def _cause_lines(total: Document) -> Iterator[str]:
         share = 100 * amount / total["usd"] if total["usd"] else 0
         yield f"  {_named(cause):<12}{amount:>12.2f} USD{share:>7.1f} %"
     if total.get("saved_usd"):
-        yield f"  spot saved {total['saved_usd']:.2f} USD of what the same had cost on demand"
+        yield f"  spot saved {total['saved_usd']:.2f} USD of what the same would have cost on demand"
 
 
 def _named(cause: str) -> str:

@@ -33,7 +33,7 @@ class LogReader:
 
     logs: JobLogs
     epoch: str = field(default_factory=lambda: secrets.token_hex(4))
-    """Another one: the numbers began anew, as after a restart."""
+    """Another one: the numbers began again, as after a restart."""
     lines: deque[tuple[int, LogLine]] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))
     next_number: int = 0
     looked_at: float = float("-inf")

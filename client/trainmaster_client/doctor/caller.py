@@ -50,7 +50,7 @@ def access(seen: Seen) -> Finding:
 
 def team(seen: Seen) -> Finding:
     """The policy is for admins; a month's usage without a name is that of the caller's only team."""
-    assert seen.answer is not None, "the access is looked at first"
+    assert seen.answer is not None, "the access is checked first"
     if seen.answer.status == HTTPStatus.FORBIDDEN:
         return bad(Trouble.NO_TEAM, _said(seen.answer))
     policy = seen.send("GET", "/policy")

@@ -34,7 +34,7 @@ STEPS: tuple[Step, ...] = (
     Step(id="identity", expected="an IAM identity", look=caller.identity, needs=("credentials", "clock")),
     Step(id="access", expected="an answer of the API", look=caller.access, needs=("gateway", "identity")),
     Step(id="team", expected="a team, or an admin", look=caller.team, needs=("access",)),
-    Step(id="submitting", expected="the API hears a dry run", look=caller.submitting, needs=("team",)),
+    Step(id="submitting", expected="the API answers a dry run", look=caller.submitting, needs=("team",)),
     Step(id="version", expected="the same version", look=stack.stack_version, needs=("access",)),
     Step(id="libraries", expected="versions that are tested", look=stack.libraries),
     Step(id="pools", expected="at least one pool", look=stack.pools, needs=("team",)),

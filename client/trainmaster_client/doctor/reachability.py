@@ -81,7 +81,7 @@ def connection(seen: Seen) -> Finding:
 def gateway(seen: Seen) -> Finding:
     """API Gateway names the type of what it refuses, and without a signature it refuses all."""
     answer = seen.unsigned
-    assert answer is not None, "the connection is looked at first"
+    assert answer is not None, "the connection is checked first"
     if answer.headers.get(ERROR_TYPE_HEADER) or is_own(answer):
         return good(answer.headers.get(ERROR_TYPE_HEADER, "trainmaster"))
     kind = answer.headers.get("content-type", "no content type")
@@ -89,7 +89,7 @@ def gateway(seen: Seen) -> Finding:
 
 
 def clock(seen: Seen) -> Finding:
-    assert seen.unsigned is not None, "the connection is looked at first"
+    assert seen.unsigned is not None, "the connection is checked first"
     skew = skew_of(seen.unsigned, now=seen.now())
     if skew is None:
         return skipped("the answer has no date")

@@ -36,10 +36,10 @@ _QUOTA_NAMES: Mapping[str, str] = {
 
 def stack_version(seen: Seen) -> Finding:
     """A version of the same (major, minor) is compatible, before 1.0 as after."""
-    assert seen.answer is not None, "the access is looked at first"
+    assert seen.answer is not None, "the access is checked first"
     stack = seen.answer.headers.get(VERSION_HEADER, "")
     seen.facts["versions"] = {"stack": stack, "client": __version__}
-    actual = f"stack {stack or 'of before it said its version'}, client {__version__}"
+    actual = f"stack {stack or 'too old to say its version'}, client {__version__}"
     if _pair(stack) > _pair(__version__):
         return bad(Trouble.OLD_CLIENT, actual)
     return good(actual) if _pair(stack) == _pair(__version__) else bad(Trouble.OLD_STACK, actual)

@@ -8,7 +8,7 @@
   + InvalidArgumentError        refused here, before anything was sent
   + UnsupportedTrainerError     a ModelTrainer that cannot be queued, or cannot use the launcher
   + UnsupportedBotocoreError    older than what the hooks need
-  + InvalidOptionsError         what was said about a job is no option, or has no such value
+  + InvalidOptionsError         what was said about a job is not an option, or has no such value
   + UnsupportedTuningError      a tuning job that cannot run through the queue
   + MalformedStudyError         a tuning job's study in S3 that this client does not know
   + ApiUnreachableError         no answer at all: DNS, connection, time-out
@@ -92,7 +92,7 @@ class InvalidArgumentError(TrainmasterClientError):
 
 class UnsupportedTrainerError(TrainmasterClientError):
     def __init__(self, why: str) -> None:
-        super().__init__(f"This ModelTrainer cannot be used so: {why}.")
+        super().__init__(f"This ModelTrainer cannot be used like this: {why}.")
 
 
 class UnsupportedBotocoreError(TrainmasterClientError):

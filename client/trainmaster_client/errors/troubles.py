@@ -77,7 +77,7 @@ _T = Trouble
 ADVICE: Mapping[Trouble, Advice] = {
     _T.NO_API_URL: Advice(
         cause="Nothing says where the API is.",
-        remedy="export TRAINMASTER_API_URL=<the stack's output ApiUrl>; who deployed the stack knows it.",
+        remedy="export TRAINMASTER_API_URL=<the stack's output ApiUrl>; whoever deployed the stack knows it.",
     ),
     _T.BAD_API_URL: Advice(
         cause="This is not a URL that signed requests can go to.",
@@ -117,7 +117,7 @@ ADVICE: Mapping[Trouble, Advice] = {
     ),
     _T.NO_ANSWER: Advice(
         cause="The connection was made, but no answer came.",
-        remedy="Try again; if it persists, ask who runs the network, or see the alarms of the stack.",
+        remedy="Try again; if it persists, ask whoever runs the network, or see the alarms of the stack.",
     ),
     _T.NOT_THE_API: Advice(
         cause="Something else answers there: a proxy, a sign-in page, another service.",
@@ -153,7 +153,7 @@ ADVICE: Mapping[Trouble, Advice] = {
     ),
     _T.WRONG_SECRET: Advice(
         cause="The secret key does not belong to the access key.",
-        remedy="Set AWS_SECRET_ACCESS_KEY anew, without spaces or line ends, or sign in again.",
+        remedy="Set AWS_SECRET_ACCESS_KEY again, without spaces or line ends, or sign in again.",
     ),
     _T.WRONG_REGION: Advice(
         cause="The keys are right, but the request is signed for another region than the API's.",
@@ -169,15 +169,15 @@ ADVICE: Mapping[Trouble, Advice] = {
     ),
     _T.DENIED: Advice(
         cause="A policy denies it: the API's own (another VPC endpoint or account), or one of your account.",
-        remedy="Ask for yours in the stack's VpcEndpointIds and CallerAccounts, or for the deny to go.",
+        remedy="Ask to be let in (the stack's VpcEndpointIds, CallerAccounts), or to have the deny removed.",
     ),
     _T.NOT_A_CALLER: Advice(
         cause="No policy lets this user or role call the API.",
-        remedy="Sign in with a role of the stack's parameter CallerPrincipalArns, or ask for yours in it.",
+        remedy="Sign in with a role of the parameter CallerPrincipalArns, or ask for yours to be added.",
     ),
     _T.FORBIDDEN: Advice(
         cause="The gateway refused and did not say why; a web application firewall does that.",
-        remedy="Run trainmaster doctor, and show what it says to who runs the stack.",
+        remedy="Run trainmaster doctor, and show its output to whoever runs the stack.",
     ),
     _T.NO_TEAM: Advice(
         cause="The API let this user or role in, but no team of the policy lists it.",
@@ -216,15 +216,15 @@ ADVICE: Mapping[Trouble, Advice] = {
         remedy="An admin applies a policy that it knows, or deploys the version that wrote it.",
     ),
     _T.OUTDATED_DEFAULTS: Advice(
-        cause="The policy was put before defaults became stricter; it keeps the old ones until the next put.",
-        remedy="An admin writes what is meant, looks with trainmaster policy diff, and applies it.",
+        cause="The policy was applied before defaults became stricter; it keeps the old ones for now.",
+        remedy="An admin writes the intended values, checks with trainmaster policy diff, and applies them.",
     ),
     _T.ROWS_SET_ASIDE: Advice(
-        cause="Rows of the table cannot be understood; what they name waits, all else goes on.",
-        remedy="An admin looks with trainmaster repair, pauses, and runs trainmaster repair --apply.",
+        cause="Rows of the table cannot be understood; the jobs they name wait, all else continues.",
+        remedy="An admin checks with trainmaster repair, pauses, and runs trainmaster repair --apply.",
     ),
     _T.POOL_ABOVE_QUOTA: Advice(
-        cause="A pool is larger than what the account may run at once; the rest of it only waits.",
+        cause="A pool is larger than what the account may run at once; jobs beyond that only wait.",
         remedy="Ask for more in the console of Service Quotas, or lower the pool's capacity in the policy.",
     ),
     _T.ACCOUNT_LIMIT: Advice(
@@ -264,7 +264,7 @@ ADVICE: Mapping[Trouble, Advice] = {
         remedy="List the key in the stack's parameter CheckpointKmsKeyArns and deploy.",
     ),
     _T.TABLE_KEY: Advice(
-        cause="You lack rights on the table's KMS key that a deployment needs, and lack them only then.",
+        cause="You lack rights on the table's KMS key that are needed only for a deployment.",
         remedy="Whoever deploys needs the six KMS actions that the guide to deployment lists.",
     ),
     _T.DIRECT_STARTS: Advice(

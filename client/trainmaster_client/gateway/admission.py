@@ -49,14 +49,14 @@ def refuse_browsers(headers: Mapping[str, str]) -> None:
         raise _denied("The gateway answers programs, not web pages.")
     host, _, port = headers.get("host", "").partition(":")
     if host.lower() not in OWN_HOSTS or (port and not port.isdecimal()):
-        raise _denied("The gateway is called by the name 127.0.0.1 or localhost alone.")
+        raise _denied("Call the gateway as 127.0.0.1 or localhost only.")
 
 
 def check_token(given: str, token: str) -> None:
     """Raises CallRefusedError."""
     if not hmac.compare_digest(given.encode(), token.encode()):
         raise _denied(
-            "The token in the URL is not this gateway's. Get the URL anew: trainmaster gateway --print-env"
+            "The token in the URL is not this gateway's. Get the URL again: trainmaster gateway --print-env"
         )
 
 

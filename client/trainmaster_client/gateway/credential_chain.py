@@ -1,4 +1,4 @@
-"""The gateway's own credentials: the usual chain's, walked anew when they have expired, without a restart."""
+"""The gateway's own credentials: the usual chain's, walked again when they expire, without a restart."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ class RenewedCredentials(Credentials):
     """As botocore takes them: each signature asks for them. Threads may share them.
 
     Those of SSO, of a role or of a process renew themselves, as long as the chain that gave them can; those
-    of the shared file and of a new ``aws sso login`` are found when the chain is walked anew.
+    of the shared file and of a new ``aws sso login`` are found when the chain is walked again.
 
     Args:
         load: Walks the chain from its beginning; None where it has none.

@@ -35,7 +35,7 @@ _PROXY_HEADERS = (*_PREFIX_HEADERS, "x-forwarded-host", "x-forwarded-for", "x-fo
 _PREFIX = re.compile(r"(/[\w.~%@+-]+)+")
 _BEARER = "Bearer "
 _NOT_YOURS = (
-    "This page is for who started the gateway. A link opens it once; a new one: trainmaster gateway "
+    "This page is for whoever started the gateway. A link opens it once; a new one: trainmaster gateway "
     "--print-env"
 )
 
@@ -137,7 +137,7 @@ def _refuse_other_names(asked: PageRequest) -> None:
     host = name if port.isdecimal() and name else asked.headers.get("host", "").lower()
     is_proxied = bool(asked.prefix) or any(one in asked.headers for one in _PROXY_HEADERS)
     if host not in OWN_HOSTS and not is_proxied:
-        raise _denied("The pages are asked for by the name 127.0.0.1 or localhost, or through a proxy.")
+        raise _denied("Open the pages as 127.0.0.1 or localhost, or through a proxy.")
 
 
 def refuse_changes(method: str, *, are_allowed: bool) -> None:

@@ -1,4 +1,4 @@
-"""Calls that are not the queue's: the same body to SageMaker, signed anew, and its answer streamed back."""
+"""Calls that are not the queue's: the same body to SageMaker, signed again, and its answer streamed back."""
 
 import os
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,6 @@
 """Handles on jobs of the queue: ``submit``, ``job`` and ``jobs``, with a wait for each.
 
-In Jupyter a handle is its picture, which a wait draws anew in place. Elsewhere it is a line, and a wait
+In Jupyter a handle is its picture, which a wait draws again in place. Elsewhere it is a line, and a wait
 prints what ``fit()`` prints. IPython and pandas are used where they are, and never needed.
 """
 
@@ -115,7 +115,7 @@ class Job:
         return self.view
 
     def _look(self, *, estimate: bool) -> None:
-        """With an estimate of the start only while it waits, and now and then."""
+        """With an estimate of the start only while it waits, and occasionally."""
         now = self._monotonic()
         asks = estimate and self.view.is_waiting and now - self._estimated_at >= ESTIMATE_SECONDS
         document = self._api.job(self.name, estimate=asks)
@@ -281,7 +281,7 @@ def _p50(document: Document) -> datetime | None:
 
 
 def _screen(shown: object) -> Any:  # noqa: ANN401  IPython's
-    """A picture that can be drawn anew, in a notebook; None elsewhere. Imports nothing that is not there."""
+    """A picture that can be drawn again, in a notebook; None elsewhere. Imports nothing that is not there."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None or not hasattr(shell, "kernel"):

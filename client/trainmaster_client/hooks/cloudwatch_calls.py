@@ -133,7 +133,7 @@ class _JoinedLogs:
             yield from self._streams_of(attempt.training_job_name, reader, over=over)
 
     def _streams_of(self, training_job_name: str, reader: LogStreams, *, over: bool) -> list[LogStream]:
-        """Listed anew after some seconds; those of an attempt that is over once more, and never again."""
+        """Listed again after some seconds; those of an attempt that is over once more, and never again."""
         listed_at, streams = self._listed.get(training_job_name) or (float("-inf"), [])
         if time.monotonic() - listed_at >= LISTED_SECONDS:
             with _the_callers_errors():

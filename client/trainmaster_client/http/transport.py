@@ -71,7 +71,7 @@ class SignedTransport:
     def send(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """``path`` is percent-encoded and begins with a slash; signed anew on each call.
+        """``path`` is percent-encoded and begins with a slash; signed again on each call.
 
         Raises ApiUnreachableError and CredentialsError.
         """

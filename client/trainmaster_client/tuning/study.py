@@ -1,6 +1,6 @@
 """A study: the trials of a tuning job, what is known of them, and what comes next. Pure.
 
-A trial is written down before it is submitted, and submitted under a name that follows from its number. So a
+A trial is recorded before it is submitted, and submitted under a name that follows from its number. So a
 process that dies between any two calls leaves nothing that the next one does not find.
 """
 

@@ -159,7 +159,7 @@ class StudyThreads:
         for place, thread in self._threads.items():
             if thread.is_alive():
                 _log.warning(
-                    "The tuning job %s is not over. Its training jobs go on; what starts further ones: "
+                    "The tuning job %s has not ended. Its training jobs continue; to start further ones: "
                     "trainmaster tune attach %s --output %s",
                     place.tuning_job,
                     place.tuning_job,
@@ -184,7 +184,7 @@ def run_until_end(
         except (TrainmasterClientError, ClientError, BotoCoreError) as error:
             study, said = last, str(error)
             if said != trouble:
-                _log.warning("The study %s does not go on: %s Trying again.", place.url, error)
+                _log.warning("The study %s is interrupted: %s Trying again.", place.url, error)
         if not said and (study is None or study.ended_at is not None):
             if study is not None:
                 tell(study)

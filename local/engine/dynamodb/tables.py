@@ -134,7 +134,7 @@ class Tables:
         return Table(moto, order)
 
     def forget_orders(self) -> None:
-        """Moto may have changed items or indexes itself: read them anew."""
+        """Moto may have changed items or indexes itself: read them again."""
         self._orders.clear()
 
 

@@ -46,7 +46,7 @@ class Notebooks:
         return notebook
 
     def run(self, wanted: list[str], results: Path) -> None:
-        """Each at once; one that raises is written down, too."""
+        """Each at once; one that raises is recorded, too."""
         with ThreadPoolExecutor(AT_ONCE) as kernels:
             found = list(kernels.map(self._recorded, wanted or list(self.kept)))
         results.write_text(json.dumps(found), "utf-8")

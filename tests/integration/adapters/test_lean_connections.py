@@ -120,7 +120,7 @@ def client_of(url: str, kind: str, *, attempts: int = 3, read_timeout: float = 5
 
 @cache
 def _session() -> botocore.session.Session:
-    """One for all clients: each session reads botocore's endpoints anew."""
+    """One for all clients: each session reads botocore's endpoints again."""
     session = botocore.session.get_session()
     session.set_credentials("testing", "testing")
     return session

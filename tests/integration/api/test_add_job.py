@@ -418,7 +418,7 @@ def test_G10_a_team_may_have_so_many_jobs_waiting_in_a_pool(api: Api) -> None:
     answer = api.submit("c")
     assert (answer.status, answer.fields) == (429, ["pools.p5.limits.max_waiting"])
     assert answer.headers == {"Retry-After": "60"}
-    assert answer.json["detail"] == "2 jobs of team vision wait in pool p5 already"
+    assert answer.json["detail"] == "2 jobs of team vision already wait in pool p5"
     assert answer.json["errors"][0]["rule"] == "max_waiting"
     assert (api.reader.job("c"), api.reader.alias("c")) == (None, None)
 
@@ -503,7 +503,7 @@ def govern(api: Api, **changes: Any) -> None:
 
 
 def kept(api: Api) -> list[tuple[str, str, list[str]]]:
-    """Job, what became of it and which rules, of everything that was written down."""
+    """Job, what became of it and which rules, of everything that was recorded."""
     month = f"{api.now:%Y-%m}"
     return [
         (one.training_job_name, one.outcome.value, [violation.rule for violation in one.violations])

@@ -13,7 +13,7 @@ from tests.integration.api.conftest import ADA, ADMIN, BOB, BOTH, DOCUMENT, Api
 
 
 def spend(api: Api, name: str, *, hours: float = 1, usd_per_hour: str | None = "10", user: str = ADA) -> None:
-    """A job that ran for so long, with the price that its instances had."""
+    """A job that ran for this long, with the price that its instances had."""
     api.submit(name, user=user)
     price = None if usd_per_hour is None else Decimal(usd_per_hour)
     api.change(name, claimed(api.job(name), name, now=api.now, usd_per_hour=price, month=f"{api.now:%Y-%m}"))

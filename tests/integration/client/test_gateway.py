@@ -41,7 +41,7 @@ def posted(world: GatewayWorld, operation: str, body: bytes) -> tuple[int, dict[
 
 
 def forget_the_list(world: GatewayWorld) -> None:
-    """A stop of the caller's own makes the gateway ask for the queue's jobs anew."""
+    """A stop of the caller's own makes the gateway ask for the queue's jobs again."""
     posted(world, "SageMaker.StopTrainingJob", b'{"TrainingJobName": "of-another"}')
     world.sagemaker.calls.clear()
 

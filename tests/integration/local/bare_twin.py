@@ -53,7 +53,7 @@ class BareTwin:
 
 @cache
 def _session(keys: Credentials) -> boto3.session.Session:
-    """One a caller: a session loads the services' models anew."""
+    """One a caller: a session loads the services' models again."""
     return boto3.session.Session(
         aws_access_key_id=keys.access_key_id,
         aws_secret_access_key=keys.secret_access_key,

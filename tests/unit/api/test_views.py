@@ -72,12 +72,12 @@ def test_a_reason_that_a_pass_wrote_wins_over_the_derived_one() -> None:
     [
         pytest.param(
             QueuePosition(number=1),
-            "no job of the pool is ahead; the scheduler is about to look at it",
+            "no job in the pool is ahead; the scheduler is about to consider it",
             id="next in turn",
         ),
         pytest.param(
             QueuePosition(waiting=50),
-            "the scheduler is about to look at it; more than 50 jobs wait in the pool",
+            "the scheduler is about to consider it; more than 50 jobs wait in the pool",
             id="not counted",
         ),
         pytest.param(

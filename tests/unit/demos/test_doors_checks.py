@@ -57,7 +57,9 @@ def test_a_door_that_showed_everything_passes() -> None:
             id="a person started an attempt",
         ),
         pytest.param(
-            {"log_lines": [f"step={one}" for one in range(1, STEPS + 1)]}, ["cli-resumed"], id="it began anew"
+            {"log_lines": [f"step={one}" for one in range(1, STEPS + 1)]},
+            ["cli-resumed"],
+            id="it began again",
         ),
         pytest.param({"log_lines": ["resumed from step=12", "step=13"]}, ["cli-log"], id="steps are missing"),
     ],

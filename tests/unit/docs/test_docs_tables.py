@@ -52,7 +52,7 @@ def test_every_state_is_explained_and_the_live_ones_hold_their_instances() -> No
     assert holds == {str(state): state in LIVE for state in JobState}
 
 
-RECORDED = Reason(code=ForeignCode("why"), message="written down when it was asked to stop")
+RECORDED = Reason(code=ForeignCode("why"), message="recorded when it was asked to stop")
 ENDS: list[dict[str, Any] | None] = [
     None,
     *(

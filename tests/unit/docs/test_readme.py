@@ -1,4 +1,4 @@
-"""README's first screen: ``queue`` and ``why`` as they print a recorded twin, and figures that are measured."""
+"""README's first screen: ``queue`` and ``why`` as they print a recorded twin; figures that are measured."""
 
 import json
 import sys

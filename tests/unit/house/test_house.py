@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.phrases import EXCEPTIONS, retired_phrases
+from tests.house.tracked import ROOT
 from tests.house.tree import body_lines, importers, module_name, parameters, read_modules
 from tests.house.words import RETIRED, retired_words
 
@@ -69,10 +71,37 @@ def test_a_function_is_as_long_as_what_it_does_and_has_the_parameters_that_calle
 
 
 def test_a_retired_word_is_found_with_its_line_and_what_the_wire_keeps_is_not(tmp_path: Path) -> None:
-    text = '"""It was told."""\n\nQUEUE = "TRAINMASTER_DOORBELL_URL"\nDOORBELL = 1\n'
+    text = '"""An errand."""\n\nQUEUE = "TRAINMASTER_DOORBELL_URL"\nDOORBELL = 1\n'
     found = retired_words(tmp_path, tree(tmp_path, m=text))
     assert {word: places for word, places in found.items() if places} == {
-        "is-told": ["m.py:1"],
+        "errand": ["m.py:1"],
         "doorbell": ["m.py:4"],
     }
     assert found.keys() == RETIRED.keys()
+
+
+def test_a_retired_phrase_is_found_with_its_line_and_what_to_write_instead(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/page.md").write_text("# Page\n\nIt goes on\nfrom its checkpoint, and is told.\n")
+    code = '"""A job that was preempted so often."""\n\nWAITED = "since 4m43s"  # a comment may be told\n'
+    paths = ["docs/page.md", *tree(tmp_path, client__m=code)]
+    assert list(map(str, retired_phrases(tmp_path, paths))) == [
+        "client/m.py:1: 'so often': write this many times",
+        "client/m.py:3: 'since 4m43s': write for, with a duration",
+        "docs/page.md:3: 'goes on from': write resume from, continue with",
+        "docs/page.md:4: 'is told': write is reported, is notified, gets a notice",
+    ]
+
+
+def test_of_the_changelog_only_the_unreleased_part_is_held_to_it(tmp_path: Path) -> None:
+    text = "# Changelog\n\n## [Unreleased]\n\n- It is told.\n\n## [0.1.0]\n\n- It was told.\n"
+    (tmp_path / "CHANGELOG.md").write_text(text)
+    assert [found.line for found in retired_phrases(tmp_path, ["CHANGELOG.md"])] == [5]
+    (tmp_path / "docs/adr").mkdir(parents=True)
+    (tmp_path / "docs/adr/0001-a.md").write_text("It is told.\n")
+    assert retired_phrases(tmp_path, ["docs/adr/0001-a.md"]) == []
+
+
+def test_every_exception_is_of_a_line_that_there_is() -> None:
+    for path, piece in EXCEPTIONS:
+        assert piece in (ROOT / path).read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ def test_it_fits_and_the_numbers_are_json(capsys: pytest.CaptureFixture[str]) ->
 def test_it_does_not_fit_and_people_read_why(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = "--preset llama2-70b --instances=ml.p5.48xlarge=16 --batch_size 128"
     assert plan.main(arguments.split()) == 1
-    assert "Does not fit: 80.4 GiB are missing on each rank." in capsys.readouterr().out
+    assert "Does not fit: 80.4 GiB more are needed on each rank." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_what_is_wrong_with_a_pool_is_said_in_its_place() -> None:
     unread = PoolPicture(name="p5", capacity={}, is_known=False)
     page = html(replace(QUEUE, pools=(unread, replace(POOL, nothing_starts=True)), paused=True), stack="prod")
     assert "<h3>p5</h3><p>This pool could not be read; the next refresh tries again.</p>" in page
-    assert "Nothing starts: an admin has to count the pool anew: trainmaster repair." in page
+    assert "Nothing starts: an admin has to recount the pool: trainmaster repair." in page
     assert "An admin paused starts and preemptions." in page
     assert "The policy has no pool" in html(replace(QUEUE, pools=()), stack="prod")
 

@@ -15,14 +15,14 @@ def cancel_consequence(job: JobView, *, now: datetime) -> str:
 
 def _cancelled(job: JobView, now: datetime) -> Iterator[str]:
     if job.is_waiting:
-        yield "It leaves the queue at once and does not come back."
+        yield "It leaves the queue at once and is not requeued."
         if job.attempt:
             yield "What its attempts saved stays where it is."
         return
     live = job.attempts[-1] if job.attempts else None
     since = live.started_at if live else job.started_at
     ran = f" for {length(now - since)}" if since else ""
-    yield f"It is {job.state}{ran} on {job.instances}. SageMaker stops it; it does not come back."
+    yield f"It is {job.state}{ran} on {job.instances}. SageMaker stops it; it is not requeued."
     if live is None or live.last_checkpoint is None:
         yield "No checkpoint of this attempt was seen: all of its work may be lost."
     else:

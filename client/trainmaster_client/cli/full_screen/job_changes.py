@@ -71,7 +71,7 @@ class JobChanges(BackgroundApp):
         return dialog
 
     def _change(self, ask: Ask, do: Do) -> None:
-        """The job is read anew first: what is asked about is what there is now."""
+        """The job is read again first: what is asked about is what there is now."""
         name = self.chosen_job
         if not self.options.may_change or not name:
             self.say(NO_JOB if self.options.may_change else READ_ONLY, is_wrong=True)

@@ -34,7 +34,7 @@ class JobScreen(Screen[None]):
         self.part = part
         """What is seen: ``sheet`` or ``log``."""
         self.log_reader: LogReader | None = None
-        """None: it begins anew."""
+        """None: it begins again."""
 
     def compose(self) -> ComposeResult:
         yield Static(Text(printable(self.job_name), style="bold", no_wrap=True), id="title")
@@ -60,9 +60,9 @@ class JobScreen(Screen[None]):
         ]
         self.query_one("#sheet", LineList).show_lines(lines)
 
-    def add_log(self, lines: Sequence[str], *, anew: bool) -> None:
+    def add_log(self, lines: Sequence[str], *, again: bool) -> None:
         log = self.query_one(Log)
-        if anew:
+        if again:
             log.clear()
         if lines:
             log.write_lines(lines)

@@ -115,9 +115,9 @@ class QueueApp(AppKeys):
             return reader, reader.new_lines(document)
 
         def came(found: tuple[LogReader, list[str]]) -> None:
-            anew, (screen.log_reader, lines) = screen.log_reader is None, found
+            again, (screen.log_reader, lines) = screen.log_reader is None, found
             if screen in self.screen_stack:
-                screen.add_log(lines, anew=anew)
+                screen.add_log(lines, again=again)
 
         def failed(error: TrainmasterClientError) -> None:
             screen.log_reader = None  # the next look is the first one again

@@ -41,7 +41,7 @@ function cancel(job, context) {
     consequence: [
       lost ? `It loses ${lost} of training ${what}.` : "It has not started: no training is lost.",
       job.cost_usd === null || job.cost_usd === undefined ? "What it cost so far is unknown." : `It cost ${usd(job.cost_usd)} so far.`,
-      "A cancelled job does not come back.",
+      "A cancelled job is not requeued.",
     ],
     label: "Cancel the job",
     kind: "danger",

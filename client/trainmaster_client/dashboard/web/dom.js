@@ -48,7 +48,7 @@ export function replace(element, ...children) {
   return element;
 }
 
-// Runs `change`, which makes the elements within `root` anew, and gives the focus back to the one with the
+// Runs `change`, which makes the elements within `root` again, and gives the focus back to the one with the
 // same data-key or id, with its selection if it is a field.
 export function keepingFocus(root, change) {
   const before = root.contains(document.activeElement) ? document.activeElement : null;

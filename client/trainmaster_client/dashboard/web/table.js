@@ -90,7 +90,7 @@ export class Table {
     this.update(this.#given);
   }
 
-  // Tab stops at one row; the arrows go on from there.
+  // Tab stops at one row; the arrows continue from there.
   #oneTabStop() {
     if (this.body.querySelector('tr[tabindex="0"]')) return;
     this.body.firstElementChild?.setAttribute("tabindex", "0");

@@ -55,7 +55,7 @@ RANDOM_BYTES = 10
 def add_job(call: Call, outside: Outside) -> Answer:
     """By the policy that this process knows, which the table confirms with what is read anyway.
 
-    Whatever is refused, or was decided by a policy that is in force no more, is decided anew by the one that
+    Whatever is refused, or was decided by a policy that is in force no more, is decided again by the one that
     is.
     """
     known = outside.last_policy.found
@@ -145,7 +145,7 @@ def _admission(
     if entrance.standing is TeamStanding.LOST:
         raise UnavailableError(
             f"what team {submission.team} has in pool {pool.name} cannot be read; "
-            "an admin has it counted anew: trainmaster policy pause, then trainmaster repair --apply",
+            "an admin has it counted again: trainmaster policy pause, then trainmaster repair --apply",
         )
     return Admission(
         policy_version=context.stored.version,
@@ -191,7 +191,7 @@ def _name_in_use(job: Job, context: RequestContext) -> JobConflictError:
 def _answer(
     context: RequestContext, submission: Submission, job: Job, audited: tuple[Violation, ...]
 ) -> Answer:
-    """What is stored, with what was audited of it written down."""
+    """What is stored, with what was audited of it recorded."""
     outside = context.outside
     unmanaged = _written_down(context, submission, job, audited)
     if job.is_waiting:

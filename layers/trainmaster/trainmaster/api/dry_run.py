@@ -32,7 +32,7 @@ from trainmaster.core.policy import PoolPolicy
 
 
 def spot_chances(job: Job, context: RequestContext) -> tuple[View, ...]:
-    """For each spot shape how often its instances were taken away lately; none where nobody ran on them."""
+    """For each spot shape how often its instances were taken away recently; none where nobody ran on them."""
     return tuple(
         _chances(job, capacity, count, context)
         for shape in job.shapes
@@ -139,7 +139,7 @@ def _usd_per_hour(job: Job, shape: Shape, prices: PriceTable) -> Decimal | None:
 
 
 def _cost_usd(job: Job, usd_per_hour: Decimal | None) -> float | None:
-    """For as long as the team's jobs of this shape took lately, else for all of its MaxRuntimeInSeconds."""
+    """For as long as the team's jobs of this shape took recently, else for all of its MaxRuntimeInSeconds."""
     length: timedelta = min(job.spec.predicted or job.spec.max_runtime, job.spec.max_runtime)
     cents = cost_cents(usd_per_hour, length)
     return None if cents is None else cents / 100

@@ -1,4 +1,4 @@
-"""Where a job stands and why, read and asked anew: its position, its reason, when it may start."""
+"""Where a job stands and why, read and asked again: its position, its reason, when it may start."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""POST and GET /repair: count the table anew from its jobs. For admins; the minute's reconcile does it."""
+"""POST and GET /repair: Recount the table from its jobs. For admins; the minute's reconcile does it."""
 
 from http import HTTPStatus
 

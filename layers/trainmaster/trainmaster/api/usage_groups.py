@@ -39,7 +39,7 @@ def month_asked(context: RequestContext, given: str | None) -> str:
     month = given or month_of(context.outside.clock())
     if _MONTH.fullmatch(month):
         return month
-    raise refused("month", f"{quoted(month)} is no month", "write it like 2026-11")
+    raise refused("month", f"{quoted(month)} is not a valid month", "write it like 2026-11")
 
 
 def time_of(month: str) -> tuple[datetime, datetime]:

@@ -14,7 +14,7 @@ SLOWER = 1.1
 FASTER = 0.97
 """Between the two one call in four is refused, and most of the rate is used."""
 LEARNED_FOR = timedelta(minutes=10)
-"""Without another refusal for so long, what was learned is forgotten."""
+"""Without another refusal for this long, what was learned is forgotten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

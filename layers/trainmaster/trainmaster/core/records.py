@@ -26,7 +26,7 @@ class WriteCondition:
     """Exactly what must be in use (a preemption decided on other numbers is void)."""
     places_hold: PreemptionReservation | None = None
     replaces_hold: PreemptionReservation | None = None
-    """What stands where ``places_hold`` goes, as it was seen; None: the preemptor has none yet."""
+    """What is stored where ``places_hold`` goes, as it was seen; None: the preemptor has none yet."""
     ends_hold_of: str | None = None
     still_waiting: WaitingJob | None = None
     """The preemptor, which must be unchanged."""
@@ -136,7 +136,7 @@ class PoolState:
     order_key: str | None = None
     """``PoolPolicy.order_key`` of the order that its jobs have scores of; None before anybody noted it."""
     recount: Reason | None = None
-    """Why nothing starts until its counters are counted anew; None: they are understood."""
+    """Why nothing starts until its counters are counted again; None: they are understood."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

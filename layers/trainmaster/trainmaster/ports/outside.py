@@ -31,7 +31,7 @@ class TrainingApi(Protocol):
         Raises:
             NameTakenError: The name exists.
             TrainingRefusedError: Refused for good.
-            ServerFaultError: SageMaker failed; it may have created the training job all the same.
+            ServerFaultError: SageMaker failed; it may have created the training job anyway.
             OutcomeUnknownError: No answer came back.
             LauncherRefusedError: Nothing was sent: there is no session of ``launcher``.
             UnclassifiedTrainingError: None of these.

@@ -31,7 +31,7 @@ class PolicyStore(Protocol):
         """Raises LostRaceError when another change of the policy has closed one of the pools."""
 
     def reopen(self, freeze: SubmissionFreeze) -> None:
-        """Take a ``close`` back, where nobody has closed the pool anew."""
+        """Take a ``close`` back, where nobody has closed the pool again."""
 
     def set_paused(self, paused: bool, *, pools: Sequence[str], replaces: StoredPolicy) -> StoredPolicy: ...  # noqa: FBT001
 

@@ -1,4 +1,4 @@
-"""The table, for those who count it anew, and the register of its rows that cannot be understood."""
+"""The table, for those who count it again, and the register of its rows that cannot be understood."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -31,7 +31,7 @@ class RepairStore(RepairReader, Protocol):
         """Keep what it found."""
 
     def recount(self, pool: str, found: PoolFound, *, apply: bool) -> tuple[Difference, ...]:
-        """What the pool's rows say otherwise than its jobs; with ``apply`` they are written anew.
+        """What the pool's rows say otherwise than its jobs; with ``apply`` they are written again.
 
         Raises LostRaceError when the pool kept changing.
         """
@@ -44,4 +44,4 @@ class SetAsideRegister(Protocol):
         """Rows that could not be understood in the last minutes, by their keys."""
 
     def forget(self) -> None:
-        """Rows that are still broken are noted anew by whoever stumbles over them."""
+        """Rows that are still broken are noted again by whoever stumbles over them."""

@@ -249,7 +249,7 @@ class FrontRegister(Protocol):
 
 class SpotReader(Protocol):
     def spot_days(self, instance_type: str) -> tuple[SpotDay, ...]:
-        """What spot attempts that ended lately say about a type, the oldest day first."""
+        """What spot attempts that ended recently say about a type, the oldest day first."""
 
 
 class LedgerReader(Protocol):

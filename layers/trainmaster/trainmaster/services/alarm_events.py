@@ -51,7 +51,7 @@ class IdleWatch:
     stack: str
 
     def look(self, watched: Watched) -> str | None:
-        """Read the alarm again and write down what it says.
+        """Read the alarm again and record what it says.
 
         Returns the pool to wake, None when nothing changed.
         """

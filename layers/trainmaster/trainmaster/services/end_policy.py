@@ -81,7 +81,7 @@ class EndPolicy:
         try:
             body = self.reader.request(job.name)
         except RowSetAsideError:
-            return {}  # its end is an end all the same; nothing is halved
+            return {}  # its end is an end anyway; nothing is halved
         return {**body.get("HyperParameters", {}), **job.comebacks.rewritten}
 
     def _has_later_attempt(self, job: Job, *, now: datetime) -> bool:

@@ -27,7 +27,7 @@ def change_job(
     Args:
         job: As it was read; None: it is gone.
         step: What to do about the job; None: nothing. May refuse by raising.
-        read: Reads it anew.
+        read: Reads it again.
         store: Writes the change.
         clock: Of the write.
 

@@ -43,7 +43,7 @@ class Observer:
     """None: no right to list; then nothing is concluded from a training job that is not found."""
 
     def hear(self, training_job_name: str) -> str | None:
-        """News of a training job: look and write down. Returns the pool to wake, None when nothing changed.
+        """News of a training job: look and record. Returns the pool to wake, None when nothing changed.
 
         News of other people's jobs, of earlier attempts and of jobs that are over change nothing.
         """
@@ -87,7 +87,7 @@ class Observer:
             self.store.leave_once(pool, message, subject=subject)
 
     def _note(self, job: Job) -> Change | None:
-        """News of the attempt that is live now, written down."""
+        """News of the attempt that is live now, recorded."""
 
         def step(one: Job) -> Change | None:
             return self._news_of(one) if one.is_live and one.attempt == job.attempt else None

@@ -18,7 +18,7 @@ from trainmaster.services.scheduler.context import PassContext
 
 
 def stop(message: OutboxMessage, context: PassContext) -> None:
-    """One that has ended is fine. Without the right: written down, told, and not tried again."""
+    """One that has ended is fine. Without the right: recorded, told, and not tried again."""
     assert message.training_job_name is not None, message
     try:
         context.training.stop(message.training_job_name)
@@ -57,7 +57,7 @@ MOST_MAILS = 5
 MAX_REFUSED = 3
 """Of one kind, then the look leaves the rest of it: without a connection each try takes seconds."""
 OVERDUE = timedelta(minutes=5)
-"""What is left for so long is an operator's business."""
+"""What is left for this long is an operator's business."""
 TAKEN_FOR = timedelta(minutes=3)
 """Longer than the function may run (120 s)."""
 

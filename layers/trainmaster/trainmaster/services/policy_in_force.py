@@ -48,7 +48,7 @@ class RecentPolicy:
     _read_at: datetime = field(default=datetime.min.replace(tzinfo=UTC), init=False)
 
     def of_pool(self, name: str, *, at_least: int = 0) -> PolicyInForce:
-        """Read anew where it is too old, and for a pool that it does not have."""
+        """Read again where it is too old, and for a pool that it does not have."""
         found = self._found
         if found is None or found.stored.version < at_least or found.policy.pool(name) is None:
             return self._read()

@@ -1,4 +1,4 @@
-"""How often each team has read in this minute: counted here, told to the table now and then."""
+"""How often each team has read in this minute: counted here, told to the table occasionally."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ TOLD_EVERY = timedelta(seconds=1)
 LEFT_ALONE = timedelta(seconds=10)
 """The table, after it did not take a count: a count must not slow the answers."""
 PARTS = 100
-"""An instance keeps less than this part of the limit to itself, so who reads now and then costs no write."""
+"""An instance keeps less than this part of the limit to itself, so who reads occasionally costs no write."""
 MOST_REMEMBERED = 1000
 """Callers that are refused unread."""
 
@@ -42,7 +42,7 @@ class ReadCounts:
         """By caller."""
 
     def within(self, team: str, *, most: int, now: datetime) -> bool:
-        """Count a read of the team; False, and not counted, where it has read so often in this minute."""
+        """Count a read of the team; False, and not counted, where it has read too often in this minute."""
         self._turn(now)
         tally = self._tallies.setdefault(team, _Tally())
         if tally.total + tally.untold >= most:

@@ -1,4 +1,4 @@
-"""Counts the table anew from its jobs, slice by slice: first the whole read, then each pool by itself.
+"""recounts the table from its jobs, slice by slice: first the whole read, then each pool by itself.
 
 Crash safety: what a slice found is written before how far it came, and a page or a pool that is done again
 comes out the same.

@@ -69,7 +69,7 @@ class UnmanagedJobEvents:
         return self._look(training_job_name, alias, stored, policy)
 
     def _is_live(self, alias: Alias) -> bool:
-        """Then the name is the live attempt's; once it has ended the name may be used anew.
+        """Then the name is the live attempt's; once it has ended the name may be used again.
 
         An adopted training job carries no tag of ours, and events of others may have lost theirs.
         """

@@ -23,7 +23,7 @@ WAITS_FOR: Mapping[str, str] = MappingProxyType(
         ReasonCode.BACKOFF: "it is tried again after a pause",
         ReasonCode.PAUSED: "an admin paused all starts",
         ReasonCode.HELD: "a user or an admin holds it",
-        ReasonCode.RECOUNT: "an admin has to count the pool anew: trainmaster repair",
+        ReasonCode.RECOUNT: "an admin has to recount the pool: trainmaster repair",
         ReasonCode.UNAVAILABLE: "SageMaker put its start off",
         "": "its turn has not come",
     }

@@ -72,7 +72,7 @@ class PoolPicture:
     used: Vector = field(default_factory=dict)
     warm: Vector = field(default_factory=dict)
     nothing_starts: bool = False
-    """Its counters have to be counted anew."""
+    """Its counters have to be counted again."""
     running: int = 0
     waiting: int = 0
     """All of them, those included that have no line."""

@@ -111,7 +111,7 @@ def test_each_shape_is_tried_the_best_is_named_and_its_tag_is_tried_too(
         "   Likely start: any moment now",
         "   one host: nothing goes over a network",
         "Starts and costs are estimates; in another shape the same work may take another time.",
-        "Costs: as long as such jobs of the team took lately in one of the shapes, else MaxRuntime.",
+        "Costs assume the time such jobs of the team took recently in one of the shapes, else MaxRuntime.",
         "Recommended: ml.g5.xlarge=4:spot: it is likely to start first; it would stop 2 running.",
         "The first of these that fits is taken, with the tag (tried, it is valid):",
         "  trainmaster:alternatives=ml.g5.xlarge=4:spot ml.g5.12xlarge=1",

@@ -121,7 +121,7 @@ def test_a_history_too_long_to_be_read_says_so(trainmaster: Trainmaster, api: Fa
     ran = trainmaster("history", "--state", "completed", "--json")
     assert (len(api.received), ran.err) == (
         20,
-        "There are more than were looked at: --team or --state narrows it.\n",
+        "There are more than were read: narrow them with --team or --state.\n",
     )
 
 

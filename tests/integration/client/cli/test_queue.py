@@ -155,7 +155,7 @@ def test_an_empty_queue_points_to_what_has_ended(queue: Trainmaster, api: FakeAp
             " preempted, stopping, completed, failed, stopped.",
             id="no state",
         ),
-        pytest.param(["-o", "csv", "--watch"], "-o csv is printed once and alone.", id="csv and watch"),
+        pytest.param(["-o", "csv", "--watch"], "-o csv prints once, and nothing else.", id="csv and watch"),
         pytest.param(["-w", "--wide"], "--wide is for a queue that is printed once.", id="wide and watch"),
     ],
 )

@@ -52,5 +52,5 @@ def test_without_differences_there_is_nothing_to_do(trainmaster: Trainmaster, ap
     api.script("GET", "/repair", report(apply=True))
     assert trainmaster("repair", "--apply").out.splitlines() == [
         "7 jobs read.",
-        "Every row says what follows from the jobs.",
+        "Every row agrees with the jobs.",
     ]

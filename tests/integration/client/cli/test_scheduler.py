@@ -340,12 +340,12 @@ def test_a_file_that_holds_no_request_is_exit_code_2_and_nothing_is_sent(
 def test_a_limit_of_the_team_says_when_to_come_back(
     trainmaster: Trainmaster, api: FakeApi, request_file: str
 ) -> None:
-    refused = problem(429, "Too many requests", "5000 jobs of team a wait in pool p5 already")
+    refused = problem(429, "Too many requests", "5000 jobs of team a already wait in pool p5")
     api.script("POST", "/add-job", Scripted(status=429, raw=refused.body, headers={"Retry-After": "60"}))
     ran = trainmaster("submit", request_file)
     assert ran.code == 1
     assert ran.err == (
-        "trainmaster: Too many requests (429): 5000 jobs of team a wait in pool p5 already;"
+        "trainmaster: Too many requests (429): 5000 jobs of team a already wait in pool p5;"
         " try again in 60 s\n"
     )
     assert api.calls() == ["POST /add-job"]
@@ -458,7 +458,7 @@ def test_usage_shows_the_budget_each_job_and_what_was_taken(trainmaster: Trainma
         "Team vision, 2026-11: 2.5 instance-hours, cost unknown: a price is missing",
         (
             "  budget: 30.00 USD, of it 25.00 USD spent and 3.50 USD reserved for what runs;"
-            " 80 % or more are spent"
+            " 80 % or more is spent"
         ),
         "  of it known: 25.00 USD",
         "  job1: 2.5 instance-hours, 25.00 USD",
@@ -494,7 +494,7 @@ def test_usage_compares_what_the_month_was_spent_on_in_60_columns(
         "  idle                0.00 USD    0.0 %",
         "  warm pool          49.50 USD    0.2 %",
         "  start-up          600.00 USD    1.9 %",
-        "  spot saved 4200.00 USD of what the same had cost on demand",
+        "  spot saved 4200.00 USD of what the same would have cost on demand",
         "  llama-7: 1234.5 instance-hours, 31000.00 USD",
         "    productive 29000.00, preemption 100.00, failures",
         "    1250.50, warm pool 49.50, start-up 600.00; spot saved",

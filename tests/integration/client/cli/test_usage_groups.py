@@ -66,9 +66,9 @@ def test_json_is_what_the_api_said(trainmaster: Trainmaster, api: FakeApi) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--group-by", "day", "--month", "2026-11"], "--month is without sums."),
+        (["--group-by", "day", "--month", "2026-11"], "--month gives no sums."),
         (["--from", "7d"], "--from and --to go with --group-by."),
-        (["--csv", "--json"], "--csv and --json are two forms."),
+        (["--csv", "--json"], "--csv and --json exclude each other."),
         (["--group-by", "day", "--from", "soon"], "--from: 'soon' is not a valid time"),
         (["--group-by", "colour"], "Invalid value for '--group-by'"),
     ],

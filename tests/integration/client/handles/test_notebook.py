@@ -1,4 +1,4 @@
-"""A real kernel: a handle is its picture there, and a wait draws it anew in place."""
+"""A real kernel: a handle is its picture there, and a wait draws it again in place."""
 
 import nbformat
 import pytest
@@ -54,6 +54,6 @@ def test_a_job_shows_itself_and_a_wait_draws_it_anew() -> None:
     assert shown[0]["data"]["text/plain"].startswith("job1: pending; ")
     for outputs in (awaited, waited):
         drawn, result = outputs
-        assert "<b>job1</b> completed" in drawn["data"]["text/html"], "the same picture, drawn anew"
+        assert "<b>job1</b> completed" in drawn["data"]["text/html"], "the same picture, drawn again"
         assert result["data"]["text/plain"] == "'completed'"
     assert listed[0]["data"]["text/html"].startswith("<table>")

@@ -261,10 +261,10 @@ def test_an_unreachable_api_is_an_error_that_names_it_never_a_direct_start(
 def test_warnings_of_the_api_are_shown(
     session: QueueTrainingJobSession, api: FakeApi, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    warning = {"field": "CheckpointConfig", "message": "is missing", "hint": "a preempted job starts anew"}
+    warning = {"field": "CheckpointConfig", "message": "is missing", "hint": "a preempted job starts again"}
     api.script("POST", "/add-job", Scripted(status=201, document={"job": view(), "warnings": [warning]}))
     session._intercept_create_request({"TrainingJobName": "job1"}, list, "train")
-    assert "Warning: CheckpointConfig: is missing; a preempted job starts anew" in capsys.readouterr().out
+    assert "Warning: CheckpointConfig: is missing; a preempted job starts again" in capsys.readouterr().out
 
 
 def test_interrupting_the_wait_leaves_the_job_and_says_how_to_cancel_it(

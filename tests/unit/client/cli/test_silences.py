@@ -1,4 +1,4 @@
-"""Which errors pass by themselves, and a connection whose credentials are looked for anew."""
+"""Which errors pass by themselves, and a connection whose credentials are looked for again."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""How often spot instances were taken away lately."""
+"""How often spot instances were taken away recently."""
 
 from datetime import date, timedelta
 

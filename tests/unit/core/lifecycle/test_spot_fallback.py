@@ -232,7 +232,7 @@ def after_end(job: Job, said: Observation, rules: Policy) -> End:
             S.COMPLETED,
             "completed",
             False,
-            id="completed all the same",
+            id="completed anyway",
         ),
         pytest.param(
             live_job(state=S.PREEMPTING),
@@ -262,7 +262,7 @@ def test_an_end_that_moves_the_job_for_another_reason_says_both() -> None:
     made_room = spot_job(state=S.PREEMPTING, reason=reason)
     end = after_end(made_room, news(4, status="Stopped", secondary="Stopped"), policy())
     assert end.reason.message == (
-        "made room for x; interrupted 4 times on spot, more than 3, so it comes back on demand"
+        "made room for x; interrupted 4 times on spot, more than 3, so it is requeued on demand"
     )
 
 

@@ -96,14 +96,14 @@ def test_a_plan_that_does_not_fit_says_by_how_much_and_what_would_do() -> None:
     run = Run(shape=PRESETS["llama2-70b"], batch_size=8)
     assert lines(run, "ml.p5.48xlarge=16")[-5:] == [
         "The program refuses batch_size 8: it does not divide by 128 ranks; 128 does.",
-        "Does not fit: 80.4 GiB are missing on each rank.",
-        "What would do:",
+        "Does not fit: 80.4 GiB more are needed on each rank.",
+        "What would fit:",
         "  activation_checkpointing full",
         "  cpu_offload true and activation_checkpointing selective",
     ]
     nothing = Run(shape=PRESETS["llama2-70b"])
     assert lines(nothing, "ml.g4dn.xlarge=1")[-1] == (
-        "Nothing known would do: take larger GPUs or a smaller model."
+        "No known setting would fit: use larger GPUs or a smaller model."
     )
 
 

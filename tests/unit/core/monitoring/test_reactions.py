@@ -151,7 +151,7 @@ def test_a_job_that_idles_in_each_of_its_attempts_is_stopped_in_the_end() -> Non
         pytest.param(idle(), OK, id="its GPUs work again"),
         pytest.param(idle(), NO_DATA, id="nobody knows"),
         pytest.param(idle(), None, id="its alarm is gone"),
-        pytest.param(idle(), alarm(NOON), id="it went off anew, which was not told yet"),
+        pytest.param(idle(), alarm(NOON), id="it went off again, which was not told yet"),
         pytest.param(trains(), alarm(), id="it was never warned"),
         pytest.param(idle(secondary_status="Uploading"), alarm(), id="it saves its model"),
         pytest.param(

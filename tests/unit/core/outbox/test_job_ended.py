@@ -21,7 +21,7 @@ from tests.builders import ENTRY, NOON, attempt, changed, job, live_job, minutes
 
 BUG = Diagnosis(
     failure_class=FailureClass.USER_CODE,
-    advice="fix the import and queue it anew",
+    advice="fix the import and queue it again",
     evidence="ModuleNotFoundError: No module named 'torhc'",
     exit_code=1,
 )
@@ -108,12 +108,12 @@ def test_a_failed_job_with_class_evidence_and_advice() -> None:
     reason = Reason(code=ReasonCode.USER_CODE, message="AlgorithmError: exit code 1")
     notice = told(over(trains(), JobState.FAILED, reason, ended={"diagnosis": BUG}))
     assert notice.kind is NoticeKind.JOB_FAILED
-    assert notice.what == "Job train-1 failed (user-code). It does not come back."
+    assert notice.what == "Job train-1 failed (user-code). It is not requeued."
     assert notice.why == (
         "AlgorithmError: exit code 1;"
         " the line that gave it away: ModuleNotFoundError: No module named 'torhc'"
     )
-    assert notice.todo == "fix the import and queue it anew"
+    assert notice.todo == "fix the import and queue it again"
     assert notice.undo == "Queue it again under another name; s3://bucket/checkpoints has its checkpoints."
     assert notice.detail["failure_class"] == "user-code"
     assert notice.detail["evidence"] == "ModuleNotFoundError: No module named 'torhc'"
@@ -127,7 +127,7 @@ def test_a_job_that_never_started_fails_without_an_attempt() -> None:
     notice = told(Change(before=before, after=steps.failed(before, reason=reason, now=NOON)))
     assert notice.kind is NoticeKind.JOB_FAILED
     assert notice.training_job_name is None
-    assert notice.what == "Job train-1 failed (failed-to-start). It does not come back."
+    assert notice.what == "Job train-1 failed (failed-to-start). It is not requeued."
     assert notice.detail == {
         "state": "failed",
         "reason": "failed-to-start",
@@ -158,7 +158,7 @@ def test_a_stopped_job_says_who_stopped_it() -> None:
     before = job(team="vision", ver=2)
     notice = told(Change(before=before, after=steps.cancelled(before, reason=reason, now=NOON)))
     assert notice.kind is NoticeKind.JOB_STOPPED
-    assert notice.what == "Job train-1 is stopped. It does not come back."
+    assert notice.what == "Job train-1 is stopped. It is not requeued."
     assert notice.why == "stopped by arn:aws:iam::111122223333:user/ada"
 
 
@@ -174,7 +174,7 @@ def test_a_job_stopped_for_idleness_says_so_and_counts_the_idle_time() -> None:
     before = trains(live={"training_since": NOON, "idle_since": NOON + minutes(5)}, state=JobState.STOPPING)
     notice = told(over(before, JobState.STOPPED, reason, ended={"lost": minutes(25)}))
     assert notice.why == "its GPUs did nothing for 25 minutes"
-    assert notice.todo == "See in its log what its GPUs waited for before it is queued again."
+    assert notice.todo == "Find in its log what its GPUs waited for before you queue it again."
     assert (notice.detail["reason"], notice.detail["lost_to"], notice.detail["lost_seconds"]) == (
         "idle",
         "idle",
@@ -253,7 +253,7 @@ def test_a_preempted_job_hears_of_the_job_of_its_own_team() -> None:
     notice = told(preempted(waiting("urgent", team="vision")))
     assert notice.kind is NoticeKind.JOB_PREEMPTED
     assert notice.what == (
-        "Job train-1 was stopped for another and is back in the queue. 10 min of training are lost."
+        "Job train-1 was preempted by another job and is back in the queue. 10 min of training was lost."
     )
     assert notice.why == "made room for urgent"
     assert notice.detail["for_team"] == "vision"
@@ -293,7 +293,7 @@ def test_an_idle_job_that_comes_back() -> None:
     notice = told(change)
     assert notice.kind is NoticeKind.JOB_REQUEUED
     assert notice.what.startswith(
-        "Job train-1 was stopped while its GPUs did nothing and is back in the queue."
+        "Job train-1 was stopped while its GPUs were idle and is back in the queue."
     )
     assert notice.detail["lost_to"] == "idle"
 

@@ -41,7 +41,7 @@ def test_the_warning_says_since_when_and_when_it_is_stopped() -> None:
         " It is stopped at 2026-11-02 12:10 UTC unless they work again by then.",
         why="The busiest of its hosts is below what the policy calls idle (`idle.gpu_below_percent`).",
         todo="See in its log what they wait for. `trainmaster cancel train-1` frees them now.",
-        undo="It is left alone as soon as its GPUs work again.",
+        undo="It counts as idle no longer once its GPUs work again.",
         detail={
             "attempt": 0,
             "idle_since": "2026-11-02T12:00:00.000Z",
@@ -52,7 +52,7 @@ def test_the_warning_says_since_when_and_when_it_is_stopped() -> None:
 
 def test_where_the_policy_only_notifies_no_stop_is_announced() -> None:
     notice = told(news({}, {"idle_since": NOON}))
-    assert notice.what.endswith("Nothing follows by itself.")
+    assert notice.what.endswith("Nothing happens automatically.")
     assert "stop_due" not in notice.detail
 
 
@@ -93,7 +93,7 @@ def test_why_is_what_was_found() -> None:
 
 def test_the_newest_checkpoint_is_named_if_there_is_one() -> None:
     assert told(news({}, {"checkpoint_overdue": True})).what == (
-        "Job train-1 has no recent checkpoint: none was seen. A stop would lose all it has trained."
+        "Job train-1 has no recent checkpoint: none was seen. A stop would lose all of its training."
     )
     notice = told(news({"last_checkpoint": NOON}, {"checkpoint_overdue": True}))
     assert notice.what.startswith(

@@ -80,13 +80,13 @@ def test_one_that_is_stopped_for_a_rule_names_the_enforced_one_first() -> None:
 @pytest.mark.parametrize("outcome", [Outcome.STOPPED, Outcome.NOT_STOPPED])
 def test_a_rule_that_is_only_audited_stopped_nobody(outcome: Outcome) -> None:
     notice = unmanaged_notice(record(outcome, NO_TAG), runs=True)
-    assert notice.why == "Training jobs of this account belong into the queue."
+    assert notice.why == "Training jobs of this account belong in the queue."
     assert [one["rule"] for one in notice.detail["violations"]] == ["required_tags"]
 
 
 def test_one_that_violates_nothing_is_told_of_all_the_same() -> None:
     assert unmanaged_notice(record(Outcome.AUDITED), runs=True).why == (
-        "Training jobs of this account belong into the queue."
+        "Training jobs of this account belong in the queue."
     )
 
 
@@ -116,7 +116,7 @@ def test_a_queued_job_that_breaks_an_audited_rule_runs_all_the_same() -> None:
     )
     assert notice.kind is NoticeKind.RULE_VIOLATED
     assert notice.job == "queued"
-    assert notice.what == "Job queued breaks a rule that is audited, not enforced. It runs all the same."
+    assert notice.what == "Job queued breaks a rule that is audited, not enforced. It runs anyway."
 
 
 def test_the_same_cause_leaves_the_same_message() -> None:

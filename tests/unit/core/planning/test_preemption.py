@@ -325,7 +325,7 @@ def test_the_room_of_one_preemption_is_not_promised_to_the_next() -> None:
     assert decided(world, 2) == [("preempt for", "x", "a")]
     assert told(world, pool(2), "y") == (
         "capacity",
-        "needs ml.a.xlarge=1, free ml.a.xlarge=0; what makes room for it is on its way out",
+        "needs ml.a.xlarge=1, free ml.a.xlarge=0; the jobs that make room for it are stopping",
     )
 
 
@@ -335,7 +335,7 @@ def test_room_that_is_on_its_way_is_waited_for_and_nobody_else_is_stopped() -> N
     assert decided(world, 3) == []
     assert told(world, pool(3), "high") == (
         "capacity",
-        "needs ml.a.xlarge=1, free ml.a.xlarge=0; what makes room for it is on its way out",
+        "needs ml.a.xlarge=1, free ml.a.xlarge=0; the jobs that make room for it are stopping",
     )
 
 

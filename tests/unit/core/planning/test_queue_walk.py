@@ -348,14 +348,14 @@ def test_a_limit_is_told_with_its_number_and_who_tries_next() -> None:
     assert told(world, pool(4), "a") == (
         "account-limit",
         (
-            "needs ml.a.xlarge=1; AWS refused more than 1 ml.a.xlarge lately, and one job at a time finds out"
+            "needs ml.a.xlarge=1; AWS refused more than 1 ml.a.xlarge recently, and one job at a time checks"
             " whether it still does"
         ),
     )
     due = snapshot(running("r"), waiting("a"), waiting("b"), **limited(1, until=0))
     assert told(due, pool(4), "b") == (
         "account-limit",
-        "needs ml.a.xlarge=1; a tries first whether the account allows more ml.a.xlarge",
+        "needs ml.a.xlarge=1; a goes first, to see if the account allows more ml.a.xlarge",
     )
 
 
@@ -422,7 +422,7 @@ KEYED = (shape(key="k"),)
         pytest.param(
             with_warm(running("r", priority=9), waiting("a", minutes_ago=1), pools=(warm("w"),)),
             [("release warm", "w")],
-            id="its room is needed by a job of another key: given up",
+            id="its capacity is needed by a job of another key: given up",
         ),
         pytest.param(
             with_warm(running("low"), waiting("high", priority=9), pools=(warm("w"),)),
@@ -437,7 +437,7 @@ KEYED = (shape(key="k"),)
         pytest.param(
             with_warm(running("low"), waiting("high", priority=9), pools=(warm("w", left=0.5),)),
             [("release warm", "w")],
-            id="about to expire: given up all the same rather than a job stopped",
+            id="about to expire: given up anyway rather than a job stopped",
         ),
         pytest.param(
             with_warm(running("low"), waiting("high", priority=9), pools=(warm("w", left=0),)),

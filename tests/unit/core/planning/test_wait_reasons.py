@@ -20,8 +20,8 @@ def reservation(*, certain: bool = True) -> BackfillReservation:
 
 FIRST = "a job of team speech is ahead and waits for ml.a.xlarge=2"
 BY_NOON = "expected by 2026-11-02 12:00 UTC at the latest"
-NEXT_TRY = "and one job at a time finds out whether it still does"
-PROBE = "a job of team speech tries first whether the account allows more ml.a.xlarge"
+NEXT_TRY = "and one job at a time checks whether it still does"
+PROBE = "a job of team speech goes first, to see if the account allows more ml.a.xlarge"
 LIMIT = AccountLimit(limit=4, until=NOON, refusals=2)
 
 
@@ -31,7 +31,7 @@ LIMIT = AccountLimit(limit=4, until=NOON, refusals=2)
         pytest.param(
             wait_reasons.PAUSED,
             "paused",
-            "an admin paused starts and preemptions; 0 jobs start until they resume",
+            "an admin paused starts and preemptions; no job starts until they resume",
             id="paused",
         ),
         pytest.param(
@@ -75,13 +75,13 @@ LIMIT = AccountLimit(limit=4, until=NOON, refusals=2)
         pytest.param(
             wait_reasons.releasing(of(2), [warm("a"), warm("b")]),
             "capacity",
-            "needs ml.a.xlarge=2; warm pools being given up for it: 2",
+            "needs ml.a.xlarge=2; warm pools being released for it: 2",
             id="warm pools given up for it",
         ),
         pytest.param(
             wait_reasons.limited(of(2), Capacity(A), LIMIT),
             "account-limit",
-            f"needs ml.a.xlarge=2; AWS refused more than 4 ml.a.xlarge lately, {NEXT_TRY}",
+            f"needs ml.a.xlarge=2; AWS refused more than 4 ml.a.xlarge recently, {NEXT_TRY}",
             id="what the account allows",
         ),
         pytest.param(

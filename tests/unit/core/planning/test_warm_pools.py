@@ -145,7 +145,7 @@ def test_a_warm_pool_that_is_taken_needs_no_upkeep_and_one_whose_room_is_needed_
         now=NOON,
     )
     assert keeper.actions([warm("taken", left=0), warm("needed")]) == [
-        ReleaseWarm(warm_pool=warm("needed"), because="its room is needed")
+        ReleaseWarm(warm_pool=warm("needed"), because="its capacity is needed")
     ]
 
 

@@ -167,13 +167,13 @@ def test_a_value_without_sense_is_refused(document: object, field: str | None, m
         pytest.param(
             warm(keep_alive="1h"),
             KEEP_ALIVE,
-            "is longer than max_idle: after 30m idle instances are released all the same",
+            "is longer than max_idle: after 30m idle instances are released anyway",
             id="kept alive in vain",
         ),
         pytest.param(
             warm(retain="5m"),
             RETAIN,
-            "does nothing: without keep_alive there are no warm pools",
+            "has no effect: without keep_alive there are no warm pools",
             id="nothing to retain",
         ),
     ],

@@ -299,7 +299,7 @@ def test_a_type_belongs_to_exactly_one_pool(key: str) -> None:
     document["pools"].append({"name": "other", key: {P5: 1}})
     (error,) = errors_of(document)
     assert error.field == f"pools[1].{key}.{P5}"
-    assert error.message == "belongs to pools[0] already"
+    assert error.message == "already belongs to pools[0]"
 
 
 def test_a_wildcard_behind_a_role_path_is_warned_of() -> None:
@@ -376,7 +376,7 @@ def test_boost(aging: object, priority: int, boost_ms: int) -> None:
         pytest.param({"aging": {"per": "24h", "add": 7}}, "age-86400000/7", id="a rate of its own"),
         pytest.param({"aging": "off"}, "age-3155760000000", id="no ageing"),
         pytest.param({"shortest_first": True}, "length-86400000", id="by length"),
-        pytest.param({"backfill": False}, "age-86400000", id="backfill scores nobody anew"),
+        pytest.param({"backfill": False}, "age-86400000", id="backfill scores nobody again"),
     ],
 )
 def test_the_key_of_an_order_changes_with_the_scores(order: dict[str, Any], key: str) -> None:

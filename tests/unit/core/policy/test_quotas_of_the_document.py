@@ -177,7 +177,7 @@ def test_without_teams_only_the_default_team_can_have_a_quota() -> None:
     assert sorted(policy.pools[0].quotas) == ["default", "vision"]
     (warning,) = policy.warnings
     assert warning.field == f"{PATH}.vision"
-    assert warning.message == 'nobody is in team "vision": without teams every caller is in default'
+    assert warning.message == 'team "vision" has no members: without teams every caller is in default'
 
 
 def test_a_team_name_that_is_no_plain_word_is_quoted_in_paths() -> None:

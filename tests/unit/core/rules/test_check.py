@@ -221,7 +221,7 @@ def test_a_type_without_a_price_is_told_apart_and_does_not_hide_what_is_too_dear
     assert [(one.field, one.message) for one in violations] == [
         (
             "ResourceConfig.InstancePreferences[1].InstanceType",
-            "has no price, so nobody knows what the job may cost",
+            "has no price, so what the job may cost is unknown",
         ),
         ("StoppingCondition.MaxRuntimeInSeconds", "costs up to $100.00 on 1 ml.p5.48xlarge"),
     ]

@@ -30,7 +30,7 @@ def test_a_schedule_is_read_from_two_lists() -> None:
             id="one world too few",
         ),
         pytest.param({"worlds": "2,2,2,2"}, "--worlds has 4 and --kill-at 2", id="one world too many"),
-        pytest.param({"worlds": "2,two,1"}, "--worlds has 'two'", id="a world that is no number"),
+        pytest.param({"worlds": "2,two,1"}, "--worlds has 'two'", id="a world that is not a number"),
         pytest.param({"worlds": "2,0,1"}, "--worlds has '0'", id="a world of nobody"),
         pytest.param(
             {"kill_at": "7:HUP,13:KILL"},

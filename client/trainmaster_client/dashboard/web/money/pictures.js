@@ -9,7 +9,7 @@ import { scrolling } from "./tables.js";
 const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const HEIGHT = 120;
 const BAR = 22;
-const HEAD = 20; // above the bars, for what the dearest day cost
+const HEAD = 20; // above the bars, for what the most expensive day cost
 const WHITE_ON = 0.71; // of the colour of a full cell: from here on white is read better than black
 
 // One bar a day of the month; days to come are dashed at what a day has cost so far.
@@ -30,11 +30,11 @@ export function daysPicture(days, month, now, forecast) {
   const labels = Array.from({ length: count }, (_, index) =>
     index % 5 === 0 ? svg("text", { x: index * BAR + BAR / 2, y: HEAD + HEIGHT + 16, "text-anchor": "middle" }, index + 1) : null);
   const said = `Spending by day of ${month}, at most ${usd(most)} a day. Grouped by day the table has the figures.`;
-  return scrolling(said, svg("svg", { class: "days", width: count * BAR, height: HEAD + HEIGHT + 22, role: "img", "aria-label": said }, bars, labels, dearest(spent, from, count)));
+  return scrolling(said, svg("svg", { class: "days", width: count * BAR, height: HEAD + HEIGHT + 22, role: "img", "aria-label": said }, bars, labels, topDay(spent, from, count)));
 }
 
-// What the dearest day cost, above its bar.
-function dearest(spent, from, count) {
+// What the most expensive day cost, above its bar.
+function topDay(spent, from, count) {
   const [key, amount] = [...spent].sort((one, other) => other[1] - one[1])[0] ?? ["", 0];
   if (!(amount > 0)) return null;
   const middle = ((Date.parse(key) - from) / 86_400_000 + 0.5) * BAR;

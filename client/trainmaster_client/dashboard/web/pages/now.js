@@ -123,7 +123,7 @@ function notes(data, isPaused) {
   const found = [];
   if (isPaused) found.push("Starts and preemptions are paused by an admin. Running jobs go on.");
   for (const pool of data.pools) {
-    if (pool.recount) found.push(`${pool.name}: nothing starts until the pool is counted anew (${pool.recount.message}).`);
+    if (pool.recount) found.push(`${pool.name}: nothing starts until the pool is recounted (${pool.recount.message}).`);
   }
   if (!data.pools.length) found.push("No pools: an admin has to apply a policy.");
   if (!data.estimates && !data.isPartial) found.push("This stack is older than the page: it does not say when all jobs are likely to start.");

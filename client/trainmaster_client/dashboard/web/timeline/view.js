@@ -231,7 +231,7 @@ export class TimelineView {
 
 const isSameWindow = (one, other) => one.from === other.from && one.to === other.to;
 
-// Of a look before, too: data are read anew, so bars are other objects.
+// Of a look before, too: data are read again, so bars are other objects.
 function isSame(one, other) {
   if (!other || Boolean(one.attempt) !== Boolean(other.attempt) || one.from !== other.from || one.first !== other.first) return false;
   return one.attempt?.job === other.attempt?.job && one.attempt?.attempt === other.attempt?.attempt;

@@ -234,7 +234,7 @@ LANE_TEAM, LANE_TEXT, LANE_HEAD, LANE_PUTS = "team", "lane", "head", "puts"
 PARKED = "parked"
 """Attribute of a team: how many of its jobs are held or back off."""
 COUNTED = "counted"
-"""Attribute of a team: its row was there from the first job on, not made anew by an increment."""
+"""Attribute of a team: its row was there from the first job on, not made again by an increment."""
 
 
 def used(capacity: Capacity) -> str:

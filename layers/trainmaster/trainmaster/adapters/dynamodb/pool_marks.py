@@ -27,7 +27,7 @@ class PoolMarks(GuardedReads):
         )
 
     def change_chain(self, pool: str, before: datetime | None, after: datetime | None) -> bool:
-        """What is no number says nothing to who reads it, and goes."""
+        """What is not a number tells a reader nothing, and is removed."""
         unchanged: tuple[str, Mapping[str, object]] = ("#it = :old", {":old": _ms(before)})
         if before is None:
             unchanged = ("attribute_not_exists(#it) OR NOT attribute_type(#it, :number)", {":number": "N"})

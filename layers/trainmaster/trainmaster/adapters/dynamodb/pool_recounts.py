@@ -1,4 +1,4 @@
-"""One pool counted anew at one instant: what follows from its jobs, compared with its rows, and written."""
+"""One pool counted again at one instant: what follows from its jobs, compared with its rows, and written."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

@@ -93,7 +93,7 @@ def _count(_: str, content: Any) -> int:
 
 
 def _whole(content: Any) -> int:
-    require(type(content) is int, f"{content!r} is no number")
+    require(type(content) is int, f"{content!r} is not a number")
     return int(content)
 
 
@@ -110,7 +110,7 @@ def _aware(text: str) -> datetime:
 
 
 def _from_ms(content: object) -> datetime | None:
-    """None as well where it is no instant."""
+    """None as well where it is not an instant."""
     if type(content) is not int:
         return None
     try:

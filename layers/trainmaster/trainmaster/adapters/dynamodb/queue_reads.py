@@ -191,13 +191,13 @@ class QueueReads(GuardedReads):
     # ---- teams
 
     def _teams(self, pool: str, known: frozenset[str] = frozenset()) -> list[TeamRow]:
-        """A row that is gone, or was made anew by an increment, says nothing of the jobs before that."""
+        """A row that is gone, or was made again by an increment, says nothing of the jobs before that."""
         rows = {
             row.name: row for row in self._understood(self._rows.query(layout.team_partition(pool)), team_row)
         }
         lost = sorted(team for team in known if team not in rows or not rows[team].is_counted)
         for team in lost:
-            error = "the pool counts the team, and its row is gone or was made anew since"
+            error = "the pool counts the team, and its row is gone or was made again since"
             self._report(SetAside(key="/".join(layout.team_key(pool, team)), error=error, pool=pool))
         return [row for name, row in rows.items() if name not in lost]
 

@@ -15,7 +15,7 @@ from trainmaster.core.policy import UNMANAGED
 from trainmaster.core.records import SetAside
 
 KEPT = timedelta(minutes=10)
-"""A row that nobody stumbled over for so long is whole again, gone, or far behind in its queue."""
+"""A row that nobody stumbled over for this long is whole again, gone, or far behind in its queue."""
 MOST_NOTED = 25
 """Rows that one call of a function notes; the next one notes others."""
 

@@ -201,7 +201,7 @@ class PriceTable:
         return total
 
     def dearest_usd_per_hour(self, vectors: Iterable[Vector]) -> Decimal | None:
-        """Of several forms that a job may run in the dearest; None if one has no price, or there is none."""
+        """The most expensive form that a job may run in; None if one has no price, or without any form."""
         prices = [self.vector_usd_per_hour(vector) for vector in vectors]
         known = [price for price in prices if price is not None]
         return max(known) if known and len(known) == len(prices) else None

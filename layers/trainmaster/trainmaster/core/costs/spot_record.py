@@ -1,4 +1,4 @@
-"""How often spot instances of a type were taken away lately: days that count less the older they are."""
+"""How often spot instances of a type were taken away recently: days that count less the older they are."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class SpotRecord:
 
     @property
     def per_instance_hour(self) -> float | None:
-        """None: nobody ran on it lately."""
+        """None: nobody ran on it recently."""
         return self.interruptions / self.instance_hours if self.instance_hours else None
 
     def expected(self, *, instances: int, runtime: timedelta) -> float | None:

@@ -130,7 +130,7 @@ ADVICE: Mapping[FailureClass, str] = {
         " fits the instance's processor and driver."
     ),
     FailureClass.USER_CODE: "The program failed: fix it; it would fail again.",
-    FailureClass.UNKNOWN: "Nothing known was found in the failure reason and the log: read the log.",
+    FailureClass.UNKNOWN: "No known failure was found in the failure reason or the log: read the log.",
 }
 
 

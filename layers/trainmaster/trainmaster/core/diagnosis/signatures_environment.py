@@ -97,7 +97,7 @@ DATA_ACCESS = (
         r"unable to assume (?:the )?role|\(AccessDenied\w{0,10}\) when calling the AssumeRole"
         r"|not authorized to perform: sts:AssumeRole",
         _ROLE,
-        "SageMaker cannot become the job's role: check its name, and that it trusts sagemaker.amazonaws.com.",
+        "SageMaker cannot assume the job's role: check its name, and that it trusts sagemaker.amazonaws.com.",
     ),
     signature(
         _DATA,

@@ -29,7 +29,9 @@ _SHARED = (
     "Data loader workers ran out of shared memory: use fewer workers or smaller batches, or an instance type"
     " with more memory; /dev/shm grows with it."
 )
-KILLED = "A process was killed, presumably by the kernel for want of memory: take an instance type with more."
+KILLED = (
+    "A process was killed, presumably by the kernel because memory ran out: use an instance type with more."
+)
 
 GPU_OOM = (
     signature(_HOST, Certainty.CAUSE, r"OOM when allocating tensor.{0,200}device:CPU", _TENSORFLOW),

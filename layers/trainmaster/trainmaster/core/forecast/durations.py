@@ -29,7 +29,7 @@ class Lengths:
         object.__setattr__(self, "_sums", tuple(accumulate(self.weights[one] for one in buckets)))
 
     def draw(self, chance: float, *, longer_than: timedelta) -> timedelta | None:
-        """The length of a job that has trained for so long already; None: hardly any trains that long.
+        """The length of a job that has trained for this long already; None: hardly any trains that long.
 
         Args:
             chance: In [0, 1): which of the possible lengths, from the shortest to the longest.

@@ -47,7 +47,7 @@ class ReasonCode(StrEnum):
     MAX_RUNTIME = "max-runtime"
     MAX_WAIT = "max-wait"
     IDLE = "idle"
-    """Its GPUs did nothing, and it does not come back."""
+    """Its GPUs did nothing, and it is not requeued."""
     FAILED_TO_START = "failed-to-start"
     NAME_TAKEN = "name-taken"
 

@@ -74,7 +74,7 @@ _MESSAGES: Mapping[TrainingJobEnd, str] = {
     _E.MAX_RUNTIME: "the training job reached its MaxRuntimeInSeconds",
     _E.MAX_WAIT: "the spot job reached its MaxWaitTimeInSeconds",
     _E.NEVER_TRAINED: "SageMaker had no instances within the pending time",
-    _E.STOPPED: "somebody stopped the training job in SageMaker",
+    _E.STOPPED: "someone stopped the training job in SageMaker",
 }
 _RESTORED = "stopped for a later attempt, which the restored table does not know"
 _NOT_RECORDED: Mapping[JobState, Reason] = {

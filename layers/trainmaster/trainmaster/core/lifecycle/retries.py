@@ -169,7 +169,7 @@ def _again(failure: Failure, recovery: Recovery, halving: Halving | None) -> Ret
     halved = "" if halving is None else f"; with half the batch: {halving.says}"
     count = f"retry {job.comebacks.retries + 1} of {most_retries(job, recovery)}"
     message = f"{found.failure_class}: {found.advice} This is {count}{halved}"
-    comes_back = f"It comes back, {count}{halved}. SageMaker says: {failure.text}"
+    comes_back = f"It is requeued, {count}{halved}. SageMaker says: {failure.text}"
     retry = Retry(
         wait=backoff(
             job.spec.entry_id, job.comebacks.retries, first=recovery.backoff.first, most=recovery.backoff.max

@@ -227,7 +227,7 @@ def _waits_again(job: Job, end: End, *, now: datetime) -> Job:
 
 
 def _retried(job: Job, retry: Retry, *, now: datetime) -> Job:
-    """Charged: the next failure needs its productive time anew."""
+    """Charged: the next failure needs its productive time again."""
     comebacks = replace(
         job.comebacks,
         retries=job.comebacks.retries + 1,

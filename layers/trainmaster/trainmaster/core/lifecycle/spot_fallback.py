@@ -87,8 +87,8 @@ def _may_move(job: Job, live: Attempt) -> bool:
 
 
 def _moved(reason: Reason, why: str) -> Reason:
-    """It ended for another reason, and comes back on demand all the same."""
-    return replace(reason, message=f"{reason.message}; {why}, so it comes back on demand")
+    """It ended for another reason, and comes back on demand anyway."""
+    return replace(reason, message=f"{reason.message}; {why}, so it is requeued on demand")
 
 
 def _progress(job: Job, live: Attempt, seen: Observation | None, *, until: datetime) -> _Progress:

@@ -170,7 +170,7 @@ def idle(job: Job, *, since: datetime | None, stop_due: datetime | None = None) 
 
 
 def stopped_for_idle(job: Job, now: datetime) -> Job:
-    """Its GPUs did nothing for too long: it does not come back."""
+    """Its GPUs did nothing for too long: it is not requeued."""
     return replace(job.moved_to(JobState.STOPPING), reason=_idle(job, ReasonCode.IDLE, now=now))
 
 

@@ -124,9 +124,9 @@ def _verdict(found: Plan) -> Iterator[str]:
     if told.fits:
         yield f"Fits, {told.headroom_bytes / _GIB:.1f} GiB to spare."
         return
-    yield f"Does not fit: {-told.headroom_bytes / _GIB:.1f} GiB are missing on each rank."
+    yield f"Does not fit: {-told.headroom_bytes / _GIB:.1f} GiB more are needed on each rank."
     would_do = remedies(found.run, found.cluster)
-    yield "What would do:" if would_do else "Nothing known would do: take larger GPUs or a smaller model."
+    yield "What would fit:" if would_do else "No known setting would fit: use larger GPUs or a smaller model."
     yield from (f"  {text}" for text in would_do)
 
 

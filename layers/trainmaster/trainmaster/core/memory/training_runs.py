@@ -220,5 +220,5 @@ def _number(given: Mapping[str, str], key: str, default: int, *, at_least: int =
         return default
     text = given[key]
     if not (text.isascii() and text.isdigit()) or len(text) > _LONGEST_NUMBER or int(text) < at_least:
-        raise ValueError(f"{key} is no number from {at_least} on")
+        raise ValueError(f"{key} is not a whole number of {at_least} or more")
     return int(text)

@@ -162,11 +162,11 @@ def wanted_of(vector: Vector, watch: Watch) -> Wanted:
     counts = {capacity.instance_type: gpus(capacity.instance_type) for capacity in vector}
     unknown = sorted(name for name, count in counts.items() if count is None and _GPU_FAMILY.match(name))
     if unknown:
-        message = f"nobody knows how many GPUs {', '.join(unknown)} has; its GPUs are not watched"
+        message = f"the number of GPUs of {', '.join(unknown)} is not known; they are not monitored"
         return Wanted(unmonitored=Reason(code=ReasonCode.UNKNOWN_TYPE, message=message))
     different = {count or 0 for count in counts.values()}
     if len(different) > 1:
-        message = "its hosts have different numbers of GPUs, and their names do not tell which has how many"
+        message = "its hosts have different numbers of GPUs, and their names do not say which has how many"
         return Wanted(unmonitored=Reason(code=ReasonCode.MIXED_HOSTS, message=message))
     hosts, each = sum(vector.values()), different.pop() if different else 0
     if not each:

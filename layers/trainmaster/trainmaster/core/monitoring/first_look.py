@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from trainmaster.core.planning.snapshot import WaitingJob
 
 NAMES = 8
-"""Of the first jobs that a look writes down: while it is read, jobs ahead may have started."""
+"""Of the first jobs that a look records: while it is read, jobs ahead may have started."""
 EVERY = timedelta(minutes=1)
-"""A pool's looks are written down at most so often."""
+"""A pool's looks are recorded at most this often."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

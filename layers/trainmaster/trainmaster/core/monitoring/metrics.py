@@ -60,13 +60,13 @@ OLDEST_WAIT = Metric(
     unit=Unit.SECONDS,
     dimensions=("pool",),
     also_whole=True,
-    meaning="since the oldest of the jobs at the front of the queue that a pass did not start was submitted",
+    meaning="age of the oldest job at the front of the queue that a pass did not start",
 )
 FIRST_UNSEEN = Metric(
     name="FirstUnseenSeconds",
     unit=Unit.SECONDS,
     meaning="for how long no pass has looked at the first job of a queue, the longest of all pools, each "
-    "minute; 0 where nobody waits",
+    "minute; 0 where no job waits",
 )
 WAIT = Metric(
     name="WaitSeconds",
@@ -82,10 +82,10 @@ WASTED = Metric(
     name="WastedGpuHours",
     unit=Unit.NONE,
     dimensions=("cause",),
-    meaning="training that has to be done again or was for nothing, times instances, times GPUs of each",
+    meaning="training that must be repeated or was wasted, times instances, times GPUs of each",
 )
 IDLE_STOPS = Metric(
-    name="IdleStops", unit=Unit.COUNT, meaning="attempts that were stopped because their GPUs did nothing"
+    name="IdleStops", unit=Unit.COUNT, meaning="attempts that were stopped because their GPUs were idle"
 )
 RETRIES = Metric(
     name="Retries",

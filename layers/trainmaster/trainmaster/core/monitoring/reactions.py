@@ -52,7 +52,7 @@ def heard(job: Job, kind: AlarmKind, reading: AlarmReading | None, watch: Watch,
     """The job after one of its alarms was read.
 
     INSUFFICIENT_DATA leaves everything: an alarm is in it before its first evaluation, also when it is made
-    anew for a changed policy, and that says nothing about the GPUs. An alarm that is gone will never say OK,
+    again for a changed policy, and that says nothing about the GPUs. An alarm that is gone will never say OK,
     so what it last said is taken back.
 
     Args:

@@ -58,7 +58,7 @@ class Notice:
     todo: str = ""
     """What its reader can do."""
     undo: str = ""
-    """How to have it otherwise."""
+    """How to change that."""
     detail: Mapping[str, Any] = field(default_factory=dict)
     """For programs: texts, whole numbers, booleans, and lists and mappings of them."""
 

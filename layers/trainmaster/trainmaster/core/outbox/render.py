@@ -90,7 +90,7 @@ def _text(message: OutboxMessage, stack: str) -> str:
         ("", notice.what),
         ("Why: ", notice.why),
         ("What to do: ", notice.todo),
-        ("To have it otherwise: ", notice.undo),
+        ("To change that: ", notice.undo),
     )
     said = [f"{label}{text}" for label, text in lines if text]
     about = f"Stack {stack}, team {notice.team}, {iso(message.at)}, message {message.id}"

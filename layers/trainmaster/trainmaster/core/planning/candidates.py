@@ -95,7 +95,7 @@ def lane_id(team: str, text: str) -> str:
 
 
 def lane(shapes: Sequence[Shape], choice: Choice) -> str:
-    """Jobs of a lane ask for the same thing, so a head that cannot start speaks for those behind it."""
+    """Jobs of a lane ask for the same thing, so a head that cannot start represents those behind it."""
     return short_lane(lane_text(shapes, choice))
 
 

@@ -203,7 +203,7 @@ class QueueWalk:
             self.reasons[job.name] = wait_reasons.releasing(shape.vector, released)
         elif coming:
             take(self.capacity.soon, shape.vector)
-            note = "; what makes room for it is on its way out"
+            note = "; the jobs that make room for it are stopping"
             self.reasons[job.name] = wait_reasons.short(shape.vector, self.capacity.free, note=note)
         else:
             return self._preempts(job, shape, ahead)

@@ -1,4 +1,4 @@
-"""Preemption reservations of a pool: placed with a preemption, gone on with, limited, ended."""
+"""Preemption reservations of a pool: placed with a preemption, continued, limited, ended."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -13,14 +13,14 @@ from trainmaster.core.planning.snapshot import AccountLimit, RunningJob, Waiting
 MOST_NAMED = 10
 """Of those that make room; the reason is kept in the job's row."""
 PAUSED = Reason(
-    code=ReasonCode.PAUSED, message="an admin paused starts and preemptions; 0 jobs start until they resume"
+    code=ReasonCode.PAUSED, message="an admin paused starts and preemptions; no job starts until they resume"
 )
 
 
 def recount(pool: str) -> Reason:
     """What is in use is not known, so nobody knows what is free."""
     message = (
-        f"what is in use in pool {pool} cannot be read; 0 jobs start until an admin counts it anew: "
+        f"what is in use in pool {pool} cannot be read; no job starts until an admin recounts it: "
         "trainmaster policy pause, then trainmaster repair --apply"
     )
     return Reason(code=ReasonCode.RECOUNT, message=message)
@@ -66,14 +66,14 @@ def making_room(vector: Vector, victims: Iterable[RunningJob], *, to: str) -> Re
 
 def releasing(vector: Vector, pools: Iterable[WarmPool]) -> Reason:
     count = len(tuple(pools))
-    message = f"needs {vector_text(vector)}; warm pools being given up for it: {count}"
+    message = f"needs {vector_text(vector)}; warm pools being released for it: {count}"
     return Reason(code=ReasonCode.CAPACITY, message=message)
 
 
 def limited(vector: Vector, capacity: Capacity, limit: AccountLimit) -> Reason:
     message = (
-        f"needs {vector_text(vector)}; AWS refused more than {limit.limit} {capacity} lately,"
-        " and one job at a time finds out whether it still does"
+        f"needs {vector_text(vector)}; AWS refused more than {limit.limit} {capacity} recently,"
+        " and one job at a time checks whether it still does"
     )
     return Reason(code=ReasonCode.ACCOUNT_LIMIT, message=message)
 
@@ -87,7 +87,7 @@ def refused(vector: Vector, free: Mapping[Capacity, int]) -> Reason:
 
 def probing(vector: Vector, capacity: Capacity, probe: WaitingJob, *, to: str) -> Reason:
     first = known_as(probe, to=to)
-    message = f"needs {vector_text(vector)}; {first} tries first whether the account allows more {capacity}"
+    message = f"needs {vector_text(vector)}; {first} goes first, to see if the account allows more {capacity}"
     return Reason(code=ReasonCode.ACCOUNT_LIMIT, message=message)
 
 
@@ -128,9 +128,9 @@ def in_line(position: QueuePosition) -> Reason:
     if position.ahead_at_least is not None:
         message = f"at least {position.ahead_at_least} jobs are ahead in this pool"
     elif position.number is None:
-        message = f"the scheduler is about to look at it; more than {position.waiting} jobs wait in the pool"
+        message = f"the scheduler is about to consider it; more than {position.waiting} jobs wait in the pool"
     elif position.number == 1:
-        message = "no job of the pool is ahead; the scheduler is about to look at it"
+        message = "no job in the pool is ahead; the scheduler is about to consider it"
     elif position.number == NEXT_BUT_ONE:
         message = "1 job is ahead in this pool"
     else:
@@ -138,5 +138,5 @@ def in_line(position: QueuePosition) -> Reason:
     return Reason(code=ReasonCode.AHEAD, message=message)
 
 
-NEXT = Reason(code=ReasonCode.AHEAD, message="no job of the pool is ahead; the next pass starts it")
+NEXT = Reason(code=ReasonCode.AHEAD, message="no job in the pool is ahead; the next pass starts it")
 """What the planner would start now."""

@@ -76,7 +76,7 @@ class Upkeep:
         if is_leaving(pool, now=self.now):
             return SettleWarm(warm_pool=pool)
         if pool.training_job_name in self.released:
-            return ReleaseWarm(warm_pool=pool, because="its room is needed")
+            return ReleaseWarm(warm_pool=pool, because="its capacity is needed")
         if idle >= self.rules.max_idle:
             return ReleaseWarm(warm_pool=pool, because="it has been idle for too long")
         if pool.warm_key in self.wanted:

@@ -48,7 +48,7 @@ class AtLimit(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget(Section):
     usd_per_month: Decimal = needed(
-        _BUDGET, "USD of a calendar month (UTC).", stand_in=_BUDGET.least, hint="write the USD of one month"
+        _BUDGET, "USD per calendar month (UTC).", stand_in=_BUDGET.least, hint="write USD per month"
     )
     at_limit: AtLimit = key(
         Word(AtLimit),
@@ -74,13 +74,13 @@ class TeamPolicy(Section):
     )
     roles: Allowed[str] | Literal["any"] | None = optional(
         AnyOrListed(listed=ROLES),
-        "The roles that its jobs may run under: ARNs, compared as they stand; or `any`. Not written: none.",
+        "The roles that its jobs may run under: ARNs, compared literally; or `any`. Default: none.",
         example='["arn:aws:iam::111122223333:role/vision-training"]',
     )
     launcher_role: str | None = optional(
         ROLE,
         "The role that starts its jobs: CreateTrainingJob is called by a session of it, with the tags "
-        "`trainmaster:team` and `trainmaster:stack`. Not written: the stack itself.",
+        "`trainmaster:team` and `trainmaster:stack`. Default: the stack itself.",
         example="arn:aws:iam::111122223333:role/trainmaster-launcher-vision",
     )
     images: Allowed[Image] | None = optional(
@@ -104,7 +104,7 @@ class Policy(Section):
     pools: tuple[PoolPolicy, ...] = key(
         list_of(Keys(PoolPolicy), "write a list of pools"),
         [],
-        f"Instances of some types, and how jobs share them. At most {MAX_POOLS}; a type belongs to one.",
+        f"Instances of some types, and how jobs share them. At most {MAX_POOLS}; a type belongs to one pool.",
     )
     teams: tuple[TeamPolicy, ...] = key(
         list_of(Keys(TeamPolicy), "write a list of teams"),
@@ -121,13 +121,13 @@ class Policy(Section):
     prices: Mapping[str, Decimal] = key(
         ByName(INSTANCE_TYPE, _PRICE),
         {},
-        "USD per instance-hour by type; goes before the list prices that are shipped.",
+        "USD per instance-hour by type; takes precedence over the list prices that are shipped.",
         example="{ml.p5.48xlarge: 60.5}",
     )
     governing: Governing = inline(Governing)
     """What becomes of jobs while they run, fail or are interrupted."""
     rules: Rules = key(
-        Keys(Rules), {}, "What every job has to keep to. A bare value is enforced; `audit`: written down."
+        Keys(Rules), {}, "What every job must comply with. A bare value is enforced; `audit`: recorded."
     )
     defaults: int = DEFAULTS
     """Which ones stand for what is not written."""
@@ -208,15 +208,15 @@ def _unwritten(policy: Policy) -> Iterator[FieldError]:
     is_earlier = policy.defaults < DEFAULTS
     for index, team in enumerate(policy.teams):
         if team.roles is None:
-            later = "any role will do until a policy is put again, and none from then on"
+            later = "any role is allowed until a policy is applied again, and none from then on"
             yield FieldError(
                 field=f"teams[{index}].roles",
-                message=f"is not written: {later}" if is_earlier else "is not written: no role will do",
+                message=f"is missing: {later}" if is_earlier else "is missing: no role is allowed",
                 hint="list the roles that the team's jobs may run under; any: whatever the stack may pass",
                 rule=DEFAULTS_RULE if is_earlier else None,
             )
     if is_earlier:
-        yield from _guards(policy, "allowed until a policy is put again, and refused from then on")
+        yield from _guards(policy, "allowed until a policy is applied again, and refused from then on")
 
 
 def _guards(policy: Policy, what: str) -> Iterator[FieldError]:
@@ -224,8 +224,8 @@ def _guards(policy: Policy, what: str) -> Iterator[FieldError]:
         if policy.teams and getattr(policy.rules, rule) is None:
             yield FieldError(
                 field=f"rules.{rule}",
-                message=f"is not written: {what}",
-                hint="write {mode: allow} to keep allowing it, {mode: audit} to note it down, or true",
+                message=f"is missing: {what}",
+                hint="write {mode: allow} to keep allowing it, {mode: audit} to record it, or true",
                 rule=DEFAULTS_RULE,
             )
 
@@ -244,8 +244,8 @@ def _refuse_repeated_names(names: Iterable[str], at: Location) -> None:
     first: dict[str, int] = {}
     for index, name in enumerate(names):
         if first.setdefault(name, index) != index and name:
-            message = f"{at.item(first[name]).path} has the name {shown(name)} already"
-            at.item(index).below("name").refuse(message, "give each a name of its own")
+            message = f"{at.item(first[name]).path} already has the name {shown(name)}"
+            at.item(index).below("name").refuse(message, "give each its own name")
 
 
 def _refuse_shared_types(pools: tuple[PoolPolicy, ...], at: Location) -> None:
@@ -256,7 +256,7 @@ def _refuse_shared_types(pools: tuple[PoolPolicy, ...], at: Location) -> None:
             for instance_type in capacity:
                 first = owner.setdefault(instance_type, index)
                 if first != index:
-                    message = f"belongs to {at.item(first).path} already"
+                    message = f"already belongs to {at.item(first).path}"
                     place = at.item(index).below(key_).below(instance_type)
                     place.refuse(message, "leave the type in one pool")
 
@@ -268,5 +268,5 @@ def _check_teams(pool: PoolPolicy, teams: list[str], at: Location) -> None:
             known = f"teams of the policy: {', '.join(teams)}"
             at.below(team).refuse(f"there is no team {shown(team)}", nearest(team, teams) or known)
         elif not teams and team != DEFAULT_TEAM:
-            message = f"nobody is in team {shown(team)}: without teams every caller is in {DEFAULT_TEAM}"
+            message = f"team {shown(team)} has no members: without teams every caller is in {DEFAULT_TEAM}"
             at.below(team).warn(message, "write the teams")

@@ -66,7 +66,9 @@ class Location:
             if key in known:
                 continue
             if self.findings.is_lenient:
-                self.below(key).warn("is unknown to this version", "it has no effect until one knows it")
+                self.below(key).warn(
+                    "is unknown to this version", "it has no effect until a version knows it"
+                )
             else:
                 hint = nearest(key, known) or f"known keys: {', '.join(known)}"
                 self.below(key).refuse("unknown key", hint)

@@ -68,7 +68,7 @@ class UnmanagedJobs(Section):
     then: UnmanagedThen = key(
         Word(UnmanagedThen),
         "audit",
-        "`allow`: nothing; `audit`: they are written down; `adopt`: they are counted and governed from then "
+        "`allow`: nothing; `audit`: they are recorded; `adopt`: they are counted and governed from then "
         "on; `stop`: they are stopped.",
     )
     except_principals: tuple[PrincipalPattern, ...] = key(
@@ -100,7 +100,7 @@ class Idle(Section):
     for_: timedelta = key(
         Duration(least=_MINUTE, most=_ALARM_WEEK),
         "15m",
-        "How long without a break; a multiple of `period`, at most `1d` if that is shorter than an hour.",
+        "How long without interruption; a multiple of `period`, at most `1d` if `period` is under an hour.",
     )
     period: timedelta = key(
         Duration(least=_MINUTE, most=_ALARM_DAY), "5m", "Length of a data point of the alarm; whole minutes."
@@ -144,7 +144,7 @@ class Utilization(Section):
         _PERCENT, 80, "The owner is notified when the least busy host uses less than this of one GPU."
     )
     for_: timedelta = key(
-        Duration(least=PERIOD, most=_ALARM_DAY), "1h", "How long without a break; a multiple of `5m`."
+        Duration(least=PERIOD, most=_ALARM_DAY), "1h", "How long without interruption; a multiple of `5m`."
     )
     then: UtilizationThen = key(
         Word(UtilizationThen), "notify", "The owner is notified; there is nothing else yet."
@@ -181,7 +181,7 @@ class Backoff(Section):
         "How long the first retry waits; each later one waits twice as long.",
     )
     max: timedelta = key(
-        Duration(least=_SECOND, most=_LONGEST_RUN), "30m", "How long one waits at most; not below `first`."
+        Duration(least=_SECOND, most=_LONGEST_RUN), "30m", "The longest that one waits; not below `first`."
     )
 
     def check(self, at: Location) -> None:
@@ -218,7 +218,7 @@ class Recovery(Section):
     retry_classes: frozenset[FailureClass] = key(
         _CLASSES,
         ["service", "capacity", "hardware", "network"],
-        "Failure classes that are tried again; `[]` for none.",
+        "Failure classes that are retried; `[]` for none.",
     )
     on_oom: OnOom | None = optional(
         Keys(OnOom),
@@ -234,9 +234,7 @@ class Fallback(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spot(Section):
-    max_interruptions: int = key(
-        Whole(most=1000), 3, "After more than so many interruptions a job leaves spot."
-    )
+    max_interruptions: int = key(Whole(most=1000), 3, "A job leaves spot after more interruptions than this.")
     min_progress_ratio: float = key(
         Share(),
         0.5,
@@ -250,7 +248,7 @@ class Spot(Section):
         "and this.",
     )
     fallback: Fallback = key(
-        Word(Fallback), "on-demand", "Where a job goes that leaves spot; `none`: it stays."
+        Word(Fallback), "on-demand", "Where a job that leaves spot goes; `none`: it stays."
     )
 
 
@@ -259,7 +257,7 @@ class Notifications(Section):
     email: tuple[str, ...] = key(
         _ADDRESSES,
         [],
-        "Who is meant to read the stack's mail topic; each address has to be subscribed to it once.",
+        "Who should get the stack's e-mails; each address must be subscribed to its mail topic once.",
     )
     events: bool = key(Flag(), True, "Whether events are sent to the account's default event bus.")
 
@@ -277,13 +275,13 @@ class Governing(Section):
 
     unmanaged_jobs: UnmanagedJobs = key(Keys(UnmanagedJobs), {}, "Training jobs that bypassed the queue.")
     idle: Idle | None = optional(
-        Keys(Idle), "Jobs whose GPUs do nothing. Without this section they are not looked for."
+        Keys(Idle), "Jobs whose GPUs are idle. Without this section they are not detected."
     )
     utilization: Utilization | None = optional(
-        Keys(Utilization), "Jobs whose GPUs do little. Without this section they are not looked for."
+        Keys(Utilization), "Jobs whose GPUs are underused. Without this section they are not detected."
     )
     checkpoints: Checkpoints = key(Keys(Checkpoints), {}, "Checkpoints of running jobs.")
-    recovery: Recovery = key(Keys(Recovery), {}, "Which failures are tried again, from the last checkpoint.")
+    recovery: Recovery = key(Keys(Recovery), {}, "Which failures are retried, from the last checkpoint.")
     spot: Spot = key(Keys(Spot), {}, "Spot jobs.")
     notifications: Notifications = key(Keys(Notifications), {}, "Who is notified.")
 

@@ -33,7 +33,7 @@ class Mode(StrEnum):
     ENFORCE = "enforce"
     """It is refused, or stopped where it runs already."""
     AUDIT = "audit"
-    """It is written down."""
+    """It is recorded."""
 
 
 class GuardMode(StrEnum):
@@ -117,7 +117,7 @@ class Switch:
             hint = "write true to refuse it, or leave the key out to allow it"
             at.refuse("does not say whether it is refused or the rule is off", hint)
         elif not isinstance(found, bool):
-            hint = "write true, or {mode: audit} to write violations down only"
+            hint = "write true, or {mode: audit} to only record violations"
             at.refuse(f"must be true or a mapping with a mode, not {shown(found)}", hint)
         return Mode.ENFORCE if found is True else None
 
@@ -130,7 +130,7 @@ class Guard:
         if found is True:
             return GuardMode.ENFORCE
         if not isinstance(found, dict):
-            hint = "write {mode: allow} to allow it, {mode: audit} to write violations down only, or true"
+            hint = "write {mode: allow} to allow it, {mode: audit} to only record violations, or true"
             at.refuse(f"must be true or a mapping with a mode, not {shown(found)}", hint)
             return None
         at.refuse_unknown(found, ["mode"])
@@ -145,7 +145,7 @@ def _mode(written: Mapping[str, object], at: Location) -> Mode:
 
 
 _TAG_VALUES = list_of(
-    names.TAG_VALUE, "write a list", empty=("is empty: no value would do", "name the values")
+    names.TAG_VALUE, "write a list", empty=("is empty: no value would be allowed", "name the values")
 )
 
 
@@ -156,7 +156,7 @@ class TagRule(Section):
     one_of: tuple[str, ...] | None = optional(_TAG_VALUES, "The values it may have.")
     pattern: TextPattern | None = optional(
         ValuePattern(),
-        "What the whole value has to match: characters, `[a-z]`, groups, `|` and `? * + {n,m}`.",
+        "What the whole value must match: characters, `[a-z]`, groups, `|` and `? * + {n,m}`.",
     )
 
 
@@ -248,8 +248,8 @@ class Rules(Section):
     max_runtime: AtMost[timedelta] | None = _at_most(_RUNTIME, "Longest `MaxRuntimeInSeconds`.", "3d")
     max_estimated_cost_usd: AtMost[Decimal] | None = _at_most(
         _COST,
-        "Most that `MaxRuntimeInSeconds` may cost on the dearest instances that the job may run on, at their "
-        "on-demand price; a type without a price is against the rule.",
+        "Most that `MaxRuntimeInSeconds` may cost on the most expensive instances that the job may use, at "
+        "their on-demand price; a type without a price violates the rule.",
         "20000",
     )
     spot_needs_checkpoint: Mode | None = _asked("A job that may run on spot needs `CheckpointConfig`.")
@@ -261,7 +261,7 @@ class Rules(Section):
     )
     roles: Allowed[str] | None = _allowed(
         ROLES,
-        "ARNs of the roles that jobs may run under, compared as they stand; no `*`.",
+        "ARNs of the roles that jobs may run under, compared literally; no `*`.",
         '["arn:aws:iam::111122223333:role/vision-training"]',
     )
     images: Allowed[Image] | None = _allowed(
@@ -271,7 +271,7 @@ class Rules(Section):
     )
     s3_prefixes: Allowed[S3Location] | None = _allowed(
         S3_PREFIXES,
-        "Where every S3 URI of the request has to lie: `s3://bucket/` or `s3://bucket/prefix/`.",
+        "Where every S3 URI of the request must be: `s3://bucket/` or `s3://bucket/prefix/`.",
         '["s3://vision-data/", "s3://shared/imagenet/"]',
     )
     kms_keys: Allowed[str] | None = _allowed(
@@ -283,17 +283,17 @@ class Rules(Section):
         "Debugger and profiler rules may not have instances of their own."
     )
     remote_debug: GuardMode | None = _guarded(
-        "No `EnableRemoteDebug`, a shell in the container. Not written: enforced where there are `teams`."
+        "No `EnableRemoteDebug`, a shell in the container. Default: enforced where there are `teams`."
     )
     session_chaining: GuardMode | None = _guarded(
-        "No `EnableSessionTagChaining`, which hands the caller's session tags on to the role of the job. Not "
-        "written: enforced where there are `teams`."
+        "No `EnableSessionTagChaining`, which passes the caller's session tags on to the role of the job. "
+        "Default: enforced where there are `teams`."
     )
     secrets: GuardMode | None = _guarded(
-        "Nothing that looks or is called like a secret in hyperparameters, environment, arguments and tags. "
-        "Not written: enforced."
+        "Nothing that looks like a secret, or is named like one, in hyperparameters, environment, arguments, "
+        "tags. Default: enforced."
     )
     name_prefix: Allowed[str] | None = _allowed(
-        _listed(names.NAME_PREFIX), "How names of jobs begin.", '["vision-"]', under="one_of"
+        _listed(names.NAME_PREFIX), "What job names must begin with.", '["vision-"]', under="one_of"
     )
     must_fit: Mode | None = _asked("A model of the training program has to fit into the memory of the GPUs.")

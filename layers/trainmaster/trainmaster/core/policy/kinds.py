@@ -1,6 +1,6 @@
 """The kinds of values in a policy document: each reads one value, and notes what is wrong with it.
 
-What is not acceptable reads as None, or as something in its place: the document is refused all the same.
+What is not acceptable reads as None, or as something in its place: the document is refused anyway.
 """
 
 import re

@@ -61,7 +61,7 @@ _UNUSABLE = "cannot be used"
 ROLE = plain_text(
     r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]{1,576}",
     _UNUSABLE,
-    "write arn:aws:iam::111122223333:role/NAME, without *: roles are compared as they stand",
+    "write arn:aws:iam::111122223333:role/NAME, without *: roles are compared literally",
 )
 IMAGE = Text(
     shape=r"[A-Za-z0-9.-]+(:[0-9]{1,5})?/[a-z0-9][a-z0-9._/-]*"

@@ -32,7 +32,7 @@ class Aging(Section):
     """Waiting for ``per`` is worth ``add`` points of priority."""
 
     per: timedelta = key(
-        Duration(least=timedelta(seconds=1)), "24h", "Waiting for so long is worth `add` points of priority."
+        Duration(least=timedelta(seconds=1)), "24h", "Waiting this long is worth `add` points of priority."
     )
     add: int = key(_PRIORITY_POINTS, 1, "Points of priority.")
 
@@ -40,7 +40,9 @@ class Aging(Section):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order(Section):
     aging: Aging | None = key_or_off(
-        Keys(Aging), {}, "What waiting is worth. `off`: priority alone decides, age only among equals."
+        Keys(Aging),
+        {},
+        "What waiting adds to the priority. `off`: priority alone decides, age only among equals.",
     )
     backfill: bool = key(
         Flag(), True, "Whether a job may start before one that waits for capacity, if it cannot delay it."
@@ -52,17 +54,17 @@ class Order(Section):
 class Preemption(Section):
     enabled: bool = key(Flag(), True, "Whether a waiting job may stop running ones.")
     min_priority_gap: int = key(
-        _PRIORITY_POINTS, 1, "By how many points its priority must be above the victim's."
+        _PRIORITY_POINTS, 1, "How many points its priority must be above the victim's."
     )
     min_runtime: timedelta = key(
         Duration(),
         "0s",
-        "An attempt is left alone until it has trained for so long; before it trains it may be stopped.",
+        "An attempt in training is not preempted until it has trained this long; one still starting may be.",
     )
     preempt_delay: timedelta = key(
         Duration(), "0s", "No job is stopped if enough instances are certain to be free within this time."
     )
-    max_per_job: int = key(Whole(), 3, "A job that was preempted so often is not preempted again.")
+    max_per_job: int = key(Whole(), 3, "A job preempted this many times is not preempted again.")
     needs_checkpoint: bool = key(Flag(), False, "Whether only jobs with a `CheckpointConfig` may be stopped.")
 
 
@@ -135,10 +137,12 @@ class WarmPool(Section):
     retain: timedelta = key(
         _WARM_POOL_LIFE,
         "0s",
-        "Idle instances are kept so long although no waiting job can use them; no longer than `max_idle`.",
+        "Idle instances are kept this long although no waiting job can use them; at most `max_idle`.",
     )
     max_idle: timedelta = key(
-        _WARM_POOL_LIFE, "30m", "Idle instances are kept so long at most when a job is due that can use them."
+        _WARM_POOL_LIFE,
+        "30m",
+        "Idle instances are kept at most this long when a job that can use them is due.",
     )
 
     def check(self, at: Location) -> None:
@@ -147,10 +151,10 @@ class WarmPool(Section):
             message = f"is longer than max_idle, {most}: {duration_text(self.retain)}"
             at.below("retain").refuse(message, "lower it or raise max_idle")
         if self.keep_alive > self.max_idle:
-            message = f"is longer than max_idle: after {most} idle instances are released all the same"
+            message = f"is longer than max_idle: after {most} idle instances are released anyway"
             at.below("keep_alive").warn(message, "lower it or raise max_idle")
         if self.retain and not self.keep_alive:
-            message = "does nothing: without keep_alive there are no warm pools"
+            message = "has no effect: without keep_alive there are no warm pools"
             at.below("retain").warn(message, "write a keep_alive, e.g. 10m")
 
 

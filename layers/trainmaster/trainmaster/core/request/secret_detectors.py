@@ -55,7 +55,7 @@ ANYWHERE = (
     ),
     Detector("a Weights & Biases key", "wandb", r"\b(?i:wandb)\b.{0,40}?\b[0-9a-f]{40}\b"),
 )
-"""By their own shape, in whatever text they stand. No pattern may begin anew within what it repeats without
+"""By their own shape, in whatever text they stand. No pattern may begin again within what it repeats without
 bound: the time would grow with the square of the length. Sources: the issuers' documents and the public rules
 of gitleaks and detect-secrets, read in November 2026."""
 WHOLE = (

@@ -100,7 +100,7 @@ def _decoded(text: str) -> Any:  # noqa: ANN401  whatever JSON holds, with a _Fl
     except RecursionError as error:
         raise _refused(_TOO_DEEP.message, _TOO_DEEP.hint) from error
     if text[end:].strip(_WHITESPACE):
-        raise _refused(f"goes on after the end of the JSON, at character {end}", _OBJECT_HINT)
+        raise _refused(f"continues after the end of the JSON, at character {end}", _OBJECT_HINT)
     return document
 
 
@@ -120,7 +120,7 @@ _TOO_DEEP = _Flaw(f"is nested more than {MAX_DEPTH} levels deep", "flatten it")
 _REPEATED = _Flaw("is given more than once", "keep one of them")
 _NOT_FINITE = _Flaw("is not a finite number", "JSON has no NaN and no infinity: give a finite number")
 _TOO_LONG = _Flaw("is a number with too many digits", "no field takes more than 64 bits")
-_HALF_CHARACTER = "holds half a character (a lone surrogate)"
+_HALF_CHARACTER = "contains half a character (a lone surrogate)"
 _HALF_CHARACTER_HINT = "send text that UTF-8 can represent"
 _KINDS = {list: "a list", str: "a string", int: "a number", float: "a number", bool: "a boolean"} | {
     type(None): "null"

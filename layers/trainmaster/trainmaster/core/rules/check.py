@@ -71,7 +71,7 @@ def _in_force(policy: Policy, team: TeamPolicy | None, *, is_submission: bool) -
 def rules_of_submissions(policy: Policy) -> Rules:
     """Those of the policy, with what stands for the ones that nobody wrote.
 
-    A team's own rules can only tighten: what stands there is no reason to leave a default out.
+    A team's own rules can only tighten: what is there is no reason to leave a default out.
 
     Earlier defaults refused secrets, too.
     """

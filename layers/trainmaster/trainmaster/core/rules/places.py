@@ -17,7 +17,7 @@ CODE = "sagemaker_submit_directory"
 
 
 def check_places(body: Section, rules: Rules) -> Iterator[Violation]:
-    """Every S3 URI that the service model has a field for, the code's, and what is no place in S3 at all."""
+    """Every S3 URI that the service model has a field for, the code's, and what is not a place in S3."""
     rule = rules.s3_prefixes
     if rule is None:
         return
@@ -38,16 +38,16 @@ def _problems(body: Section, rule: Allowed[S3Location]) -> Iterator[tuple[str, s
 def _of_uri(found: Found, rule: Allowed[S3Location]) -> tuple[str, str] | None:
     place = parse_s3(found.value)
     if place is None:
-        return "is no place in S3", "write it as s3://bucket/prefix"
+        return "is not a place in S3", "write it as s3://bucket/prefix"
     holders = [allowed for allowed in rule.allow if allowed.holds(place)]
     if not holders:
-        return "lies outside of what is allowed", f"use a place in {listed(rule.allow)}"
+        return "is outside what is allowed", f"use a place in {listed(rule.allow)}"
     data_type = found.beside.get("S3DataType")
     if data_type in _MANIFESTS:
-        return "is a manifest: where the objects lie that it names is not known", f"use {_BY_PREFIX}"
+        return "is a manifest: where the objects that it names are stored is unknown", f"use {_BY_PREFIX}"
     reads_beyond = data_type == _BY_PREFIX and place.is_open
     if reads_beyond and all(len(allowed.parts) == len(place.parts) for allowed in holders):
-        return "reads every key that begins like it, also of others", "end it with a slash"
+        return "reads every key that begins with it, including those of others", "end it with a slash"
     return None
 
 
@@ -60,7 +60,7 @@ def _of_code(body: Section, rule: Allowed[S3Location]) -> Iterator[tuple[str, st
         place = parse_s3(written)
         if place is None or not any(allowed.holds(place) for allowed in rule.allow):
             hint = f"use a place in {listed(rule.allow)}"
-            yield path_text((parent, name)), "lies outside of what is allowed", hint
+            yield path_text((parent, name)), "is outside what is allowed", hint
 
 
 def _of_file_systems(body: Section) -> Iterator[tuple[str, str, str]]:
@@ -69,7 +69,7 @@ def _of_file_systems(body: Section) -> Iterator[tuple[str, str, str]]:
             field = path_text(("InputDataConfig", index, "DataSource", "FileSystemDataSource"))
             yield (
                 field,
-                "is a file system, which no list of S3 places holds",
+                "is a file system, which a list of S3 places cannot cover",
                 "copy the data to a place that is allowed",
             )
 
@@ -81,7 +81,7 @@ def _of_tracking(body: Section) -> Iterator[tuple[str, str, str]]:
     """What a job logs leaves the account with a tracking server of another one."""
     server = text(section(body, "MlflowConfig") or {}, "MlflowResourceArn")
     if server is not None and _account(server) != _account(text(body, "RoleArn") or ""):
-        message = "is of another account than the job's role"
+        message = "belongs to another account than the job's role"
         yield "MlflowConfig.MlflowResourceArn", message, "use a tracking server of this account"
 
 

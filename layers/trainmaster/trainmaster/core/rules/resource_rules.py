@@ -133,7 +133,7 @@ def _runtime(body: Section) -> timedelta:
 
 
 def check_cost(body: Section, rules: Rules, prices: PriceTable) -> Iterator[Violation]:
-    """The dearest form, for all of its time: what a budget would have to set aside."""
+    """The most expensive form, for all of its time: what a budget would have to set aside."""
     rule = rules.max_estimated_cost_usd
     if rule is None:
         return
@@ -143,7 +143,7 @@ def check_cost(body: Section, rules: Rules, prices: PriceTable) -> Iterator[Viol
             yield Violation(
                 rule="max_estimated_cost_usd",
                 field=one.type_field,
-                message="has no price, so nobody knows what the job may cost",
+                message="has no price, so what the job may cost is unknown",
                 hint=f"ask an admin to write the price of {one.instance_type} into the policy's prices",
                 mode=rule.mode,
             )

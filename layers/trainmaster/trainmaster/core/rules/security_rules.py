@@ -35,7 +35,7 @@ def check_keys(body: Section, rules: Rules) -> Iterator[Violation]:
     for found in values_of("KmsKeyId", dict(body)):
         if not _is_key_arn(found.value):
             message, hint = (
-                "is no key ARN, so its key is not known",
+                "is not a key ARN, so its key is unknown",
                 f"give the key ARN: {listed(rule.allow)}",
             )
         elif any(fnmatchcase(found.value, allowed) for allowed in rule.allow):
@@ -139,7 +139,7 @@ def check_debugging(body: Section, rules: Rules) -> Iterator[Violation]:
 
 
 _REMOTE_DEBUG = ("remote_debug", "opens a shell in the container, with the rights of the job's role")
-_SESSION_CHAINING = ("session_chaining", "hands the caller's session tags on to the role of the job")
+_SESSION_CHAINING = ("session_chaining", "passes the caller's session tags on to the role of the job")
 
 
 def _guarded(

@@ -43,7 +43,7 @@ def check_name(body: Section, rules: Rules) -> Iterator[Violation]:
         yield Violation(
             rule="name_prefix",
             field="TrainingJobName",
-            message="does not begin as names have to",
+            message="does not begin as job names must",
             hint=f"begin it with {listed(rule.allow)}",
             mode=rule.mode,
         )

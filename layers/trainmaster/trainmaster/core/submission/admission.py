@@ -29,7 +29,7 @@ RULE_NEVER_FITS = "never-fits"
 RULE_MAX_PRIORITY = "max-priority"
 
 QUEUE_FULL_SECONDS = 60
-"""When it is worth another try where too many jobs wait; they start when others end, not by the clock."""
+"""When it is worth retrying where too many jobs wait; they start when others end, not by the clock."""
 _MINUTE_SECONDS = 60
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -55,7 +55,7 @@ class Verdict:
     """Where the job would wait; None when its types have no common pool."""
     violations: tuple[FieldError, ...]
     audited: tuple[Violation, ...] = ()
-    """Of rules that are not enforced: the job is accepted, and they are written down."""
+    """Of rules that are not enforced: the job is accepted, and they are recorded."""
 
     def accepted(self) -> PoolPolicy:
         """The pool. Raises PolicyViolationError with everything the policy has against the submission."""
@@ -140,7 +140,7 @@ def over_limit(team: str, pool: PoolPolicy, limit: TeamLimit, *, at: datetime) -
     """The answer when the team has reached a limit of the pool; nothing was stored."""
     field = f"pools.{pool.name}.limits.{limit}"
     if limit is TeamLimit.MAX_WAITING:
-        message = f"{pool.limits.max_waiting} jobs of team {team} wait in pool {pool.name} already"
+        message = f"{pool.limits.max_waiting} jobs of team {team} already wait in pool {pool.name}"
         wait, hint = QUEUE_FULL_SECONDS, "cancel some, or submit again once some have started"
     else:
         most = pool.limits.max_submissions_per_minute
@@ -158,9 +158,9 @@ def most_reads(policy: Policy) -> int:
 
 
 def too_many_reads(team: str, most: int, *, at: datetime) -> TooManyRequestsError:
-    message = f"team {team} has read {most} times in this minute already"
+    message = f"team {team} has already read {most} times in this minute"
     wait = _MINUTE_SECONDS - at.second
-    hint = f"try again in {wait} s, and ask less often: one list tells of many jobs"
+    hint = f"try again in {wait} s, and ask less often: one list covers many jobs"
     limit = TeamLimit.MAX_READS_PER_MINUTE.value
     error = FieldError(field=f"pools.limits.{limit}", message=message, hint=hint, rule=limit)
     return TooManyRequestsError(message, retry_after=wait, errors=[error])

@@ -91,7 +91,7 @@ def team_for(caller: Caller, policy: Policy, requested_team: str | None, *, own_
     if not teams:
         raise stranger(caller)
     if requested_team is None and len(teams) > 1:
-        raise InvalidRequestError("the tag 'team' is needed", errors=[_which_team(teams)])
+        raise InvalidRequestError("the tag 'team' is required", errors=[_which_team(teams)])
     if requested_team is not None and requested_team not in teams:
         raise ForbiddenError("the caller is not in this team", errors=[_other_team(teams)])
     return requested_team or teams[0]

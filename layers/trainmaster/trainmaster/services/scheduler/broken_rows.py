@@ -29,7 +29,7 @@ def read_job(seen: WaitingJob | RunningJob, context: PassContext, *, known: Job 
 
     Raises:
         LostRaceError: It has changed since.
-        EntryRemovedError: Nobody stands where the entry was; it is gone.
+        EntryRemovedError: The entry is gone, and its place is empty.
         RowSetAsideError: Its row cannot be understood, or nobody is behind the entry that was seen.
     """
     job = context.reader.job(seen.name) if known is None else known

@@ -112,7 +112,7 @@ def _create(job: Job, request: Mapping[str, Any], context: PassContext) -> str:
 
 
 def _create_again(job: Job, request: Mapping[str, Any], context: PassContext) -> str:
-    """The name was in use and is not found: deleted, or made so lately that nobody sees it yet."""
+    """The name was in use and is not found: deleted, or made so recently that nobody sees it yet."""
     try:
         return context.training.create(request, launcher=_launcher(job, context))
     except NameTakenError as error:

@@ -52,7 +52,7 @@ MAX_UNREACHABLE = 3
 class Outcome:
     done: list[Action] = field(default_factory=list)
     postponed: list[tuple[Action, TrainmasterError]] = field(default_factory=list)
-    """Lost a race or were asked to come back; the next look decides anew."""
+    """Lost a race or were asked to come back; the next look decides again."""
     failures: list[Exception] = field(default_factory=list)
     unreachable: int = 0
     """Starts that found no connection to SageMaker."""
@@ -65,7 +65,7 @@ class Outcome:
     left: int = 0
     """Actions that were not begun, because the time was over or the account called too often."""
     refused: set[Capacity] = field(default_factory=set)
-    """Types of starts that a limit of the account forbade: who else wants them is planned for anew."""
+    """Types of starts that a limit of the account forbade: who else wants them is planned for again."""
 
     @property
     def gave_up(self) -> bool:

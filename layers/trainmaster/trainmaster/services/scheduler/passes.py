@@ -40,7 +40,7 @@ from trainmaster.services.scheduler.pass_summary import Summary
 from trainmaster.services.scheduler.score_updates import Reranker, needs_reranking
 
 LONGEST_LOOK = timedelta(seconds=20)
-"""What a look decided is carried out for so long; then another one decides anew."""
+"""What a look decided is carried out for this long; then another one decides again."""
 
 CLOCKS_APART = timedelta(seconds=2)
 """At most, that of the queue and ours: a wake-up that was sent just before a pass began gets its own."""
@@ -144,7 +144,7 @@ class Scheduler:
     def _settle(
         self, reasons: Mapping[str, Reason], snapshot: Snapshot, context: PassContext, summary: Summary
     ) -> bool:
-        """Nothing is left to start or to stop; True when another look is worth it all the same."""
+        """Nothing is left to start or to stop; True when another look is worth it anyway."""
         if summary.leaves_out(explain(reasons, snapshot.waiting, context, summary.failures)):
             return True
         if context.deadline.is_over:

@@ -21,30 +21,30 @@ def job(state: str, **fields: Any) -> JobView:
 @pytest.mark.parametrize(
     ("seen", "said"),
     [
-        (job("pending"), "It leaves the queue at once and does not come back."),
+        (job("pending"), "It leaves the queue at once and is not requeued."),
         (
             job("preempted", attempt=1),
-            "It leaves the queue at once and does not come back. What its attempts saved stays where it is.",
+            "It leaves the queue at once and is not requeued. What its attempts saved stays where it is.",
         ),
         (job("failed"), "It has ended: it is failed. There is nothing to cancel."),
         (
             job("running", attempts=[{**ATTEMPT, "last_checkpoint": None}]),
             (
-                "It is running for 1h00m on 1x ml.p5.48xlarge. SageMaker stops it; it does not come back. "
+                "It is running for 1h00m on 1x ml.p5.48xlarge. SageMaker stops it; it is not requeued. "
                 "No checkpoint of this attempt was seen: all of its work may be lost."
             ),
         ),
         (
             job("running", attempts=[{**ATTEMPT, "last_checkpoint_is_lower_bound": True}]),
             (
-                "It is running for 1h00m on 1x ml.p5.48xlarge. SageMaker stops it; it does not come back. "
+                "It is running for 1h00m on 1x ml.p5.48xlarge. SageMaker stops it; it is not requeued. "
                 "Its newest checkpoint is at most 12m00s old; later work is lost."
             ),
         ),
         (
             job("starting"),
             (
-                "It is starting on 1x ml.p5.48xlarge. SageMaker stops it; it does not come back. "
+                "It is starting on 1x ml.p5.48xlarge. SageMaker stops it; it is not requeued. "
                 "No checkpoint of this attempt was seen: all of its work may be lost."
             ),
         ),

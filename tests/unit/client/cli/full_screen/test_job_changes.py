@@ -27,7 +27,7 @@ async def test_a_cancel_says_what_is_lost_and_needs_a_y(key: str) -> None:
         dialog = screen.app.screen
         assert isinstance(dialog, Confirmation)
         assert dialog.consequence == (
-            "It is running for 1h00m on 1x ml.p5.48xlarge. SageMaker stops it; it does not come back. "
+            "It is running for 1h00m on 1x ml.p5.48xlarge. SageMaker stops it; it is not requeued. "
             "Its newest checkpoint is 12m00s old; later work is lost."
         )
         await screen.press("enter", "k", "q")

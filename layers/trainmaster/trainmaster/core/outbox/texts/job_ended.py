@@ -18,7 +18,7 @@ def loss_text(change: Change) -> str:
     ended = change.ended
     assert ended is not None, change
     if ended.lost:
-        return f"{span(ended.lost)} of training are lost."
+        return f"{span(ended.lost)} of training was lost."
     if (
         change.after.spec.has_checkpoint
         and ended.checkpoint.last is None
@@ -33,9 +33,9 @@ _TODO_WHEN_STOPPED: Mapping[Code, str] = MappingProxyType(
         ReasonCode.MAX_RUNTIME: "Give it a longer MaxRuntimeInSeconds; it resumes from its checkpoints.",
         ReasonCode.MAX_WAIT: "Give it a longer MaxWaitTimeInSeconds, or on-demand instances.",
         ReasonCode.STOPPED_OUTSIDE: (
-            "CloudTrail says who called StopTrainingJob. `trainmaster cancel` says it to all."
+            "CloudTrail says who called StopTrainingJob. `trainmaster cancel` would have recorded it."
         ),
-        ReasonCode.IDLE: "See in its log what its GPUs waited for before it is queued again.",
+        ReasonCode.IDLE: "Find in its log what its GPUs waited for before you queue it again.",
     },
 )
 """By the code of the reason."""
@@ -61,7 +61,7 @@ def _failed(change: Change) -> Notice:
         NoticeKind.JOB_FAILED,
         change,
         Words(
-            what=f"Job {job.name} failed ({why}). It does not come back.",
+            what=f"Job {job.name} failed ({why}). It is not requeued.",
             why=_why_it_failed(change),
             todo=_advice(change.ended) or f"`trainmaster show {job.name}` has the whole reason.",
             undo=_again(job),
@@ -77,7 +77,7 @@ def _stopped(change: Change) -> Notice:
         NoticeKind.JOB_STOPPED,
         change,
         Words(
-            what=f"Job {job.name} is stopped. It does not come back.",
+            what=f"Job {job.name} is stopped. It is not requeued.",
             why=_reason(change),
             todo=todo or f"`trainmaster show {job.name}` has its history.",
             undo=_again(job),
@@ -100,7 +100,7 @@ def _retried(change: Change) -> Notice:
         NoticeKind.JOB_RETRIED,
         change,
         Words(
-            what=f"Attempt {ended.number} of job {job.name} {ended_how} ({why}). It comes back, {count}."
+            what=f"Attempt {ended.number} of job {job.name} {ended_how} ({why}). It is requeued, {count}."
             f"{later}{halved}",
             why=quoted(said) or _reason(change),
             todo="Nothing: it resumes from its last checkpoint."
@@ -131,7 +131,7 @@ def _preempted(change: Change) -> Notice:
         NoticeKind.JOB_PREEMPTED,
         change,
         Words(
-            what=f"Job {job.name} was stopped for another and is back in the queue. {loss_text(change)}",
+            what=f"Job {job.name} was preempted by another job and is back in the queue. {loss_text(change)}",
             why=_reason(change),
             todo="Nothing: it is in the queue and starts again automatically." + _unsaved(job),
             undo=f"`trainmaster priority {job.name} N` moves it. {_or_not(job)}",
@@ -146,7 +146,7 @@ def _requeued(change: Change) -> Notice:
         NoticeKind.JOB_REQUEUED,
         change,
         Words(
-            what=f"Job {job.name} was stopped while its GPUs did nothing and is back in the queue."
+            what=f"Job {job.name} was stopped while its GPUs were idle and is back in the queue."
             f" {loss_text(change)}",
             why=_reason(change),
             todo="See in its log what its GPUs waited for.",
@@ -167,7 +167,7 @@ def _moved(change: Change) -> Notice:
             why=_reason(change),
             todo="Nothing: it is in the queue and starts again automatically. On-demand instances cost more."
             + _unsaved(job),
-            undo=f"Queue it again to have it on spot again. {_or_not(job)}",
+            undo=f"Submit it again to run it on spot again. {_or_not(job)}",
         ),
         {"interruptions": job.spot.interruptions},
     )
@@ -205,7 +205,7 @@ def _why_it_failed(change: Change) -> str:
     found, said = ended.diagnosis, quoted(ended.reason.message)
     if found.evidence is None or found.evidence in said:
         return said
-    return f"{said}; the line that gave it away: {quoted(found.evidence)}"
+    return f"{said}; the line that shows it: {quoted(found.evidence)}"
 
 
 def _advice(ended: Attempt | None) -> str:

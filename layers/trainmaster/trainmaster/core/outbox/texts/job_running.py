@@ -25,7 +25,7 @@ def idle_notice(change: Change) -> Notice | None:
     if live is None or live.watch.idle_since is None:
         return None
     job, due = change.after.name, live.watch.stop_due
-    follows = "Nothing follows by itself."
+    follows = "Nothing happens automatically."
     if due is not None:
         follows = f"It is stopped at {instant(due)} unless they work again by then."
     return _notice(
@@ -35,7 +35,7 @@ def idle_notice(change: Change) -> Notice | None:
             what=f"The GPUs of job {job} have been idle since {instant(live.watch.idle_since)}. {follows}",
             why="The busiest of its hosts is below what the policy calls idle (`idle.gpu_below_percent`).",
             todo=f"See in its log what they wait for. `trainmaster cancel {job}` frees them now.",
-            undo="It is left alone as soon as its GPUs work again.",
+            undo="It counts as idle no longer once its GPUs work again.",
         ),
         {"idle_since": iso(live.watch.idle_since), **({} if due is None else {"stop_due": iso(due)})},
     )
@@ -47,7 +47,7 @@ def busy_again_notice(change: Change) -> Notice | None:
     return _notice(
         NoticeKind.JOB_BUSY_AGAIN,
         change.after,
-        Words(what=f"Job {change.after.name} is no longer taken for idle. It is left alone."),
+        Words(what=f"Job {change.after.name} is no longer considered idle. It keeps running."),
     )
 
 
@@ -90,9 +90,9 @@ def checkpoint_notice(change: Change) -> Notice | None:
     if live is None:
         return None
     job, newest = change.after.name, live.checkpoint.last
-    last = "none was seen. A stop would lose all it has trained."
+    last = "none was seen. A stop would lose all of its training."
     if newest is not None:
-        last = f"the newest is of {instant(newest)}. A stop would lose all since then."
+        last = f"the newest is from {instant(newest)}. A stop would lose all since then."
     seen = {} if newest is None else {"last_checkpoint": iso(newest)}
     return _notice(
         NoticeKind.CHECKPOINT_OVERDUE,
@@ -115,7 +115,7 @@ def spot_notice(change: Change) -> Notice | None:
         NoticeKind.STAYS_ON_SPOT,
         change.after,
         Words(
-            what=f"Job {job} makes little progress on spot instances and stays there nevertheless.",
+            what=f"Job {job} makes little progress on spot instances and stays there.",
             why=quoted(live.spot.stays.message),
             todo=f"Give its pool on-demand capacity of the type, or `trainmaster cancel {job}`.",
         ),

@@ -33,10 +33,10 @@ def job_fault_notice(change: Change) -> Notice | None:
     return platform_notice(
         PlatformSubject.JOB_FAULT,
         Words(
-            what=f"Job {job.name} cannot be started: each pass that tries it fails. It stands aside.",
+            what=f"Job {job.name} cannot be started: each pass that tries it fails. It is skipped for now.",
             why=quoted(job.waiting.message),
             todo="This is a fault of trainmaster: the log of `schedule` says where it comes from.",
-            undo=f"`trainmaster cancel {job.name}` ends the job; others are not kept waiting by it.",
+            undo=f"`trainmaster cancel {job.name}` ends the job; other jobs do not wait for it.",
         ),
         job=job.name,
     )

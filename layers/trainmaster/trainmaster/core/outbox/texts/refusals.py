@@ -49,7 +49,7 @@ def start_refused_notice(change: Change) -> Notice | None:
         kind=NoticeKind.START_REFUSED,
         team=job.spec.team,
         job=job.name,
-        what=f"AWS has refused to start job {job.name} {after} times in a row. It waits and is tried again.",
+        what=f"AWS has refused to start job {job.name} {after} times in a row. It waits and is retried.",
         why=quoted(why.message),
         todo=(
             f"`trainmaster why {job.name}` shows AWS's words. Ask Service Quotas for more, or change what"
@@ -72,7 +72,7 @@ def unknown_status_notice(change: Change) -> Notice | None:
         Words(
             what=f"Training job {live.training_job_name} is in the unknown status {status}."
             " It counts as running and keeps its instances.",
-            why=f"The known ones are {known}: nobody can say what it means for the job.",
+            why=f"The known ones are {known}: what it means for the job is unknown.",
             todo=f"Look at it in SageMaker. `trainmaster cancel {change.after.name}` stops it.",
         ),
         job=change.after.name,

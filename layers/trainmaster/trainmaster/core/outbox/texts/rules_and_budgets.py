@@ -17,9 +17,9 @@ _BECAME = {
     Outcome.AUDITED: "It keeps running; this was recorded (`trainmaster violations`).",
     Outcome.STOPPED: "It is being stopped.",
     Outcome.ADOPTED: "It was adopted: it keeps running as a job of the queue, counted and monitored.",
-    Outcome.NOT_STOPPED: "It was to be stopped, and AWS does not let us. It keeps running.",
+    Outcome.NOT_STOPPED: "It should be stopped, but AWS denies it. It keeps running.",
 }
-_BELONGS_INTO_THE_QUEUE = "Training jobs of this account belong into the queue."
+_BELONGS_INTO_THE_QUEUE = "Training jobs of this account belong in the queue."
 _HAD_ENDED = "It has already ended; this was recorded (`trainmaster violations`)."
 _UNDO = {
     Outcome.AUDITED: "",
@@ -73,14 +73,14 @@ def job_not_stopped_notice(change: Change) -> Notice | None:
 
 
 def rule_violated_notice(record: ViolationRecord) -> Notice:
-    """Of a queued job; its rules only audit, so it runs all the same."""
+    """Of a queued job; its rules only audit, so it runs anyway."""
     name = record.training_job_name
     return Notice(
         kind=NoticeKind.RULE_VIOLATED,
         team=record.team,
         training_job_name=name,
         job=name,
-        what=f"Job {name} breaks a rule that is audited, not enforced. It runs all the same.",
+        what=f"Job {name} breaks a rule that is audited, not enforced. It runs anyway.",
         why=_named(record.violations),
         todo="Change the request before the rule is enforced.",
         detail=_detail(record),

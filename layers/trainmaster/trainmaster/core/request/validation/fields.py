@@ -50,4 +50,4 @@ _HINT = "write it as s3://bucket/prefix, the bucket in lower case, without space
 def place_mistakes(body: Section) -> Iterator[Mistake]:
     for found in values_of("S3Uri", dict(body)):
         if _SHAPE.fullmatch(found.value) and parse_s3(found.value) is None:
-            yield Mistake(found.path, "is no place in S3", _HINT)
+            yield Mistake(found.path, "is not a place in S3", _HINT)

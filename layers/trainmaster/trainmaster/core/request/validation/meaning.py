@@ -43,7 +43,7 @@ def _time(body: Section) -> Iterator[Mistake]:
     path = ("StoppingCondition", "MaxWaitTimeInSeconds")
     if not spot and "MaxWaitTimeInSeconds" in stopping:
         hint = "remove it, or set EnableManagedSpotTraining to true"
-        yield Mistake(path, "is for managed spot training alone", hint)
+        yield Mistake(path, "is only for managed spot training", hint)
     elif spot and "MaxWaitTimeInSeconds" not in stopping:
         yield Mistake(path, "is required for managed spot training", _WAIT_HINT)
     elif spot:
@@ -94,7 +94,7 @@ def _reserved(key: str, index: int) -> Iterator[Mistake]:
         ours = [option for option in READERS if option.startswith(TAG_PREFIX)]
         near = get_close_matches(lower, ours, n=1)
         hint = f"did you mean {near[0]}?" if near else f"options are {', '.join(ours)}"
-        yield Mistake(path, f"{quoted(key)} is no option; trainmaster: is reserved", hint)
+        yield Mistake(path, f"{quoted(key)} is not an option; trainmaster: is reserved", hint)
 
 
 def _option(key: str, value: str, index: int) -> Iterator[Mistake]:
@@ -136,7 +136,7 @@ def resource_mistakes(body: Section) -> Iterator[Mistake]:
 def _positive(parent: Section, name: str, path: Path) -> Iterator[Mistake]:
     value = whole_number(parent, name)
     if value is not None and value < 1:
-        yield Mistake((*path, name), f"is {value}, at least 1 is needed", f"set {name} to 1 or more")
+        yield Mistake((*path, name), f"is {value}, at least 1 is required", f"set {name} to 1 or more")
 
 
 def _not_ours(resources: Section) -> Iterator[Mistake]:
@@ -145,7 +145,9 @@ def _not_ours(resources: Section) -> Iterator[Mistake]:
         yield Mistake((_ROOT, "TrainingPlanArn"), "cannot be queued: training plans are not supported", hint)
     for name in ("SelectedInstanceType", "SelectedInstanceCount"):
         if name in resources:
-            yield Mistake((_ROOT, name), "is what SageMaker answers, not what it takes", "remove it")
+            yield Mistake(
+                (_ROOT, name), "is a value that SageMaker returns, not one that it takes", "remove it"
+            )
 
 
 def _single(resources: Section) -> Iterator[Mistake]:

@@ -31,8 +31,8 @@ _HINTS: Mapping[str, str] = {
 }
 
 _SIZE_HINTS: Mapping[str, str] = {
-    "HyperParameterValue": "put what is long into a file in S3",
-    "TagList": "SageMaker takes 50 tags a job and trainmaster adds four of them",
+    "HyperParameterValue": "put long values into a file in S3",
+    "TagList": "SageMaker takes 50 tags per job and trainmaster adds four of them",
     "TrainingJobName": _HINTS["TrainingJobName"],
 }
 
@@ -102,7 +102,7 @@ def _check_entries(name: str, value: JsonObject, path: Path) -> Iterator[Mistake
 def _check_text(name: str, value: str, path: Path) -> Iterator[Mistake]:
     shape = SHAPES[name]
     if _SURROGATE.search(value) or _CONTROL_CHARACTER.search(value):
-        yield Mistake(path, "holds a control character or half a character", "remove it")
+        yield Mistake(path, "contains a control character or half a character", "remove it")
     elif "enum" in shape:
         if value not in shape["enum"]:
             yield Mistake(path, "is none of the allowed values", f"use one of {', '.join(shape['enum'])}")
