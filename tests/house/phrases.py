@@ -31,7 +31,7 @@ INSTEAD: Mapping[str, str] = MappingProxyType(
         r"(?<!here\s)\bis no (state|time|month|type|pool|team|number|name|key|place|option|instant)\b": (
             "is not a valid ..., with an example"
         ),
-        r"\bsince (\d+ ?(s|m|h|d|seconds|minutes|hours|days)\d*\w*\b)": "for, with a duration",
+        r"(?<!-)\bsince (\d+\s?(s|m|h|d|seconds|minutes|hours|days)\d*\w*\b)": "for, with a duration",
         r"\bfor so long\b|\bso long as\b(?! the)": "this long, as long as",
         r"\bso often\b|\bso many times\b|\bevery so many\b|\beach so many\b": "this many times",
         r"\bkept so long\b|\bso long ago\b": "kept this long, a duration ago",

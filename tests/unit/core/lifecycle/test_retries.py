@@ -149,7 +149,7 @@ def test_a_retry_says_of_what_class_what_to_do_and_how_many_are_left() -> None:
     assert end.retry is not None
     assert end.retry.waiting.code == "backoff"
     assert end.retry.waiting.message == "service: Do this. This is retry 2 of 3"
-    assert end.reason.message == "It comes back, retry 2 of 3. SageMaker says: AlgorithmError: x"
+    assert end.reason.message == "It is requeued, retry 2 of 3. SageMaker says: AlgorithmError: x"
 
 
 def test_a_retry_with_half_the_batch_says_so() -> None:

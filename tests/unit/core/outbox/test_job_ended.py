@@ -99,7 +99,7 @@ def test_the_mail_of_a_failure_gives_the_advice_once_and_the_line_of_the_log() -
     notice = told(over(trains(), JobState.FAILED, of_job, ended=ended))
     assert notice.why == (
         "Not retried: failures of class user-code are not retried. SageMaker says: exit code: 1;"
-        f" the line that gave it away: {BUG.evidence}"
+        f" the line that shows it: {BUG.evidence}"
     )
     assert notice.todo == BUG.advice
 
@@ -110,8 +110,7 @@ def test_a_failed_job_with_class_evidence_and_advice() -> None:
     assert notice.kind is NoticeKind.JOB_FAILED
     assert notice.what == "Job train-1 failed (user-code). It is not requeued."
     assert notice.why == (
-        "AlgorithmError: exit code 1;"
-        " the line that gave it away: ModuleNotFoundError: No module named 'torhc'"
+        "AlgorithmError: exit code 1; the line that shows it: ModuleNotFoundError: No module named 'torhc'"
     )
     assert notice.todo == "fix the import and queue it again"
     assert notice.undo == "Queue it again under another name; s3://bucket/checkpoints has its checkpoints."
@@ -206,7 +205,7 @@ def test_a_charged_retry_says_which_of_how_many_and_when() -> None:
     notice = told(change)
     assert notice.kind is NoticeKind.JOB_RETRIED
     assert notice.what == (
-        "Attempt 0 of job train-1 failed (gpu-oom). It comes back, retry 1."
+        "Attempt 0 of job train-1 failed (gpu-oom). It is requeued, retry 1."
         " It starts at 2026-11-02 12:31 UTC or later. With half the batch."
     )
     assert notice.why == "gpu-oom: retry 1 of 3"
@@ -230,7 +229,7 @@ def test_a_wait_for_instances_is_told_as_a_retry_that_is_not_charged() -> None:
     notice = told(back(trains(), JobState.PENDING, "capacity", text))
     assert (
         notice.what
-        == "Attempt 0 of job train-1 got nowhere (capacity). It comes back, not counted as a retry."
+        == "Attempt 0 of job train-1 got nowhere (capacity). It is requeued, not counted as a retry."
     )
     assert notice.why == text
     assert notice.detail["charged"] is False

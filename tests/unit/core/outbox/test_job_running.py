@@ -97,7 +97,7 @@ def test_the_newest_checkpoint_is_named_if_there_is_one() -> None:
     )
     notice = told(news({"last_checkpoint": NOON}, {"checkpoint_overdue": True}))
     assert notice.what.startswith(
-        "Job train-1 has no recent checkpoint: the newest is of 2026-11-02 12:00 UTC."
+        "Job train-1 has no recent checkpoint: the newest is from 2026-11-02 12:00 UTC."
     )
     assert notice.detail["last_checkpoint"] == "2026-11-02T12:00:00.000Z"
 

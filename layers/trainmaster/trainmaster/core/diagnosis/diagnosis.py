@@ -122,7 +122,7 @@ ADVICE: Mapping[FailureClass, str] = {
         "A disk is full: raise VolumeSizeInGB, stream the input (FastFile) or keep fewer checkpoints."
     ),
     FailureClass.DATA_ACCESS: (
-        "Data could not be read or written: check the URI, the role's S3 and KMS permissions, and the way"
+        "Data could not be read or written: check the URI, the role's S3 and KMS permissions, and the route"
         " from the subnets to S3."
     ),
     FailureClass.IMAGE: (
