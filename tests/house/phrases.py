@@ -35,7 +35,7 @@ INSTEAD: Mapping[str, str] = MappingProxyType(
         r"\bfor so long\b|\bso long as\b(?! the)": "this long, as long as",
         r"\bso often\b|\bso many times\b|\bevery so many\b|\beach so many\b": "this many times",
         r"\bkept so long\b|\bso long ago\b": "kept this long, a duration ago",
-        r"\bworth (another|a further) try\b|\bworth a retry\b": "retryable",
+        r"\bworth (another|a further) try\b": "retryable",
         r"\bleft alone until\b": "not preempted until",
         r"\bout of its turn\b": "holds the job",
         r"\bstands? where\b|\bstands? (there|in the (log|reason|file|policy|table))\b": "is in",

@@ -33,7 +33,7 @@ from trainmaster_client.simulate.site import Site
 from trainmaster_client.simulate.tally import Tally
 
 MINUTE_S = 60
-"""``reconcile`` runs so often, and wakes every pool."""
+"""``reconcile`` runs this often, and wakes every pool."""
 GIVE_UP_S = 3600
 """With nothing live and nothing to come, a queue that has not moved for this long never will."""
 LONGEST_MONTHS_S = 62 * 24 * 3600

@@ -15,7 +15,7 @@ LaneKey = tuple[str, str]
 
 @dataclass(slots=True, kw_only=True)
 class Lanes:
-    """Waiting jobs by lane. What a pass sees of a lane is made anew only when its heads have changed."""
+    """Waiting jobs by lane. What a pass sees of a lane is made again only when its heads have changed."""
 
     lanes: dict[LaneKey, list[WaitingJob]] = field(default_factory=dict)
     known_heads: dict[LaneKey, tuple[WaitingJob, ...]] = field(default_factory=dict)

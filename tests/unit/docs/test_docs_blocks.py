@@ -88,8 +88,8 @@ WORDS = {
 
 def changes(before: str, after: str, *, around: int = 0) -> str:
     """What a program of the reader's becomes, as a page shows it: dots stand for what is left out."""
-    programs = (FILES[f"doors/{name}.py"].splitlines() for name in (before, after))
-    lines = list(difflib.unified_diff(*programs, n=around, lineterm=""))[3:]
+    old, new = (FILES[f"doors/{name}.py"].splitlines() for name in (before, after))
+    lines = list(difflib.unified_diff(old, new, n=around, lineterm=""))[3:]
     if not around:
         lines = [line for line in lines if not line.startswith("@@")]
     return "".join("     ...\n" if line.startswith("@@") else f"{line.rstrip()}\n" for line in lines)

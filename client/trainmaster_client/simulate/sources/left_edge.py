@@ -51,7 +51,7 @@ def _live_at(job: PastJob, instant: datetime) -> PastAttempt | None:
 
 
 def _continued(job: PastJob, begins: datetime) -> PastJob:
-    """Its start-up is part of what is left, as it starts anew: it ends when it did."""
+    """Its start-up is part of what is left, as it starts again: it ends when it did."""
     live = _live_at(job, begins)
     assert live is not None
     rest = _rest(job, begins, begins)
