@@ -30,7 +30,8 @@ class Lent:
         ),
     ] = None
     gpu: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="Also ask what needs an accelerated type.")
+        str | None,
+        typer.Option(metavar="TYPE", help="Also check what needs an accelerated type, such as ml.g5.xlarge."),
     ] = None
     starve: Annotated[
         bool, typer.Option("--starve", help="Also let a pending time of 30 minutes run out; needs --gpu.")

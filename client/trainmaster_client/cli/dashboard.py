@@ -21,12 +21,14 @@ _SHELLS_OF_OTHERS = ("SSH_CONNECTION", "SSH_TTY", "JUPYTERHUB_USER", "SAGEMAKER_
 
 def dashboard(
     *,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where it listens; without it a free one.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; without it a free one.")
+    ] = 0,
     allow_changes: Annotated[
         bool, typer.Option("--allow-changes", help="Let its pages change jobs, not only read.")
     ] = False,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the link, open no browser.")
+        bool, typer.Option("--no-browser", help="Print the link instead of opening a browser.")
     ] = False,
     ready: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Written once it answers: pid and URLs, as JSON.")

@@ -45,7 +45,7 @@ def doctor(
         ),
     ] = None,
 ) -> None:
-    """Look at everything from the configuration to the account, and say how to fix it."""
+    """Check everything from the configuration to the account, and say how to fix it."""
     report = Report("doctor")
     seen = Seen(env=os.environ, now=lambda: datetime.now(UTC))
     remedies: dict[str, Any] = {}

@@ -37,11 +37,11 @@ def events(
     filters: EventFilters,
     since: Annotated[
         str | None,
-        typer.Option(metavar="AGO", help="90m, 24h, 7d, an instant; without it 24h, with -f now."),
+        typer.Option(metavar="AGO", help="E.g. 90m, 24h, 7d, or an instant; without it 24h, with -f now."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
-    """Show what was decided about jobs: ends, preemptions, retries, warnings. One line an event."""
+    """Show what was decided about jobs: ends, preemptions, retries, warnings. One line per event."""
     now = datetime.now(UTC)
     usual = now if follow else now - USUAL
     begin = usual if since is None else instant(since, now=now)

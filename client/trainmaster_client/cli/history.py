@@ -34,7 +34,7 @@ SHOWN = 50
 
 JobNameOrNone = Annotated[
     str | None,
-    typer.Argument(metavar="[JOB]", help="Without it: the jobs that are over.", autocompletion=complete_job),
+    typer.Argument(metavar="[JOB]", help="Without it: finished jobs.", autocompletion=complete_job),
 ]
 
 MOST_STEPS = 200
@@ -94,7 +94,7 @@ class FinishedJobFilters:
     ] = None
     team: Annotated[str | None, typer.Option(help="Only this team.", autocompletion=complete_team)] = None
     since: Annotated[
-        str | None, typer.Option(metavar="AGO", help="Ended since: 90m, 12h, 7d, an instant.")
+        str | None, typer.Option(metavar="AGO", help="Ended since then: e.g. 90m, 12h, 7d, or an instant.")
     ] = None
     everything: Annotated[bool, typer.Option("--all", help=f"More than the newest {SHOWN}.")] = False
 
@@ -106,7 +106,7 @@ def history(
     which: FinishedJobFilters,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show each step of a job with how long it took and why, or jobs that are over, the newest first."""
+    """Show each step of a job with how long it took and why, or finished jobs, the newest first."""
     now = datetime.now(UTC)
     after = instant(which.since, now=now) if which.since else None
     if job is None:

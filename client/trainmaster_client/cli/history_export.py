@@ -23,7 +23,9 @@ def history_export(
     start: Annotated[
         str, typer.Option("--from", metavar="TIME", help="Begin of the period: 30d, 12h, an instant.")
     ] = "30d",
-    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Its end; without it now.")] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="Where it ends; without it now.")
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(metavar="FILE", dir_okay=False, help="Write there; compressed if it ends with .gz."),

@@ -44,7 +44,7 @@ class LineFilters:
     ] = None
     host: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only host algo-N.")] = None
     since: Annotated[
-        str | None, typer.Option(metavar="AGO", help="As in 90s, 10m, 2h, 1d, or an instant.")
+        str | None, typer.Option(metavar="AGO", help="E.g. 90s, 10m, 2h, 1d, or an instant.")
     ] = None
     tail: Annotated[
         int | None, typer.Option(min=1, max=MOST_TAIL_LINES, metavar="N", help="Begin with the last N lines.")
@@ -59,7 +59,7 @@ def logs(
         bool, typer.Option("--follow", "-f", help="Keep following until the job has ended.")
     ] = False,
     which: LineFilters,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
     """Show what a job printed, attempt after attempt. With -f the exit code is 1 unless it completed."""
     selection = Selection(

@@ -55,7 +55,7 @@ class RunOptions:
 def plan(
     *,
     preset: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(PRESETS)}.")],
-    instances: Annotated[str, typer.Option(metavar="TYPE=COUNT", help="As in ml.p5.48xlarge=16.")],
+    instances: Annotated[str, typer.Option(metavar="TYPE=COUNT", help="E.g. ml.p5.48xlarge=16.")],
     options: RunOptions,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers, in bytes.")] = False,
 ) -> None:

@@ -127,7 +127,7 @@ def apply(file: PolicyFile, *, as_json: JsonFlag = False) -> None:
 @app.command()
 def rollback(
     revision: Annotated[
-        int, typer.Argument(min=1, metavar="N", help="The revision whose document comes back.")
+        int, typer.Argument(min=1, metavar="N", help="The revision whose document to restore.")
     ],
     *,
     as_json: JsonFlag = False,

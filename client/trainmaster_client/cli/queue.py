@@ -88,7 +88,7 @@ def queue(
     filters: QueueFilters,
     form: QueueForm,
     everything: Annotated[bool, typer.Option("--all", help="Every page of a long queue.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it again and again.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh until Ctrl-C.")] = False,
 ) -> None:
     """Show the queue: running jobs, then waiting ones in queue order. Other teams' jobs have no name."""
     _check(seconds, filters, form, watch=watch)

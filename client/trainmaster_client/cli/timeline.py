@@ -24,13 +24,15 @@ PIPE_COLUMNS = 120
 class TimeSpan:
     """A time; without anything the last 24 hours."""
 
-    since: Annotated[str | None, typer.Option(metavar="AGO", help="Until now: 90m, 24h, 7d, an instant.")] = (
-        None
-    )
-    start: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="Its beginning: an instant, or 7d.")
+    since: Annotated[
+        str | None, typer.Option(metavar="AGO", help="From then until now: e.g. 90m, 24h, 7d, or an instant.")
     ] = None
-    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Its end; without it now.")] = None
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help="Where it begins: an instant, or e.g. 7d.")
+    ] = None
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="Where it ends; without it now.")
+    ] = None
 
     def bounds(self, *, now: datetime) -> tuple[datetime, datetime]:
         """Raises InvalidArgumentError."""

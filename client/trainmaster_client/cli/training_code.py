@@ -28,10 +28,10 @@ def checkout() -> Path:
 
 
 def training_code(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Made if it is not there.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Created if it does not exist.")],
     *,
     launcher_only: Annotated[
-        bool, typer.Option("--launcher-only", help="launch.py alone, to stand beside a script of your own.")
+        bool, typer.Option("--launcher-only", help="Only launch.py, to put beside a script of your own.")
     ] = False,
 ) -> None:
     """Copy the training program into a source directory. No file that is there is changed."""

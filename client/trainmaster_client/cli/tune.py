@@ -31,7 +31,7 @@ app = typer.Typer(
 
 @app.command()
 def attach(name: Name, *, output: Output = None, as_json: AsJson = False) -> None:
-    """Run a study on until it is over, from wherever its last process left it."""
+    """Resume a study until it has ended, from wherever its last process left it."""
     passes, place = _found(name, output)
     _study(passes, place)
     study = run_until_end(passes, place, tell=lambda found: _print(found, as_json=as_json))

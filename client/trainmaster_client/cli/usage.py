@@ -39,7 +39,7 @@ class Grouping:
     """Sums over a time, in the place of one team's month."""
 
     group_by: Annotated[
-        GroupKey | None, typer.Option("--group-by", help="Sums by it, over --from and --to.")
+        GroupKey | None, typer.Option("--group-by", help="Sum by this, over --from and --to.")
     ] = None
     start: Annotated[
         str | None, typer.Option("--from", metavar="TIME", help="With --group-by: an instant, or 30d.")
@@ -47,7 +47,7 @@ class Grouping:
     end: Annotated[
         str | None, typer.Option("--to", metavar="TIME", help="With --group-by: its end; without it now.")
     ] = None
-    as_csv: Annotated[bool, typer.Option("--csv", help="As CSV; by job, if --group-by is not there.")] = False
+    as_csv: Annotated[bool, typer.Option("--csv", help="As CSV; by job without --group-by.")] = False
 
     def key(self, team: str | None) -> GroupKey | None:
         """None: a team's month."""

@@ -55,7 +55,7 @@ function cancel(job, context) {
 function hold(job, context) {
   confirm(context, {
     title: `Hold ${job.name}?`,
-    consequence: ["It keeps no place among the starts until it is released.", job.position ? `It is at position ${job.position} now.` : ""],
+    consequence: ["It cannot start until it is released.", job.position ? `It is at position ${job.position} now.` : ""],
     label: "Hold it",
     send: () => context.api.change("PATCH", `jobs/${encodeURIComponent(job.name)}`, { held: true }),
     hasHappened: (seen) => seen.state === "held",
@@ -67,7 +67,7 @@ function hold(job, context) {
 function release(job, context) {
   confirm(context, {
     title: `Release ${job.name}?`,
-    consequence: ["It waits for its start again, ranked by its priority and by when it was submitted."],
+    consequence: ["It waits to start again, ranked by its priority and by when it was submitted."],
     label: "Release it",
     send: () => context.api.change("PATCH", `jobs/${encodeURIComponent(job.name)}`, { held: false }),
     hasHappened: (seen) => seen.state !== "held",
@@ -81,7 +81,7 @@ function pause(context, isPaused, waiting) {
   confirm(context, {
     title: wanted ? "Pause all starts?" : "Resume starts?",
     consequence: wanted
-      ? [`No job starts in any pool until starts are resumed; ${waitingSaid(waiting)} now. Running jobs go on; none is preempted.`]
+      ? [`No job starts in any pool until starts are resumed; ${waitingSaid(waiting)} now. Running jobs continue; none is preempted.`]
       : [`Jobs start again, and may preempt others; ${waitingSaid(waiting)} now.`],
     label: wanted ? "Pause starts" : "Resume starts",
     kind: wanted ? "danger" : "primary",
@@ -125,7 +125,7 @@ async function expect(job, field, into, context) {
     replace(into, Number(value) < job.priority ? "It runs: a lower priority makes it easier to preempt." : "It runs: a higher priority makes it harder to preempt.");
     return;
   }
-  replace(into, "Looking what that would do ...");
+  replace(into, "Checking what that would do ...");
   const said = await trial(job, Number(value), context).catch((trouble) => `What it would do is unknown: ${trouble.detail ?? trouble}`);
   if (field.value === value) replace(into, said);
 }

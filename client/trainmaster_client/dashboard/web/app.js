@@ -128,7 +128,7 @@ function refuseSession(detail) {
     at("main"),
     h("h1", {}, "This link has been used"),
     h("p", {}, detail),
-    h("p", {}, "A dashboard that was started again has a new link, too: its sessions end with its process."),
+    h("p", {}, "A restarted dashboard has a new link, too: its sessions end with its process."),
     h("p", {}, "Get another one: ", h("code", {}, `trainmaster gateway --print-env --port ${location.port || 80}`)),
   );
 }

@@ -21,7 +21,7 @@ async function ask(job, isMemory, context) {
     return;
   }
   const again = again_(request, job.name, isMemory);
-  const expected = h("p", { role: "status" }, "Looking what that would do ...");
+  const expected = h("p", { role: "status" }, "Checking what that would do ...");
   confirm(context, {
     title: `Submit ${job.name} again?`,
     content: [

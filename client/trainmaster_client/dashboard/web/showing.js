@@ -177,8 +177,8 @@ export class Showing {
 // A trouble as a line, with what to do where the reader can do something.
 export function told(trouble) {
   if (trouble.kind === TroubleKind.CREDENTIALS) {
-    const remedy = trouble.detail.includes(SIGN_IN) ? "" : [" Run ", h("code", {}, SIGN_IN), " or renew them as you do;"];
-    return ["The dashboard's AWS credentials do not work: ", trouble.detail, remedy, " The page recovers by itself."];
+    const remedy = trouble.detail.includes(SIGN_IN) ? "" : [" Run ", h("code", {}, SIGN_IN), " or renew them as usual;"];
+    return ["The dashboard's AWS credentials do not work: ", trouble.detail, remedy, " The page recovers automatically."];
   }
   if (trouble.kind === TroubleKind.THROTTLED) return `Too many calls: ${trouble.detail}`;
   return trouble.detail;

@@ -50,7 +50,7 @@ function paint(state) {
 function summary(data, found, words) {
   if (data.isMissing) return h("p", { class: "state" }, "This stack is older than this page: it keeps no events. They still go out as mails and on EventBridge.");
   if (!data.events.length) return h("p", { class: "state" }, "Nothing happened in this time, as far as you may see.");
-  if (!found.length) return h("p", { class: "state" }, `None of the ${count(data.events.length)} events has these words.`);
+  if (!found.length) return h("p", { class: "state" }, `None of the ${count(data.events.length)} events matches.`);
   const some = words.trim() ? ` of ${count(data.events.length)}` : "";
   const cut = data.hasMore ? " There are older ones in this time: choose a kind or a team to see them." : "";
   return h("p", { class: "note" }, `${count(found.length)}${some} events, the newest first.${cut}`);

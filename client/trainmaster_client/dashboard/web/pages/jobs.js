@@ -30,7 +30,7 @@ export const page = {
     if (parts.table.element.parentElement !== root) replace(root, parts.elements);
     parts.offer(data);
     const many = data.jobs.length;
-    replace(parts.counted, many === 1 ? "1 job" : `${count(many)} jobs`, data.isOlder ? ". This stack is older: name and owner are looked for among the jobs that it lists." : "");
+    replace(parts.counted, many === 1 ? "1 job" : `${count(many)} jobs`, data.isOlder ? ". This stack is older: name and owner are searched among the jobs that it lists." : "");
     parts.empty.hidden = many > 0;
     parts.table.element.hidden = many === 0;
     parts.table.update(data.jobs);
@@ -57,7 +57,7 @@ function endedSince(jobs, days) {
 
 function built(context) {
   const counted = h("span", { class: "dim", role: "status" });
-  const empty = h("p", { class: "state", hidden: true }, "No jobs are like that.");
+  const empty = h("p", { class: "state", hidden: true }, "No job matches.");
   const [key, order] = (context.params.sort ?? "").split(" ");
   const table = new Table({
     caption: "Jobs",

@@ -86,7 +86,7 @@ function headline(data, { total, forecast }) {
 }
 
 function forecastSaid({ perDay, days, atMost }) {
-  const most = atMost === null ? "What runs now is booked when it ends." : `With the worst case of what runs now ${usd(atMost)}.`;
+  const most = atMost === null ? "Running jobs are booked when they end." : `With the worst case of what runs now ${usd(atMost)}.`;
   return `Linear: ${usd(perDay)} a day in ${days.toFixed(1)} days so far, for the days left too. ${most}`;
 }
 

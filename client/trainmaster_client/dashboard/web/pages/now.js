@@ -107,7 +107,7 @@ function built(root, context) {
     return table.update(rows);
   };
   find.addEventListener("input", filtered);
-  const empty = h("p", { class: "state", hidden: true }, "The queue is empty. What ended is on the page ", h("a", { href: "#/jobs?state=completed" }, "Jobs"), ".");
+  const empty = h("p", { class: "state", hidden: true }, "The queue is empty. Ended jobs are on the page ", h("a", { href: "#/jobs?state=completed" }, "Jobs"), ".");
   const show = (data) => {
     [latest, estimates] = [data.jobs, data.estimates];
     empty.hidden = latest.length > 0;
@@ -121,7 +121,7 @@ function built(root, context) {
 
 function notes(data, isPaused) {
   const found = [];
-  if (isPaused) found.push("Starts and preemptions are paused by an admin. Running jobs go on.");
+  if (isPaused) found.push("Starts and preemptions are paused by an admin. Running jobs continue.");
   for (const pool of data.pools) {
     if (pool.recount) found.push(`${pool.name}: nothing starts until the pool is recounted (${pool.recount.message}).`);
   }

@@ -46,7 +46,7 @@ async function forAdmins(promise) {
 function inForce({ revision, paused, warnings }) {
   return [
     h("p", {}, "Revision ", h("b", {}, revision), " is in force."),
-    paused ? h("p", { class: "warning" }, h("b", {}, "Paused: nothing starts and nothing is preempted."), " To go on: ", h("code", {}, "trainmaster policy resume")) : null,
+    paused ? h("p", { class: "warning" }, h("b", {}, "Paused: nothing starts and nothing is preempted."), " To resume: ", h("code", {}, "trainmaster policy resume")) : null,
     warnings?.length ? errorList(warnings, "warning") : null,
   ];
 }

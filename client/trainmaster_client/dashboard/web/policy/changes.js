@@ -3,7 +3,7 @@
 export const KINDS = {
   forbidden: "would be refused when due to start",
   impossible: "can never start",
-  preempted: "would be preempted and come back",
+  preempted: "would be preempted and requeued",
   "stops-waiting": "would wait no longer, as others are stopped for it",
   starts: "would start now",
   waits: "would wait longer",

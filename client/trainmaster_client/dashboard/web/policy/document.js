@@ -12,6 +12,6 @@ export async function parsedPolicy(api, text) {
     }
   }
   const { policy } = await api.work("policy-document", { text });
-  if (typeof policy !== "object" || policy === null) throw new Trouble(TroubleKind.REFUSED, "The text is no document.");
+  if (typeof policy !== "object" || policy === null) throw new Trouble(TroubleKind.REFUSED, "The text is not a document.");
   return policy;
 }

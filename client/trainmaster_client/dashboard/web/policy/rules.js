@@ -8,7 +8,7 @@ const OWN = new Set(["name", "rules", "pools", ...Object.keys(LIMITS)]);
 export function rulesShown({ rules, teams }, isAdmin) {
   return [
     h("h2", {}, isAdmin ? "Rules for all teams" : "Rules"),
-    rulesTable("Rules", rules, "No rule is written: only what AWS itself refuses is refused."),
+    rulesTable("Rules", rules, "There are no rules: only what AWS itself refuses is refused."),
     (teams ?? []).map(teamShown),
   ];
 }
