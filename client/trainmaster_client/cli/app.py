@@ -37,6 +37,7 @@ from trainmaster_client.cli import (
     violations,
     why,
 )
+from trainmaster_client.cli.command_examples import epilog
 from trainmaster_client.cli.connection import aws_session
 from trainmaster_client.cli.exit_codes import ExitCode, exit_code
 from trainmaster_client.cli.grouped_help import GroupedCommands, Panel
@@ -109,6 +110,10 @@ app.command("training-code", rich_help_panel=Panel.SETUP)(training_code.training
 app.add_typer(policy.app, name="policy", rich_help_panel=Panel.ADMIN)
 app.add_typer(tune.app, name="tune", rich_help_panel=Panel.JOBS)
 app.add_typer(twin.app, name="local", rich_help_panel=Panel.SETUP)
+for _group, _typer in (("", app), ("policy ", policy.app), ("tune ", tune.app)):
+    for _command in _typer.registered_commands:
+        _name = _command.name or getattr(_command.callback, "__name__", "")
+        _command.epilog = epilog(f"{_group}{_name}")
 
 
 def main() -> None:

@@ -26,8 +26,10 @@ Show = Callable[[QueueEvent, Document], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFilters:
-    team: Annotated[str | None, typer.Option(help="Only this team.")] = None
-    kind: Annotated[str | None, typer.Option(help="Only this kind, as in 'Job Preempted'.")] = None
+    team: Annotated[str | None, typer.Option(metavar="TEAM", help="Only this team.")] = None
+    kind: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Only this kind, as in 'Job Preempted'.")
+    ] = None
 
 
 @with_options

@@ -89,10 +89,14 @@ class FinishedJobFilters:
     state: Annotated[
         str | None,
         typer.Option(
-            help="Only completed, failed or stopped ones.", autocompletion=lambda: sorted(FINAL_STATES)
+            metavar="STATE",
+            help="Only completed, failed or stopped ones.",
+            autocompletion=lambda: sorted(FINAL_STATES),
         ),
     ] = None
-    team: Annotated[str | None, typer.Option(help="Only this team.", autocompletion=complete_team)] = None
+    team: Annotated[
+        str | None, typer.Option(metavar="TEAM", help="Only this team.", autocompletion=complete_team)
+    ] = None
     since: Annotated[
         str | None, typer.Option(metavar="AGO", help="Ended since then: e.g. 90m, 12h, 7d, or an instant.")
     ] = None

@@ -47,10 +47,18 @@ class OutputForm(StrEnum):
 class QueueFilters:
     state: Annotated[
         str | None,
-        typer.Option(help="Only this state, e.g. running; finished ones too.", autocompletion=complete_state),
+        typer.Option(
+            metavar="STATE",
+            help="Only this state, e.g. running; finished ones too.",
+            autocompletion=complete_state,
+        ),
     ] = None
-    team: Annotated[str | None, typer.Option(help="Only this team.", autocompletion=complete_team)] = None
-    pool: Annotated[str | None, typer.Option(help="Only this pool.", autocompletion=complete_pool)] = None
+    team: Annotated[
+        str | None, typer.Option(metavar="TEAM", help="Only this team.", autocompletion=complete_team)
+    ] = None
+    pool: Annotated[
+        str | None, typer.Option(metavar="POOL", help="Only this pool.", autocompletion=complete_pool)
+    ] = None
     mine: Annotated[bool, typer.Option("--mine", help="Only jobs that you submitted.")] = False
 
     @property
@@ -79,6 +87,7 @@ def queue(
     seconds: Annotated[
         float | None,
         typer.Argument(
+            metavar="SECONDS",
             min=SHORTEST_SECONDS,
             help=f"Seconds between refreshes with --watch (default {USUAL_SECONDS:g}).",
             show_default=False,

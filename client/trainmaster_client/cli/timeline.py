@@ -55,7 +55,7 @@ class TimeSpan:
 @with_options
 def timeline(
     *,
-    pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
+    pool: Annotated[str | None, typer.Option(metavar="POOL", help="Only this pool.")] = None,
     span: TimeSpan,
     as_json: JsonFlag = False,
 ) -> None:

@@ -18,7 +18,7 @@ SHORTEST_SECONDS = 1.0
 def top(
     seconds: Annotated[
         float,
-        typer.Argument(min=SHORTEST_SECONDS, help="Seconds between refreshes."),
+        typer.Argument(metavar="SECONDS", min=SHORTEST_SECONDS, help="Seconds between refreshes."),
     ] = USUAL_SECONDS,
     *,
     allow_changes: Annotated[

@@ -62,7 +62,8 @@ class Grouping:
 def usage(
     *,
     team: Annotated[
-        str | None, typer.Option(help="Required if you are in several teams; '*' for all, with sums.")
+        str | None,
+        typer.Option(metavar="TEAM", help="Required if you are in several teams; '*' for all, with sums."),
     ] = None,
     month: Annotated[str | None, typer.Option(metavar="YYYY-MM", help="UTC; without it this month.")] = None,
     grouping: Grouping,

@@ -1,0 +1,63 @@
+"""Examples at the end of each command's help: lines to paste, the plainest first."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "queue": (
+            "trainmaster queue",
+            "trainmaster queue --mine --watch",
+            "trainmaster queue --pool p5 -o csv",
+        ),
+        "top": ("trainmaster top", "trainmaster top 10 --allow-changes"),
+        "timeline": ("trainmaster timeline --pool p5 --since 7d", "trainmaster timeline --from 3d --to 1d"),
+        "events": ("trainmaster events -f", "trainmaster events --kind 'Job Preempted' --since 7d"),
+        "pools": ("trainmaster pools",),
+        "dashboard": ("trainmaster dashboard", "trainmaster dashboard --no-browser --allow-changes"),
+        "show": ("trainmaster show my-job", "trainmaster show my-job --json"),
+        "why": ("trainmaster why my-job",),
+        "logs": ("trainmaster logs my-job -f", "trainmaster logs my-job --attempt 1 --tail 100"),
+        "history": ("trainmaster history my-job", "trainmaster history --state failed --since 7d"),
+        "cancel": ("trainmaster cancel my-job",),
+        "priority": ("trainmaster priority my-job 9",),
+        "hold": ("trainmaster hold my-job",),
+        "release": ("trainmaster release my-job",),
+        "submit": ("trainmaster submit job.json --dry-run", "trainmaster submit job.json"),
+        "run": ("trainmaster run -- python train.py",),
+        "plan": ("trainmaster plan --preset llama-1b --instances ml.p5.48xlarge=1",),
+        "advise": (
+            "trainmaster advise job.json --by cost",
+            "trainmaster advise job.json --shape ml.g5.xlarge=4:spot",
+        ),
+        "ssh": ("trainmaster ssh my-job", "trainmaster ssh my-job --host 2"),
+        "tune attach": ("trainmaster tune attach my-study --output s3://bucket/prefix",),
+        "tune show": ("trainmaster tune show my-study",),
+        "tune stop": ("trainmaster tune stop my-study",),
+        "usage": ("trainmaster usage", "trainmaster usage --group-by user --from 30d --csv"),
+        "violations": ("trainmaster violations --month 2026-11",),
+        "doctor": ("trainmaster doctor",),
+        "gateway": ("trainmaster gateway", "trainmaster gateway --print-env"),
+        "mcp": ("trainmaster mcp",),
+        "account-check": ("trainmaster account-check", "trainmaster account-check --gpu ml.g5.xlarge --yes"),
+        "training-code": ("trainmaster training-code source",),
+        "history-export": ("trainmaster history-export --from 30d",),
+        "repair": ("trainmaster repair", "trainmaster repair --apply"),
+        "policy show": ("trainmaster policy show", "trainmaster policy show --revision 3"),
+        "policy validate": ("trainmaster policy validate policy.yaml",),
+        "policy diff": ("trainmaster policy diff policy.yaml",),
+        "policy apply": ("trainmaster policy apply policy.yaml",),
+        "policy rollback": ("trainmaster policy rollback 3",),
+        "policy pause": ("trainmaster policy pause",),
+        "policy resume": ("trainmaster policy resume",),
+    }
+)
+"""By the command's words."""
+_AS_IT_IS = "\b\n"
+"""Keeps the help from putting the lines of a paragraph together."""
+
+
+def epilog(name: str) -> str | None:
+    """The examples of a command, as its help shows them; None where it has none."""
+    lines = EXAMPLES.get(name)
+    return None if lines is None else "\n".join([f"{_AS_IT_IS}Examples:", *(f"  {line}" for line in lines)])
