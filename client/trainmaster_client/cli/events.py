@@ -1,4 +1,4 @@
-"""``trainmaster events``: what was decided about jobs, one line an event, and with ``-f`` as it happens."""
+"""``trainmaster events``: what was decided about jobs, one line per event, and with ``-f`` as it happens."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A timeline as text: a row an instance, as wide as the screen, with ticks, a legend and preemptions."""
+"""A timeline as text: one row per instance, as wide as the screen, with ticks, a legend and preemptions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -154,7 +154,7 @@ class QueuedCalls:
             self._unfinished.forget()
         if parsed is not None:
             return hooked(parsed, request_id=call.request_id)
-        assert call.operation != "CreateTrainingJob", "a training job never starts past the queue"
+        assert call.operation != "CreateTrainingJob", "a training job never bypasses the queue"
         return self._endpoint.send(call.headers, call.body)
 
     def _hook(self, operation: str, body: bytes) -> Mapping[str, Any] | None:

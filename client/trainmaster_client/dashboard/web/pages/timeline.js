@@ -1,4 +1,4 @@
-// Timeline: one row an instance, what ran on it, who preempted whom, and what is expected to start.
+// Timeline: one row per instance, what ran on it, who preempted whom, and what is expected to start.
 
 import { h, replace } from "../dom.js";
 import { clock } from "../format.js";

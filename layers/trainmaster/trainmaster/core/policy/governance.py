@@ -77,7 +77,7 @@ class UnmanagedJobs(Section):
         "Roles whose training jobs are left alone: the role that a job runs under.",
         example='["arn:aws:iam::111122223333:role/notebooks"]',
     )
-    """SageMaker does not tell who started a training job."""
+    """SageMaker does not say who started a training job."""
     except_tuning_jobs: bool = key(
         Flag(), True, "Whether training jobs of hyperparameter tuning are left alone."
     )

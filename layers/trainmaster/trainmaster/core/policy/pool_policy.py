@@ -199,7 +199,7 @@ class PoolPolicy(Section):
     quotas: Mapping[str, Quota] = key(
         ByName(NAME, TeamQuota()),
         {},
-        "By team: the on-demand instances that it may count on. Spot runs outside of quotas.",
+        "By team: the on-demand instances that it may count on. Spot instances are outside quotas.",
         example="{vision: {nominal: {ml.p5.48xlarge: 4}, borrowing_limit: {ml.p5.48xlarge: 2}}}",
     )
     """Empty: nobody borrows. Otherwise a team that is not named has a nominal quota of nothing."""
