@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Pace:
-    """A manual clock does not move in a call: there a rate is a rate of that clock, and nothing takes time."""
+    """A manual clock does not move in a call: there a rate is one of that clock, and nothing takes time."""
 
     def __init__(self, world: WorldInForce, clock: TwinClock, *, seed: int) -> None:
         self._world = world

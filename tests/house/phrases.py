@@ -58,7 +58,6 @@ INSTEAD: Mapping[str, str] = MappingProxyType(
         r"\btaken for idle\b": "considered idle",
         r"\bdoes not (come|go) back\b": "is not requeued",
         r"\bto have it otherwise\b": "to change that",
-        r"\bwith which one\b|\bof which one\b": "whose, that",
         r"\bone's own\b": "your own",
         r"\bhas to hold\b": "must hold",
         r"\bis spoken of\b|\bspeaks for those\b": "represents",

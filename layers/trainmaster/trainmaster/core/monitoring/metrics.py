@@ -140,7 +140,7 @@ CHAINS_ENDED = Metric(
     unit=Unit.COUNT,
     dimensions=("pool",),
     also_whole=True,
-    meaning="passes not finished, as the last of 50 in a row that did nothing; the minute's wake-up continues",
+    meaning="passes not finished, as the last of 50 in a row that did nothing; the minute's wake-up resumes",
 )
 SET_ASIDE = Metric(
     name="RowsSetAside",
