@@ -182,7 +182,7 @@ def _cause_lines(total: Document) -> Iterator[str]:
         share = 100 * amount / total["usd"] if total["usd"] else 0
         yield f"  {_named(cause):<12}{amount:>12.2f} USD{share:>7.1f} %"
     if total.get("saved_usd"):
-        yield f"  spot saved {total['saved_usd']:.2f} USD of what the same would have cost on demand"
+        yield f"  spot saved {total['saved_usd']:.2f} USD of the on-demand price"
 
 
 def _named(cause: str) -> str:

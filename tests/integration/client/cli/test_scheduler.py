@@ -494,7 +494,7 @@ def test_usage_compares_what_the_month_was_spent_on_in_60_columns(
         "  idle                0.00 USD    0.0 %",
         "  warm pool          49.50 USD    0.2 %",
         "  start-up          600.00 USD    1.9 %",
-        "  spot saved 4200.00 USD of what the same would have cost on demand",
+        "  spot saved 4200.00 USD of the on-demand price",
         "  llama-7: 1234.5 instance-hours, 31000.00 USD",
         "    productive 29000.00, preemption 100.00, failures",
         "    1250.50, warm pool 49.50, start-up 600.00; spot saved",

@@ -76,7 +76,7 @@ function headline(data, { total, forecast }) {
     ["spent", usd(total.usd), limit ? `of ${usd(limit)} in budgets` : `${count(Math.round(total.instance_hours ?? 0))} instance-hours`],
     forecast ? ["forecast of the month", usd(forecast.usd), forecastSaid(forecast)] : null,
     ["useful", useful === null ? "–" : percent(useful, 1), "training that a checkpoint or a result kept"],
-    total.saved_usd ? ["saved by spot", usd(total.saved_usd), "of what the same would have cost on demand"] : null,
+    total.saved_usd ? ["saved by spot", usd(total.saved_usd), "of the on-demand price"] : null,
   ];
   return [
     h("div", { class: "figures" }, figures.filter(Boolean).map(([name, value, more]) =>
