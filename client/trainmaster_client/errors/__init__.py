@@ -194,7 +194,7 @@ class TrainingJobsUnreadableError(TrainmasterClientError):
         remedy = (
             f"You need sagemaker:{operation}; all that is called: {self.actions}, on all resources."
             if is_denied
-            else "What was read is kept: the same command goes on from there."
+            else "What was read is kept: the same command continues from there."
         )
         super().__init__(f"SageMaker refused {operation}: {why} {remedy}")
         self.operation = operation

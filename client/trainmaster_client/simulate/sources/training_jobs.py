@@ -23,7 +23,7 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _ULID_TIME_CHARACTERS = 10
 """Of a ULID, the first: milliseconds since 1970. Source: github.com/ulid/spec."""
 _EARLIEST = datetime(2017, 1, 1, tzinfo=UTC)
-"""No training job is older: what says so is no instant."""
+"""No training job is older: what says so is not an instant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
