@@ -80,8 +80,6 @@ class Scene:
         deployment.build(self.old)
         self._deploy("earlier")
         self.world.session.client("s3").create_bucket(Bucket=BUCKET)
-        self._user = callers.make_user(self.world.session, ADMIN, may_invoke=True)
-        self._api = ApiClient(self._url(), self._user)
         self.api.put_policy(POLICY)
         self._submit(_DONE)
         self._end(_DONE)
@@ -141,6 +139,10 @@ class Scene:
         deployment.deploy()
         deployment.add_rights()
         self.facts.setdefault("deployments", {})[name] = deployment.status()
+        if self._user is None:
+            self._user = callers.make_user(self.world.session, ADMIN, may_invoke=True)
+        # The emulator makes a new API where routes were added; AWS keeps the address.
+        self._api = ApiClient(self._url(), self._user)
 
     def _repair(self, *, apply: bool) -> Document:
         self.api.start_repair(apply=apply)
