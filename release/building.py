@@ -10,7 +10,8 @@ from pathlib import Path
 from release import archives, stack
 
 ROOT = Path(__file__).parents[1]
-BUILD_SECONDS = 900.0
+BUILD_SECONDS = 1800.0
+"""For one program; minutes on a quiet machine."""
 _PRINTED = 4000
 """Characters of what a program printed that its error shows."""
 
@@ -21,17 +22,20 @@ class BuildError(Exception):
 
 def run(*command: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> str:
     """What a program prints. Raises BuildError."""
-    done = subprocess.run(
-        command,
-        cwd=cwd,
-        env=os.environ | dict(env or {}),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=BUILD_SECONDS,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            env=os.environ | dict(env or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=BUILD_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BuildError(f"{' '.join(command)}: {error}") from error
     if done.returncode:
         raise BuildError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-_PRINTED:]}")
     return done.stdout

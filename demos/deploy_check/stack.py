@@ -81,6 +81,7 @@ class Deployment:
         options = ["--no-confirm-changeset", "--template", str(self._template), "--region", REGION]
         self._sam("deploy", *options, "--parameter-overrides", *parameters)
         self._resources = {one["logical_id"]: one["physical_id"] for one in self.resources()}
+        self._count_with_numbers()
 
     def status(self) -> str:
         status: str = self._described()["StackStatus"]
@@ -122,6 +123,18 @@ class Deployment:
                 PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [statement]}),
             )
         return [{key: one[key] for key in ("role", "action", "why")} for one in added]
+
+    def _count_with_numbers(self) -> None:
+        """Where an update changes how wake-ups are polled, MiniStack keeps the text of the parameter.
+
+        Its poller compares that with a number and fails for ever; AWS takes the parameter as a number.
+        """
+        functions = self.session.client("lambda")
+        for one in functions.list_event_source_mappings()["EventSourceMappings"]:
+            most = one.get("ScalingConfig", {}).get("MaximumConcurrency")
+            if most is not None:
+                scaling: Any = {"MaximumConcurrency": int(most)}
+                functions.update_event_source_mapping(UUID=one["UUID"], ScalingConfig=scaling)
 
     def _described(self) -> Document:
         stacks = self.session.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]

@@ -3,7 +3,7 @@
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,8 +23,10 @@ _NOT_A_STRANGERS = (
     "PIP_NO_CACHE_DIR",
 )
 _OF_AWS = ("AWS_", "SAGEMAKER_", "TRAINMASTER_")
-_FROM_DISK = re.compile(r"\bProcessing (?:file://)?(/\S+\.(?:whl|tar\.gz|zip))\b")
-"""How pip's log names a package that lies on this machine, in a folder of wheels or a mirror."""
+_DOWNLOADED = re.compile(r"^ *Downloading \S+ \((\d+(?:\.\d+)?) (bytes|kB|MB|GB)\)", re.MULTILINE)
+_FROM_DISK = re.compile(r"^ *Processing (?:file://)?(/\S+\.(?:whl|tar\.gz|zip))\b", re.MULTILINE)
+"""What pip prints of a package from an index, and of one from a folder or a mirror on this machine."""
+_UNITS = {"bytes": 1, "kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
 
 
 class StepError(Exception):
@@ -37,7 +39,7 @@ class Step:
     seconds: float
     cpu_seconds: float
     fetched_bytes: int
-    """By pip: from an index, or from a folder of this machine in its place."""
+    """Packages, from an index or a folder of this machine in its place, as pip rounds their sizes."""
     written_bytes: int
     """By how much the folder grew; pip's cache is not in it."""
 
@@ -48,6 +50,8 @@ class Beginning:
 
     folder: Path
     steps: list[Step] = field(default_factory=list)
+    _printed: list[str] = field(default_factory=list)
+    """By the commands of this step."""
 
     def __post_init__(self) -> None:
         for part in (self.work, self._cache, self._home):
@@ -66,10 +70,6 @@ class Beginning:
     def _home(self) -> Path:
         return self.folder / "home"
 
-    @property
-    def _log(self) -> Path:
-        return self.folder / "pip.log"
-
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """Of a new user of this machine: its package index, an empty cache, no settings of AWS."""
         kept = {
@@ -80,7 +80,8 @@ class Beginning:
         own = {
             "HOME": str(self._home),
             "PIP_CACHE_DIR": str(self._cache),
-            "PIP_LOG": str(self._log),
+            "PIP_VERBOSE": "1",  # makes up for `--quiet`: pip says what it fetches
+            "PIP_PROGRESS_BAR": "off",
             "AWS_EC2_METADATA_DISABLED": "true",
             "NO_COLOR": "1",
         }
@@ -89,7 +90,8 @@ class Beginning:
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
         """Measure what is done in the block."""
-        first, fetched, written = machine.now(), self._fetched(), _size_of(self.work)
+        self._printed.clear()
+        written, first = _size_of(self.work), machine.now()
         yield
         last = machine.now()
         self.steps.append(
@@ -97,7 +99,7 @@ class Beginning:
                 name=name,
                 seconds=round(last.seconds - first.seconds, 2),
                 cpu_seconds=round(last.own_cpu_seconds - first.own_cpu_seconds, 2),
-                fetched_bytes=self._fetched() - fetched,
+                fetched_bytes=fetched("\n".join(self._printed)),
                 written_bytes=_size_of(self.work) - written,
             )
         )
@@ -117,19 +119,18 @@ class Beginning:
         )
         if done.returncode:
             raise StepError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-4000:]}")
+        self._printed.append(done.stdout)
         return done.stdout
 
     def as_json(self) -> list[dict[str, Any]]:
         return [asdict(step) for step in self.steps]
 
-    def _fetched(self) -> int:
-        log = self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
-        return _size_of(self._cache) + sum(Path(one).stat().st_size for one in from_disk(log))
 
-
-def from_disk(log: str) -> Sequence[str]:
-    """The packages that pip took from this machine, each once, by its log."""
-    return sorted({path for path in _FROM_DISK.findall(log) if Path(path).is_file()})
+def fetched(printed: str) -> int:
+    """Bytes of the packages that pip says it took, from an index or from this machine; each of these once."""
+    downloaded = sum(float(count) * _UNITS[unit] for count, unit in _DOWNLOADED.findall(printed))
+    here = {path for path in _FROM_DISK.findall(printed) if Path(path).is_file()}
+    return round(downloaded) + sum(Path(path).stat().st_size for path in here)
 
 
 def _size_of(folder: Path) -> int:

@@ -68,11 +68,13 @@ def first_fit(beginning: Beginning, ready: Ready) -> dict[str, Any]:
         with beginning.step("first fit()"):
             seen = _fit(beginning, ready, use)
         version = beginning.run(str(ready.bin / "trainmaster"), "--version").strip()
-        return {**seen, "version": version, "afterwards": _queue(beginning, ready, use, "--all")}
+        names = sorted({job["name"] for jobs in seen["queues"] for job in jobs})
+        afterwards = [_job(beginning, ready, use, name) for name in names]
+        return {**seen, "version": version, "afterwards": afterwards}
 
 
 def _fit(beginning: Beginning, ready: Ready, use: dict[str, str]) -> dict[str, Any]:
-    """Run it in the background; the queue as it was each time that another state was seen."""
+    """Run it in the background; the queue as it was each time that it was another, until the job ran."""
     output = beginning.folder / "fit.log"
     queues: list[list[dict[str, str]]] = []
     with output.open("wb") as log:
@@ -87,7 +89,7 @@ def _fit(beginning: Beginning, ready: Ready, use: dict[str, str]) -> dict[str, A
         while fit.poll() is None:
             if time.monotonic() > deadline:
                 fit.kill()
-            if (jobs := _queue(beginning, ready, use)) not in queues:
+            if not _is_running(queues) and (jobs := _queue(beginning, ready, use)) not in queues:
                 queues.append(jobs)
             time.sleep(_LOOK_SECONDS)
     printed = output.read_text(encoding="utf-8", errors="replace")
@@ -96,11 +98,19 @@ def _fit(beginning: Beginning, ready: Ready, use: dict[str, str]) -> dict[str, A
     return {"queues": [jobs for jobs in queues if jobs], "fit": printed.splitlines()}
 
 
-def _queue(beginning: Beginning, ready: Ready, use: dict[str, str], *options: str) -> list[dict[str, str]]:
+def _is_running(queues: list[list[dict[str, str]]]) -> bool:
+    return any(job["state"] == "running" for jobs in queues for job in jobs)
+
+
+def _queue(beginning: Beginning, ready: Ready, use: dict[str, str]) -> list[dict[str, str]]:
     """Names and states in ``trainmaster queue``."""
-    command = (str(ready.bin / "trainmaster"), "queue", "--json", *options)
-    jobs = json.loads(beginning.run(*command, env=use))["jobs"]
-    return [{key: job[key] for key in ("name", "state")} for job in jobs]
+    printed = beginning.run(str(ready.bin / "trainmaster"), "queue", "--json", env=use)
+    return [{key: job[key] for key in ("name", "state")} for job in json.loads(printed)["jobs"]]
+
+
+def _job(beginning: Beginning, ready: Ready, use: dict[str, str], name: str) -> dict[str, str]:
+    job = json.loads(beginning.run(str(ready.bin / "trainmaster"), "show", name, "--json", env=use))
+    return {key: job[key] for key in ("name", "state")}
 
 
 def _python() -> str:

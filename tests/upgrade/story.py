@@ -164,7 +164,7 @@ class Scene:
         )
         commands = (
             ("queue", "--json"),
-            ("queue", "--all"),
+            ("queue", "--state", "completed"),
             ("show", _TAKEN.name),
             ("why", _WAITS.name),
             ("history", _DONE.name),

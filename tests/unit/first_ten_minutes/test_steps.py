@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.first_ten_minutes.machine import Instant, busy_seconds, others_share
-from tests.first_ten_minutes.steps import Beginning, StepError, from_disk
+from tests.first_ten_minutes.steps import Beginning, StepError, fetched
 
 STAT = "cpu  1000 20 300 90000 4000 5 6 7 800 0\ncpu0 500 10 150 45000 2000 2 3 4 400 0\n"
 
@@ -30,13 +30,19 @@ def test_what_others_use_is_what_the_machine_uses_less_our_own() -> None:
     assert others_share(first, last, cores=2) == pytest.approx(4 / 20)
 
 
-def test_a_package_of_this_machine_counts_as_fetched_once(tmp_path: Path) -> None:
+def test_packages_count_by_what_pip_says_of_them_and_those_of_this_machine_once(tmp_path: Path) -> None:
     wheel = tmp_path / "torch-2.13.0-py3-none-any.whl"
     wheel.write_bytes(b"x" * 10)
-    log = (
-        f"  Processing {wheel}\n  Processing file://{wheel}\n  Processing /gone/a.whl\n  Downloading b.whl\n"
-    )
-    assert from_disk(log) == [str(wheel)]
+    printed = f"""Collecting boto3 (from trainmaster)
+  Downloading boto3-1.44.5-py3-none-any.whl (140 kB)
+Downloading pandas-3.0.1-cp311-cp311-manylinux_2_28_x86_64.whl (12.5 MB)
+  Downloading six-1.17-py3-none-any.whl.metadata (900 bytes)
+Processing {wheel}
+Processing file://{wheel}
+Processing /gone/a.whl
+Requirement already satisfied: six
+"""
+    assert fetched(printed) == 140_000 + 12_500_000 + 900 + 10
 
 
 def test_a_step_has_its_time_its_work_and_what_it_left(tmp_path: Path) -> None:
