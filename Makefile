@@ -4,7 +4,8 @@ PIP_ARGS ?=
 TORCH := torch==2.13.0
 BIN := .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS)
-LATER := --no-compile  # bytecode at the first import: of 18,000 files most are never imported, a minute of work
+# Bytecode is written at the first import: of 18,000 files most are never imported, and it is a minute of work.
+LATER := --no-compile
 PYTEST := $(BIN)/python -m pytest
 AXE := tests/browser/node_modules/.ready
 export SAM_CLI_TELEMETRY := 0

@@ -32,7 +32,7 @@ WITHOUT_WAITING = ("--timeout", "3", "--retries", "0")  # seconds for each conne
 ANSWER_SECONDS = (
     10  # for all of pip's answer: its own start, every address of the host, the page, the requirements
 )
-GPU_SIZES = "2.7 GB to fetch, and a .venv of 5.6 GB instead of 1.6"
+GPU_SIZES = "2.7 GB to fetch, and a .venv of 5.6 GB instead of 1.5"
 """Of torch 2.13.0 on PyPI for x86_64 Linux, with its 19 GPU packages; pip's report has no sizes."""
 
 _GPU_LABEL = re.compile(r"cu\d|rocm|xpu")

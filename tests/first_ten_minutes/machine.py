@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CORES = 2
-QUIET_LOAD = 0.5
-"""Processes that want to run, as a mean of a minute, before anything was started."""
+QUIET_LOAD = 1.5
+"""Processes that want to run, as a mean of a minute: whoever called this may be one, another one disturbs."""
 QUIET_SHARE = 0.1
 """Of the machine's cores, what others may use while it runs."""
 _STAT = Path("/proc/stat")

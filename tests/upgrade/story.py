@@ -26,7 +26,7 @@ Document = dict[str, Any]
 States = dict[str, list[Any]]
 """State and number of attempts by the job's name."""
 
-PATIENCE_SECONDS = 240.0
+PATIENCE_SECONDS = 600.0
 LOOK_SECONDS = 0.5
 MINUTES = 2
 """Runs of the reconciler after each deployment: what would end a job by mistake does so in the first two."""

@@ -78,7 +78,7 @@ def test_the_steps_count_together() -> None:
     ("machine", "others", "reason"),
     [
         pytest.param(
-            MACHINE | {"load": 3.2}, 0.0, "load 3.20 at the start, quiet is 0.5; 500.0 s here", id="load"
+            MACHINE | {"load": 3.2}, 0.0, "load 3.20 at the start, quiet is 1.5; 500.0 s here", id="load"
         ),
         pytest.param(
             MACHINE, 0.4, "others used 40% of its cores, quiet is 10%; 500.0 s here", id="meanwhile"

@@ -102,7 +102,7 @@ def test_taking_the_cpu_build_from_elsewhere_is_said_with_the_reason() -> None:
 
 def test_what_is_fetched_without_the_cpu_build_is_said_with_its_size() -> None:
     assert choice(FOR_GPU).message == (
-        "torch comes with GPU libraries, about 2.7 GB to fetch, and a .venv of 5.6 GB instead of 1.6: "
+        "torch comes with GPU libraries, about 2.7 GB to fetch, and a .venv of 5.6 GB instead of 1.5: "
         "pip's index here offers torch-2.13.0.whl, which requires cuda-toolkit, triton, and "
         "https://cpu.example/whl gives no CPU build. `make setup TORCH_INDEX=URL` takes torch from elsewhere."
     )
@@ -175,9 +175,9 @@ def test_make_setup_takes_nothing_without_a_hash_but_torch_and_the_package_itsel
     lines = subprocess.run(make, cwd=ROOT, capture_output=True, check=True, text=True).stdout.splitlines()
     steps = [line for line in lines if " pip install " in line or "torch_build" in line]
     locked, settled, torch, package = steps
-    assert " --proxy p --require-hashes --no-deps -r requirements.lock" in locked
-    assert settled == ".venv/bin/python local/setup/torch_build.py torch==2.13.0 --proxy p"
-    assert torch.endswith(" --proxy p --no-deps torch==2.13.0")
+    assert " --proxy p --no-compile --require-hashes --no-deps -r requirements.lock" in locked
+    assert settled == ".venv/bin/python local/setup/torch_build.py torch==2.13.0 --no-compile --proxy p"
+    assert torch.endswith(" --proxy p --no-compile --no-deps torch==2.13.0")
     assert " --no-deps --no-build-isolation --editable ." in package
     assert lines.index(".venv/bin/python -m pip check") > lines.index(package)
 
