@@ -52,8 +52,9 @@ def _due(report: Report) -> list[str]:
 def _try(report: Report, commit: str) -> None:
     from tests.upgrade.story import play  # noqa: PLC0415  half a second that --help should not cost
 
+    facts = report.facts.setdefault(commit, {})
     try:
-        report.facts[commit] = play(commit, lambda line: print(f"{commit}: {line}", flush=True))
+        play(commit, lambda line: print(f"{commit}: {line}", flush=True), facts)
     except (SamError, TimeoutError, TrainmasterClientError) as error:
         report.check(f"{commit}-played", expected=None, actual=str(error))
         return

@@ -52,7 +52,8 @@ class Scene:
     old: Path
     """The checkout of the earlier commit."""
     say: Callable[[str], None]
-    facts: Document = field(default_factory=dict)
+    facts: Document
+    """Filled as it goes."""
     _api: ApiClient | None = None
     _user: "Session | None" = None
     _names: list[str] = field(default_factory=list)
@@ -64,12 +65,12 @@ class Scene:
 
     def play(self) -> None:
         self._begin()
-        self.facts["left"] = self._states()
+        self._note("left")
         self._upgrade()
         self._work_on_the_new()
         self._roll_back()
         self._work_on_the_old()
-        self.facts["ends"] = self._states()
+        self._note("ends")
         self.facts["errors"] = {
             name: found for name in FUNCTIONS if (found := looks.errors_of(self.world.session, name))
         }
@@ -96,14 +97,14 @@ class Scene:
         self.api.set_paused(True)
         self.world.deployment.build()
         self._deploy("new")
-        self.facts["upgraded"] = self._states()
+        self._note("upgraded")
         self._minutes_pass()
-        self.facts["upgraded_later"] = self._states()
+        self._note("upgraded_later")
         self.facts["policy"] = {"put": POLICY, "shown": self.api.policy()}
         self.facts["repairs"] = [self._repair(apply=apply) for apply in (True, False)]
         self.api.set_paused(False)
         self._minutes_pass()
-        self.facts["resumed"] = self._states()
+        self._note("resumed")
 
     def _work_on_the_new(self) -> None:
         stored = Bucket().hashes(_TAKEN.checkpoints)
@@ -120,11 +121,11 @@ class Scene:
         }
 
     def _roll_back(self) -> None:
-        self.facts["before_rollback"] = self._states()
+        self._note("before_rollback")
         self.world.deployment.build(self.old)
         self._deploy("rolled_back")
         self._minutes_pass()
-        self.facts["rolled_back"] = self._states()
+        self._note("rolled_back")
 
     def _work_on_the_old(self) -> None:
         self._submit(_BACK)
@@ -132,6 +133,10 @@ class Scene:
         for job in (_URGENT, _TAKEN, _WAITS, _HELD, _NEW, _BACK):
             self._end(job)
         self._until(lambda: {state for state, _ in self._states().values()} <= {"completed", "stopped"})
+
+    def _note(self, when: str) -> None:
+        self.facts[when] = states = self._states()
+        self.say(f"{when.replace('_', ' ')}: {states}")
 
     def _deploy(self, name: str) -> None:
         deployment = self.world.deployment
@@ -172,7 +177,7 @@ class Scene:
             ("usage",),
             ("policy", "show"),
             ("violations",),
-            ("priority", _WAITS.name, "2"),
+            ("priority", _HELD.name, "0"),
         )
         return [client.told(*words) for words in commands]
 
@@ -232,9 +237,7 @@ class Scene:
             time.sleep(LOOK_SECONDS)
 
 
-def play(commit: str, say: Callable[[str], None]) -> Document:
-    """The facts of one upgrade from a commit, and of the way back."""
+def play(commit: str, say: Callable[[str], None], facts: Document) -> None:
+    """One upgrade from a commit, and the way back; the facts are there as far as it came."""
     with TemporaryDirectory(prefix="upgrade-") as name, opened(Path(name)) as world:
-        scene = Scene(world=world, old=unpack(commit, Path(name)), say=say)
-        scene.play()
-        return scene.facts
+        Scene(world=world, old=unpack(commit, Path(name)), say=say, facts=facts).play()
