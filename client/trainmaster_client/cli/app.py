@@ -26,6 +26,7 @@ from trainmaster_client.cli import (
     program_run,
     queue,
     repair,
+    simulation,
     ssh,
     submit,
     timeline,
@@ -100,6 +101,7 @@ app.command("ssh", rich_help_panel=Panel.JOBS)(ssh.ssh)
 app.command("usage", rich_help_panel=Panel.MONEY)(usage.usage)
 app.command("violations", rich_help_panel=Panel.MONEY)(violations.violations)
 app.command("history-export", rich_help_panel=Panel.ADMIN)(history_export.history_export)
+app.command("simulate", rich_help_panel=Panel.ADMIN)(simulation.simulate)
 app.command("repair", rich_help_panel=Panel.ADMIN)(repair.repair)
 app.command("doctor", rich_help_panel=Panel.SETUP, cls=doctor_report.JsonWithoutPath)(doctor_report.doctor)
 app.command("dashboard", rich_help_panel=Panel.POOLS)(dashboard.dashboard)

@@ -3,19 +3,22 @@
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from trainmaster.core.policy import Policy
+
 from trainmaster_client.http.answers import printable
 from trainmaster_client.simulate.comparison.changes import Changes, JobChange
 from trainmaster_client.simulate.comparison.comparisons import Column, Comparison
 from trainmaster_client.simulate.comparison.figure_rows import FigureRow, figure_rows
-from trainmaster_client.simulate.comparison.figures import Waits
+from trainmaster_client.simulate.comparison.figures import MEDIAN, Waits, quantile
 from trainmaster_client.simulate.comparison.seeds import Spread
+from trainmaster_client.simulate.comparison.start_hours import StartHours
 from trainmaster_client.simulate.comparison.summaries import change_lines, unfinished_lines
 from trainmaster_client.simulate.comparison.wording import count_text, later_text, share_text, time_text
 
 WIDTH = 80
 _LABEL, _CELL, _CHANGE = 31, 14, 18
 _GROUP, _COUNT, _WAIT = 20, 8, 8
-MOST_GROUPS, MOST_PAIRS, MOST_JOBS = 12, 5, 3
+MOST_GROUPS, MOST_PAIRS, MOST_JOBS, MOST_GUESTS = 12, 5, 3, 5
 _WAITS_SIDE_BY_SIDE = 3
 """Columns of two waits each that fit beside a group's name."""
 
@@ -101,12 +104,26 @@ def taker_lines(column: Column) -> Iterator[str]:
 def hour_lines(column: Column) -> Iterator[str]:
     """Use of the capacity in parts of the week, four hours each."""
     parts = [column.use_by_hour[first : first + 4] for first in range(0, 168, 4)]
-    cells = [share_text(_mean(part)) for part in parts]
-    yield f"{cut(column.label, 14):<14}" + "".join(
-        f"{f'{hour:02}-{hour + 4:02}':>10}" for hour in range(0, 24, 4)
-    )
+    yield from _week([share_text(_mean(part)) for part in parts], column.label)
+
+
+def _week(cells: Sequence[str], label: str) -> Iterator[str]:
+    yield f"{cut(label, 14):<14}" + "".join(f"{f'{hour:02}-{hour + 4:02}':>10}" for hour in range(0, 24, 4))
     for day, name in enumerate(("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")):
         yield f"{name:<14}" + "".join(f"{cell:>10}" for cell in cells[6 * day : 6 * day + 6])
+
+
+def start_lines(found: StartHours) -> Iterator[str]:
+    """Median waits of the job that was asked about, in parts of the week."""
+    if found.refused is not None:
+        yield from wrapped([f"{printable(found.label)} would refuse the job: {printable(found.refused)}"])
+        return
+    never = f", {found.never:,} never" if found.never else ""
+    waits = f"{time_text(found.p50_s)} (median), {time_text(found.p90_s)} (9 of 10)"
+    asked = f"submitted at each of {found.asked:,} hours it starts within {waits}{never}"
+    yield from wrapped([f"{printable(found.label)}: {asked}; by hour (UTC):"])
+    parts = [found.by_hour[first : first + 4] for first in range(0, 168, 4)]
+    yield from _week([time_text(_middle(part)) for part in parts], "")
 
 
 def wrapped(lines: Iterable[str], *, indent: str = "  ") -> Iterator[str]:
@@ -124,6 +141,24 @@ def cut(name: str, width: int) -> str:
         return text
     head = (width - 1) // 2
     return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
+
+
+def capacity_text(policy: Policy) -> str:
+    parts = [
+        f"{pool.name} {count:,} {name}{kind}"
+        for pool in policy.pools
+        for kind, types in (("", pool.capacity), (" (spot)", pool.spot_capacity))
+        for name, count in types.items()
+    ]
+    return f"capacity {', '.join(parts)}"
+
+
+def guests_line(label: str, strangers: Sequence[str]) -> str:
+    named = ", ".join(strangers[:MOST_GUESTS]) + (", ..." if len(strangers) > MOST_GUESTS else "")
+    return (
+        f"{label} does not name {len(strangers)} teams of the history ({named}): they have no quota, no "
+        "budget and no highest priority. --team-map NAME=TEAM gives them the policy's names."
+    )
 
 
 def _figure_line(row: FigureRow, base: int, other: int) -> str:
@@ -153,6 +188,10 @@ def _edges(changes: Changes) -> Iterator[str]:
         (changes.refused_before_alone, "are admitted that were refused"),
     )
     yield from (f"  {count:,} jobs {what}" for count, what in told if count)
+
+
+def _middle(values: Sequence[float | None]) -> float | None:
+    return quantile(sorted(one for one in values if one is not None), MEDIAN)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

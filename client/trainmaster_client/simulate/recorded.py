@@ -1,5 +1,7 @@
 """The history itself, as a replay: each attempt as it really went, to compare with."""
 
+from datetime import timedelta
+
 from trainmaster_client.simulate.past_jobs import INTERRUPTED, History, PastAttempt, PastJob
 from trainmaster_client.simulate.replays import Replay, ReplayedAttempt
 from trainmaster_client.simulate.runs import SECOND
@@ -54,5 +56,6 @@ def _row(history: History, job: PastJob, number: int, attempt: PastAttempt) -> R
         end_s=end_s,
         end="live" if attempt.end is None else _ENDS.get(attempt.end, "failed"),
         lost_s=attempt.lost // SECOND,
-        warm=False,
+        warm=bool(attempt.warm),
+        stopping_s=(attempt.stopped_in or timedelta()) // SECOND,
     )

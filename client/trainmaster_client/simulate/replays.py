@@ -28,6 +28,8 @@ class ReplayedAttempt(NamedTuple):
     warm: bool
     """It started in a warm pool."""
     preempted_by: str | None = None
+    stopping_s: int = 0
+    """From the stop to ``end_s``: held, and no training; 0 if nobody stopped it."""
 
 
 class WarmInterval(NamedTuple):

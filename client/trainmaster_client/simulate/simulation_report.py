@@ -45,7 +45,6 @@ class Circumstances:
     """On which capacities what was replayed: sentences."""
     assumed: Sequence[str]
     not_modelled: Sequence[str]
-    stop_s: int
     prices: PriceTable
     seeds: Sequence[int]
     """One for each comparison."""
@@ -71,7 +70,6 @@ def add_facts(report: Report, comparisons: Sequence[Comparison], circumstances: 
             "unit": first.devices.unit,
             "gpus_per_instance": {one: gpus(one) for one in types},
             "usd_per_hour": {one: _float(circumstances.prices.usd_per_hour(one)) for one in types},
-            "stop_s": circumstances.stop_s,
             "horizon_s": first.horizon_s,
             "weights": {
                 one.label: {"lowest": one.lowest, "highest": one.highest, "weight": one.weight}
@@ -90,13 +88,13 @@ def add_checks(report: Report, comparisons: Sequence[Comparison], circumstances:
     """Of every column that was replayed; how it really went is taken as it is."""
     for seed, comparison in zip(circumstances.seeds, comparisons, strict=True):
         for number, column in enumerate(comparison.columns):
-            _check(report, f"seed-{seed}-column-{number}", column, stop_s=circumstances.stop_s)
+            _check(report, f"seed-{seed}-column-{number}", column)
         jobs = len(comparison.history.jobs)
         counted = [sum(column.fates.values()) for column in comparison.columns]
         report.check(f"seed-{seed}-jobs-of-each-column", expected=[jobs] * len(counted), actual=counted)
 
 
-def _check(report: Report, where: str, column: Column, *, stop_s: int) -> None:
+def _check(report: Report, where: str, column: Column) -> None:
     names = ("capacity-is-never-exceeded", "no-job-is-lost", "what-completed-trained-its-time")
     if column.is_recorded:
         for name in names:
@@ -105,7 +103,7 @@ def _check(report: Report, where: str, column: Column, *, stop_s: int) -> None:
     found = (
         over_capacity(column.replay),
         lost_jobs(column.outcomes, column.replay),
-        wrong_training(column.outcomes, stop_s=stop_s),
+        wrong_training(column.outcomes),
     )
     for name, broken in zip(names, found, strict=True):
         report.check(f"{where}-{name}", expected=[], actual=broken)

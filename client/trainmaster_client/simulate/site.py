@@ -225,6 +225,7 @@ class Site:
             lost_s=ended.lost_s if end in ENDS_WITH_LOSS else run.lost_s,
             warm=run.warm,
             preempted_by=by,
+            stopping_s=now - run.last_s(now),
         )
 
     def live_rows(self) -> list[ReplayedAttempt]:

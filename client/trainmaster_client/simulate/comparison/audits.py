@@ -41,9 +41,9 @@ def lost_jobs(outcomes: Mapping[str, JobOutcome], replay: Replay) -> list[str]:
     return list(islice(_lost(outcomes, replay), MOST_NAMED))
 
 
-def wrong_training(outcomes: Mapping[str, JobOutcome], *, stop_s: int) -> list[str]:
+def wrong_training(outcomes: Mapping[str, JobOutcome]) -> list[str]:
     """Jobs that completed without having trained as long as they had to, or that trained longer."""
-    return list(islice(_wrong(outcomes, stop_s), MOST_NAMED))
+    return list(islice(_wrong(outcomes), MOST_NAMED))
 
 
 def _highest(steps: Sequence[tuple[int, int]]) -> int:
@@ -79,17 +79,15 @@ def _out_of_order(outcome: JobOutcome) -> str | None:
     return None
 
 
-def _wrong(outcomes: Mapping[str, JobOutcome], stop_s: int) -> Iterator[str]:
+def _wrong(outcomes: Mapping[str, JobOutcome]) -> Iterator[str]:
     for name, outcome in outcomes.items():
         if outcome.fate is not Fate.COMPLETED or outcome.job.breaks:
             continue
-        lasting = sum(_lasting_s(one, stop_s) for one in outcome.attempts)
+        lasting = sum(_lasting_s(one) for one in outcome.attempts)
         wanted = seconds(outcome.job.trains_for)
         if abs(lasting - wanted) > ROUNDING_S * len(outcome.attempts):
             yield f"{name}: trained {lasting} s that lasted, has to train {wanted} s"
 
 
-def _lasting_s(attempt: ReplayedAttempt, stop_s: int) -> int:
-    """What a stop before Training cost is no training, even where stopping took longer."""
-    stopping = stop_s if attempt.end == "preempted" else 0
-    return max(0, attempt.end_s - stopping - attempt.train_s) - attempt.lost_s
+def _lasting_s(attempt: ReplayedAttempt) -> int:
+    return attempt.end_s - attempt.stopping_s - attempt.train_s - attempt.lost_s

@@ -35,7 +35,7 @@ class Bill:
         return self.jobs_usd + self.idle_warm_usd
 
 
-def bill_of(replay: Replay, outcomes: Mapping[str, JobOutcome], prices: PriceTable, *, stop_s: int) -> Bill:
+def bill_of(replay: Replay, outcomes: Mapping[str, JobOutcome], prices: PriceTable) -> Bill:
     types = {one.instance_type for one in replay.attempts} | {one.instance_type for one in replay.warm}
     rates = {one: float(price) for one in types if (price := prices.usd_per_hour(one)) is not None}
     by_team: dict[str, float] = defaultdict(float)
@@ -43,7 +43,7 @@ def bill_of(replay: Replay, outcomes: Mapping[str, JobOutcome], prices: PriceTab
     for one in replay.attempts:
         rate = one.instances * rates.get(one.instance_type, 0.0) / HOUR_S
         by_team[outcomes[one.job].job.team] += (one.end_s - one.start_s) * rate
-        lost += (one.lost_s + (stop_s if one.end == "preempted" else 0)) * rate
+        lost += (one.lost_s + one.stopping_s) * rate
         startup += (one.train_s - one.start_s) * rate
     return Bill(
         jobs_usd=sum(by_team.values()),

@@ -95,16 +95,13 @@ class Comparison:
         return self.columns[-1]
 
 
-def compare(
-    history: History, replays: Sequence[Replay], *, prices: PriceTable | None = None, stop_s: int
-) -> Comparison:
+def compare(history: History, replays: Sequence[Replay], *, prices: PriceTable | None = None) -> Comparison:
     """Two or more replays, in the order of the columns.
 
     Args:
         history: All replays are of it.
         replays: The columns.
         prices: Of all columns; without them those that the product ships.
-        stop_s: From a stop to the instant at which the instances are free.
     """
     devices = Devices.of_types({one for job in history.jobs for one in job.instances})
     classes = classes_of(job.priority for job in history.jobs)
@@ -112,7 +109,7 @@ def compare(
     ends = (one.end_s for replay in replays for one in replay.attempts)
     measure = _Measure(
         history=history,
-        basis=Basis(devices=devices, classes=classes, stop_s=stop_s, horizon_s=horizon_s),
+        basis=Basis(devices=devices, classes=classes, horizon_s=horizon_s),
         prices=prices or PriceTable(),
         length_s=max(horizon_s, 1, *ends),
     )
@@ -151,7 +148,7 @@ class _Measure:
             waits=waits_of(outcomes.values()),
             waits_by_team=self._by_team(outcomes.values()),
             waits_by_class=self._by_class(outcomes.values()),
-            bill=bill_of(replay, outcomes, self.prices, stop_s=self.basis.stop_s),
+            bill=bill_of(replay, outcomes, self.prices),
             preemptions=preemptions_of(replay.attempts, outcomes, self.basis.devices),
             curves=self._curves(replay, outcomes),
             use_by_hour=self._use_by_hour(replay),

@@ -59,8 +59,6 @@ class Basis:
 
     devices: Devices
     classes: Sequence[PriorityClass]
-    stop_s: int
-    """From a stop to the instant at which the instances are free."""
     horizon_s: int
     """The last submission: shares of the capacity are counted up to here."""
 
@@ -93,21 +91,21 @@ def waits_of(outcomes: Iterable[JobOutcome]) -> Waits:
 
 def figures_of(replay: Replay, outcomes: Mapping[str, JobOutcome], basis: Basis) -> Figures:
     attempts, devices = replay.attempts, basis.devices
-    stop_s, horizon_s = basis.stop_s, basis.horizon_s
+    horizon_s = basis.horizon_s
     there = capacity_devices(replay, devices) * horizon_s
     stopped = [one for one in attempts if one.end == "preempted"]
     delays = [
         (basis.weight(outcome), s) for outcome in outcomes.values() if (s := outcome.delay_s) is not None
     ]
     lost = sum(one.lost_s * devices.of(one) for one in attempts)
-    lasting = sum(_lasting_s(one, horizon_s, stop_s) * devices.of(one) for one in attempts)
+    lasting = sum(_lasting_s(one, horizon_s) * devices.of(one) for one in attempts)
     held = sum(max(0, min(one.end_s, horizon_s) - one.start_s) * devices.of(one) for one in attempts)
     return Figures(
         goodput=lasting / there if there else None,
         utilisation=held / there if there else None,
         weighted_delay_h=weighted_mean(delays) / HOUR_S,
         longest_delay_h=max((s for _, s in delays), default=0) / HOUR_S,
-        waste_h=(lost + sum(stop_s * devices.of(one) for one in stopped)) / HOUR_S,
+        waste_h=(lost + sum(one.stopping_s * devices.of(one) for one in stopped)) / HOUR_S,
         lost_h=lost / HOUR_S,
         startup_h=sum((one.train_s - one.start_s) * devices.of(one) for one in attempts) / HOUR_S,
         idle_warm_h=sum(idle_s(one) * devices.of(one) for one in replay.warm) / HOUR_S,
@@ -147,7 +145,7 @@ def counted(outcomes: Iterable[JobOutcome]) -> dict[Fate, int]:
     return found
 
 
-def _lasting_s(attempt: ReplayedAttempt, horizon_s: int, stop_s: int) -> int:
+def _lasting_s(attempt: ReplayedAttempt, horizon_s: int) -> int:
     """Training of the attempt that was not lost, up to the horizon."""
-    stopped = attempt.end_s - (stop_s if attempt.end == "preempted" else 0)
+    stopped = attempt.end_s - attempt.stopping_s
     return max(0, min(stopped - attempt.lost_s, horizon_s) - min(attempt.train_s, horizon_s))

@@ -24,6 +24,8 @@ class StartHours:
     p90_s: float | None
     by_hour: Sequence[float | None]
     """Medians of the 168 hours from Monday 00:00 UTC on; None: the history has no such hour."""
+    waits: Sequence[float | None]
+    """In the order of the submissions; None: it never started."""
     refused: str | None = None
     """Why the policy never admits it."""
 
@@ -38,7 +40,9 @@ def start_hours(
 ) -> StartHours:
     """From each submission and its wait; None: it never started."""
     hours: list[list[float]] = [[] for _ in range(WEEK_H)]
+    found: list[float | None] = []
     for submitted_at, waited in answers:
+        found.append(None if waited is None else waited.total_seconds())
         at = submitted_at.astimezone(UTC)
         seconds = ENDLESS if waited is None else waited.total_seconds()
         hours[at.weekday() * 24 + at.hour].append(seconds)
@@ -50,5 +54,6 @@ def start_hours(
         p50_s=quantile(waits, MEDIAN),
         p90_s=quantile(waits, HIGH),
         by_hour=[quantile(sorted(hour), MEDIAN) for hour in hours],
+        waits=found,
         refused=refused,
     )

@@ -7,6 +7,7 @@ from importlib import resources
 from trainmaster_client.simulate.comparison.comparisons import Comparison
 from trainmaster_client.simulate.comparison.figure_rows import FigureRow, figure_rows
 from trainmaster_client.simulate.comparison.findings import headline
+from trainmaster_client.simulate.comparison.seeds import Spread
 from trainmaster_client.simulate.comparison.wording import count_text, jobs_text, period_text
 from trainmaster_client.simulate.page.colors import Look
 from trainmaster_client.simulate.page.gains import changes_section, unfinished_section
@@ -37,6 +38,9 @@ class PageFacts:
     """What was replayed on which capacities: sentences."""
     assumed: Sequence[str]
     not_modelled: Sequence[str]
+    seeds: Sequence[int] = ()
+    spread: Sequence[Spread] = ()
+    """Over the seeds, where there are several; pictures and tables are of the first."""
     extra: Sequence[Node] = ()
     """Sections after the table of figures."""
 
@@ -82,6 +86,8 @@ def _sections(comparison: Comparison, look: Look, facts: PageFacts) -> Iterator[
     rows = list(figure_rows(comparison))
     yield node("div", *(_card(row, comparison) for row in rows if row.id in CARDS), class_="cards")
     yield node("section", node("h2", "Figures", id="figures"), _figures(rows, comparison))
+    if facts.spread:
+        yield _spread(comparison, facts)
     yield from facts.extra
     yield waits_section(comparison, look)
     yield queue_section(comparison, look)
@@ -121,6 +127,21 @@ def _figures(rows: Sequence[FigureRow], comparison: Comparison) -> Node:
             found.append(node("td", *inner))
         cells.append([*found, "" if row.better == "neither" else row.better])
     return table(head, cells, caption=f"Compared with {comparison.base.label}")
+
+
+def _spread(comparison: Comparison, facts: PageFacts) -> Node:
+    head = ["", *(column.label for column in comparison.columns)]
+    seeds = ", ".join(map(str, facts.seeds))
+    rows = [[one.label, *one.cells] for one in facts.spread]
+    return node(
+        "section",
+        node("h2", "How much chance there is in it", id="seeds"),
+        node(
+            "p",
+            f"What the history lacks was drawn with seeds {seeds}; all else on this page is of the first.",
+        ),
+        table(head, rows, caption="Mean and standard deviation over the seeds"),
+    )
 
 
 def _limits(comparison: Comparison, facts: PageFacts) -> Node:

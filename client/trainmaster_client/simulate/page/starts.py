@@ -8,8 +8,7 @@ from trainmaster_client.simulate.page.markup import Node, figure, node, table
 from trainmaster_client.simulate.page.week_map import week_map
 
 
-def starts_section(found: Sequence[StartHours], *, job: str) -> Node:
-    """``job``: what was asked for, in words."""
+def starts_section(found: Sequence[StartHours]) -> Node:
     top = max((one.longest_s for one in found), default=0.0)
     rows = [
         [one.label, count_text(one.asked), time_text(one.p50_s), time_text(one.p90_s), count_text(one.never)]
@@ -38,7 +37,7 @@ def starts_section(found: Sequence[StartHours], *, job: str) -> Node:
     return node(
         "section",
         node("h2", "When would it have started?", id="ask"),
-        node("p", f"{job}, submitted at each hour of the period. Lighter is better."),
+        node("p", "The job that was asked about, submitted at each hour of the period. Lighter is better."),
         *refused,
         *([table(head, rows, caption="Waits of the job that was asked about")] if rows else []),
         node("div", *figures, class_="pair broad"),

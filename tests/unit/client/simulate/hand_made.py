@@ -10,7 +10,6 @@ from trainmaster_client.simulate.replays import Replay, ReplayedAttempt, WarmInt
 BEGINS = datetime(2026, 1, 5, tzinfo=UTC)
 TYPE = "ml.g5.12xlarge"
 """4 GPUs, 7.09 USD an hour."""
-STOP_S = 90
 
 
 def job(name: str, team: str = "vision", *, at: int = 0, trains: int = 3600, **fields: Any) -> PastJob:
@@ -76,7 +75,7 @@ def two_policies() -> Comparison:
     )
     plain = replay(
         "plain queue",
-        attempt("big", 0, 240, 1890, end="preempted", lost_s=1560, preempted_by="urgent"),
+        attempt("big", 0, 240, 1890, end="preempted", lost_s=1560, preempted_by="urgent", stopping_s=90),
         attempt("urgent", 1890, 2130, 3930),
         attempt("big", 3930, 4170, 11370, attempt=1),
         attempt("small", 11370, 11610, 12510),
@@ -88,4 +87,4 @@ def two_policies() -> Comparison:
         attempt("small", 9270, 9300, 10200, warm=True),
         warm=[warm(10200, 10800)],
     )
-    return compare(history(*jobs), [plain, other], stop_s=STOP_S)
+    return compare(history(*jobs), [plain, other])

@@ -10,7 +10,7 @@ from trainmaster_client.simulate.comparison.outcomes import Fate
 from trainmaster_client.simulate.comparison.summaries import summary
 from trainmaster_client.simulate.recorded import RECORDED
 
-from tests.unit.client.simulate.hand_made import STOP_S, attempt, history, job, replay, two_policies, warm
+from tests.unit.client.simulate.hand_made import attempt, history, job, replay, two_policies, warm
 
 
 def test_waits_are_grouped_by_team_and_by_priority() -> None:
@@ -23,7 +23,7 @@ def test_waits_are_grouped_by_team_and_by_priority() -> None:
 
 def test_waste_is_lost_work_and_stopping_in_hours_of_gpus() -> None:
     plain, other = two_policies().columns
-    assert plain.figures.waste_h == pytest.approx(4 * (1560 + STOP_S) / 3600)
+    assert plain.figures.waste_h == pytest.approx(4 * (1560 + 90) / 3600)
     assert (other.figures.waste_h, other.figures.preemptions) == (0, 0)
     assert plain.figures.startup_h == pytest.approx(4 * 4 * 240 / 3600)
     assert other.figures.idle_warm_h == pytest.approx(4 * 600 / 3600)
@@ -55,11 +55,11 @@ def test_instances_are_billed_until_they_are_free_and_while_they_are_kept_warm()
 def test_a_type_without_price_is_named_and_in_no_sum() -> None:
     jobs = history(job("a"), job("b", instances={"ml.new.xlarge": 1}))
     found = replay("p", attempt("a", 0, 0, 3600), attempt("b", 0, 0, 3600, instance_type="ml.new.xlarge"))
-    one, _ = compare(jobs, [found, replay("q")], stop_s=STOP_S).columns
+    one, _ = compare(jobs, [found, replay("q")]).columns
     assert one.bill.total_usd == pytest.approx(7.09)
     assert one.bill.unpriced == ("ml.new.xlarge",)
     prices = PriceTable(overrides={"ml.new.xlarge": Decimal(2)})
-    priced, _ = compare(jobs, [found, replay("q")], prices=prices, stop_s=STOP_S).columns
+    priced, _ = compare(jobs, [found, replay("q")], prices=prices).columns
     assert priced.bill.total_usd == pytest.approx(9.09)
     assert priced.bill.unpriced == ()
 
@@ -67,7 +67,7 @@ def test_a_type_without_price_is_named_and_in_no_sum() -> None:
 def test_hours_are_those_of_instances_where_a_type_has_no_gpus() -> None:
     jobs = history(job("a"), job("b", instances={"ml.m5.large": 1}))
     assert two_policies().devices.unit == "GPU"
-    assert compare(jobs, [replay("p"), replay("q")], stop_s=STOP_S).devices.unit == "instance"
+    assert compare(jobs, [replay("p"), replay("q")]).devices.unit == "instance"
 
 
 def test_the_matrix_says_who_took_from_whom_and_what_that_cost() -> None:
@@ -91,7 +91,7 @@ def test_a_job_that_never_started_in_one_column_loses_most_and_is_counted() -> N
     jobs = history(job("a"), job("b", at=10), job("c", at=20))
     before = replay("before", *(attempt(name, 100, 200, 3800) for name in "abc"))
     after = replay("after", attempt("a", 0, 200, 3800), refused={"c": "no pool"})
-    found = compare(jobs, [before, after], stop_s=STOP_S)
+    found = compare(jobs, [before, after])
     changes = found.changes["after"]
     assert (changes.started_before_alone, changes.refused_after_alone) == (1, 1)
     assert [(one.job, one.change_s) for one in changes.losers] == [("b", math.inf)]
@@ -105,9 +105,9 @@ def test_a_job_that_never_started_in_one_column_loses_most_and_is_counted() -> N
 
 def test_the_base_is_the_first_column_that_was_replayed() -> None:
     jobs = history(job("a"))
-    found = compare(jobs, [replay(RECORDED), replay("revision 7"), replay("new.yaml")], stop_s=STOP_S)
+    found = compare(jobs, [replay(RECORDED), replay("revision 7"), replay("new.yaml")])
     assert (found.base.label, list(found.changes)) == ("revision 7", ["recorded", "new.yaml"])
-    assert compare(jobs, [replay(RECORDED), replay("new.yaml")], stop_s=STOP_S).base.label == RECORDED
+    assert compare(jobs, [replay(RECORDED), replay("new.yaml")]).base.label == RECORDED
 
 
 def test_curves_count_waiting_jobs_and_devices_in_use() -> None:
@@ -127,7 +127,7 @@ def test_use_by_hour_of_the_week_is_a_share_of_the_capacity() -> None:
 
 
 def test_figures_of_no_job_at_all_are_none_or_zero() -> None:
-    found = compare(history(job("a")), [replay("p", instances=0), replay("q", instances=0)], stop_s=STOP_S)
+    found = compare(history(job("a")), [replay("p", instances=0), replay("q", instances=0)])
     assert (found.base.figures.goodput, found.base.bill.total_usd) == (None, 0)
     assert waits_of([]).p50_s is None
     assert [row.cells for row in figure_rows(found) if row.id == "goodput"] == [["-", "-"]]
@@ -135,7 +135,7 @@ def test_figures_of_no_job_at_all_are_none_or_zero() -> None:
 
 def test_rows_that_are_nothing_in_every_column_are_left_out() -> None:
     assert "idle_warm_h" in {row.id for row in figure_rows(two_policies())}
-    found = compare(history(job("a")), [replay("p", warm=[]), replay("q")], stop_s=STOP_S)
+    found = compare(history(job("a")), [replay("p", warm=[]), replay("q")])
     assert {"idle_warm_h", "interruptions", "refused"}.isdisjoint(row.id for row in figure_rows(found))
 
 
@@ -154,5 +154,5 @@ def test_the_summary_is_short_and_names_gainers_and_losers() -> None:
 
 
 def test_warm_time_is_never_negative() -> None:
-    found = compare(history(job("a")), [replay("p", warm=[warm(50, 40)]), replay("q")], stop_s=STOP_S)
+    found = compare(history(job("a")), [replay("p", warm=[warm(50, 40)]), replay("q")])
     assert found.base.figures.idle_warm_h == 0

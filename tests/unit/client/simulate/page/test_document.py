@@ -6,7 +6,7 @@ import pytest
 from trainmaster_client.simulate.comparison.comparisons import Comparison, compare
 from trainmaster_client.simulate.page.document import PageFacts, page
 
-from tests.unit.client.simulate.hand_made import STOP_S, attempt, history, job, replay, two_policies
+from tests.unit.client.simulate.hand_made import attempt, history, job, replay, two_policies
 
 FACTS = PageFacts(
     command="trainmaster simulate --trace x.csv --policy policy.yaml",
@@ -53,7 +53,7 @@ def hostile() -> Comparison:
         notes=[HOSTILE],
     )
     other = replay(f"{HOSTILE}-new", attempt(f"{HOSTILE}-a", 0, 240, 3840), refused={f"{HOSTILE}-b": HOSTILE})
-    return compare(jobs, [base, other], stop_s=STOP_S)
+    return compare(jobs, [base, other])
 
 
 def test_names_are_text_wherever_they_stand() -> None:
@@ -102,7 +102,7 @@ def test_jobs_that_never_started_are_on_the_page() -> None:
     jobs = history(job("a"), job("b", at=10), job("c", at=20))
     before = replay("before", *(attempt(name, 100, 200, 3800) for name in "abc"))
     after = replay("after", attempt("a", 0, 200, 3800), refused={"c": "no pool has ml.x"})
-    _, reader = read(compare(jobs, [before, after], stop_s=STOP_S))
+    _, reader = read(compare(jobs, [before, after]))
     assert "1 job still waited at the end" in reader.text
     assert "no pool has ml.x" in reader.text
     assert "1 job started under before and never under after" in reader.text
@@ -111,21 +111,16 @@ def test_jobs_that_never_started_are_on_the_page() -> None:
 @pytest.mark.parametrize(
     "comparison",
     [
-        pytest.param(
-            compare(history(job("a")), [replay("p"), replay("q")], stop_s=STOP_S), id="nothing ever ran"
-        ),
+        pytest.param(compare(history(job("a")), [replay("p"), replay("q")]), id="nothing ever ran"),
         pytest.param(
             compare(
                 history(job("a")),
                 [replay("p", attempt("a", 0, 0, 10), instances=0), replay("q", instances=0)],
-                stop_s=STOP_S,
             ),
             id="the capacity is not known",
         ),
         pytest.param(
-            compare(
-                history(job("a")), [replay(f"p{n}", attempt("a", n, n, 99)) for n in range(8)], stop_s=90
-            ),
+            compare(history(job("a")), [replay(f"p{n}", attempt("a", n, n, 99)) for n in range(8)]),
             id="more columns than colours",
         ),
     ],
@@ -149,5 +144,5 @@ def test_a_large_history_makes_no_large_page() -> None:
         )
         for label, late in (("p", 10), ("q", 200))
     ]
-    text, _ = read(compare(history(*jobs), found, stop_s=STOP_S))
+    text, _ = read(compare(history(*jobs), found))
     assert len(text) < 1_500_000
