@@ -244,10 +244,11 @@ class PoolReplay:
         for name in self.turns.of(now):
             entry, run = self.state.running[name], self.site.runs[name]
             if run.stopped_s is None and needs_look(entry, others_wait=others_wait, max_age=max_age, now=now):
-                job = self.state.jobs[name]
-                after = looked_at(job, Newest(written_at=self.site.saved_at(name)), max_age=max_age, now=now)
-                if after != job:
-                    self.state.changes_attempt(after)
+                written_at = self.site.saved_at(name)
+                if written_at is not None and written_at != entry.checkpoint.last:
+                    found = Newest(written_at=written_at)
+                    seen = looked_at(self.state.jobs[name], found, max_age=max_age, now=now)
+                    self.state.changes_attempt(seen)
 
     def fork(self, setting: Setting) -> Self:
         """A copy that goes its own way; what is in it never changes, only what it holds."""

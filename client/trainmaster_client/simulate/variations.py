@@ -12,7 +12,6 @@ from trainmaster.core.policy.job_rules import Rules
 from trainmaster.core.policy.keys import keys_of
 
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.simulate.assumptions import COLD_START
 from trainmaster_client.simulate.past_jobs import History, PastJob
 
 Document = dict[str, Any]
@@ -135,7 +134,8 @@ def _needed(history: History, capacity: Capacity, load: float) -> int | None:
         return None
     horizon = (max(job.submitted_at for job in history.jobs) - history.begins).total_seconds()
     demand = sum(
-        count * (job.trains_for + (job.cold_start or COLD_START)).total_seconds() for job, count in jobs
+        count * (job.trains_for + (job.cold_start or history.pace.cold_start)).total_seconds()
+        for job, count in jobs
     )
     return max(math.ceil(demand / max(horizon, 1) / load), *(count for _, count in jobs))
 

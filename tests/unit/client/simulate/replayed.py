@@ -43,9 +43,12 @@ def history(*jobs: PastJob) -> History:
     return History(source="test", begins=BEGIN, jobs=jobs)
 
 
-def policy(capacity: int = 2, *, teams: Iterable[dict[str, Any]] = (), **pool: Any) -> Policy:
+def policy(
+    capacity: int | dict[str, int] = 2, *, teams: Iterable[dict[str, Any]] = (), **pool: Any
+) -> Policy:
     """One pool of ml.g5.xlarge in which waiting is worth nothing."""
-    document: dict[str, Any] = {"name": "g1", "capacity": {G5: capacity}, "order": {"aging": "off"}} | pool
+    counts = {G5: capacity} if isinstance(capacity, int) else capacity
+    document: dict[str, Any] = {"name": "g1", "capacity": counts, "order": {"aging": "off"}} | pool
     rest = document.pop("rest", {})
     return parse_policy({"version": 1, "pools": [document], "teams": list(teams)} | rest)
 

@@ -43,14 +43,15 @@ def stoppable(running: Iterable[RunningJob], rules: Preemption, *, now: datetime
             yield one
 
 
-def ends_soon(job: RunningJob, rules: Preemption, *, now: datetime) -> bool:
-    ends_by = job.expected.ends_by
-    return (
-        bool(rules.preempt_delay)
-        and job.state is JobState.RUNNING
-        and ends_by is not None
-        and ends_by <= now + rules.preempt_delay
-    )
+def ending_soon(running: Iterable[RunningJob], rules: Preemption, *, now: datetime) -> Iterator[RunningJob]:
+    """Certain to be over within ``preempt_delay``; nobody without one."""
+    if not rules.preempt_delay:
+        return
+    soon, runs = now + rules.preempt_delay, JobState.RUNNING
+    for one in running:
+        ends_by = one.expected.ends_by
+        if ends_by is not None and ends_by <= soon and one.state is runs:
+            yield one
 
 
 def work_lost(job: RunningJob, *, now: datetime) -> timedelta:

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 from trainmaster.core.jobs.instances import Capacity, Vector, fits
 from trainmaster.core.planning.capacity import lacking, minus, take
-from trainmaster.core.planning.preemption import Chosen, Preemptor, cost_of_stop, ends_soon, stoppable
-from trainmaster.core.planning.quotas import Quotas
+from trainmaster.core.planning.preemption import Chosen, Preemptor, cost_of_stop, ending_soon, stoppable
+from trainmaster.core.planning.quotas import COVERED, Quotas
 from trainmaster.core.planning.snapshot import RunningJob, total
 from trainmaster.core.policy import Preemption
 
@@ -137,17 +137,15 @@ class Victims:
         cls, running: tuple[RunningJob, ...], quotas: Quotas, *, rules: Preemption, now: datetime
     ) -> "Victims":
         found: defaultdict[tuple[int, int, _Held], list[RunningJob]] = defaultdict(list)
+        tiers = quotas.tiers
         for job in stoppable(running, rules, now=now) if rules.enabled else ():
-            found[quotas.tier(job.name), job.priority, tuple(job.vector.items())].append(job)
+            tier = tiers.get(job.name, COVERED) if tiers else COVERED
+            found[tier, job.priority, tuple(job.vector.items())].append(job)
         groups: defaultdict[tuple[int, int], _Group] = defaultdict(dict)
         for (tier, priority, held), jobs in found.items():
             alike = _Alike(vector=jobs[0].vector, tier=tier, priority=priority, jobs=jobs)
             groups[-tier, priority][held] = alike
-        ending = (
-            total(one.vector for one in running if ends_soon(one, rules, now=now))
-            if rules.preempt_delay
-            else {}
-        )
+        ending = total(one.vector for one in ending_soon(running, rules, now=now))
         ordered = dict(sorted(groups.items()))
         return cls(running=running, quotas=quotas, rules=rules, now=now, groups=ordered, ending=ending)
 
@@ -170,7 +168,7 @@ class Victims:
         for job in victims:
             self.taken.add(job.name)
             self._remove(job)
-            if ends_soon(job, self.rules, now=self.now):
+            if any(ending_soon([job], self.rules, now=self.now)):
                 take(self.ending, job.vector)
             if job.team in self.by_team:
                 self.by_team[job.team].take([job])
