@@ -14,12 +14,12 @@ from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Choice, lane_text
 from trainmaster.core.jobs.model import Job, JobState
-from trainmaster.core.jobs.observations import Newest, Observation
+from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import settlement, spot_fallback, steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.decision import EndFacts, Question, decide, questions
-from trainmaster.core.monitoring.checkpoints import looked_at, needs_look
+from trainmaster.core.monitoring.checkpoints import needs_look
 from trainmaster.core.policy import Policy, PoolPolicy
 
 from trainmaster_client.simulate.admission import Admitted, submitted
@@ -246,8 +246,7 @@ class PoolReplay:
             if run.stopped_s is None and needs_look(entry, others_wait=others_wait, max_age=max_age, now=now):
                 written_at = self.site.saved_at(name)
                 if written_at is not None and written_at != entry.checkpoint.last:
-                    found = Newest(written_at=written_at)
-                    seen = looked_at(self.state.jobs[name], found, max_age=max_age, now=now)
+                    seen = steps.checkpoint_seen(self.state.jobs[name], written_at)
                     self.state.changes_attempt(seen)
 
     def fork(self, setting: Setting) -> Self:

@@ -67,7 +67,7 @@ def test_audited_rules_refuse_nobody() -> None:
 
 
 def test_priorities_above_the_ceiling_of_the_team_are_cut() -> None:
-    teams = [{"name": "vision", "max_priority": 50}, {"name": "speech"}]
+    teams: list[dict[str, Any]] = [{"name": "vision", "max_priority": 50}, {"name": "speech"}]
     jobs = (job("first"), job("a", at=10, priority=HIGH), job("b", at=20, team="speech", priority=60))
     found = replay(history(*jobs), policy(1, teams=teams, preemption={"enabled": False}), label="a")
     starts = {one.job: one.start_s for one in found.attempts}

@@ -104,17 +104,17 @@ def most_in_use(found: Replay) -> dict[tuple[str, str, str], int]:
     """At one instant, attempts and warm pools together, by pool, type and capacity type."""
     steps: dict[tuple[str, str, str], list[tuple[int, int]]] = defaultdict(list)
     for one in found.attempts:
-        key = (one.pool, one.instance_type, one.capacity_type)
-        steps[key] += [(one.start_s, one.instances), (one.end_s, -one.instances)]
+        held = steps[one.pool, one.instance_type, one.capacity_type]
+        held += [(one.start_s, one.instances), (one.end_s, -one.instances)]
     for idle in found.warm:
-        key = (idle.pool, idle.instance_type, "on-demand")
-        steps[key] += [(idle.since_s, idle.instances), (idle.until_s, -idle.instances)]
+        kept = steps[idle.pool, idle.instance_type, "on-demand"]
+        kept += [(idle.since_s, idle.instances), (idle.until_s, -idle.instances)]
     most: dict[tuple[str, str, str], int] = {}
     for key, changes in steps.items():
-        held = 0
+        count = 0
         for _, change in sorted(changes):  # at one instant what ends goes first
-            held += change
-            most[key] = max(most.get(key, 0), held)
+            count += change
+            most[key] = max(most.get(key, 0), count)
     return most
 
 

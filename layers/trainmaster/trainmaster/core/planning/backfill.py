@@ -79,10 +79,11 @@ def certain_ends(running: Iterable[RunningJob], *, now: datetime) -> list[End]:
     soon = now + END_SLACK
     ends: list[End] = []
     for job in running:
+        ends_by = job.expected.ends_by
         if job.state in ASKED_TO_STOP:
-            ends.append((min(job.expected.ends_by or soon, soon), job.vector))
-        elif job.expected.ends_by is not None:
-            ends.append((job.expected.ends_by, job.vector))
+            ends.append((min(ends_by or soon, soon), job.vector))
+        elif ends_by is not None:
+            ends.append((ends_by, job.vector))
     ends.sort(key=itemgetter(0))
     return ends
 

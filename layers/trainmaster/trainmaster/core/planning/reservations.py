@@ -43,7 +43,7 @@ class Preemptions:
             ahead: Reservations of those before it on the same types.
             until: When it would be certain to have given its instances back.
         """
-        if len(self.capacity.holds) >= MAX_RESERVATIONS:
+        if len(self.capacity.holds) >= MAX_RESERVATIONS or not self._may_outrank(preemptor.job):
             return None
         chosen = self._chosen(preemptor)
         vector, victims = preemptor.shape.vector, chosen.victims
@@ -72,6 +72,18 @@ class Preemptions:
         """Who was asked to stop for it and still holds instances."""
         named = [self._stopping[name] for name in hold.victims if name in self._stopping]
         return [*self._asked_for.get(hold.preemptor, ()), *(one for one in named if not one.preempted_for)]
+
+    def _may_outrank(self, job: WaitingJob) -> bool:
+        """Whether a look at whom it may stop is worth it: without quotas priority alone decides."""
+        if self.quotas.quotas:
+            return True
+        lowest = self._lowest
+        return lowest is not None and lowest + self.rules.min_priority_gap <= job.priority
+
+    @cached_property
+    def _lowest(self) -> int | None:
+        """Of all that holds instances."""
+        return min([one.priority for one in self.snapshot.running], default=None)
 
     def _chosen(self, preemptor: Preemptor) -> Chosen:
         vector, team = preemptor.shape.vector, preemptor.job.team
