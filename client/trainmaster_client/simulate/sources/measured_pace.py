@@ -12,6 +12,8 @@ from trainmaster_client.simulate.sources.export_lines import ExportedAttempt, Ex
 
 FOLLOWS_WITHIN = timedelta(seconds=5)
 """A preemptor starts so soon after its victim's end."""
+CLOCKS_APART = timedelta(seconds=1)
+"""Or so long before it: its claim has the scheduler's clock, the end SageMaker's."""
 LONGEST_STOP = timedelta(minutes=5)
 """SageMaker kills after 120 s; what comes later was not waited for alone."""
 _NOTHING = timedelta()
@@ -87,7 +89,7 @@ def _asked_before(since: datetime, ended_at: datetime, started: Sequence[_Starte
     asked = [
         submitted_at
         for at, submitted_at in started
-        if ended_at <= at <= ended_at + FOLLOWS_WITHIN
+        if ended_at - CLOCKS_APART <= at <= ended_at + FOLLOWS_WITHIN
         and max(since, ended_at - LONGEST_STOP) <= submitted_at < ended_at
     ]
     if asked:
