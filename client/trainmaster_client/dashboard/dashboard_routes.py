@@ -18,6 +18,7 @@ from starlette.routing import BaseRoute, Route
 from trainmaster_client.api import Document
 from trainmaster_client.dashboard.gpu_metrics import gpu_use
 from trainmaster_client.dashboard.job_readers import JobReaders, selection_of
+from trainmaster_client.dashboard.policy_replays import PolicyReplays, unpacked
 from trainmaster_client.dashboard.web_files import INDEX, WebFile, web_files
 from trainmaster_client.errors import (
     CredentialsError,
@@ -44,9 +45,21 @@ def dashboard_pages(parts: Parts) -> MorePages:
             files=web_files(),
             clients=clients,
             readers=JobReaders(lambda: clients.of("logs")),
+            replays=PolicyReplays(api_url=parts.api_url),
         ).routes()
 
     return routes
+
+
+REPLAY_HEADER, POLICY_HEADER = "trainmaster-replay", "trainmaster-policy"
+"""Of the GET that starts a replay or cancels it, and of the one that starts it.
+
+A replay changes nothing, so it is no POST. But it takes minutes of a processor: what begins it is nothing
+that a page of another origin, or a link, could send.
+"""
+REPLAY_DAYS = 14
+_REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
+"""The report brings its own styles and pictures. In a sandbox it has no origin and runs no script."""
 
 
 class AwsClients:
@@ -71,6 +84,7 @@ class DashboardRoutes:
     files: Mapping[str, WebFile]
     clients: AwsClients
     readers: JobReaders
+    replays: PolicyReplays
 
     def routes(self) -> Iterator[BaseRoute]:
         for path, answer in (
@@ -79,8 +93,10 @@ class DashboardRoutes:
             ("jobs/{name}/logs", self._logs),
             ("jobs/{name}/curves", self._curves),
             ("jobs/{name}/gpu", self._gpu),
+            ("replays/{replay_id}", self._replay),
         ):
             yield Route(f"/ui/data/{path}", self._answering(answer), methods=METHODS)
+        yield Route("/ui/data/replays/{replay_id}/report", self._replay_report, methods=METHODS)
         yield Route("/ui/data/policy-document", self._policy_document, methods=METHODS)
         yield Route("/ui/{path:path}", self._file, methods=METHODS)
 
@@ -112,6 +128,27 @@ class DashboardRoutes:
             return JSONResponse(document, headers=dict(GUARDS))
 
         return answered
+
+    def _replay(self, request: Request) -> Document:
+        """Started, cancelled, or looked at: as its header says."""
+        replay_id, wanted = request.path_params["replay_id"], request.headers.get(REPLAY_HEADER)
+        if wanted is None:
+            return self.replays.look(replay_id)
+        if wanted == "cancel":
+            return self.replays.cancel(replay_id)
+        text = unpacked(request.headers.get(POLICY_HEADER, ""))
+        return self.replays.start(replay_id, {"text": text, "days": REPLAY_DAYS})
+
+    async def _replay_report(self, request: Request) -> Response:
+        """HTML, opened in a tab of its own."""
+        try:
+            self.pages.admit(request)
+            report = self.replays.report(request.path_params["replay_id"])
+        except CallRefusedError as refused:
+            return refusal(refused)
+        response = page(report, "text/html; charset=utf-8")
+        response.headers["content-security-policy"] = _REPORT_POLICY
+        return response
 
     async def _policy_document(self, request: Request) -> Response:
         """POST ``{"text"}``: the document that a policy's text means. A browser reads no YAML."""

@@ -57,7 +57,7 @@ export class Api {
     }
   }
 
-  // A document of this dashboard's own process.
+  // A document of this dashboard's own process; `headers` of options go with the question.
   local(path, query = {}, options = {}) {
     return this.#read(`data/${path}${queryText(query)}`, options);
   }
@@ -119,9 +119,9 @@ export class Api {
     await this.#sent("session", { method: "POST", headers: { "trainmaster-token": token } }, {});
   }
 
-  async #read(url, { signal } = {}) {
+  async #read(url, { signal, headers: more = {} } = {}) {
     const kept = this.#kept.get(url);
-    const headers = kept ? { "if-none-match": kept.etag } : {};
+    const headers = kept ? { ...more, "if-none-match": kept.etag } : more;
     const response = await this.#sent(url, { headers }, { signal });
     if (response.status === 304 && kept) return kept.document;
     const document = await parsed(response);

@@ -1,6 +1,7 @@
 """``trainmaster policy`` against the fake API: what is sent, what is printed, what an exit code says."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -279,3 +280,110 @@ def test_the_pause_switch(
     api.script("PUT", "/policy/paused", answer(paused=paused))
     assert trainmaster("policy", command) == Ran(0, said, "")
     assert json.loads(api.received[0].body) == {"paused": paused}
+
+
+# ---- diff with a replay
+
+
+def ago(hours: float) -> str:
+    return (datetime.now(UTC) - timedelta(hours=hours)).isoformat()
+
+
+def past_job(name: str, *, hours: float, end: str = "completed") -> dict[str, Any]:
+    """Submitted so long ago; trained for an hour at once."""
+    attempt = {"started_at": ago(hours), "training_since": ago(hours), "ended_at": ago(hours - 1)}
+    return {
+        "name": name,
+        "team": "vision",
+        "submitted_by": "ada",
+        "pool": "p5",
+        "instances": {"ml.p5.48xlarge": 1},
+        "capacity_type": "on-demand",
+        "priority": 0,
+        "submitted_at": ago(hours),
+        "max_runtime_seconds": 86_400,
+        "saves_checkpoints": False,
+        "attempts": [{**attempt, "end": end, "lost_seconds": 0}],
+        "end": end,
+    }
+
+
+def has_history(api: FakeApi, *jobs: dict[str, Any], since_hours: float | None) -> None:
+    api.script("PUT", "/policy", answer(policy=NEW, changes=[]))
+    api.script("GET", "/policy", answer())
+    since = None if since_hours is None else ago(since_hours)
+    api.script("GET", "/pools/history", Scripted(document={"step": 60, "points": [], "since": since}))
+    lines = "".join(json.dumps(one) + "\n" for one in jobs).encode()
+    kind = {"content-type": "application/x-ndjson"}
+    api.script("GET", "/history/export", Scripted(raw=lines, headers=kind))
+
+
+def test_diff_replays_the_accounts_jobs_under_both_policies(
+    trainmaster: Trainmaster, api: FakeApi, new_policy: str
+) -> None:
+    has_history(api, past_job("first", hours=5), past_job("second", hours=5), since_hours=100)
+    ran = trainmaster("policy", "diff", new_policy, "--replay", "1d", "--html", "replay.html")
+    lines = ran.out.splitlines()
+    assert "-    ml.p5.48xlarge: 2" in lines, "the difference comes first, as without a replay"
+    (waits,) = [line for line in lines if line.startswith("wait, 9 of 10 jobs within")]
+    assert "-> 60m" in waits, "on one instance the second waits for the first"
+    assert "0 jobs wait shorter, 1 longer, 1 as long (within a minute)" in lines
+    assert lines[-1] == "Open replay.html in a browser."
+    page = Path("replay.html").read_text()
+    assert "<h1" in page
+    assert "revision 4" in page
+
+
+def test_diff_as_json_has_the_summary_of_the_replay_too(
+    trainmaster: Trainmaster, api: FakeApi, new_policy: str
+) -> None:
+    has_history(api, past_job("first", hours=5), since_hours=100)
+    found = json.loads(trainmaster("policy", "diff", new_policy, "--replay", "1d", "--json").out)
+    assert found["revision"] == 4
+    assert "revision 4 -> new.yaml" in found["replay"]["summary"][0]
+
+
+@pytest.mark.parametrize(
+    ("since_hours", "said"),
+    [
+        pytest.param(None, "This stack has no history yet: nothing has started in any pool.", id="empty"),
+        pytest.param(
+            50.5,
+            "2d02h ago; --replay asks for 14d00h. Give what there is: --replay 50h.",
+            id="shorter than asked",
+        ),
+    ],
+)
+def test_a_history_that_is_empty_or_shorter_than_asked_is_refused_and_its_length_said(
+    since_hours: float | None, said: str, trainmaster: Trainmaster, api: FakeApi, new_policy: str
+) -> None:
+    has_history(api, past_job("first", hours=5), since_hours=since_hours)
+    ran = trainmaster("policy", "diff", new_policy, "--replay", "14d")
+    assert ran.code == 2
+    assert said in " ".join(ran.err.split())
+
+
+def test_who_is_no_admin_is_told_who_may_replay(
+    trainmaster: Trainmaster, api: FakeApi, new_policy: str
+) -> None:
+    has_history(api, since_hours=100)
+    refused = problem(403, "Forbidden", "GET /history/export is for admins.")
+    api.script("GET", "/history/export", refused)
+    ran = trainmaster("policy", "diff", new_policy, "--replay", "1d")
+    assert ran.code == 1
+    assert "Only admins read the history of all teams." in " ".join(ran.err.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--html", "x.html"], "--html needs --replay. Give the time to replay: --replay 14d."),
+        (["--replay", "soon"], "--replay: 'soon' is not a valid time;"),
+    ],
+)
+def test_what_is_wrong_with_a_replays_options_is_said_before_anything_is_asked(
+    arguments: list[str], said: str, trainmaster: Trainmaster, api: FakeApi, new_policy: str
+) -> None:
+    ran = trainmaster("policy", "diff", new_policy, *arguments)
+    assert (ran.code, api.received) == (2, [])
+    assert said in " ".join(ran.err.split())

@@ -1,9 +1,10 @@
-// The policy's text: shown, changed, tried, and put in force once its trial was seen and the revision typed.
+// The policy's text: shown, changed, replayed, tried, and put in force once its trial was seen and the revision typed.
 
 import { Trouble } from "../api.js";
 import { h, replace } from "../dom.js";
 import { countsText, groupedChanges, lineDiff } from "./changes.js";
 import { parsedPolicy } from "./document.js";
+import { PolicyReplay } from "./replay.js";
 
 const CHANGES_AT_ONCE = 100;
 
@@ -15,9 +16,10 @@ export class PolicyEditor {
   #from = null; // the same as it was when the editing began; null: nothing is edited
   #tried = null; // {text, document, groups, isTruncated, revision}
   #isBusy = false;
+  #replay = new PolicyReplay(() => this.#text.value);
 
   constructor() {
-    this.element = h("div", {}, this.#shown, this.#answer);
+    this.element = h("div", {}, this.#shown, this.#answer, this.#replay.element);
     this.#text.addEventListener("input", () => this.#paint());
   }
 
@@ -30,10 +32,13 @@ export class PolicyEditor {
   #paint() {
     const { session } = this.context;
     const label = h("h2", {}, "The document");
+    this.#replay.element.hidden = !this.#from;
+    if (this.#from) this.#replay.update(this.context);
     if (!this.#from) {
-      const why = "The dashboard only reads: start it with --allow-changes to try and apply policies.";
+      const why = "The dashboard only reads: what you edit can be replayed over the last two weeks. To try and apply policies, start it with --allow-changes.";
       replace(this.#shown, label,
-        session.changes ? h("p", {}, h("button", { type: "button", "data-key": "edit", onclick: () => this.#edit() }, "Edit")) : h("p", { class: "note" }, why),
+        h("p", {}, h("button", { type: "button", "data-key": "edit", onclick: () => this.#edit() }, "Edit")),
+        session.changes ? null : h("p", { class: "note" }, why),
         h("pre", { class: "document", tabindex: "0" }, this.#stored.text));
       return;
     }
@@ -53,10 +58,12 @@ export class PolicyEditor {
   #buttons() {
     const isTried = this.#tried?.text === this.#text.value;
     const isSame = this.#text.value === this.#from.text;
+    const discard = h("button", { type: "button", "data-key": "discard", disabled: this.#isBusy, onclick: () => this.#discard() }, "Discard");
+    if (!this.context.session.changes) return [discard];
     return [
       h("button", { type: "button", class: "primary", "data-key": "try", disabled: this.#isBusy || isSame, onclick: () => this.#try() }, "Try (changes nothing)"),
       h("button", { type: "button", "data-key": "apply", disabled: this.#isBusy || !isTried, onclick: () => this.#confirm() }, "Put in force …"),
-      h("button", { type: "button", "data-key": "discard", disabled: this.#isBusy, onclick: () => this.#discard() }, "Discard"),
+      discard,
       this.#isBusy ? h("span", { class: "state" }, "Asking the API.") : isTried || isSame ? null : h("span", { class: "note" }, "Try it first: what it would do to the jobs there are."),
     ];
   }
