@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.e2e.plane import Document, Plane, tags
 from tests.e2e.signing import Keys, send, signed
-from tests.simulate_twin.planned_jobs import PlannedHistory, PlannedJob
+from tests.simulate_twin.planned_jobs import ACCOUNT, PlannedHistory, PlannedJob
 
 LONGEST_STEP_S = 60.0
 """Of the twin's clock: shorter than any training, so that an end never comes too late."""
@@ -31,6 +31,11 @@ _POLL_S = 0.002
 SERVICE_FAULT = "InternalServerError: We encountered an internal error. Please try again."
 PROGRAM = ("sh", "-c", "trap '' TERM; read code < \"$0.$SM_CURRENT_HOST\"; exit $code")
 """Hears SIGTERM no more than a program that is busy with its last checkpoint."""
+
+
+def training_role(team: str | None) -> str:
+    """Each team trains under its own: warm pools are for jobs of one role."""
+    return f"arn:aws:iam::{ACCOUNT}:role/{team or 'local'}-training"
 
 
 class PlayError(Exception):
@@ -229,6 +234,7 @@ class Player:
         resources = {"InstanceType": plan.instance_type, "InstanceCount": plan.count, "VolumeSizeInGB": 10}
         stopping = {"MaxRuntimeInSeconds": plan.max_runtime_s}
         changes: Document = {
+            "RoleArn": training_role(plan.team),
             "ResourceConfig": resources,
             "StoppingCondition": stopping,
             "Tags": tags(priority=str(plan.priority)),

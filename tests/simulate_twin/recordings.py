@@ -13,7 +13,7 @@ from tests.e2e.plane import Plane, running_plane
 from tests.scenarios.__main__ import Scenario
 from tests.scenarios.stage import on_stage
 from tests.simulate_twin.planned_jobs import PlannedHistory
-from tests.simulate_twin.played_history import Player
+from tests.simulate_twin.played_history import Player, training_role
 from tests.simulate_twin.recorded_starts import creations
 
 BEGINS = datetime(2026, 10, 5, tzinfo=UTC)
@@ -41,7 +41,9 @@ class Recording:
 
 def played(history: PlannedHistory) -> Recording:
     """Plays planned jobs to their end on a twin of its own."""
-    options = ("--clock", "manual", "--speed", f"{history.speed:g}", "--start", BEGINS.isoformat())
+    roles = ",".join(sorted({training_role(job.team) for job in history.jobs}))
+    clock = ("--clock", "manual", "--speed", f"{history.speed:g}", "--start", BEGINS.isoformat())
+    options = (*clock, "--parameter", f"TrainingRoleArns={roles}")
     with _folder() as folder, running_plane(folder, *options, policy=history.policy) as plane:
         Player(plane=plane, folder=folder, history=history, begins=BEGINS).play()
         return _recording(history.name, history.policy, plane)

@@ -144,9 +144,10 @@ def stop_s(course: Course, run: "Run", now: int) -> int:
 
 
 def lost_then_s(course: Course, number: int, trained_s: int) -> int | None:
-    """What a stop of the same attempt lost; None: it was not stopped then, or saves nothing."""
+    """What the same attempt lost; None: the job did not come back after it then, or it saves nothing."""
     then = _as_it_was(course, number)
-    if course.saves_every_s is None or then is None or then.end != PREEMPTED or then.training_since is None:
+    came_back = number < len(course.past.attempts) - 1
+    if course.saves_every_s is None or then is None or then.training_since is None or not came_back:
         return None
     return min(then.lost // SECOND, trained_s)
 
@@ -168,11 +169,11 @@ def finish_of(course: Course, *, left_s: int) -> tuple[Finish, int]:
         course: Without interruptions, where the attempt is not on spot.
         left_s: Of the attempt's MaxRuntimeInSeconds.
     """
-    ends: list[tuple[int, Finish]] = [(left_s, Finish.MAX_RUNTIME)]
+    ends: list[tuple[int, Finish]] = []
+    if course.breaks:  # at the very end too: it came back after it
+        ends.append((max(course.breaks[0].after // SECOND - course.since_break_s, 0), Finish.BREAK))
     if course.trains_s is not None:
-        ends.insert(0, (max(course.trains_s - course.done_s, 0), Finish.DONE))
-    if course.breaks:
-        after = max(course.breaks[0].after // SECOND - course.since_break_s, 0)
-        ends.append((after, Finish.BREAK))
+        ends.append((max(course.trains_s - course.done_s, 0), Finish.DONE))
+    ends.append((left_s, Finish.MAX_RUNTIME))
     length, finish = min(ends, key=lambda end: end[0])
     return finish, length

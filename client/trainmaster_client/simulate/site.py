@@ -152,7 +152,7 @@ class Site:
         run, course = self.runs.pop(name), self.courses[name]
         self.moved_s = self.agenda.now
         trained = run.trained_s(run.last_s(self.agenda.now))
-        lost_s = None if broke or run.stopped_s is None else lost_then_s(course, run.number, trained)
+        lost_s = lost_then_s(course, run.number, trained) if broke or run.stopped_s is not None else None
         after = self.courses[name] = course.after(trained, broke=broke, lost_s=lost_s)
         return Ended(run=run, lost_s=run.lost_s + course.done_s + trained - after.done_s)
 

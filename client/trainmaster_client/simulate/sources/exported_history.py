@@ -14,7 +14,7 @@ from trainmaster.core.policy import UNMANAGED
 
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.simulate.past_jobs import History, PastJob
-from trainmaster_client.simulate.sources.export_lines import ExportedJob
+from trainmaster_client.simulate.sources.export_lines import ExportedAttempt, ExportedJob
 from trainmaster_client.simulate.sources.left_edge import carried_in
 from trainmaster_client.simulate.sources.measured_pace import measured_pace, past_attempt
 from trainmaster_client.simulate.sources.past_training import (
@@ -25,6 +25,7 @@ from trainmaster_client.simulate.sources.past_training import (
     repeated,
     saving_interval,
     trained,
+    with_certain_losses,
 )
 from trainmaster_client.simulate.sources.text_lines import count_of, part_of
 
@@ -50,6 +51,8 @@ class _Facts:
     """Of one line, before what is not known is estimated from the other lines."""
 
     job: ExportedJob
+    attempts: Sequence[ExportedAttempt]
+    """Without losses that cannot be."""
     trains_for: timedelta | None
     """None: it never trained."""
     saves_every: timedelta | None
@@ -125,12 +128,14 @@ def _instants(line: ExportedJob) -> Iterator[datetime]:
 
 def _facts(line: ExportedJob, read_at: datetime) -> _Facts:
     last = line.attempts[-1] if line.attempts else None
-    counts = counted(line.attempts, read_at)
+    attempts = line.attempts if line.end is None else with_certain_losses(line.attempts, read_at)
+    counts = counted(attempts, read_at)
     if last is not None and line.end is None:
         counts += trained(last, read_at)  # it is taken to be half done, also where it waits to resume
     has_trained = any(one.training_since for one in line.attempts)
     return _Facts(
         job=line,
+        attempts=attempts,
         trains_for=min(counts, line.max_runtime) if has_trained else None,
         saves_every=saving_interval(line.attempts) if line.saves_checkpoints else None,
         is_open=line.end is None,
@@ -195,7 +200,7 @@ def _job(facts: _Facts, runs: _Typical, intervals: _Typical, counts: _Counts) ->
         preemptible=line.preemptible is not False,
         entry_id=line.entry_id,
         withdrawn_after=withdrawn_after,
-        attempts=tuple(past_attempt(one) for one in line.attempts),
+        attempts=tuple(past_attempt(one) for one in facts.attempts),
     )
 
 

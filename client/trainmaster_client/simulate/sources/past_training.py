@@ -1,6 +1,7 @@
 """What attempts tell of a job's training: how much counted, what broke it off, how often it saves."""
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from trainmaster_client.simulate.past_jobs import INTERRUPTED, Break
@@ -20,6 +21,22 @@ def trained(attempt: ExportedAttempt, read_at: datetime) -> timedelta:
     if attempt.training_since is None:
         return _NOTHING
     return max((attempt.ended_at or read_at) - attempt.training_since, _NOTHING)
+
+
+def with_certain_losses(
+    attempts: Sequence[ExportedAttempt], read_at: datetime
+) -> tuple[ExportedAttempt, ...]:
+    """Of a job that is over: no attempt lost more than was trained again after it.
+
+    A loss is exported as far as checkpoints were seen, and the newest one may not have been.
+    """
+    after, found = _NOTHING, list[ExportedAttempt]()
+    for one in reversed(attempts):
+        length = trained(one, read_at) if found else _held(one, read_at)
+        certain = replace(one, lost=min(one.lost, after)) if found else one
+        after += max(length - certain.lost, _NOTHING) if found else length
+        found.append(certain)
+    return tuple(reversed(found))
 
 
 def counted(attempts: Sequence[ExportedAttempt], read_at: datetime) -> timedelta:

@@ -67,3 +67,19 @@ def test_an_attempt_starts_stops_and_loses_as_the_same_one_did(tmp_path: Path) -
 def test_a_job_that_waits_to_resume_when_the_history_is_read_needs_as_much_again(tmp_path: Path) -> None:
     (job,) = history(tmp_path, line("a", attempt(0, 4, 14, "preemption"), end=None)).jobs
     assert (job.end, job.trains_for) == ("completed", 20 * MINUTE)
+
+
+def test_an_attempt_lost_no_more_than_was_trained_again_after_it(tmp_path: Path) -> None:
+    was = history(
+        tmp_path,
+        line(
+            "a",
+            attempt(0, 1, 26, "service", trained_seconds=25 * 60, lost_seconds=900),
+            attempt(27, 28, 38, "completed"),
+            saves_checkpoints=True,
+        ),
+    )
+    (job,) = was.jobs
+    assert (job.attempts[0].lost, job.trains_for) == (10 * MINUTE, 25 * MINUTE)
+    found = replay(was, POLICY, label="the same")
+    assert [(one.attempt, one.end) for one in found.attempts] == [(0, "failed"), (1, "completed")]
