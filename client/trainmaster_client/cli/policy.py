@@ -3,28 +3,24 @@
 import codecs
 import json
 import re
-import shlex
-import sys
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
 from difflib import unified_diff
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import yaml
 from rich.text import Text
 
 from trainmaster_client.api import Document, field_problem
-from trainmaster_client.cli.connection import CommandApi, connect
-from trainmaster_client.cli.instants import instant, length
-from trainmaster_client.cli.screen import JsonFlag, busy, console, print_json, print_lines
+from trainmaster_client.cli.connection import connect
+from trainmaster_client.cli.screen import JsonFlag, console, print_json, print_lines
 from trainmaster_client.errors import InvalidArgumentError, UnexpectedAnswerError
 from trainmaster_client.http.answers import printable
 from trainmaster_client.policies.policy_document import parse_policy
-from trainmaster_client.simulate.comparison.summaries import summary
-from trainmaster_client.simulate.policy_replay import PolicyReplay, period_up_to, replay_policy
-from trainmaster_client.simulate.sources.account_export import Period
+
+if TYPE_CHECKING:
+    from trainmaster_client.cli.asked_replays import AskedReplay
 
 app = typer.Typer(
     help="Show, try out, replace or pause the policy. For admins.",
@@ -52,7 +48,6 @@ _RANKS = {kind: rank for rank, kind in enumerate(_MEANINGS)}
 
 NO_NAME = "a job"
 
-_HOUR = timedelta(hours=1)
 _SHOWN_HEAD = re.compile(r"\A# revision [0-9]+(?:, paused: nothing starts)?\r?\n")
 _MOST_TEXT_BYTES, _MOST_BODY_BYTES = 100 * 1024, 256 * 1024
 """Of UTF-8; the API takes no more."""
@@ -109,13 +104,12 @@ def diff(
     """Show what a document would change: its lines, and what would become of jobs. Changes nothing."""
     if html is not None and replay is None:
         raise InvalidArgumentError("--html needs --replay.", hint="Give the time to replay: --replay 14d.")
-    period = None if replay is None else _period(replay)
+    asked = None if replay is None else _asked_replay(replay, file.name, html)
     new = parse_policy(file.read(), source=file.name)
     api = connect()
     tried = api.try_policy(new)
     if as_json:
-        found = None if period is None else _replayed(api, (file.name, new), period, html)
-        print_json(tried if found is None else {**tried, "replay": {"summary": summary(found.comparison)}})
+        print_json(tried if asked is None else {**tried, "replay": {"summary": asked.replayed(api, new)}})
         return
     old = api.policy()
     lines = document_lines(
@@ -128,51 +122,14 @@ def diff(
     if tried.get("truncated"):
         print_lines(["More jobs wait: only the first that ask for the same thing were looked at."])
     _print_warnings(tried)
-    if period is not None:
-        _print_replay(_replayed(api, (file.name, new), period, html), html)
+    if asked is not None:
+        print_lines(["", *asked.replayed(api, new), *asked.closing])
 
 
-def _period(text: str) -> Period:
-    """Raises InvalidArgumentError."""
-    now = datetime.now(UTC)
-    return period_up_to(now, now - instant(text, now=now, option="--replay"))
+def _asked_replay(text: str, name: str, html: Path | None) -> "AskedReplay":
+    from trainmaster_client.cli.asked_replays import AskedReplay  # noqa: PLC0415  half a second, for few commands
 
-
-def _replayed(
-    api: CommandApi, new: tuple[str, Mapping[str, Any]], period: Period, html: Path | None
-) -> PolicyReplay:
-    """Raises InvalidArgumentError where the stack has less history than was asked for."""
-    with busy("Replaying the account's jobs"):
-        found = replay_policy(api, new, period, doing=lambda _doing, _share: None)
-    if not found.is_whole:
-        there = period.until - found.since
-        raise InvalidArgumentError(
-            f"The history of this stack begins at {found.since:%Y-%m-%d %H:%M} UTC, {length(there)} ago; "
-            f"--replay asks for {length(period.until - period.since)}.",
-            hint=f"Give what there is: --replay {max(there // _HOUR, 1)}h.",
-        )
-    if html is not None:
-        _write(html, found.report(command=shlex.join(["trainmaster", *sys.argv[1:]])))
-    return found
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidArgumentError(
-            f"{file} cannot be written: {error.strerror or error}.", hint="Name another with --html."
-        ) from error
-
-
-def _print_replay(found: PolicyReplay, html: Path | None) -> None:
-    print()
-    print_lines(summary(found.comparison))
-    limits = len(found.limits)
-    print_lines([f"What a replay cannot know ({limits} points): trainmaster simulate prints it."])
-    if html is not None:
-        print_lines([f"Open {html} in a browser."])
+    return AskedReplay.of(text, name=name, html=html)
 
 
 @app.command()

@@ -1,0 +1,68 @@
+"""``trainmaster policy diff --replay``: the account's jobs under the policy in force and another one."""
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from trainmaster_client.cli.connection import CommandApi
+from trainmaster_client.cli.instants import instant, length
+from trainmaster_client.cli.screen import busy
+from trainmaster_client.errors import InvalidArgumentError
+from trainmaster_client.simulate.comparison.summaries import summary
+from trainmaster_client.simulate.policy_replay import period_up_to, replay_policy
+from trainmaster_client.simulate.sources.account_export import Period
+
+_HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedReplay:
+    name: str
+    """Of the new document."""
+    period: Period
+    html: Path | None
+
+    @classmethod
+    def of(cls, text: str, *, name: str, html: Path | None) -> "AskedReplay":
+        """Raises InvalidArgumentError."""
+        now = datetime.now(UTC)
+        period = period_up_to(now, now - instant(text, now=now, option="--replay"))
+        return cls(name=name, period=period, html=html)
+
+    def replayed(self, api: CommandApi, new: Mapping[str, Any]) -> list[str]:
+        """The summary; the whole report goes to its file.
+
+        Raises InvalidArgumentError where the stack has less history than was asked for.
+        """
+        with busy("Replaying the account's jobs"):
+            found = replay_policy(api, (self.name, new), self.period, doing=lambda _doing, _share: None)
+        if not found.is_whole:
+            there, wanted = self.period.until - found.since, self.period.until - self.period.since
+            raise InvalidArgumentError(
+                f"The history of this stack begins at {found.since:%Y-%m-%d %H:%M} UTC, {length(there)} ago; "
+                f"--replay asks for {length(wanted)}.",
+                hint=f"Give what there is: --replay {max(there // _HOUR, 1)}h.",
+            )
+        if self.html is not None:
+            _write(self.html, found.report(command=shlex.join(["trainmaster", *sys.argv[1:]])))
+        return summary(found.comparison)
+
+    @property
+    def closing(self) -> Iterator[str]:
+        yield "What a replay cannot know is in its report, and in docs/simulate.md."
+        if self.html is not None:
+            yield f"Open {self.html} in a browser."
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"{file} cannot be written: {error.strerror or error}.", hint="Name another with --html."
+        ) from error
