@@ -110,8 +110,7 @@ def replay_policy(
     replays = side_by_side(
         history, policies, progress=lambda share: doing(f"Replaying {len(history.jobs):,} jobs", share)
     )
-    prices, stop_s = PriceTable(overrides=wanted.prices), int(history.pace.stop.total_seconds())
-    comparison = compare(history, replays, prices=prices, stop_s=stop_s)
+    comparison = compare(history, replays, prices=PriceTable(overrides=wanted.prices))
     return PolicyReplay(period=period, since=since, comparison=comparison)
 
 
