@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from trainmaster_client.simulate.assumptions import COLD_START, STOP
+from trainmaster_client.simulate.comparison.audits import highest
+from trainmaster_client.simulate.comparison.figures import HIGHEST, lasting_s, quantile, weighted_mean
 from trainmaster_client.simulate.sources.drawn_facts import Klass
 
 from benchmarks.replay.jobs import HOUR_S, POOLS, WEIGHTS, TraceJob
@@ -87,13 +89,7 @@ def most_in_use(rows: Iterable[Row]) -> dict[str, int]:
     steps: dict[str, list[tuple[int, int]]] = {}
     for row in rows:
         steps.setdefault(row.pool, []).extend([(row.start_s, row.instances), (row.end_s, -row.instances)])
-    most: dict[str, int] = {}
-    for pool, found in steps.items():
-        held = 0
-        for _, change in sorted(found):  # at one instant what ends goes first
-            held += change
-            most[pool] = max(most.get(pool, 0), held)
-    return most
+    return {pool: highest(found) for pool, found in steps.items()}
 
 
 def _gpus(row: Row) -> int:
@@ -101,9 +97,8 @@ def _gpus(row: Row) -> int:
 
 
 def _lasting_s(row: Row, horizon: int) -> int:
-    """Training of the attempt that was not lost, up to the horizon."""
     stopped = row.end_s - (STOP_S if row.end == "preempted" else 0)
-    return max(0, min(stopped - row.lost_s, horizon) - min(row.train_s, horizon))
+    return lasting_s(train_s=row.train_s, stopped_s=stopped, lost_s=row.lost_s, horizon_s=horizon)
 
 
 def _delays(rows: Iterable[Row], jobs: Iterable[TraceJob]) -> list[tuple[TraceJob, int]]:
@@ -112,9 +107,7 @@ def _delays(rows: Iterable[Row], jobs: Iterable[TraceJob]) -> list[tuple[TraceJo
 
 
 def _weighted_h(delays: Iterable[tuple[TraceJob, int]]) -> float:
-    weighted = [(WEIGHTS[job.klass], seconds) for job, seconds in delays]
-    weight = sum(one for one, _ in weighted)
-    return sum(one * seconds for one, seconds in weighted) / weight / HOUR_S if weight else 0.0
+    return weighted_mean((WEIGHTS[job.klass], seconds) for job, seconds in delays) / HOUR_S
 
 
 def _mean_h(seconds: Sequence[int]) -> float:
@@ -122,7 +115,7 @@ def _mean_h(seconds: Sequence[int]) -> float:
 
 
 def _p99_h(ordered: Sequence[int]) -> float:
-    return ordered[int(0.99 * len(ordered))] / HOUR_S if ordered else 0.0
+    return (quantile(ordered, HIGHEST) or 0.0) / HOUR_S
 
 
 def _rounded(value: Any) -> Any:

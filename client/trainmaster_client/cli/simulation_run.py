@@ -158,8 +158,7 @@ class Study:
             larger = with_capacity(larger, counts) if counts else larger
             found.append((label, larger))
             lead += [f"{label}: {sentence}" for sentence in sentences]
-            if counts or load is None:
-                lead.append(f"{label}: {tables.capacity_text(larger)}.")
+            lead.append(f"{label}: {tables.capacity_text(larger)}.")
         return found, lead
 
     def _variants(self, label: str, policy: Policy) -> Iterator[ColumnPlan]:

@@ -24,7 +24,7 @@ def most_held(replay: Replay) -> dict[Place, int]:
     for idle in replay.warm:
         place = (idle.pool, "on-demand", idle.instance_type)
         steps[place] += [(idle.since_s, idle.instances), (idle.until_s, -idle.instances)]
-    return {place: _highest(found) for place, found in steps.items()}
+    return {place: highest(found) for place, found in steps.items()}
 
 
 def over_capacity(replay: Replay) -> list[str]:
@@ -46,7 +46,7 @@ def wrong_training(outcomes: Mapping[str, JobOutcome]) -> list[str]:
     return list(islice(_wrong(outcomes), MOST_NAMED))
 
 
-def _highest(steps: Sequence[tuple[int, int]]) -> int:
+def highest(steps: Sequence[tuple[int, int]]) -> int:
     """At one instant what ends goes first."""
     held = highest = 0
     for _, change in sorted(steps):

@@ -145,7 +145,15 @@ def counted(outcomes: Iterable[JobOutcome]) -> dict[Fate, int]:
     return found
 
 
+def lasting_s(*, train_s: int, stopped_s: int, lost_s: int, horizon_s: int) -> int:
+    """Training of an attempt that was not lost, up to the horizon."""
+    return max(0, min(stopped_s - lost_s, horizon_s) - min(train_s, horizon_s))
+
+
 def _lasting_s(attempt: ReplayedAttempt, horizon_s: int) -> int:
-    """Training of the attempt that was not lost, up to the horizon."""
-    stopped = attempt.end_s - attempt.stopping_s
-    return max(0, min(stopped - attempt.lost_s, horizon_s) - min(attempt.train_s, horizon_s))
+    return lasting_s(
+        train_s=attempt.train_s,
+        stopped_s=attempt.end_s - attempt.stopping_s,
+        lost_s=attempt.lost_s,
+        horizon_s=horizon_s,
+    )

@@ -283,7 +283,7 @@ def test_a_run_that_broke_off_goes_on(tmp_path: Path) -> None:
     account = Account(*(ran(f"job-{number}", number) for number in range(4)))
     away = EndpointConnectionError(endpoint_url="https://api.sagemaker.eu-west-1.amazonaws.com")
     account.errors["DescribeTrainingJob"] = iter([None, None, away])
-    with pytest.raises(TrainingJobsUnreadableError, match="the same command goes on from there"):
+    with pytest.raises(TrainingJobsUnreadableError, match="the same command continues from there"):
         history(account, cache=tmp_path / "jobs.jsonl")
     account.calls.clear()
     assert len(history(account, cache=tmp_path / "jobs.jsonl").jobs) == 4
