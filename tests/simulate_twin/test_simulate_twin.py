@@ -118,7 +118,7 @@ def test_the_four_jobs_and_forty_drawn_ones_are_played_and_replayed(tmp_path: Pa
 @pytest.mark.long
 def test_every_run_of_the_proof_is_replayed_within_a_minute(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
-    code = simulate_twin.main(["--json", str(path)])
+    code = simulate_twin.main(["--jobs", "60", "--json", str(path)])
     report = json.loads(path.read_text(encoding="utf-8"))
     assert code == 0, [one for one in report["checks"] if not one["ok"]]
     assert LEAST_SHARE == 0.95

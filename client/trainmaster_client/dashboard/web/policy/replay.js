@@ -103,7 +103,7 @@ function tableShown({ title, columns, rows }) {
     h("h3", {}, title),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title },
       h("table", {},
-        h("thead", {}, h("tr", {}, columns.map((text) => h("th", { scope: "col" }, text)))),
+        h("thead", {}, h("tr", {}, columns.map((text, index) => h("th", { scope: "col", class: index ? "number" : null }, text)))),
         h("tbody", {}, rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row", class: "name" }, h("bdi", {}, name)), cells.map((text) => h("td", { class: "number" }, text))))))),
   ];
 }
