@@ -82,7 +82,7 @@ def _promise_to_wide(stage: Stage, *, behind: str) -> datetime:
     """By when the wide job starts, as the reason of a job that may not pass it says."""
     waiting = stage.look(behind)["waiting"]
     stage.check("a long job waits for the reservation", expected="reservation", actual=waiting["code"])
-    found = re.search(r"wide is ahead .* has by (\S+ \S+) UTC", waiting["message"])
+    found = re.search(r"wide is ahead .* by (\S+ \S+) UTC at the latest", waiting["message"])
     if found is None:
         raise StoryError(f"no name or no time in: {waiting['message']}")
     return datetime.strptime(found[1], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)

@@ -6,6 +6,7 @@
 import argparse
 import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -60,7 +61,12 @@ def plays(*, jobs: int, seeds: Sequence[int]) -> Mapping[str, Callable[[], Recor
 
 def run(name: str, play: Callable[[], Recording], report: Report) -> None:
     began = time.monotonic()
-    recording = play()
+    try:
+        recording = play()
+    except Exception:  # noqa: BLE001  one story that breaks off does not keep the others from being replayed
+        last = traceback.format_exc().strip().splitlines()[-1]
+        report.check(name, expected="played to its end", actual=f"broke off: {last}", ok=False)
+        return
     between = time.monotonic()
     found = replayed(recording)
     check(report, found)
