@@ -146,7 +146,7 @@ def test_the_rows_of_the_table_are_those_of_the_layout() -> None:
 def test_every_crash_that_is_tested_is_in_the_table_and_only_those() -> None:
     tests = (ROOT / "tests/faults/test_crashes.py").read_text()
     tested = set(re.findall(r"^def test_(A[0-9]+)_", tests, re.MULTILINE))
-    shown = [row[0] for row in table(ARCHITECTURE, "", "dies", "leaves", "made good by")]
+    shown = [row[0] for row in table(ARCHITECTURE, "", "dies", "leaves", "repaired by")]
     assert shown == [row.id for row in ROWS if row.id in tested]
     assert tested == {row.id for row in ROWS if row.id.startswith("A") and row.not_due is None}
 

@@ -10,7 +10,7 @@ from training.config import TrainConfig
 from training.rates import Speed
 
 _TUNED = rows_of(
-    text_of("docs/training/cpu.md"), "options", "variables", "tokens/s", "against the first", "runs"
+    text_of("docs/training/cpu.md"), "options", "variables", "tokens/s", "compared with the first", "runs"
 )
 _ONE_B = TrainConfig(preset="llama-1b")
 

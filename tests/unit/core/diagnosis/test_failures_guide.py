@@ -10,7 +10,7 @@ from tests.markdown import codes, table, text_of
 
 ROWS = {
     codes(row[0])[0]: row
-    for row in table(text_of("docs/failures.md"), "class", "such lines", "advice", "tried again")
+    for row in table(text_of("docs/failures.md"), "class", "example lines", "advice", "retried")
 }
 
 
