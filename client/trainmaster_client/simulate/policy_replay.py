@@ -20,7 +20,7 @@ from trainmaster_client.simulate.sources import history_from_account
 from trainmaster_client.simulate.sources.account_export import Period
 
 RECENT = timedelta(hours=1)
-"""Of a pool's history, to be told since when there is one."""
+"""How much of a pool's history is read to find when it begins."""
 WHOLE = timedelta(minutes=10)
 """A history that is shorter by so little counts as whole."""
 Doing = Callable[[str, float | None], None]
