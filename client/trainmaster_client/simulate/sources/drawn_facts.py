@@ -1,6 +1,6 @@
 """What a trace does not say of a job, drawn from a hash of seed and name: its class and its checkpoints."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from enum import IntEnum
 from hashlib import blake2b
@@ -48,6 +48,6 @@ def drawn_checkpoints_s(seed: int, job_id: str) -> int | None:
     return CHECKPOINT_EVERY_S[int(len(CHECKPOINT_EVERY_S) * draw(seed, "i", job_id))]
 
 
-def usual_limit(trains_for: timedelta) -> timedelta:
-    """The first limit above the run time, at most SageMaker's own."""
-    return next((limit for limit in RUNTIME_LIMITS if trains_for < limit), RUNTIME_LIMITS[-1])
+def usual_limit(trains_for: timedelta, limits: Sequence[timedelta] = RUNTIME_LIMITS) -> timedelta:
+    """The first limit above the run time, else the last, which is SageMaker's own."""
+    return next((limit for limit in limits if trains_for < limit), limits[-1])

@@ -9,6 +9,7 @@ from typing import Literal
 from trainmaster.core.jobs.instances import CapacityType
 from trainmaster.core.memory.accelerators import gpus as gpus_of
 from trainmaster.core.policy import Policy
+from trainmaster.core.policy.job_rules import Mode
 
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.simulate.past_jobs import History, PastJob
@@ -79,7 +80,7 @@ def trace_history(
 
 def _job(row: TraceRow, policy: Policy, *, seed: int, begins: datetime, counts: _Counts) -> PastJob:
     team = row.vc or row.user or ""
-    trains_for, limit, is_over = _run_time(row, counts)
+    trains_for, limit, is_over = _run_time(row, policy, counts)
     end: Literal["completed", "failed", "stopped"] = "stopped" if is_over else row.end or "completed"
     pool, instances, capacity_type = _instances(row, policy, counts)
     return PastJob(
@@ -98,7 +99,7 @@ def _job(row: TraceRow, policy: Policy, *, seed: int, begins: datetime, counts: 
     )
 
 
-def _run_time(row: TraceRow, counts: _Counts) -> tuple[timedelta, timedelta, bool]:
+def _run_time(row: TraceRow, policy: Policy, counts: _Counts) -> tuple[timedelta, timedelta, bool]:
     """How long it trains, its MaxRuntime, and whether that is what ends it."""
     ran = timedelta(seconds=row.duration_s)
     if row.end is None:
@@ -106,10 +107,17 @@ def _run_time(row: TraceRow, counts: _Counts) -> tuple[timedelta, timedelta, boo
     if row.requested_s is None:
         counts.by_default["requested_s"] += 1
         counts.cut += ran > LONGEST_RUN
-        return min(ran, LONGEST_RUN), usual_limit(ran), ran > LONGEST_RUN
+        return min(ran, LONGEST_RUN), usual_limit(ran, _limits(policy)), ran > LONGEST_RUN
     limit = min(timedelta(seconds=row.requested_s), LONGEST_RUN)
     counts.over_limit += ran > limit
     return min(ran, limit), limit, ran > limit
+
+
+def _limits(policy: Policy) -> list[timedelta]:
+    """What users ask for without much thought, and what a rule allows: whom it refuses asks for that."""
+    rule = policy.rules.max_runtime
+    allowed = {rule.value} if rule is not None and rule.mode is Mode.ENFORCE else set()
+    return sorted({*RUNTIME_LIMITS, *(limit for limit in allowed if limit < LONGEST_RUN)})
 
 
 def _instances(
@@ -182,8 +190,8 @@ def _on_draws(counts: _Counts, jobs: int, seed: int) -> Iterator[str]:
     if "requested_s" in by:
         days = ", ".join(str(limit.days) for limit in RUNTIME_LIMITS)
         yield (
-            f"The run time that {by['requested_s']} requested is not known: of {days} days it is taken as "
-            "the shortest above the real one."
+            f"The run time that {by['requested_s']} requested is not known: of {days} days and what the "
+            "policy's rule max_runtime allows it is taken as the shortest above the real one."
         )
     if "end" in by:
         yield f"How {by['end']} ended is not known: taken as completed."

@@ -288,3 +288,16 @@ def test_a_mistake_in_openb_has_its_line_and_column(tmp_path: Path) -> None:
         "line 2, qos: 'XX' is not known; use one of LS, Guaranteed, Burstable, BE",
         "line 2, end_s: is not after start_s; write the second at which it ended",
     ]
+
+
+@pytest.mark.parametrize(
+    ("mode", "limits"),
+    [("enforce", [2, 5]), ("audit", [5, 5])],
+)
+def test_a_job_asks_for_what_the_rule_allows_where_that_is_enough(
+    tmp_path: Path, mode: str, limits: list[int]
+) -> None:
+    rules = {"max_runtime": {"mode": mode, "value": "2d"}}
+    lines = ["p0,0,8,90000,language", "p1,0,8,180000,language"]  # 25 and 50 hours
+    found = history_from_trace(written(tmp_path, FIVE, *lines), policy(rules=rules), seed=1)
+    assert [job.max_runtime for job in found.jobs] == [timedelta(days=days) for days in limits]
