@@ -12,6 +12,10 @@ SMALL, LARGE = "ml.m5.xlarge", "ml.c5.2xlarge"
 TEAMS = ("atlas", "borea", "ceres", "delos")
 _HELD_PER_JOB_S = 17 * MINUTE
 """How long a drawn job keeps instances on average, times their number; arrivals are spread by it."""
+_WAVE_S = 3 * HOUR
+"""People submit in waves: by day, not by night."""
+_CREST, _TROUGH = 1.6, 0.4
+"""Arrivals in the first and the second half of a wave, as a share of the mean: a queue forms and empties."""
 _WIDTHS = {1: 0.75, 2: 0.18, 3: 0.05, 4: 0.02}
 _PRIORITIES = {0: 0.35, 50: 0.2, 100: 0.3, 300: 0.15}
 
@@ -81,7 +85,7 @@ class _Draw:
         return self.chance.random() < share
 
 
-def drawn_history(seed: int, *, jobs: int, load: float = 0.9) -> PlannedHistory:
+def drawn_history(seed: int, *, jobs: int, load: float = 0.6) -> PlannedHistory:
     """A random policy, and so many jobs of several teams that would keep its pools busy to ``load``."""
     draw = _Draw(chance=Random(seed))
     draw.saves_every_s = {team: MINUTE * draw.chance.choice((2, 5, 10)) for team in TEAMS}
@@ -91,7 +95,8 @@ def drawn_history(seed: int, *, jobs: int, load: float = 0.9) -> PlannedHistory:
     apart_s = _HELD_PER_JOB_S / instances / load
     submit_s, found = 0.0, []
     for number in range(jobs):
-        submit_s += draw.chance.expovariate(1 / apart_s)
+        crowd = _CREST if submit_s % _WAVE_S < _WAVE_S / 2 else _TROUGH
+        submit_s += draw.chance.expovariate(crowd / apart_s)
         found.append(_job(draw, number, round(submit_s), pool))
     return PlannedHistory(name=f"random-{seed}", policy=policy, jobs=tuple(found))
 

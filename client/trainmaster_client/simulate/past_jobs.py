@@ -98,6 +98,8 @@ class Pace:
     early_stop: timedelta = STOP
     """Of an attempt that does not train yet."""
     replaced: timedelta = REPLACED
+    upload: timedelta = timedelta()
+    """From the end of training to the end, part of how long it trains; 0: not known, it wakes no pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

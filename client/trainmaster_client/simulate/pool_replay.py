@@ -109,6 +109,8 @@ class PoolReplay:
         match what:
             case What.TRAINS:
                 self._trains(job)
+            case What.UPLOADS:
+                pass
             case What.OVER:
                 self._over(job, run)
             case What.STOPPED:

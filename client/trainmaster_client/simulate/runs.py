@@ -16,6 +16,11 @@ PREEMPTED = "preemption"
 """Code of the end of an attempt."""
 
 
+def whole_s(length: timedelta) -> int:
+    """To the nearest second: what is cut off each time would add up."""
+    return round(length / SECOND)
+
+
 class Finish(Enum):
     """How training ends if nobody stops it."""
 
@@ -49,7 +54,7 @@ class Course:
         """None: until its user stops it."""
         if self.past.withdrawn_after is not None and not self.past.trains_for:
             return None
-        return self.past.trains_for // SECOND
+        return whole_s(self.past.trains_for)
 
     def saved_after(self, trained_s: int) -> int:
         """Training of the job that is in checkpoints after so much more of it."""
@@ -127,20 +132,20 @@ def startup_s(course: Course, *, number: int, warm: bool) -> int:
     """As the same attempt took, if it started as warm; else as the job's first took, or as usual."""
     then, pace = _as_it_was(course, number), course.pace
     if then is not None and then.warm is warm and then.started_up_in is not None:
-        return then.started_up_in // SECOND
+        return whole_s(then.started_up_in)
     own = pace.cold_start if course.past.cold_start is None else course.past.cold_start
     restore = pace.restore if course.done_s else timedelta()
-    return ((pace.warm_start if warm else own) + restore) // SECOND
+    return whole_s((pace.warm_start if warm else own) + restore)
 
 
 def stop_s(course: Course, run: "Run", now: int) -> int:
     """From the stop until its instances are free."""
     then = _as_it_was(course, run.number)
     if now < run.train_s:
-        return course.pace.early_stop // SECOND
+        return whole_s(course.pace.early_stop)
     if then is not None and then.end == PREEMPTED and then.stopped_in is not None:
-        return then.stopped_in // SECOND
-    return course.pace.stop // SECOND
+        return whole_s(then.stopped_in)
+    return whole_s(course.pace.stop)
 
 
 def lost_then_s(course: Course, number: int, trained_s: int) -> int | None:
@@ -149,12 +154,12 @@ def lost_then_s(course: Course, number: int, trained_s: int) -> int | None:
     came_back = number < len(course.past.attempts) - 1
     if course.saves_every_s is None or then is None or then.training_since is None or not came_back:
         return None
-    return min(then.lost // SECOND, trained_s)
+    return min(whole_s(then.lost), trained_s)
 
 
 def replaced_s(course: Course, *, number: int) -> int:
     """From an interruption until it trains again."""
-    return course.pace.replaced // SECOND + startup_s(course, number=number, warm=False)
+    return whole_s(course.pace.replaced) + startup_s(course, number=number, warm=False)
 
 
 def _as_it_was(course: Course, number: int) -> PastAttempt | None:
@@ -171,7 +176,7 @@ def finish_of(course: Course, *, left_s: int) -> tuple[Finish, int]:
     """
     ends: list[tuple[int, Finish]] = []
     if course.breaks:  # at the very end too: it came back after it
-        ends.append((max(course.breaks[0].after // SECOND - course.since_break_s, 0), Finish.BREAK))
+        ends.append((max(whole_s(course.breaks[0].after) - course.since_break_s, 0), Finish.BREAK))
     if course.trains_s is not None:
         ends.append((max(course.trains_s - course.done_s, 0), Finish.DONE))
     ends.append((left_s, Finish.MAX_RUNTIME))

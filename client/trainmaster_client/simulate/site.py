@@ -22,6 +22,7 @@ from trainmaster_client.simulate.runs import (
     replaced_s,
     startup_s,
     stop_s,
+    whole_s,
 )
 
 ENDS_WITH_LOSS = frozenset({"failed", "preempted", INTERRUPTED})
@@ -140,6 +141,8 @@ class Site:
         self.serial += 1
         self.runs[name] = replace(run, serial=self.serial, since_s=since_s, finish=finish)
         self._put(since_s, What.TRAINS, name)
+        if finish is Finish.DONE and (upload_s := whole_s(self.pace.upload)):
+            self._put(max(since_s + length - upload_s, since_s), What.UPLOADS, name)
         self._put(since_s + length, What.OVER, name)
         if run.max_wait_s is not None:
             self._put(max(run.start_s + run.max_wait_s, self.agenda.now), What.WAITED_TOO_LONG, name)

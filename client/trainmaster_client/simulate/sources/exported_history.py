@@ -21,11 +21,13 @@ from trainmaster_client.simulate.sources.past_training import (
     USUAL_INTERVAL,
     breaks_of,
     cold_start_of,
+    common_interval,
     counted,
     repeated,
     saving_interval,
     trained,
     with_certain_losses,
+    with_real_losses,
 )
 from trainmaster_client.simulate.sources.text_lines import count_of, part_of
 
@@ -99,7 +101,8 @@ def exported_history(
     if not exported:
         raise InvalidArgumentError(f"{source} has no jobs to replay.", hint="Give a longer period.")
     read_at = read_at or max(at for one in exported for at in _instants(one))
-    facts = [_facts(one, read_at) for one in exported]
+    common = _common_intervals(exported)
+    facts = [_facts(one, read_at, common.get(one.team)) for one in exported]
     jobs = tuple(_once(_jobs(facts, counts)))
     first = min(job.submitted_at for job in jobs).replace(minute=0, second=0, microsecond=0)
     since = first if begins is None or all(job.submitted_at >= begins for job in jobs) else begins
@@ -126,9 +129,21 @@ def _instants(line: ExportedJob) -> Iterator[datetime]:
         yield attempt.ended_at or attempt.training_since or attempt.started_at
 
 
-def _facts(line: ExportedJob, read_at: datetime) -> _Facts:
+def _common_intervals(exported: Iterable[ExportedJob]) -> dict[str, timedelta]:
+    """By team, where its programs save alike."""
+    teams: defaultdict[str, list[Sequence[ExportedAttempt]]] = defaultdict(list)
+    for one in exported:
+        if one.saves_checkpoints:
+            teams[one.team].append(one.attempts)
+    found = {team: common_interval(attempts) for team, attempts in teams.items()}
+    return {team: every for team, every in found.items() if every is not None}
+
+
+def _facts(line: ExportedJob, read_at: datetime, common: timedelta | None) -> _Facts:
+    """``common``: between saves of its team's programs."""
     last = line.attempts[-1] if line.attempts else None
-    attempts = line.attempts if line.end is None else with_certain_losses(line.attempts, read_at)
+    attempts = with_real_losses(line.attempts, common) if line.saves_checkpoints else line.attempts
+    attempts = attempts if line.end is None else with_certain_losses(attempts, read_at)
     counts = counted(attempts, read_at)
     if last is not None and line.end is None:
         counts += trained(last, read_at)  # it is taken to be half done, also where it waits to resume
@@ -137,7 +152,7 @@ def _facts(line: ExportedJob, read_at: datetime) -> _Facts:
         job=line,
         attempts=attempts,
         trains_for=min(counts, line.max_runtime) if has_trained else None,
-        saves_every=saving_interval(line.attempts) if line.saves_checkpoints else None,
+        saves_every=(common or saving_interval(attempts)) if line.saves_checkpoints else None,
         is_open=line.end is None,
     )
 

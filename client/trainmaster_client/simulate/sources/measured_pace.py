@@ -30,6 +30,7 @@ def measured_pace(jobs: Sequence[ExportedJob]) -> Pace:
         restore=_median(_restores(jobs), usual.restore),
         stop=_median(_stops(attempts), usual.stop),
         early_stop=_median(_early_stops(jobs), usual.early_stop),
+        upload=_median(_uploads(attempts), usual.upload),
     )
 
 
@@ -69,6 +70,14 @@ def _stops(attempts: Iterable[ExportedAttempt]) -> Iterator[timedelta]:
     for one in attempts:
         took = past_attempt(one).stopped_in
         if one.end == ReasonCode.PREEMPTION and not one.interruptions and took is not None:
+            yield took
+
+
+def _uploads(attempts: Iterable[ExportedAttempt]) -> Iterator[timedelta]:
+    """From the end of training to the end."""
+    for one in attempts:
+        took = past_attempt(one).stopped_in
+        if one.end == ReasonCode.COMPLETED and not one.interruptions and took is not None:
             yield took
 
 

@@ -1,6 +1,6 @@
 """What attempts tell of a job's training: how much counted, what broke it off, how often it saves."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -9,6 +9,13 @@ from trainmaster_client.simulate.sources.export_lines import ExportedAttempt
 
 USUAL_INTERVAL = timedelta(minutes=30)
 """Between checkpoints, where no job tells anything."""
+LEAST_SAVES = 2
+"""So many jobs tell the interval of a team."""
+SHORTEST_INTERVAL = timedelta(minutes=1)
+CLOCKS_APART = timedelta(seconds=3)
+"""Of training, SageMaker and S3."""
+MOST_OFF = 0.1
+"""Share of saves that may not fit: of another program, or made by hand."""
 MOST_SAVES = 1000
 """In one attempt, when its interval is looked for."""
 _NOTHING = timedelta()
@@ -23,13 +30,34 @@ def trained(attempt: ExportedAttempt, read_at: datetime) -> timedelta:
     return max((attempt.ended_at or read_at) - attempt.training_since, _NOTHING)
 
 
+def with_real_losses(
+    attempts: Sequence[ExportedAttempt], saves_every: timedelta | None
+) -> tuple[ExportedAttempt, ...]:
+    """No attempt lost more than it had trained since its last save.
+
+    A loss is exported as far as checkpoints were seen, and they are looked at every five minutes: it is too
+    large, or 0 where none was seen.
+
+    Args:
+        attempts: Of one job.
+        saves_every: As programs of its team do; None: not known.
+    """
+    if saves_every is None:
+        return tuple(attempts)
+    done, found = _NOTHING, list[ExportedAttempt]()
+    for one in attempts:
+        own = trained(one, one.ended_at or one.started_at)
+        since_save = min((done + own) % saves_every, own)
+        real = replace(one, lost=min(one.lost, since_save) if one.lost else since_save)
+        done += max(own - real.lost, _NOTHING)
+        found.append(real)
+    return tuple(found)
+
+
 def with_certain_losses(
     attempts: Sequence[ExportedAttempt], read_at: datetime
 ) -> tuple[ExportedAttempt, ...]:
-    """Of a job that is over: no attempt lost more than was trained again after it.
-
-    A loss is exported as far as checkpoints were seen, and the newest one may not have been.
-    """
+    """Of a job that is over: no attempt lost more than was trained again after it."""
     after, found = _NOTHING, list[ExportedAttempt]()
     for one in reversed(attempts):
         length = trained(one, read_at) if found else _held(one, read_at)
@@ -122,6 +150,36 @@ def saving_interval(attempts: Sequence[ExportedAttempt]) -> timedelta | None:
         return 2 * max(whole for whole, _ in stops) if stops else None
     expected = 2 * sum((lost for _, lost in seen), _NOTHING) / len(seen) or USUAL_INTERVAL
     return min(_candidates(seen), key=lambda every: (_misses(every, seen), abs(every - expected)))
+
+
+def common_interval(jobs: Iterable[Sequence[ExportedAttempt]]) -> timedelta | None:
+    """The longest interval at whose multiples nearly all saves were; None: there is none.
+
+    Programs of one team are often of one kind. A first attempt that lost less than it had trained saved last
+    when it had trained for the rest.
+
+    Args:
+        jobs: The attempts of each job that saves.
+    """
+    saves = [own - one.lost for one, own in _first_stops(jobs) if _NOTHING < one.lost < own]
+    if len(saves) < LEAST_SAVES:
+        return None
+    last = max(saves)
+    candidates = (last / number for number in range(1, last // SHORTEST_INTERVAL + 1))
+    return next((every for every in candidates if _fits(every, saves)), None)
+
+
+def _first_stops(
+    jobs: Iterable[Sequence[ExportedAttempt]],
+) -> Iterator[tuple[ExportedAttempt, timedelta]]:
+    for attempts in jobs:
+        if len(attempts) > 1:
+            yield attempts[0], trained(attempts[0], attempts[0].ended_at or attempts[0].started_at)
+
+
+def _fits(every: timedelta, saves: Sequence[timedelta]) -> bool:
+    off = sum(min(saved % every, every - saved % every) > CLOCKS_APART for saved in saves)
+    return off <= len(saves) * MOST_OFF
 
 
 def _stops(attempts: Sequence[ExportedAttempt]) -> Iterator[tuple[timedelta, timedelta]]:

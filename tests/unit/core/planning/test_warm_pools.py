@@ -114,6 +114,13 @@ def test_a_warm_pool_that_is_kept(
     [
         pytest.param(warm("w"), RULES, False, "no waiting job can use it", id="nobody waits for it"),
         pytest.param(
+            warm("w", age=-1),
+            RULES,
+            False,
+            "no waiting job can use it",
+            id="SageMaker's clock is ahead",
+        ),
+        pytest.param(
             warm("w", age=15), RETAINING, False, "no waiting job can use it", id="retained for long enough"
         ),
         pytest.param(

@@ -72,7 +72,7 @@ class Upkeep:
         return [action for action in found if action is not None]
 
     def _action(self, pool: WarmPool) -> Action | None:
-        idle = self.now - pool.since
+        idle = max(self.now - pool.since, timedelta())  # SageMaker's clock may be ahead of ours
         if is_leaving(pool, now=self.now):
             return SettleWarm(warm_pool=pool)
         if pool.training_job_name in self.released:

@@ -2,7 +2,9 @@
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import pytest
 from trainmaster.core.policy import parse_policy
 from trainmaster_client.simulate.engine import replay
 from trainmaster_client.simulate.past_jobs import Pace
@@ -83,3 +85,69 @@ def test_an_attempt_lost_no_more_than_was_trained_again_after_it(tmp_path: Path)
     assert (job.attempts[0].lost, job.trains_for) == (10 * MINUTE, 25 * MINUTE)
     found = replay(was, POLICY, label="the same")
     assert [(one.attempt, one.end) for one in found.attempts] == [(0, "failed"), (1, "completed")]
+
+
+def test_an_upload_is_the_time_from_the_end_of_training_to_the_end(tmp_path: Path) -> None:
+    found = history(
+        tmp_path,
+        line("a", attempt(0, 6, 36, "completed", trained_seconds=29.5 * 60)),
+        line("b", attempt(40, 44, 50, "completed"), submitted_at=at(30)),
+    )
+    assert found.pace.upload == MINUTE / 2
+
+
+@pytest.mark.parametrize(
+    ("uploads_s", "starts_s"),
+    [
+        pytest.param(15, 28 * 60 + 55, id="when the other begins to upload"),
+        pytest.param(0, 29 * 60, id="at the full minute"),
+    ],
+)
+def test_the_upload_of_one_job_wakes_the_pass_that_starts_another(
+    tmp_path: Path, uploads_s: int, starts_s: int
+) -> None:
+    trained_s = 28 * 60 + 55 + 15 - uploads_s - 4 * 60
+    was = history(
+        tmp_path,
+        line("long", attempt(0, 4, 29 + 1 / 6, "completed", trained_seconds=trained_s)),
+        line(
+            "retried",
+            attempt(20, 24, 28, "service", trained_seconds=4 * 60),
+            attempt(29, 33, 40, "completed", trained_seconds=7 * 60 - uploads_s),
+            submitted_at=at(20),
+            entry_id="01M44SBGK022G96TAQQMEDN0RA",  # its first back-off is 51.1 s
+        ),
+    )
+    two = parse_policy({"version": 1, "pools": [{"name": "p5", "capacity": {"ml.p5.48xlarge": 2}}]})
+    starts = {(one.job, one.attempt): one.start_s for one in replay(was, two, label="as it was").attempts}
+    assert starts["retried", 1] == starts_s
+
+
+def preempted(name: str, trained: float, lost: float, **fields: Any) -> dict[str, Any]:
+    """A job that was stopped after so many minutes and trained for ten more."""
+    return line(
+        name,
+        attempt(0, 4, 5 + trained, "preemption", trained_seconds=trained * 60, lost_seconds=lost * 60),
+        attempt(200, 204, 214, "completed", trained_seconds=600),
+        saves_checkpoints=True,
+        **fields,
+    )
+
+
+def test_programs_of_a_team_save_alike_and_lose_what_they_trained_since(tmp_path: Path) -> None:
+    """Checkpoints are looked at every five minutes: a loss is too large, or 0 where none was seen."""
+    found = history(
+        tmp_path,
+        preempted("a", 9, 4),
+        preempted("b", 26, 1),
+        preempted("none-was-seen", 7, 0),
+        preempted("a-newer-one-was-there", 14, 9),
+    )
+    assert [job.saves_every for job in found.jobs] == [5 * MINUTE] * 4
+    lost = {job.name: job.attempts[0].lost / MINUTE for job in found.jobs}
+    assert lost == {"a": 4, "b": 1, "none-was-seen": 2, "a-newer-one-was-there": 4}
+
+
+def test_programs_that_save_at_any_time_lose_what_is_exported(tmp_path: Path) -> None:
+    found = history(tmp_path, preempted("a", 9.7, 4), preempted("b", 26, 1.3), preempted("c", 40, 3.1))
+    assert [job.attempts[0].lost / MINUTE for job in found.jobs] == [4, 1.3, 3.1]
