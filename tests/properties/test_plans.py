@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Vector, fits
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import KeepWarm, Plan, Preempt, ReleaseWarm, SettleWarm, Start
+from trainmaster.core.planning.idle_plans import may_act
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob, total
 from trainmaster.core.policy import AtLimit
@@ -112,6 +113,29 @@ def test_only_one_start_goes_above_a_learned_limit_and_only_when_that_is_due(cas
                 assert capacity in action.probes
                 above[capacity] += 1
     assert all(count == 1 for count in above.values())
+
+
+# ---- nothing to do
+
+
+def as_now_placed(snapshot: Snapshot) -> Snapshot:
+    """With reservations of which each victim knows for whom it was asked to stop."""
+    holds = tuple(replace(hold, victims=()) for hold in snapshot.holds)
+    owner = holds[0].preemptor if holds else None
+    live = tuple(
+        replace(one, preempted_for=owner) if one.state is JobState.PREEMPTING else one
+        for one in snapshot.running
+    )
+    return replace(snapshot, holds=holds, running=live)
+
+
+@always
+@given(st.one_of(cases(plain=True), cases(), cases(surely="holds"), cases(surely="quotas")))
+def test_where_nothing_may_be_done_a_plan_does_nothing(case: Case) -> None:
+    bare = replace(case.snapshot, warm={}, warm_pools=(), budgets={}, due=())
+    for snapshot in (case.snapshot, bare, as_now_placed(bare)):
+        if not may_act(snapshot, case.pool, now=NOON):
+            assert plan(snapshot, case.pool, now=NOON).actions == ()
 
 
 # ---- one decision, with a reason

@@ -5,16 +5,13 @@ from dataclasses import dataclass, replace
 
 from trainmaster.core.policy import Policy
 
-from trainmaster_client.simulate.engine import nothing_yet, plain_queue
+from trainmaster_client.simulate.engine import nothing_yet
 from trainmaster_client.simulate.past_jobs import History
 from trainmaster_client.simulate.processes import Progress
 from trainmaster_client.simulate.recorded import recorded
 from trainmaster_client.simulate.replays import Replay
-from trainmaster_client.simulate.side_by_side import side_by_side
+from trainmaster_client.simulate.side_by_side import Column, side_by_side
 from trainmaster_client.simulate.variations import sized_to, without_team
-
-_PLAIN_SHARE = 0.1
-"""Of the work: the plain queue asks no planner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,34 +27,33 @@ class ColumnPlan:
 
 def replays_of(history: History, plans: Sequence[ColumnPlan], *, progress: Progress) -> list[Replay]:
     """In the order of the plans."""
-    planned = [plan for plan in plans if not plan.is_plain and not plan.is_recorded]
-    groups: dict[tuple[str, ...], list[ColumnPlan]] = {}
-    for plan in planned:
-        groups.setdefault(plan.without_teams, []).append(plan)
-    found: dict[str, Replay] = {}
-    for number, (teams, members) in enumerate(groups.items()):
-        found |= _group(history, teams, members, progress=_part(progress, number, len(groups)))
-    for plan in plans:
-        if plan.is_recorded:
-            found[plan.label] = recorded(history)
-        elif plan.is_plain:
-            found[plan.label] = plain_queue(history, plan.policy)
-    return [found[plan.label] for plan in plans]
+    replayed = [plan for plan in plans if not plan.is_recorded]
+    histories = {teams: _without(history, teams) for teams in {plan.without_teams for plan in replayed}}
+    columns = [_column(plan, histories[plan.without_teams]) for plan in replayed]
+    found = iter(side_by_side(columns, progress=progress))
+    return [
+        recorded(history) if plan.is_recorded else _with_left_out(next(found), history, plan.without_teams)
+        for plan in plans
+    ]
 
 
-def _group(
-    history: History, teams: tuple[str, ...], plans: Sequence[ColumnPlan], *, progress: Progress
-) -> Mapping[str, Replay]:
-    mine = history
+def _with_left_out(found: Replay, history: History, teams: Sequence[str]) -> Replay:
+    """It says of their jobs too what became of them."""
+    found.refused |= {
+        job.name: f"left out of the replay (team {job.team})" for job in history.jobs if job.team in teams
+    }
+    return found
+
+
+def _column(plan: ColumnPlan, history: History) -> Column:
+    policy = plan.policy if plan.is_plain else without_idle_budgets(history, plan.policy)
+    return Column(label=plan.label, history=history, policy=policy, is_plain=plan.is_plain)
+
+
+def _without(history: History, teams: Sequence[str]) -> History:
     for team in teams:
-        mine = without_team(mine, team)
-    policies = [(plan.label, without_idle_budgets(mine, plan.policy)) for plan in plans]
-    replays = side_by_side(mine, policies, progress=progress)
-    for replay in replays:
-        replay.refused |= {
-            job.name: f"left out of the replay (team {job.team})" for job in history.jobs if job.team in teams
-        }
-    return {replay.policy: replay for replay in replays}
+        history = without_team(history, team)
+    return history
 
 
 def sized(history: History, policy: Policy, *, load: float) -> tuple[Policy, tuple[str, ...]]:
@@ -98,7 +94,3 @@ def guests(history: History, policy: Policy) -> list[str]:
         if job.team not in known:
             jobs[job.team] = jobs.get(job.team, 0) + 1
     return sorted(jobs, key=lambda team: (-jobs[team], team)) if known else []
-
-
-def _part(progress: Progress, number: int, parts: int) -> Progress:
-    return lambda share: progress((1 - _PLAIN_SHARE) * (number + share) / parts)

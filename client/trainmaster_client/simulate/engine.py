@@ -53,10 +53,18 @@ def replay(
 def plain_queue(history: History, policy: Policy, *, progress: Progress | None = None) -> Replay:
     """The same jobs in the same pools, in a plain queue: strict priority with preemption."""
     found = nothing_yet(history, policy, label=PLAIN_QUEUE)
-    engine = engine_of(history, policy, tuple(pool.name for pool in policy.pools), PlainPool.of)
-    engine.run(progress=progress)
-    add(found, engine.close())
+    pools = tuple(pool.name for pool in policy.pools)
+    add(found, plain_pools(history, policy, pools, progress=progress))
     return found
+
+
+def plain_pools(
+    history: History, policy: Policy, pools: PoolNames, *, progress: Progress | None = None
+) -> list[Tally]:
+    """Some pools with the plain queue in them; none depends on another."""
+    engine = engine_of(history, policy, pools, PlainPool.of)
+    engine.run(progress=progress)
+    return engine.close()
 
 
 def groups(policy: Policy) -> list[PoolNames]:

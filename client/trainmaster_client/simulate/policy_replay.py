@@ -15,7 +15,7 @@ from trainmaster_client.simulate.assumptions import ASSUMED, NOT_MODELLED
 from trainmaster_client.simulate.comparison.comparisons import Comparison, compare
 from trainmaster_client.simulate.page.document import PageFacts, page
 from trainmaster_client.simulate.past_jobs import History
-from trainmaster_client.simulate.side_by_side import side_by_side
+from trainmaster_client.simulate.side_by_side import Column, side_by_side
 from trainmaster_client.simulate.sources import history_from_account
 from trainmaster_client.simulate.sources.account_export import Period
 
@@ -106,9 +106,12 @@ def replay_policy(
     history = history_from_account(
         api, covered, progress=lambda done, _: doing(f"Reading the history: {done:,} jobs", None)
     )
-    policies = [(f"revision {said.get('revision')}", in_force), (label, wanted)]
+    columns = [
+        Column(label=name, history=history, policy=policy)
+        for name, policy in ((f"revision {said.get('revision')}", in_force), (label, wanted))
+    ]
     replays = side_by_side(
-        history, policies, progress=lambda share: doing(f"Replaying {len(history.jobs):,} jobs", share)
+        columns, progress=lambda share: doing(f"Replaying {len(history.jobs):,} jobs", share)
     )
     comparison = compare(history, replays, prices=PriceTable(overrides=wanted.prices))
     return PolicyReplay(period=period, since=since, comparison=comparison)

@@ -24,7 +24,8 @@ from trainmaster.core.planning.actions import (
     WarnOfBudget,
     WatchGpus,
 )
-from trainmaster.core.planning.capacity import ASKED_TO_STOP, pool_vector
+from trainmaster.core.planning.capacity import pool_vector
+from trainmaster.core.planning.idle_plans import may_act
 from trainmaster.core.planning.snapshot import PreemptionReservation, WarmPool
 from trainmaster.core.policy import Policy
 
@@ -49,19 +50,17 @@ class PoolPasses:
     def run(self) -> None:
         """Plan and carry out until a plan has nothing in it that can be done, as a pass of the product."""
         looks = 0
-        while not self._is_idle() and self._carry_out(self._plan()):
+        while (found := self._plan()) is not None and self._carry_out(found):
             looks += 1
             assert looks < MOST_LOOKS, f"the planner comes to no end at {self.site.now}"
 
-    def _is_idle(self) -> bool:
-        """A plan would have nothing in it."""
-        return self.state.is_quiet and not any(
-            one.state in ASKED_TO_STOP and not one.stop_sent for one in self.state.running.values()
-        )
-
-    def _plan(self) -> Plan:
-        began, now = self.cpu_clock(), self.site.now
-        found = planner.plan(self.state.snapshot(now), self.state.rules, now=now)
+    def _plan(self) -> Plan | None:
+        """None: it would have nothing in it."""
+        if self.state.is_empty:
+            return None
+        began, now, rules = self.cpu_clock(), self.site.now, self.state.rules
+        snapshot = self.state.snapshot(now)
+        found = planner.plan(snapshot, rules, now=now) if may_act(snapshot, rules, now=now) else None
         self.tally.cpu_s += self.cpu_clock() - began
         self.tally.passes += 1
         return found

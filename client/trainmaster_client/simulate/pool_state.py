@@ -129,6 +129,11 @@ class PoolState:
         """A pass would find nothing to do."""
         return not (self.lanes or self.parked or self.warm_pools or self.holds)
 
+    @property
+    def is_empty(self) -> bool:
+        """Nobody is there."""
+        return self.is_quiet and not self.running
+
     def snapshot(self, now: datetime) -> Snapshot:
         if self.running_read is None:
             self.running_read = tuple(self.running.values())

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from trainmaster.core.policy import Policy, parse_policy
-from trainmaster_client.simulate.engine import replay
-from trainmaster_client.simulate.side_by_side import side_by_side
+from trainmaster_client.simulate.engine import PLAIN_QUEUE, plain_queue, replay
+from trainmaster_client.simulate.side_by_side import Column, side_by_side
 
 from tests.unit.client.simulate.replayed import (
     BEGIN,
@@ -202,22 +202,31 @@ def test_progress_rises_to_one() -> None:
 
 
 def test_the_same_history_gives_the_same_rows_beside_others() -> None:
-    jobs = [job(f"j{n:02d}", at=37 * n, trains=300 + 97 * n, priority=50 * (n % 4)) for n in range(40)]
+    past = history(
+        *(job(f"j{n:02d}", at=37 * n, trains=300 + 97 * n, priority=50 * (n % 4)) for n in range(40))
+    )
     seen: list[float] = []
-    policies = [("two", policy(2)), ("three", policy(3))]
-    found = side_by_side(history(*jobs), policies, progress=seen.append)
-    assert [one.policy for one in found] == ["two", "three"]
-    for replayed_one, (label, rules) in zip(found, policies, strict=True):
-        assert replayed_one.attempts == replay(history(*jobs), rules, label=label).attempts
+    columns = [Column(label=f"{count}", history=past, policy=policy(count)) for count in (2, 3)]
+    plain = Column(label=PLAIN_QUEUE, history=past, policy=two_types(), is_plain=True)
+    found = side_by_side([*columns, plain], progress=seen.append)
+    assert [one.policy for one in found] == ["2", "3", PLAIN_QUEUE]
+    alone = [*(replay(past, one.policy, label="") for one in columns), plain_queue(past, plain.policy)]
+    assert [one.attempts for one in found] == [one.attempts for one in alone]
     assert seen[-1] == 1.0
 
 
 @pytest.mark.thorough
 def test_processes_change_nothing() -> None:
-    jobs = [job(f"j{n:03d}", at=37 * n, trains=300 + 7 * (n % 50), priority=LOW) for n in range(300)]
-    policies = [("two", policy(2)), ("three", two_types())]
-    alone = side_by_side(history(*jobs), policies, processes=1)
-    beside = side_by_side(history(*jobs), policies, processes=2)
+    past = history(
+        *(job(f"j{n:03d}", at=37 * n, trains=300 + 7 * (n % 50), priority=LOW) for n in range(300))
+    )
+    columns = [
+        Column(label="two", history=past, policy=policy(2)),
+        Column(label="three", history=past, policy=two_types()),
+        Column(label=PLAIN_QUEUE, history=past, policy=two_types(), is_plain=True),
+    ]
+    alone = side_by_side(columns, processes=1)
+    beside = side_by_side(columns, processes=2)
     assert [one.attempts for one in beside] == [one.attempts for one in alone]
 
 

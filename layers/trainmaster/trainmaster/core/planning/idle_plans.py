@@ -1,0 +1,83 @@
+"""Whether a plan can have an action at all, told from a few looks at the snapshot instead of a whole plan."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from trainmaster.core.jobs.instances import Capacity
+from trainmaster.core.planning.capacity import ASKED_TO_STOP, free_now, pool_vector
+from trainmaster.core.planning.preemption import stoppable
+from trainmaster.core.planning.quotas import BORROWER, COVERED, Quotas
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
+from trainmaster.core.policy import PoolPolicy
+
+
+def may_act(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
+    """False only where ``plan`` of the same has no actions; reasons it would have all the same.
+
+    For who asks for no reasons: most events of a full pool let nobody start. True promises nothing.
+    """
+    return (
+        bool(snapshot.due or snapshot.warm_pools or snapshot.budgets)
+        or snapshot.blocked
+        or any(_is_to_be_stopped(one) for one in snapshot.running if one.state in ASKED_TO_STOP)
+        or any(_changes(hold, snapshot, now=now) for hold in snapshot.holds)
+        or _one_fits(snapshot, pool)
+        or _one_may_preempt(snapshot, pool, now=now)
+    )
+
+
+def _is_to_be_stopped(job: RunningJob) -> bool:
+    return job.known_to_sagemaker and not job.stop_sent
+
+
+def _changes(hold: PreemptionReservation, snapshot: Snapshot, *, now: datetime) -> bool:
+    """It ends, gets its deadline, or goes on with other victims."""
+    if hold.preemptor in snapshot.gone_preemptors or hold.goes_on or hold.victims:
+        return True
+    if hold.until is not None:
+        return hold.until <= now
+    stopping = (one for one in snapshot.running if one.state in ASKED_TO_STOP)
+    return all(one.preempted_for != hold.preemptor for one in stopping)
+
+
+def _one_fits(snapshot: Snapshot, pool: PoolPolicy) -> bool:
+    """Into what is free, with what is held for it."""
+    free = free_now(snapshot, pool_vector(pool), snapshot.holds)
+    held = {hold.preemptor: hold.vector for hold in snapshot.holds}
+    return any(_fits(job, free, held.get(job.name, {})) for job in snapshot.waiting)
+
+
+def _fits(job: WaitingJob, free: Mapping[Capacity, int], held: Mapping[Capacity, int]) -> bool:
+    return any(
+        all(free.get(one, 0) + held.get(one, 0) >= count for one, count in shape.vector.items())
+        for shape in job.shapes
+    )
+
+
+def _one_may_preempt(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
+    """Somebody may be stopped for one that waits and holds nothing, enough of them or not."""
+    rules, served = pool.preemption, {hold.preemptor for hold in snapshot.holds}
+    asking = [job for job in snapshot.waiting if job.name not in served and job.refused is None]
+    if not asking or not rules.enabled:
+        return False
+    highest = max(job.priority for job in asking)
+    if any(
+        one.priority + rules.min_priority_gap <= highest
+        for one in stoppable(snapshot.running, rules, now=now)
+    ):
+        return True
+    return _one_may_reclaim(asking, snapshot, pool)
+
+
+def _one_may_reclaim(asking: Collection[WaitingJob], snapshot: Snapshot, pool: PoolPolicy) -> bool:
+    """Somebody within a quota waits while others borrow; of a team without one that asks for spot alone."""
+    if all(job.team not in pool.quotas and _is_on_demand(job) for job in asking):
+        return False
+    tier = Quotas.of(pool, snapshot.running, snapshot.waiting).tier
+    return any(tier(job.name) == COVERED for job in asking) and any(
+        tier(one.name) == BORROWER for one in snapshot.running
+    )
+
+
+def _is_on_demand(job: WaitingJob) -> bool:
+    return any(not one.is_spot for one in job.vector)
