@@ -41,6 +41,10 @@ def test_the_oldest_stack_that_can_be_upgraded_is_upgraded_and_rolled_back(tmp_p
     upgraded(commits.EARLIEST, tmp_path / "upgrade.json")
 
 
+def test_the_oldest_stack_that_finds_who_waits_after_a_rollback(tmp_path: Path) -> None:
+    upgraded(commits.ONE_ORDER, tmp_path / "upgrade.json")
+
+
 def test_the_newest_release_is_upgraded_and_rolled_back(tmp_path: Path) -> None:
     newest = commits.newest_release(commits.tags())
     if newest is None:

@@ -11,6 +11,8 @@ from tests.markdown import ROOT
 
 EARLIEST = "6936c3f6"
 """The oldest commit whose tables are read: what was deployed since then can be upgraded."""
+ONE_ORDER = "d9a2d7e8"
+"""Since this commit passes find waiting jobs in one order of the pool; before, in lanes that teams count."""
 _RELEASE = re.compile(r"v(\d+)\.(\d+)\.(\d+)")
 
 
@@ -29,6 +31,15 @@ def is_here(commit: str) -> bool:
     try:
         _git("cat-file", "-e", f"{commit}^{{commit}}")
     except (OSError, subprocess.CalledProcessError):
+        return False
+    return True
+
+
+def is_since(commit: str, first: str) -> bool:
+    """It is this first one, or has it among its ancestors."""
+    try:
+        _git("merge-base", "--is-ancestor", first, commit)
+    except subprocess.CalledProcessError:
         return False
     return True
 

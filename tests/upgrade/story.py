@@ -16,7 +16,7 @@ from demos.deploy_check.jobs import POLICY, CheckedJob
 from demos.deploy_check.stack import ADMIN, BUCKET
 from demos.deploy_check.world import World, opened
 from demos.evidence import Bucket, log_lines
-from tests.upgrade.commits import unpack
+from tests.upgrade.commits import ONE_ORDER, is_since, unpack
 from tests.upgrade.old_client import OldClient
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ Document = dict[str, Any]
 States = dict[str, list[Any]]
 """State and number of attempts by the job's name."""
 
-PATIENCE_SECONDS = 600.0
+PATIENCE_SECONDS = 180.0
+"""One wait of the scene; the schedule alone takes a minute."""
 LOOK_SECONDS = 0.5
 MINUTES = 2
 """Runs of the reconciler after each deployment: what would end a job by mistake does so in the first two."""
@@ -54,6 +55,8 @@ class Scene:
     say: Callable[[str], None]
     facts: Document
     """Filled as it goes."""
+    finds_the_waiting: bool
+    """The earlier release looks for waiting jobs where today's leaves them; else they are held meanwhile."""
     _api: ApiClient | None = None
     _user: "Session | None" = None
     _names: list[str] = field(default_factory=list)
@@ -84,13 +87,19 @@ class Scene:
         self.api.put_policy(POLICY)
         self._submit(_DONE)
         self._end(_DONE)
-        self._until(lambda: self._state(_DONE) == "completed")
+        self._until("the first job completed", lambda: self._state(_DONE) == "completed")
         self._submit(_TAKEN, _STEADY)
-        self._until(lambda: self._all("running", _TAKEN, _STEADY) and self._has_checkpoint(_TAKEN))
+        self._until(
+            "two jobs running, one with a checkpoint",
+            lambda: self._all("running", _TAKEN, _STEADY) and self._has_checkpoint(_TAKEN),
+        )
         self._submit(_WAITS, _HELD, _GONE, _URGENT)
         self.api.change(_HELD.name, held=True)
         self.api.cancel(_GONE.name)
-        self._until(lambda: self._all("running", _STEADY, _URGENT) and self._state(_TAKEN) == "preempted")
+        self._until(
+            "one preempted by the urgent one",
+            lambda: self._all("running", _STEADY, _URGENT) and self._state(_TAKEN) == "preempted",
+        )
 
     def _upgrade(self) -> None:
         """As the guide says: pause, deploy, look, resume."""
@@ -111,28 +120,41 @@ class Scene:
         self._submit(_NEW)
         self.facts["old_client"] = self._old_client()
         self._end(_STEADY)
-        self._until(lambda: self._all("running", _URGENT, _TAKEN))
+        self._until("the preempted job resumed", lambda: self._all("running", _URGENT, _TAKEN))
         training_job = self.api.job(_TAKEN.name)["attempts"][-1]["training_job_name"]
         logs = self.world.session.client("logs")
-        self._until(lambda: bool(self._lines(training_job)))
+        self._until("its first log line", lambda: bool(self._lines(training_job)))
         self.facts["resumption"] = {
             "stored": stored[f"{_TAKEN.checkpoints}/{CHECKPOINT}"],
             "first_line": log_lines(logs, training_job)[0],
         }
 
     def _roll_back(self) -> None:
+        """As the guide says: pause, hold who waits where that is needed, deploy, resume."""
+        self.api.set_paused(True)
+        self._hold(*(() if self.finds_the_waiting else (_WAITS, _NEW)))
         self._note("before_rollback")
         self.world.deployment.build(self.old)
         self._deploy("rolled_back")
         self._minutes_pass()
         self._note("rolled_back")
+        self.api.set_paused(False)
 
     def _work_on_the_old(self) -> None:
         self._submit(_BACK)
-        self.api.change(_HELD.name, held=False)
+        held = [name for name, (state, _) in self._states().items() if state == "held"]
+        for name in held:
+            self.api.change(name, held=False)
         for job in (_URGENT, _TAKEN, _WAITS, _HELD, _NEW, _BACK):
             self._end(job)
-        self._until(lambda: {state for state, _ in self._states().values()} <= {"completed", "stopped"})
+        self._until(
+            "every job ended",
+            lambda: {state for state, _ in self._states().values()} <= {"completed", "stopped"},
+        )
+
+    def _hold(self, *jobs: CheckedJob) -> None:
+        for job in jobs:
+            self.api.change(job.name, held=True)
 
     def _note(self, when: str) -> None:
         self.facts[when] = states = self._states()
@@ -152,7 +174,7 @@ class Scene:
     def _repair(self, *, apply: bool) -> Document:
         self.api.start_repair(apply=apply)
         self._minutes_pass()
-        self._until(lambda: self.api.repair()["finished_at"] is not None)
+        self._until("the repair done", lambda: self.api.repair()["finished_at"] is not None)
         found = self.api.repair()
         return {key: found[key] for key in ("apply", "jobs_read", "differences", "set_aside")}
 
@@ -228,16 +250,18 @@ class Scene:
         found = find_api_url(None, self.world.session, env={})
         return callers.gateway_url(found, self.world.ministack)
 
-    def _until(self, seen: Callable[[], bool]) -> None:
+    def _until(self, what: str, seen: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not seen():
             if time.monotonic() > deadline:
                 errors = [line for name in FUNCTIONS for line in looks.errors_of(self.world.session, name)]
-                raise TimeoutError("\n".join([f"still {self._states()}", *errors]))
+                late = f"{what}: not seen in {PATIENCE_SECONDS:.0f} s; the jobs: {self._states()}"
+                raise TimeoutError("\n".join([late, *self.world.delivery.failures, *errors]))
             time.sleep(LOOK_SECONDS)
 
 
 def play(commit: str, say: Callable[[str], None], facts: Document) -> None:
     """One upgrade from a commit, and the way back; the facts are there as far as it came."""
     with TemporaryDirectory(prefix="upgrade-") as name, opened(Path(name)) as world:
-        Scene(world=world, old=unpack(commit, Path(name)), say=say, facts=facts).play()
+        old, finds = unpack(commit, Path(name)), is_since(commit, ONE_ORDER)
+        Scene(world=world, old=old, say=say, facts=facts, finds_the_waiting=finds).play()

@@ -19,7 +19,7 @@ FACTS: dict[str, Any] = {
         "put": {"version": 1},
         "shown": {"policy": {"version": 1}, "warnings": [{"field": "rules.secrets"}]},
     },
-    "repairs": [{"differences": ["a counter"], "set_aside": 0}, {"differences": [], "set_aside": 0}],
+    "repairs": [{"differences": ["a counter"], "set_aside": []}, {"differences": [], "set_aside": []}],
     "resumption": {"stored": "ab12", "first_line": "resumed from checkpoint.txt sha256=ab12"},
     "old_client": [{"command": "queue", "code": 0, "printed": []}],
     "before_rollback": {"taken": ["running", 2]},
@@ -75,7 +75,11 @@ def test_an_upgrade_that_changes_nothing_passes() -> None:
         pytest.param(
             lambda facts: facts["repairs"][1]["differences"].append("x"), "repair-leaves-nothing", id="repair"
         ),
-        pytest.param(lambda facts: facts["repairs"][1].update(set_aside=1), "rows-set-aside", id="a row"),
+        pytest.param(
+            lambda facts: facts["repairs"][1].update(set_aside=[{"key": "J#a/job"}]),
+            "rows-set-aside",
+            id="a row",
+        ),
         pytest.param(
             lambda facts: facts["resumption"].update(first_line="started"),
             "resumes-from-its-checkpoint",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.upgrade.commits import newest_release
+from tests.upgrade.commits import EARLIEST, ONE_ORDER, is_here, is_since, newest_release
 
 
 @pytest.mark.parametrize(
@@ -16,3 +16,10 @@ from tests.upgrade.commits import newest_release
 )
 def test_the_newest_release_is_the_one_with_the_highest_version(tags: list[str], newest: str | None) -> None:
     assert newest_release(tags) == newest
+
+
+@pytest.mark.skipif(not is_here(EARLIEST), reason="a shallow clone has no earlier commits")
+def test_the_oldest_stack_is_older_than_the_one_order_of_the_pool() -> None:
+    assert is_since(ONE_ORDER, EARLIEST)
+    assert is_since(ONE_ORDER, ONE_ORDER)
+    assert not is_since(EARLIEST, ONE_ORDER)
