@@ -1,7 +1,7 @@
 """What becomes of a past job under a policy: the pool that it waits in, or why it is refused."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from typing import Any
 
@@ -22,6 +22,8 @@ JUDGED = frozenset(
 _OF_TEAMS = ("roles", "images", "s3_prefixes")
 """Beside a team's rules: what else its requests are held to."""
 _SECOND = timedelta(seconds=1)
+_Asked = tuple[str, tuple[tuple[str, int], ...], timedelta, str, bool]
+"""Team, instances, run time, capacity type, and whether it saves: all that the judged rules read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,8 @@ class Admission:
     policy: Policy
     judged: Policy | None
     """With no rules but those that can be judged; None: there are none."""
+    violations: dict[_Asked, str | None] = field(default_factory=dict)
+    """Of what was asked for before: a history has few kinds of requests."""
 
     @classmethod
     def of(cls, policy: Policy) -> "Admission":
@@ -75,7 +79,14 @@ class Admission:
     def _violation(self, job: PastJob) -> str | None:
         if self.judged is None:
             return None
-        found = rules.check(_request(job), team=job.team, policy=self.judged)
+        asked = _asked(job)
+        if asked not in self.violations:
+            self.violations[asked] = self._enforced(job, self.judged)
+        return self.violations[asked]
+
+    @staticmethod
+    def _enforced(job: PastJob, judged: Policy) -> str | None:
+        found = rules.check(_request(job), team=job.team, policy=judged)
         enforced = (one for one in found if one.mode is Mode.ENFORCE)
         return next((f"{one.rule}: {one.field} {one.message}" for one in enforced), None)
 
@@ -101,6 +112,11 @@ def _written(of: Rules) -> Iterator[str]:
 
 def _judged(of: Rules) -> Rules:
     return Rules(**{name: getattr(of, name) for name in JUDGED})
+
+
+def _asked(job: PastJob) -> _Asked:
+    is_saved = job.saves_every is not None
+    return (job.team, tuple(job.instances.items()), job.max_runtime, job.capacity_type, is_saved)
 
 
 def _request(job: PastJob) -> Mapping[str, Any]:

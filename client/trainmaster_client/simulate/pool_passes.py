@@ -56,11 +56,14 @@ class PoolPasses:
 
     def _plan(self) -> Plan | None:
         """None: it would have nothing in it."""
+        now, rules = self.site.now, self.state.rules
         if self.state.is_empty:
             return None
-        began, now, rules = self.cpu_clock(), self.site.now, self.state.rules
         snapshot = self.state.snapshot(now)
-        found = planner.plan(snapshot, rules, now=now) if may_act(snapshot, rules, now=now) else None
+        if not may_act(snapshot, rules, now=now):
+            return None
+        began = self.cpu_clock()
+        found = planner.plan(snapshot, rules, now=now)
         self.tally.cpu_s += self.cpu_clock() - began
         self.tally.passes += 1
         return found

@@ -12,8 +12,9 @@ class Tally:
     attempts: list[ReplayedAttempt] = field(default_factory=list)
     warm: list[WarmInterval] = field(default_factory=list)
     passes: int = 0
+    """Plans made: an event after which nothing may be done needs none."""
     cpu_s: float = 0.0
-    """Of snapshots and plans."""
+    """Of plans."""
     most_held: dict[Capacity, int] = field(default_factory=dict)
     """In use and warm at one instant."""
     refused_claims: int = 0

@@ -5,8 +5,10 @@ from datetime import datetime, timedelta
 import pytest
 from trainmaster.core.planning import planner
 from trainmaster.core.planning.actions import LimitReservation, Plan
+from trainmaster.core.planning.idle_plans import may_act
 from trainmaster.core.planning.snapshot import PreemptionReservation, Snapshot
 from trainmaster.core.policy import PoolPolicy
+from trainmaster_client.simulate import pool_passes
 from trainmaster_client.simulate.engine import replay
 from trainmaster_client.simulate.past_jobs import PastJob
 
@@ -29,15 +31,14 @@ Looks = list[tuple[int, Snapshot]]
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
-    """What the planner was shown, by second."""
+    """What was shown to the planner, or to what tells that it has nothing to do, by second."""
     seen: Looks = []
-    decide = planner.plan
 
-    def noted(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
+    def noted(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
         seen.append(((now - BEGIN) // timedelta(seconds=1), snapshot))
-        return decide(snapshot, pool, now=now)
+        return may_act(snapshot, pool, now=now)
 
-    monkeypatch.setattr(planner, "plan", noted)
+    monkeypatch.setattr(pool_passes, "may_act", noted)
     return seen
 
 

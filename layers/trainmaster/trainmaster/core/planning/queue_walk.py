@@ -17,6 +17,7 @@ from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.preemption import Preemptor
 from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.reservations import Preemptions
+from trainmaster.core.planning.same_answers import SameAnswers
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy
 
@@ -35,8 +36,7 @@ class QueueWalk:
     """The first job that capacity is being made for, by type; only to say so to those behind it."""
     hopeless: dict[tuple[object, ...], int] = field(default_factory=dict)
     """Shapes for which nobody can be stopped, up to this priority."""
-    behind: dict[tuple[int, str], Reason] = field(default_factory=dict)
-    """What those of a team are answered who wait behind a reservation."""
+    answered: SameAnswers = field(default_factory=SameAnswers)
     actions: list[Action] = field(default_factory=list)
     reasons: dict[str, Reason] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
@@ -61,21 +61,31 @@ class QueueWalk:
 
     def consider(self, job: WaitingJob) -> None:
         """Start it, preempts for it, or say why it waits."""
+        known = self.answered.of(job, self.quotas.tier(job.name))
+        if known is not None and job.name not in self.capacity.holds:
+            self.reasons[job.name] = known
+        elif not self._waits(job):
+            self.answered.forget()
+
+    def _waits(self, job: WaitingJob) -> bool:
+        """For others, and nothing else has changed."""
         shapes = self._possible(job)
         if not shapes:
             self._preempt_own(job)
-            return
+            return False
         for shape in self._warm_first(shapes):
             if self._start_if_it_fits(job, shape):
-                return
+                return False
         if job.name in self.capacity.holds:
             self._wait_for_victims(job)
-            return
+            return False
         taken = self._never_refused(job, shapes)
         if not taken:
             self.reasons[job.name] = wait_reasons.refused(shapes[0].vector, self.capacity.free)
         elif not any(self._makes_room(job, shape) for shape in taken):
             self._wait(job, taken)
+            return True
+        return False
 
     # ---- may it start at all
 
@@ -254,17 +264,12 @@ class QueueWalk:
             until = self._frees_by(job, shapes[0])
             self.reasons[job.name] = wait_reasons.reserved(job, vector, ahead[0], until=until)
         elif first := next(iter(ahead), None) or self._holder(vector):
-            self.reasons[job.name] = self._behind(first, job)
+            self.reasons[job.name] = reason = wait_reasons.ahead(job, first)
+            if vector.keys() <= self.reserved.keys():
+                self.answered.note(job, self.quotas.tier(job.name), reason, self.snapshot)
         else:
             self.reasons[job.name] = wait_reasons.short(vector, self.capacity.free)
         self._reserve(job, shapes)
-
-    def _behind(self, first: BackfillReservation, job: WaitingJob) -> Reason:
-        """Said to most of the queue: one sentence for each team."""
-        key = (id(first), job.team)
-        if key not in self.behind:
-            self.behind[key] = wait_reasons.ahead(job, first)
-        return self.behind[key]
 
     def _holder(self, vector: Vector) -> BackfillReservation | None:
         return next((self.held[one] for one in vector if one in self.held), None)
