@@ -152,7 +152,7 @@ def _facts(line: ExportedJob, read_at: datetime, common: timedelta | None) -> _F
         job=line,
         attempts=attempts,
         trains_for=min(counts, line.max_runtime) if has_trained else None,
-        saves_every=(common or saving_interval(attempts)) if line.saves_checkpoints else None,
+        saves_every=(common or saving_interval(line.attempts)) if line.saves_checkpoints else None,
         is_open=line.end is None,
     )
 
