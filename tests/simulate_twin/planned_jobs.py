@@ -85,7 +85,7 @@ class _Draw:
         return self.chance.random() < share
 
 
-def drawn_history(seed: int, *, jobs: int, load: float = 0.6) -> PlannedHistory:
+def drawn_history(seed: int, *, jobs: int, load: float = 0.5) -> PlannedHistory:
     """A random policy, and so many jobs of several teams that would keep its pools busy to ``load``."""
     draw = _Draw(chance=Random(seed))
     draw.saves_every_s = {team: MINUTE * draw.chance.choice((2, 5, 10)) for team in TEAMS}

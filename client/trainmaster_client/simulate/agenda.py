@@ -10,8 +10,8 @@ class What(Enum):
     SUBMITTED = auto()
     TRAINS = auto()
     """Also again, after a spot interruption."""
-    UPLOADS = auto()
-    """Its training is over, and SageMaker saves what it made: news of it wake a pass."""
+    SECONDARY = auto()
+    """Its secondary status changes on the way (Downloading, Uploading): the news wake a pass."""
     OVER = auto()
     """Its training has come to an end by itself: whatever the attempt's run says."""
     STOPPED = auto()

@@ -25,6 +25,8 @@ class PastAttempt:
     """It started in a warm pool; None: the source does not say."""
     trained: timedelta | None = None
     """Without its time in Stopping; None: the source does not say."""
+    interrupted_for: timedelta | None = None
+    """From each interruption of its spot instances until it trained again; None: none, or not known."""
 
     @property
     def started_up_in(self) -> timedelta | None:
@@ -98,6 +100,8 @@ class Pace:
     early_stop: timedelta = STOP
     """Of an attempt that does not train yet."""
     replaced: timedelta = REPLACED
+    startup_news: tuple[float, ...] = ()
+    """At which shares of start-up SageMaker reports a secondary status; it wakes a pass."""
     upload: timedelta = timedelta()
     """From the end of training to the end, part of how long it trains; 0: not known, it wakes no pass."""
 

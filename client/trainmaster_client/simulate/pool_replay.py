@@ -109,7 +109,7 @@ class PoolReplay:
         match what:
             case What.TRAINS:
                 self._trains(job)
-            case What.UPLOADS:
+            case What.SECONDARY:
                 pass
             case What.OVER:
                 self._over(job, run)

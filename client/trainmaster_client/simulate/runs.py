@@ -158,7 +158,10 @@ def lost_then_s(course: Course, number: int, trained_s: int) -> int | None:
 
 
 def replaced_s(course: Course, *, number: int) -> int:
-    """From an interruption until it trains again."""
+    """From an interruption until it trains again: as the same attempt took, else as usual."""
+    then = _as_it_was(course, number)
+    if then is not None and then.interrupted_for is not None:
+        return whole_s(then.interrupted_for)
     return whole_s(course.pace.replaced) + startup_s(course, number=number, warm=False)
 
 
@@ -167,16 +170,25 @@ def _as_it_was(course: Course, number: int) -> PastAttempt | None:
     return attempts[number] if number < len(attempts) else None
 
 
-def finish_of(course: Course, *, left_s: int) -> tuple[Finish, int]:
+def _until_break(course: Course, number: int) -> int:
+    """As long as the same attempt trained, if it broke off; else what is left since the break before."""
+    then, coming = _as_it_was(course, number), course.breaks[0]
+    if then is not None and then.end == coming.code and then.trained is not None:
+        return whole_s(then.trained)
+    return max(whole_s(coming.after) - course.since_break_s, 0)
+
+
+def finish_of(course: Course, *, number: int, left_s: int) -> tuple[Finish, int]:
     """How this time of training ends, and after how long.
 
     Args:
         course: Without interruptions, where the attempt is not on spot.
+        number: Of the attempt.
         left_s: Of the attempt's MaxRuntimeInSeconds.
     """
     ends: list[tuple[int, Finish]] = []
     if course.breaks:  # at the very end too: it came back after it
-        ends.append((max(whole_s(course.breaks[0].after) - course.since_break_s, 0), Finish.BREAK))
+        ends.append((_until_break(course, number), Finish.BREAK))
     if course.trains_s is not None:
         ends.append((max(course.trains_s - course.done_s, 0), Finish.DONE))
     ends.append((left_s, Finish.MAX_RUNTIME))

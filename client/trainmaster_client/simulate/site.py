@@ -137,12 +137,14 @@ class Site:
     def _train(self, name: str, run: Run, *, since_s: int) -> None:
         """It is going to train from then on, until something ends that."""
         left_s = max(run.max_runtime_s - run.trained_before_s, 0)
-        finish, length = finish_of(self.courses[name], left_s=left_s)
+        finish, length = finish_of(self.courses[name], number=run.number, left_s=left_s)
         self.serial += 1
         self.runs[name] = replace(run, serial=self.serial, since_s=since_s, finish=finish)
         self._put(since_s, What.TRAINS, name)
         if finish is Finish.DONE and (upload_s := whole_s(self.pace.upload)):
-            self._put(max(since_s + length - upload_s, since_s), What.UPLOADS, name)
+            self._put(max(since_s + length - upload_s, since_s), What.SECONDARY, name)
+        for share in self.pace.startup_news:
+            self._put(self.agenda.now + round((since_s - self.agenda.now) * share), What.SECONDARY, name)
         self._put(since_s + length, What.OVER, name)
         if run.max_wait_s is not None:
             self._put(max(run.start_s + run.max_wait_s, self.agenda.now), What.WAITED_TOO_LONG, name)

@@ -13,7 +13,7 @@ from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.policy import UNMANAGED
 
 from trainmaster_client.errors import InvalidArgumentError
-from trainmaster_client.simulate.past_jobs import History, PastJob
+from trainmaster_client.simulate.past_jobs import History, Pace, PastJob
 from trainmaster_client.simulate.sources.export_lines import ExportedAttempt, ExportedJob
 from trainmaster_client.simulate.sources.left_edge import carried_in
 from trainmaster_client.simulate.sources.measured_pace import measured_pace, past_attempt
@@ -103,12 +103,13 @@ def exported_history(
     read_at = read_at or max(at for one in exported for at in _instants(one))
     common = _common_intervals(exported)
     facts = [_facts(one, read_at, common.get(one.team)) for one in exported]
-    jobs = tuple(_once(_jobs(facts, counts)))
+    pace = measured_pace(exported)
+    jobs = tuple(_once(_jobs(facts, counts, pace)))
     first = min(job.submitted_at for job in jobs).replace(minute=0, second=0, microsecond=0)
     since = first if begins is None or all(job.submitted_at >= begins for job in jobs) else begins
     jobs, edge = carried_in(jobs, since)
     known = (*counts.sentences(len(jobs)), *edge)
-    return History(source=source, begins=since, jobs=jobs, pace=measured_pace(exported), not_known=known)
+    return History(source=source, begins=since, jobs=jobs, pace=pace, not_known=known)
 
 
 def _of_pools(lines: Iterable[ExportedJob], counts: _Counts) -> Iterator[ExportedJob]:
@@ -157,11 +158,12 @@ def _facts(line: ExportedJob, read_at: datetime, common: timedelta | None) -> _F
     )
 
 
-def _jobs(facts: Sequence[_Facts], counts: _Counts) -> Iterator[PastJob]:
+def _jobs(facts: Sequence[_Facts], counts: _Counts, pace: Pace) -> Iterator[PastJob]:
     runs = _Typical.of((one.job.team, one.trains_for) for one in facts if not one.is_open)
     intervals = _Typical.of((one.job.team, one.saves_every) for one in facts)
     for one in facts:
-        yield _job(one, runs, intervals, counts)
+        past = tuple(past_attempt(tried, upload=pace.upload) for tried in one.attempts)
+        yield replace(_job(one, runs, intervals, counts), attempts=past)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -215,7 +217,6 @@ def _job(facts: _Facts, runs: _Typical, intervals: _Typical, counts: _Counts) ->
         preemptible=line.preemptible is not False,
         entry_id=line.entry_id,
         withdrawn_after=withdrawn_after,
-        attempts=tuple(past_attempt(one) for one in facts.attempts),
     )
 
 

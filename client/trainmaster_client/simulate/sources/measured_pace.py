@@ -16,6 +16,8 @@ CLOCKS_APART = timedelta(seconds=1)
 """Or so long before it: its claim has the scheduler's clock, the end SageMaker's."""
 LONGEST_STOP = timedelta(minutes=5)
 """SageMaker kills after 120 s; what comes later was not waited for alone."""
+STARTUP_NEWS = (0.25, 0.7)
+"""About where Preparing ends and Downloading begins."""
 _NOTHING = timedelta()
 _Started: TypeAlias = tuple[datetime, datetime]
 """When an attempt started, and when its job was submitted."""
@@ -24,17 +26,21 @@ _Started: TypeAlias = tuple[datetime, datetime]
 def measured_pace(jobs: Sequence[ExportedJob]) -> Pace:
     """Medians of what there is; the simulator's assumptions of what there is not."""
     usual, attempts = Pace(), [one for job in jobs for one in job.attempts]
+    upload = _median(_uploads(attempts), usual.upload)
     return Pace(
         cold_start=_median(_starts(attempts, warm=False), usual.cold_start),
         warm_start=_median(_starts(attempts, warm=True), usual.warm_start),
         restore=_median(_restores(jobs), usual.restore),
         stop=_median(_stops(attempts), usual.stop),
         early_stop=_median(_early_stops(jobs), usual.early_stop),
-        upload=_median(_uploads(attempts), usual.upload),
+        replaced=_median(_replaced(attempts, upload), usual.replaced),
+        startup_news=STARTUP_NEWS if attempts else (),
+        upload=upload,
     )
 
 
-def past_attempt(one: ExportedAttempt) -> PastAttempt:
+def past_attempt(one: ExportedAttempt, *, upload: timedelta = _NOTHING) -> PastAttempt:
+    """``upload``: usual, at the end of attempts that complete."""
     return PastAttempt(
         started_at=one.started_at,
         training_since=one.training_since,
@@ -43,7 +49,17 @@ def past_attempt(one: ExportedAttempt) -> PastAttempt:
         lost=one.lost,
         warm=one.warm_start,
         trained=one.trained,
+        interrupted_for=_interrupted_for(one, upload),
     )
+
+
+def _interrupted_for(one: ExportedAttempt, upload: timedelta) -> timedelta | None:
+    """What is left of its time from Training to the end, by interruption."""
+    if not one.interruptions or one.training_since is None or one.ended_at is None or one.trained is None:
+        return None
+    if one.end != ReasonCode.COMPLETED:  # then its stop is in it too
+        return None
+    return max(one.ended_at - one.training_since - one.trained - upload, _NOTHING) / one.interruptions
 
 
 def _median(found: Iterable[timedelta], usual: timedelta) -> timedelta:
@@ -79,6 +95,14 @@ def _uploads(attempts: Iterable[ExportedAttempt]) -> Iterator[timedelta]:
         took = past_attempt(one).stopped_in
         if one.end == ReasonCode.COMPLETED and not one.interruptions and took is not None:
             yield took
+
+
+def _replaced(attempts: Iterable[ExportedAttempt], upload: timedelta) -> Iterator[timedelta]:
+    """From an interruption until there were other instances."""
+    for one in attempts:
+        took = _interrupted_for(one, upload)
+        if took is not None and one.training_since is not None:
+            yield max(took - (one.training_since - one.started_at), _NOTHING)
 
 
 def _early_stops(jobs: Sequence[ExportedJob]) -> Iterator[timedelta]:

@@ -151,3 +151,42 @@ def test_programs_of_a_team_save_alike_and_lose_what_they_trained_since(tmp_path
 def test_programs_that_save_at_any_time_lose_what_is_exported(tmp_path: Path) -> None:
     found = history(tmp_path, preempted("a", 9.7, 4), preempted("b", 26, 1.3), preempted("c", 40, 3.1))
     assert [job.attempts[0].lost / MINUTE for job in found.jobs] == [4, 1.3, 3.1]
+
+
+def test_a_spot_attempt_gets_other_instances_as_fast_as_it_did(tmp_path: Path) -> None:
+    """Of 20 minutes from Training to the end it trained 15, and nothing says that it uploaded."""
+    ran = attempt(0, 3, 23, "completed", trained_seconds=15 * 60, interruptions=1)
+    was = history(tmp_path, line("a", ran, capacity_type="spot", saves_checkpoints=True))
+    assert was.jobs[0].attempts[0].interrupted_for == 5 * MINUTE
+    assert was.pace.replaced == 2 * MINUTE, "its start-up of 3 minutes comes on top"
+    spot = {"name": "p5", "capacity": {}, "spot_capacity": {"ml.p5.48xlarge": 1}}
+    (found,) = replay(was, parse_policy({"version": 1, "pools": [spot]}), label="as it was").attempts
+    assert found.end == "completed"
+    assert abs(found.end_s - 23 * 60) <= 60, "but for what it trained again after its last checkpoint"
+
+
+def test_an_attempt_breaks_off_after_as_much_training_as_the_same_one(tmp_path: Path) -> None:
+    """The one before it was stopped after 5 minutes then, and is not stopped without the other job."""
+    was = history(
+        tmp_path,
+        line("a", attempt(0, 4, 15, "service", trained_seconds=11 * 60), attempt(16, 20, 30, "completed")),
+    )
+    first, _ = replay(was, POLICY, label="as it was").attempts
+    assert (first.end, first.end_s) == ("failed", 15 * 60)
+
+
+def test_news_of_a_start_up_wakes_passes(tmp_path: Path) -> None:
+    """A preemption that becomes possible between two minutes is decided at the next of them."""
+    rules = {"preemption": {"min_runtime": "2m", "min_priority_gap": 1}}
+    pool = {"name": "p5", "capacity": {"ml.p5.48xlarge": 2}} | rules
+    was = history(
+        tmp_path,
+        line("victim", attempt(0, 4.25, 60, "completed")),
+        line("beside", attempt(5.75, 7, 60, "completed"), priority=9, submitted_at=at(5.75)),
+        line("urgent", attempt(7, 9, 20, "completed"), priority=9, submitted_at=at(5.8)),
+    )
+    assert was.pace.startup_news
+    found = replay(was, parse_policy({"version": 1, "pools": [pool]}), label="as it was").attempts
+    (stopped,) = [one for one in found if one.end == "preempted"]
+    asked_s = stopped.end_s - stopped.stopping_s
+    assert 6 * 60 < asked_s < 7 * 60, "after two minutes of training, before the next minute is full"
