@@ -262,7 +262,7 @@ def tables() -> Iterator[Tables]:
     [
         pytest.param("/me", {}, 1, 1, id="me"),
         pytest.param("/rules", {}, 1, 1, id="rules"),
-        pytest.param("/timeline", {}, 190, 16, id="timeline"),
+        pytest.param("/timeline", {}, 200, 16, id="timeline"),
         pytest.param("/events", {}, 220, 22, id="events"),
         pytest.param("/events", {"team": OWN_TEAM}, 220, 22, id="events of a team"),
         pytest.param("/jobs", {}, 100, 16, id="jobs"),

@@ -12,9 +12,9 @@ from trainmaster.core.policy import PoolPolicy
 
 
 def may_act(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
-    """False only where ``plan`` of the same has no actions; reasons it would have all the same.
+    """False only where ``plan`` of the same has no actions; it may still have reasons.
 
-    For who asks for no reasons: most events of a full pool let nobody start. True promises nothing.
+    For callers that need no reasons: most events of a full pool start no job. True promises nothing.
     """
     return (
         bool(snapshot.due or snapshot.warm_pools or snapshot.budgets)
@@ -31,7 +31,7 @@ def _is_to_be_stopped(job: RunningJob) -> bool:
 
 
 def _changes(hold: PreemptionReservation, snapshot: Snapshot, *, now: datetime) -> bool:
-    """It ends, gets its deadline, or goes on with other victims."""
+    """It ends, gets its deadline, or takes other victims."""
     if hold.preemptor in snapshot.gone_preemptors or hold.goes_on or hold.victims:
         return True
     if hold.until is not None:
