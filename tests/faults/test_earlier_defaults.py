@@ -57,7 +57,8 @@ def test_K9_K10_a_revision_without_a_mark_keeps_the_old_defaults_and_warns(
     assert refused(plane, "secret", Environment={"DB_PASSWORD": "hunter22"}) == ["secrets"], "as it was"
     shown = plane.api("GET", "/policy")
     assert (fields(shown["warnings"]), shown["policy"]) == (LATER, UNWRITTEN)
-    assert all("until a policy is put again" in one["message"] and one["hint"] for one in shown["warnings"])
+    warned = shown["warnings"]
+    assert all("until a policy is applied again" in one["message"] and one["hint"] for one in warned)
     capsys.readouterr()
     plane.reconcile()
     assert outdated(capsys) == [len(LATER)]

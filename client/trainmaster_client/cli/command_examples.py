@@ -41,6 +41,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "mcp": ("trainmaster mcp",),
         "account-check": ("trainmaster account-check", "trainmaster account-check --gpu ml.g5.xlarge --yes"),
         "training-code": ("trainmaster training-code source",),
+        "simulate": (
+            "trainmaster simulate --from-account 30d --policy policy.yaml --html a.html",
+            "trainmaster simulate --from-sagemaker 90d --policy policy.yaml",
+            "trainmaster simulate --from-account 30d --capacity ml.p5.48xlarge=4",
+        ),
         "history-export": ("trainmaster history-export --from 30d",),
         "repair": ("trainmaster repair", "trainmaster repair --apply"),
         "policy show": ("trainmaster policy show", "trainmaster policy show --revision 3"),

@@ -31,7 +31,7 @@ LIMIT = AccountLimit(limit=4, until=NOON, refusals=2)
         pytest.param(
             wait_reasons.PAUSED,
             "paused",
-            "an admin paused starts and preemptions; no job starts until they resume",
+            "an admin paused starts and preemptions; 0 jobs start until they resume",
             id="paused",
         ),
         pytest.param(

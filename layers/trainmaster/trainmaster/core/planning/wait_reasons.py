@@ -13,7 +13,7 @@ from trainmaster.core.planning.snapshot import AccountLimit, RunningJob, Waiting
 MOST_NAMED = 10
 """Of those that make room; the reason is kept in the job's row."""
 PAUSED = Reason(
-    code=ReasonCode.PAUSED, message="an admin paused starts and preemptions; no job starts until they resume"
+    code=ReasonCode.PAUSED, message="an admin paused starts and preemptions; 0 jobs start until they resume"
 )
 
 
