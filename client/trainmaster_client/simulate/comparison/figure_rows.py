@@ -42,6 +42,7 @@ class FigureRow:
 class _Kind:
     id: str
     label: str
+    """``{unit}``: what instances are counted by."""
     value: Callable[[Column], Value]
     text: Callable[[Value], str] = time_text
     better: Better = "lower"
@@ -54,113 +55,112 @@ def _fate(fate: Fate) -> Callable[[Column], Value]:
     return lambda column: column.fates[fate]
 
 
-def _kinds(unit: str) -> tuple[_Kind, ...]:
-    hours = f"{unit} hours"
-    return (
-        _Kind(id="wait_p50_s", label="wait, median", value=lambda one: one.waits.p50_s),
-        _Kind(id="wait_p90_s", label="wait, 9 of 10 jobs within", value=lambda one: one.waits.p90_s),
-        _Kind(id="wait_p99_s", label="wait, 99 of 100 within", value=lambda one: one.waits.p99_s),
-        _Kind(
-            id="weighted_delay_h",
-            label="weighted delay, mean",
-            value=lambda one: one.figures.weighted_delay_h,
-            text=hours_text,
-        ),
-        _Kind(
-            id="goodput",
-            label="capacity that trains usefully",
-            value=lambda one: one.figures.goodput,
-            text=share_text,
-            better="higher",
-            change=points_text,
-        ),
-        _Kind(
-            id="utilisation",
-            label="capacity in use",
-            value=lambda one: one.figures.utilisation,
-            text=share_text,
-            better="neither",
-            change=points_text,
-        ),
-        _Kind(id="waste_h", label=f"wasted {hours}", value=lambda one: one.figures.waste_h, text=count_text),
-        _Kind(
-            id="startup_h",
-            label=f"start-up {hours}",
-            value=lambda one: one.figures.startup_h,
-            text=count_text,
-        ),
-        _Kind(
-            id="idle_warm_h",
-            label=f"idle warm {hours}",
-            value=lambda one: one.figures.idle_warm_h,
-            text=count_text,
-            is_optional=True,
-        ),
-        _Kind(id="cost_usd", label="cost", value=lambda one: one.bill.total_usd, text=money_text),
-        _Kind(
-            id="idle_warm_usd",
-            label="of it idle warm instances",
-            value=lambda one: one.bill.idle_warm_usd,
-            text=money_text,
-            is_optional=True,
-        ),
-        _Kind(
-            id="preemptions",
-            label="preemptions",
-            value=lambda one: one.figures.preemptions,
-            text=count_text,
-            better="neither",
-        ),
-        _Kind(
-            id="interruptions",
-            label="spot interruptions",
-            value=lambda one: one.figures.interruptions,
-            text=count_text,
-            is_optional=True,
-        ),
-        _Kind(
-            id="ended",
-            label="jobs ended",
-            value=lambda one: sum(count for fate, count in one.fates.items() if fate.is_end),
-            text=count_text,
-            better="higher",
-        ),
-        _Kind(
-            id="never_started",
-            label="jobs that wait at the end",
-            value=_fate(Fate.WAITING),
-            text=count_text,
-            is_optional=True,
-        ),
-        _Kind(
-            id="running",
-            label="jobs that run at the end",
-            value=_fate(Fate.RUNNING),
-            text=count_text,
-            better="neither",
-            is_optional=True,
-        ),
-        _Kind(
-            id="refused",
-            label="jobs refused",
-            value=_fate(Fate.REFUSED),
-            text=count_text,
-            is_optional=True,
-        ),
-        _Kind(
-            id="withdrawn",
-            label="jobs withdrawn in the queue",
-            value=_fate(Fate.WITHDRAWN),
-            text=count_text,
-            better="neither",
-            is_optional=True,
-        ),
-    )
+_KINDS = (
+    _Kind(id="wait_p50_s", label="wait, median", value=lambda one: one.waits.p50_s),
+    _Kind(id="wait_p90_s", label="wait, 9 of 10 jobs within", value=lambda one: one.waits.p90_s),
+    _Kind(id="wait_p99_s", label="wait, 99 of 100 within", value=lambda one: one.waits.p99_s),
+    _Kind(
+        id="weighted_delay_h",
+        label="weighted delay, mean",
+        value=lambda one: one.figures.weighted_delay_h,
+        text=hours_text,
+    ),
+    _Kind(
+        id="goodput",
+        label="capacity that trains usefully",
+        value=lambda one: one.figures.goodput,
+        text=share_text,
+        better="higher",
+        change=points_text,
+    ),
+    _Kind(
+        id="utilisation",
+        label="capacity in use",
+        value=lambda one: one.figures.utilisation,
+        text=share_text,
+        better="neither",
+        change=points_text,
+    ),
+    _Kind(id="waste_h", label="wasted {unit} hours", value=lambda one: one.figures.waste_h, text=count_text),
+    _Kind(
+        id="startup_h",
+        label="start-up {unit} hours",
+        value=lambda one: one.figures.startup_h,
+        text=count_text,
+    ),
+    _Kind(
+        id="idle_warm_h",
+        label="idle warm {unit} hours",
+        value=lambda one: one.figures.idle_warm_h,
+        text=count_text,
+        is_optional=True,
+    ),
+    _Kind(id="cost_usd", label="cost", value=lambda one: one.bill.total_usd, text=money_text),
+    _Kind(
+        id="idle_warm_usd",
+        label="of it idle warm instances",
+        value=lambda one: one.bill.idle_warm_usd,
+        text=money_text,
+        is_optional=True,
+    ),
+    _Kind(
+        id="preemptions",
+        label="preemptions",
+        value=lambda one: one.figures.preemptions,
+        text=count_text,
+        better="neither",
+    ),
+    _Kind(
+        id="interruptions",
+        label="spot interruptions",
+        value=lambda one: one.figures.interruptions,
+        text=count_text,
+        is_optional=True,
+    ),
+    _Kind(
+        id="ended",
+        label="jobs ended",
+        value=lambda one: sum(count for fate, count in one.fates.items() if fate.is_end),
+        text=count_text,
+        better="higher",
+    ),
+    _Kind(
+        id="never_started",
+        label="jobs that wait at the end",
+        value=_fate(Fate.WAITING),
+        text=count_text,
+        is_optional=True,
+    ),
+    _Kind(
+        id="running",
+        label="jobs that run at the end",
+        value=_fate(Fate.RUNNING),
+        text=count_text,
+        better="neither",
+        is_optional=True,
+    ),
+    _Kind(
+        id="refused",
+        label="jobs refused",
+        value=_fate(Fate.REFUSED),
+        text=count_text,
+        is_optional=True,
+    ),
+    _Kind(
+        id="withdrawn",
+        label="jobs withdrawn in the queue",
+        value=_fate(Fate.WITHDRAWN),
+        text=count_text,
+        better="neither",
+        is_optional=True,
+    ),
+)
+"""In the order of the table."""
 
 
 def figure_rows(comparison: Comparison) -> Iterator[FigureRow]:
     base = comparison.columns.index(comparison.base)
-    for kind in _kinds(comparison.devices.unit):
+    for kind in _KINDS:
         values = [kind.value(column) for column in comparison.columns]
         if kind.is_optional and not any(values):
             continue
@@ -170,7 +170,7 @@ def figure_rows(comparison: Comparison) -> Iterator[FigureRow]:
         ]
         yield FigureRow(
             id=kind.id,
-            label=kind.label,
+            label=kind.label.replace("{unit}", comparison.devices.unit),
             better=kind.better,
             values=values,
             cells=[kind.text(value) for value in values],
