@@ -70,7 +70,7 @@ def _schema_of(kind: kinds.Kind[Any]) -> Schema:  # noqa: C901  a table of cases
             return {"type": "integer", "minimum": kind.least, "maximum": kind.most}
         case kinds.Share():
             return {"type": "number", "minimum": 0, "maximum": 1}
-        case kinds.Usd():
+        case kinds.Usd() | kinds.Number():
             return {"type": "number", "minimum": _number(kind.least), "maximum": _number(kind.most)}
         case kinds.Duration():
             return _pattern(f"(?!0+[smhd]){kinds.DURATION}" if kind.least else kinds.DURATION)
@@ -164,7 +164,7 @@ def _pattern(shape: str) -> Schema:
     return {"type": "string", "pattern": f"^{re.sub(r'[?]P<[a-z]+>', '', shape)}$"}
 
 
-def _number(bound: Decimal) -> int | float:
+def _number(bound: Decimal | float) -> int | float:
     return int(bound) if bound == int(bound) else float(bound)
 
 

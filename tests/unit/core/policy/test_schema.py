@@ -56,7 +56,12 @@ FULL: dict[str, Any] = {
             "name": "p5",
             "capacity": {P5: 4},
             "spot_capacity": {"ml.g5.12xlarge": 8},
-            "order": {"aging": {"per": "12h", "add": 2}, "backfill": False, "shortest_first": True},
+            "order": {
+                "aging": {"per": "12h", "add": 2},
+                "backfill": False,
+                "shortest_first": True,
+                "fair_share": {"half_life": "14d", "weight": 10, "shares": {"vision": 3}},
+            },
             "preemption": {
                 "enabled": False,
                 "min_priority_gap": 10,
@@ -241,7 +246,7 @@ def test_every_mapping_of_the_schema_is_compared() -> None:
     closed = {json.dumps(node["properties"]) for node in mappings}
     compared = {json.dumps(subschema(path)["properties"]) for path in SECTIONS}
     assert compared == closed
-    assert len(compared) == 33
+    assert len(compared) == 34
 
 
 TRIED = [path for path in places(FULL) if path[:3] != (*TEAM, "rules")]
@@ -263,7 +268,9 @@ def test_whatever_the_parser_accepts_is_valid(path: Path) -> None:
 def knows_more(path: Path, probe: object) -> bool:
     """Where the parser is right to refuse what the schema lets pass."""
     is_duration = subschema(path).get("pattern", "").endswith("[smhd]$")
-    is_compared = {"name", "quotas", "capacity", "spot_capacity", "pattern"} & set(path) or path[-1] in {
+    is_compared = {"name", "quotas", "shares", "capacity", "spot_capacity", "pattern"} & set(path) or path[
+        -1
+    ] in {
         "pools",
         "teams",
         0,
@@ -308,7 +315,7 @@ def test_the_defaults_in_the_guide_are_those_of_the_schema() -> None:
         for top, row in rows
         if codes(row[1])
     }
-    assert len(shown) == 45
+    assert len(shown) == 48
     assert {path: subschema(path)["default"] for path in shown} == shown
 
 

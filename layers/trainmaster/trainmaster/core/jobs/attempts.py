@@ -33,6 +33,8 @@ class Claim:
     """Worst case, counted against the team's month until the bill is known."""
     month: str | None = None
     """``YYYY-MM`` (UTC): the month it is charged to."""
+    half_life: timedelta | None = None
+    """With which its use is forgotten; None: ``past_use.HALF_LIFE``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from trainmaster.core.jobs.instances import CapacityType
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle.steps import LEASE
 from trainmaster.core.planning.actions import Start
+from trainmaster.core.planning.past_use import HALF_LIFE
 from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster.core.request.request import attempt_name
 
@@ -22,6 +23,7 @@ def attempt_for(job: Job, start: Start, *, pool: PoolPolicy, policy: Policy, at:
     shape, charge = start.shape, start.charge
     spot = shape.capacity_type is CapacityType.SPOT
     max_wait = (job.max_wait or max_runtime + policy.spot_max_wait) if spot else None
+    half_life = pool.order.fair_share.half_life
     keep_alive = min(pool.warm_pool.keep_alive, job.spec.keep_alive or LONGEST_KEEP_ALIVE)
     return Attempt(
         number=job.attempt,
@@ -37,5 +39,6 @@ def attempt_for(job: Job, start: Start, *, pool: PoolPolicy, policy: Policy, at:
             usd_per_hour=charge.usd_per_hour if charge else None,
             reserved_cents=charge.cents if charge else 0,
             month=charge.month if charge else month_of(at),
+            half_life=half_life if half_life != HALF_LIFE else None,
         ),
     )

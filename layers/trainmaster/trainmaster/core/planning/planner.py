@@ -6,6 +6,7 @@ from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.actions import Action, Plan, Preempt, Stop, Unpark
 from trainmaster.core.planning.budgets import warnings
 from trainmaster.core.planning.capacity import ASKED_TO_STOP
+from trainmaster.core.planning.fair_share import ranked
 from trainmaster.core.planning.queue_walk import QueueWalk
 from trainmaster.core.planning.reservations import ended, limited
 from trainmaster.core.planning.snapshot import Snapshot
@@ -16,8 +17,9 @@ from trainmaster.core.policy import PoolPolicy
 def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     """Decide about every candidate exactly once.
 
-    In turn by ``(tier, score, name)``. What fits starts. The first job that does not gets a reservation, and
-    those behind it start only if they cannot delay it; or it preempts, and what comes free is kept for it.
+    In turn by ``(tier, score, name)``, the score moved by what its team has used (``fair_share``). What fits
+    starts. The first job that does not gets a reservation, and those behind it start only if they cannot
+    delay it; or it preempts, and what comes free is kept for it.
     A job that would not fit into an empty pool (capacity was lowered) stands in nobody's way.
 
     Args:
@@ -28,6 +30,7 @@ def plan(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Plan:
     Returns:
         Actions in the order they must be carried out, and a reason for each candidate that does not start.
     """
+    snapshot = ranked(snapshot, pool, now=now)
     stopping = (job for job in snapshot.running if job.state in ASKED_TO_STOP)
     first: list[Action] = [Stop(job=job) for job in stopping if job.known_to_sagemaker and not job.stop_sent]
     first += [Unpark(job=job) for job in snapshot.due]

@@ -57,7 +57,7 @@ class QueueWalk:
     def order(self) -> list[WaitingJob]:
         """The candidates in the one total order."""
         tier = self.quotas.tier
-        return sorted(self.snapshot.waiting, key=lambda one: (tier(one.name), one.score, one.name))
+        return sorted(self.snapshot.waiting, key=lambda one: (tier(one.name), *one.rank))
 
     def consider(self, job: WaitingJob) -> None:
         """Start it, preempts for it, or say why it waits."""

@@ -114,7 +114,7 @@ def _beyond(nominal: dict[Capacity, int], jobs: _Jobs) -> Iterable[str]:
     turns: list[tuple[int, str, _Held]] = []
     for held, alike in jobs.items():
         counted = tuple((capacity, count) for capacity, count in held if capacity in asked)
-        turns += [(job.score, job.name, counted) for job in alike]
+        turns += [(*job.rank, counted) for job in alike]
     left = dict.fromkeys(asked, 0) | nominal
     return [name for _, name, counted in sorted(turns) if not _taken_from(left, counted)]
 

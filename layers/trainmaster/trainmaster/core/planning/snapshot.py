@@ -11,6 +11,7 @@ from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch, Reason
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
 from trainmaster.core.jobs.model import AccountRefusals, JobState, epoch_ms
 from trainmaster.core.jobs.reason_codes import Code
+from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.policy import AtLimit
 from trainmaster.core.policy.governance import Watch
 
@@ -47,6 +48,8 @@ class WaitingJob:
     not_before: datetime | None = None
     refused: AccountRefusals | None = None
     """While AWS has taken no start of it since, it neither preempts nor reserves."""
+    share_ms: int | None = None
+    """What its team's past use adds to the score (``fair_share``); made for one plan, never stored."""
 
     @property
     def vector(self) -> Vector:
@@ -56,7 +59,7 @@ class WaitingJob:
     @property
     def rank(self) -> tuple[int, str]:
         """Its turn among the jobs of its tier."""
-        return (self.score, self.name)
+        return (self.score + (self.share_ms or 0), self.name)
 
     @property
     def is_parked(self) -> bool:
@@ -119,10 +122,12 @@ class RunningJob:
     """The training job whose warm pool it was claimed with, until SageMaker has said what became of it."""
     preempted_for: str | None = None
     """Once it was asked to stop for another job: that one's name."""
+    share_ms: int | None = None
+    """As of a waiting job."""
 
     @property
     def rank(self) -> tuple[int, str]:
-        return (self.score, self.name)
+        return (self.score + (self.share_ms or 0), self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,6 +266,8 @@ class Snapshot:
     """Lanes whose entries are not in the pool's order yet: the release before left them."""
     order_key: str | None = None
     """``PoolPolicy.order_key`` of the order that every job is known to have a score of."""
+    past_use: Mapping[str, UseSums] | None = None
+    """By team, of attempts that have ended. None: jobs have their ``share_ms`` already, or need none."""
     spot_max_wait: timedelta = timedelta(hours=6)
     """What MaxWaitTimeInSeconds is above MaxRuntimeInSeconds where the planner picks spot."""
     watch: Watch | None = None

@@ -56,7 +56,9 @@ class _Alike:
     def entries(self, now: datetime) -> list[_Entry]:
         """The cheapest to stop first."""
         if self.sorted is None:
-            self.sorted = sorted((cost_of_stop(one, now=now), -one.score, one.name, one) for one in self.jobs)
+            self.sorted = sorted(
+                (cost_of_stop(one, now=now), -one.rank[0], one.name, one) for one in self.jobs
+            )
             for entry in self.sorted:
                 if entry[-1].warm_key is not None:
                     self.by_warm_key.setdefault(entry[-1].warm_key, []).append(entry)
@@ -64,7 +66,7 @@ class _Alike:
         return self.sorted
 
     def remove(self, job: RunningJob, now: datetime) -> None:
-        entry = (cost_of_stop(job, now=now), -job.score, job.name, job)
+        entry = (cost_of_stop(job, now=now), -job.rank[0], job.name, job)
         _drop(self.entries(now), entry)
         if job.warm_key is not None:
             _drop(self.by_warm_key[job.warm_key], entry)

@@ -168,7 +168,10 @@ class Policy(Section):
         _refuse_shared_types(self.pools, pools)
         teams = [team.name for team in self.teams]
         for index, pool in enumerate(self.pools):
-            _check_teams(pool, teams, pools.item(index).below("quotas"))
+            here = pools.item(index)
+            _check_teams(pool.quotas, teams, here.below("quotas"))
+            shares = here.below("order").below("fair_share").below("shares")
+            _check_teams(pool.order.fair_share.shares, teams, shares)
 
 
 def parse_policy(document: object, *, is_stored: bool = False, defaults: int = DEFAULTS) -> Policy:
@@ -261,9 +264,9 @@ def _refuse_shared_types(pools: tuple[PoolPolicy, ...], at: Location) -> None:
                     place.refuse(message, "leave the type in one pool")
 
 
-def _check_teams(pool: PoolPolicy, teams: list[str], at: Location) -> None:
-    """A quota of a team that nobody is in keeps instances for nobody."""
-    for team in pool.quotas:
+def _check_teams(named: Iterable[str], teams: list[str], at: Location) -> None:
+    """A quota of a team that nobody is in keeps instances for nobody, and a share is nobody's."""
+    for team in named:
         if teams and team not in teams:
             known = f"teams of the policy: {', '.join(teams)}"
             at.below(team).refuse(f"there is no team {shown(team)}", nearest(team, teams) or known)

@@ -66,6 +66,21 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Number:
+    """A number, whole or not."""
+
+    least: float
+    most: float
+
+    def read(self, found: object, at: Location) -> float | None:
+        if is_number(found) and self.least <= found <= self.most:
+            return float(found)
+        bounds = f"{self.least:g} to {self.most:g}"
+        at.refuse(f"must be a number, {bounds}, not {shown(found)}", f"write a number {bounds}")
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Usd:
     """An amount of money, exactly as it is written."""
 

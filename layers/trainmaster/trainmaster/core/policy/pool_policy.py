@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from trainmaster.core.policy.findings import Location, nearest, shown
 from trainmaster.core.policy.keys import Keys, Section, key, key_or_off, needed, optional
-from trainmaster.core.policy.kinds import ByName, Duration, Flag, Whole, duration_text, is_number
+from trainmaster.core.policy.kinds import ByName, Duration, Flag, Number, Whole, duration_text, is_number
 from trainmaster.core.policy.names import COUNTS, NAME, NAME_HINT
 from trainmaster.core.request.options import MAX_PRIORITY
 
@@ -22,6 +22,9 @@ _CAPACITY_WAIT = Duration(least=timedelta(minutes=30), most=timedelta(days=28))
 _KEEP_ALIVE = Duration(most=timedelta(hours=6))
 # One warm pool lives so long at most: SageMaker developer guide, "SageMaker AI Managed Warm Pools".
 _WARM_POOL_LIFE = Duration(most=timedelta(days=28))
+# Shorter than an hour, or longer than a year, nobody's share of the recent past is meant.
+_HALF_LIFE = Duration(least=timedelta(hours=1), most=timedelta(days=365))
+_SHARE = Number(least=0.001, most=1_000_000)
 _PRIORITY_POINTS = Whole(least=1, most=MAX_PRIORITY)
 _NO_TYPES_HINT = "write capacity: {TYPE: COUNT}, 0 while it drains; or remove the pool"
 _QUOTA_HINT = "write {nominal: {TYPE: COUNT}}, with borrowing_limit beside it where there is one"
@@ -38,6 +41,32 @@ class Aging(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FairShare(Section):
+    """What a team has used of a pool lately, against its share, moves its jobs in the order."""
+
+    half_life: timedelta = key(
+        _HALF_LIFE, "7d", "After this long what a team has used counts half: the memory of the order."
+    )
+    weight: int = key(
+        Whole(most=MAX_PRIORITY),
+        0,
+        "Points of priority that a team's jobs lose when it has used twice its share, and gain at half. "
+        "At most three times as many. `0`: off.",
+    )
+    shares: Mapping[str, float] = key(
+        ByName(NAME, _SHARE),
+        {},
+        "By team: its part, in proportion to those of the other teams with jobs in the pool. A team that is "
+        "not named has 1.",
+        example="{vision: 3, speech: 1}",
+    )
+
+    def check(self, at: Location) -> None:
+        if self.shares and not self.weight:
+            at.below("shares").warn("have no effect: the weight is 0", "write a weight, e.g. 10")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Order(Section):
     aging: Aging | None = key_or_off(
         Keys(Aging),
@@ -48,6 +77,9 @@ class Order(Section):
         Flag(), True, "Whether a job may start before one that waits for capacity, if it cannot delay it."
     )
     shortest_first: bool = key(Flag(), False, "Whether short jobs go before long ones.")
+    fair_share: FairShare = key(
+        Keys(FairShare), {}, "Whether teams that have used more than their share go later."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,10 +248,15 @@ class PoolPolicy(Section):
         return priority * per_ms // add
 
     @property
+    def point_ms(self) -> Fraction:
+        """How much age a point of priority is worth, in milliseconds."""
+        return Fraction(*self._step)
+
+    @property
     def order_key(self) -> str:
         """Differs between two orders exactly when some job would have another score in them."""
         by = "length" if self.order.shortest_first else "age"
-        return f"{by}-{Fraction(*self._step)}"
+        return f"{by}-{self.point_ms}"
 
     @property
     def _step(self) -> tuple[int, int]:

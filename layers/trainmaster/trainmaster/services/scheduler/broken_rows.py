@@ -50,8 +50,8 @@ def _stands_there(job: Job, seen: WaitingJob) -> bool:
     if job.is_live or job.is_final:
         return False
     entry = waiting_entry(job)
-    place = (entry.team, entry.state, entry.shapes, entry.rank, entry.parked_until_ms)
-    return place == (seen.team, seen.state, seen.shapes, seen.rank, seen.parked_until_ms)
+    place = (entry.team, entry.state, entry.shapes, entry.score, entry.parked_until_ms)
+    return place == (seen.team, seen.state, seen.shapes, seen.score, seen.parked_until_ms)
 
 
 def _remove(seen: WaitingJob, job: Job | None, context: PassContext) -> None:

@@ -1,0 +1,125 @@
+"""What a team has held of a pool, forgotten with a half-life: sums that only grow, read with a factor.
+
+All use decays at the same pace. So what an hour is worth as of a fixed instant (one that comes a half-life
+later counts twice there) never changes: each end adds a whole number, in any order, and reading multiplies
+once. The fixed instants are the beginnings of periods of ``HALF_LIVES`` half-lives, so that numbers stay
+within what DynamoDB adds exactly (38 digits).
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Self, TypeAlias
+
+from trainmaster.core.jobs.attempts import Attempt
+
+HALF_LIFE = timedelta(days=7)
+"""Of attempts whose claim says none: the default of the policy."""
+HALF_LIVES = 64
+"""Of one period: 1,000 instances for 28 days are 5e31 of its units at the most."""
+PERIODS_CLEARED = 32
+"""Before the two that count: of a team that ends something again after a long time."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNIT = timedelta(milliseconds=1)
+_HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class UsePeriod:
+    """``number`` counts from 1970, in so many half-lives each."""
+
+    half_life: timedelta
+    number: int
+
+    @classmethod
+    def at(cls, instant: datetime, half_life: timedelta) -> Self:
+        return cls(half_life=half_life, number=(instant - _EPOCH) // (HALF_LIVES * half_life))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Raises ValueError where it is none."""
+        seconds, _, number = text.partition("#")
+        half_life = timedelta(seconds=int(seconds))
+        if half_life <= timedelta():
+            raise ValueError(f"{text!r} has no half-life")
+        return cls(half_life=half_life, number=int(number))
+
+    def __str__(self) -> str:
+        return f"{self.half_life // timedelta(seconds=1)}#{self.number}"
+
+    @property
+    def begin(self) -> datetime:
+        return _EPOCH + self.number * HALF_LIVES * self.half_life
+
+    def earlier(self) -> "Iterator[UsePeriod]":
+        """Those of which nothing is left to count."""
+        for back in range(2, 2 + PERIODS_CLEARED):
+            yield UsePeriod(half_life=self.half_life, number=self.number - back)
+
+
+UseSums: TypeAlias = Mapping[UsePeriod, int]
+"""Of one team in one pool: instance-milliseconds as of the beginning of each period."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """Instances held from one instant to another."""
+
+    instances: int
+    since: datetime
+    until: datetime
+
+    def hours(self, half_life: timedelta, *, now: datetime) -> float:
+        """Instance-hours as they count now: the integral of what decays."""
+        if self.until <= self.since:
+            return 0.0
+        left = -math.expm1(-math.log(2) * ((self.until - self.since) / half_life))
+        return (
+            self.instances * (half_life / _HOUR) / math.log(2) * left * decay(self.until, half_life, now=now)
+        )
+
+
+def decay(at: datetime, half_life: timedelta, *, now: datetime) -> float:
+    """What an hour of then counts now; more than 1 where ``now`` is before it."""
+    return math.exp2(-((now - at) / half_life))
+
+
+def noted(attempt: Attempt, *, at: datetime) -> tuple[UsePeriod, int]:
+    """What the end of an attempt adds to its team's sums: in which period, and how much.
+
+    Its instances were the team's from its claim to its end, whatever they did meanwhile.
+
+    Args:
+        attempt: Is over.
+        at: When that is written; the period is of then, so that one commit adds to one period.
+    """
+    half_life = attempt.claim.half_life or HALF_LIFE
+    period = UsePeriod.at(at, half_life)
+    held = Holding(
+        instances=sum(attempt.vector.values()), since=attempt.claim.at, until=attempt.ended_at or at
+    )
+    return period, round(held.hours(half_life, now=period.begin) * (_HOUR / _UNIT))
+
+
+def added(sums: UseSums, attempt: Attempt, *, at: datetime) -> UseSums:
+    """The sums after an end, as the table adds them up."""
+    period, amount = noted(attempt, at=at)
+    gone = frozenset(period.earlier())
+    kept = {one: count for one, count in sums.items() if one not in gone}
+    return kept | {period: kept.get(period, 0) + amount}
+
+
+def hours_of(sums: UseSums, half_life: timedelta, *, now: datetime) -> float:
+    """Instance-hours as they count now.
+
+    What was noted under another half-life keeps to that, and counts in proportion: as from a team that
+    always used as much.
+    """
+    return sum(
+        count
+        * (_UNIT / _HOUR)
+        * decay(period.begin, period.half_life, now=now)
+        * (half_life / period.half_life)
+        for period, count in sums.items()
+    )
