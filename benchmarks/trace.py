@@ -15,9 +15,10 @@ from trainmaster_client.report import Report
 from trainmaster_client.simulate.assumptions import COLD_START, RESTORE, STOP, WARM_START
 
 from benchmarks.replay import jobs, synthetic
+from benchmarks.replay.cells import Run
 from benchmarks.replay.estimator import estimated_start
 from benchmarks.replay.policy import document
-from benchmarks.replay.runs import NAIVE, PRODUCT, Run, Setting, ask, replay
+from benchmarks.replay.runs import NAIVE, PRODUCT, Setting, ask, replay
 from benchmarks.replay.targets import TARGET_LOAD, check, check_estimates, check_seconds, means_of
 
 ROOT = Path(__file__).resolve().parents[1]

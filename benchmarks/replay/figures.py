@@ -1,13 +1,13 @@
 """What a replay comes to, from its rows and the trace alone: anybody can work it out again."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from trainmaster_client.simulate.assumptions import COLD_START, STOP
 from trainmaster_client.simulate.comparison.audits import highest
-from trainmaster_client.simulate.comparison.figures import HIGHEST, lasting_s, quantile, weighted_mean
+from trainmaster_client.simulate.comparison.figures import HIGHEST, MEDIAN, lasting_s, quantile, weighted_mean
 from trainmaster_client.simulate.sources.drawn_facts import Klass
 
 from benchmarks.replay.jobs import HOUR_S, POOLS, WEIGHTS, TraceJob
@@ -26,6 +26,7 @@ class Figures:
     """The same in the 8-GPU pool."""
     mean_delay_h: Mapping[str, float]
     """By class, not weighted."""
+    p50_delay_h: Mapping[str, float]
     p99_delay_h: Mapping[str, float]
     longest_delay_h: float
     waste_gpu_h: float
@@ -71,7 +72,8 @@ def figures(rows: Sequence[Row], jobs: Sequence[TraceJob], capacity: Mapping[str
         weighted_delay_h=_weighted_h(delays),
         weighted_delay_g8_h=_weighted_h([(job, s) for job, s in delays if job.pool == "g8"]),
         mean_delay_h={klass.name.lower(): _mean_h(found) for klass, found in by_class.items()},
-        p99_delay_h={klass.name.lower(): _p99_h(found) for klass, found in by_class.items()},
+        p50_delay_h={klass.name.lower(): _quantile_h(found, MEDIAN) for klass, found in by_class.items()},
+        p99_delay_h={klass.name.lower(): _quantile_h(found, HIGHEST) for klass, found in by_class.items()},
         longest_delay_h=max((seconds for _, seconds in delays), default=0) / HOUR_S,
         waste_gpu_h=(lost + sum(STOP_S * _gpus(row) for row in stopped)) / HOUR_S,
         lost_gpu_h=lost / HOUR_S,
@@ -114,8 +116,17 @@ def _mean_h(seconds: Sequence[int]) -> float:
     return sum(seconds) / len(seconds) / HOUR_S if seconds else 0.0
 
 
-def _p99_h(ordered: Sequence[int]) -> float:
-    return (quantile(ordered, HIGHEST) or 0.0) / HOUR_S
+def _quantile_h(ordered: Sequence[int], share: float) -> float:
+    return (quantile(ordered, share) or 0.0) / HOUR_S
+
+
+def flat(content: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Figures with those of a class by their path: ``p99_delay_h.high``."""
+    for name, value in content.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{part}", inner) for part, inner in value.items())
+        else:
+            yield name, value
 
 
 def _rounded(value: Any) -> Any:

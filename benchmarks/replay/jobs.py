@@ -68,11 +68,23 @@ class TraceJob:
         return int(usual_limit(timedelta(seconds=self.duration_s)).total_seconds())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceFile:
+    rows: list[dict[str, str]]
+    is_openb: bool
+    """It had openb's columns, and was converted."""
+
+
 def read_trace(path: Path) -> list[dict[str, str]]:
     """Rows with job_id, submit_s, gpus, duration_s and vc; raises MalformedHistoryError for other files."""
+    return read_file(path).rows
+
+
+def read_file(path: Path) -> TraceFile:
+    """As ``read_trace``, with what kind of file it is."""
     with text_of(path) as lines:
         found = read_rows(lines, where=str(path))
-    return [
+    rows = [
         {
             "job_id": row.job_id,
             "submit_s": str(row.submit_s),
@@ -82,6 +94,7 @@ def read_trace(path: Path) -> list[dict[str, str]]:
         }
         for row in found.rows
     ]
+    return TraceFile(rows=rows, is_openb=found.is_openb)
 
 
 def jobs_of(

@@ -1,14 +1,14 @@
 """What a replay must come to: the targets, and the checks without which its figures would mean nothing."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from trainmaster_client.report import Report
 
-from benchmarks.replay.figures import Figures
-from benchmarks.replay.runs import NAIVE, PRODUCT, Run, Setting
+from benchmarks.replay.cells import Run
+from benchmarks.replay.figures import Figures, flat
+from benchmarks.replay.runs import NAIVE, PRODUCT, Setting
 from benchmarks.replay.waits import Answer, scores
 
 TARGET_LOAD = 0.95
@@ -194,13 +194,5 @@ def _no_target(setting: Setting) -> str | None:
 
 
 def _mean(found: Sequence[Figures]) -> dict[str, float]:
-    flat = [dict(_flat(one.as_json())) for one in found]
-    return {name: sum(one[name] for one in flat) / len(flat) for name in flat[0]}
-
-
-def _flat(content: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
-    for name, value in content.items():
-        if isinstance(value, Mapping):
-            yield from ((f"{name}.{part}", inner) for part, inner in value.items())
-        else:
-            yield name, value
+    each = [dict(flat(one.as_json())) for one in found]
+    return {name: sum(one[name] for one in each) / len(each) for name in each[0]}

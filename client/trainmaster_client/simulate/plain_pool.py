@@ -7,7 +7,9 @@ time. What fails and was tried again is in the queue again at once.
 """
 
 from bisect import insort
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from trainmaster.core.jobs.instances import Capacity, fits
 from trainmaster.core.planning.capacity import pool_vector, take
@@ -31,14 +33,10 @@ class Entry:
     attempts: int = 0
     stopped_for: str | None = None
 
-    @property
-    def turn(self) -> tuple[int, float, str]:
-        return (-self.found.priority, self.past.submitted_at.timestamp(), self.past.name)
-
 
 @dataclass(slots=True, kw_only=True)
 class PlainPool:
-    """Decides for one pool."""
+    """Decides for one pool. A queue that differs in its order or its victims overrides these two."""
 
     site: Site
     free: dict[Capacity, int]
@@ -58,7 +56,7 @@ class PlainPool:
 
     def submitted(self, past: PastJob, found: Admitted) -> None:
         self.site.expects(past)
-        insort(self.waiting, Entry(past=past, found=found), key=_turn)
+        insort(self.waiting, Entry(past=past, found=found), key=self.turn)
 
     def hears(self, what: What, name: str, serial: int) -> bool:
         """News of a job; False where they come too late."""
@@ -69,8 +67,10 @@ class PlainPool:
             return False
         if what is What.OVER:
             self._over(name, run)
-        elif what is not What.TRAINS:
-            self._ends(name, "preempted" if what is What.STOPPED else "stopped")
+        elif what is What.STOPPED:
+            self._ends(name, "preempted")
+        elif what is What.WAITED_TOO_LONG:
+            self._ends(name, "stopped")
         return True
 
     def _over(self, name: str, run: Run) -> None:
@@ -104,7 +104,7 @@ class PlainPool:
             take(self.coming, vector)
         self.tally.attempts.append(self.site.row(name, ended, end=end, by=entry.stopped_for))
         if broke or end == "preempted":
-            insort(self.waiting, replace(entry, stopped_for=None), key=_turn)
+            insort(self.waiting, replace(entry, stopped_for=None), key=self.turn)
         else:
             del self.site.courses[name]
 
@@ -130,7 +130,7 @@ class PlainPool:
         self.site.begin(past.name, asked)
 
     def _stop_one_for(self, head: Entry, both: dict[Capacity, int]) -> None:
-        """Of those below it that hold what it lacks: the lowest, and of these the one that came first."""
+        """Of those below it that hold what it lacks, the victim."""
         wanted = {one for one, count in head.found.shape.vector.items() if both.get(one, 0) < count}
         runs = self.site.runs
         below = [
@@ -140,21 +140,29 @@ class PlainPool:
             and runs[one.past.name].stopped_s is None
             and not wanted.isdisjoint(one.found.shape.vector)
         ]
-        if not below:
+        victim = self.victim(below)
+        if victim is None:
             return
-        victim = min(
-            below,
-            key=lambda one: (one.found.priority, one.past.submitted_at, runs[one.past.name].start_s),
-        )
         name = victim.past.name
         self.running[name] = replace(victim, stopped_for=head.past.name)
         take(self.coming, victim.found.shape.vector, times=-1)
         self.site.stop(name)
 
+    # ---- what makes it plain
+
+    def turn(self, entry: Entry) -> tuple[Any, ...]:
+        """Who goes first: the highest priority, and of one priority who came first."""
+        return (-entry.found.priority, entry.past.submitted_at, entry.past.name)
+
+    def victim(self, below: Sequence[Entry]) -> Entry | None:
+        """The lowest of them, and of these the one that came first; None: nobody is stopped."""
+        runs = self.site.runs
+        return min(
+            below,
+            key=lambda one: (one.found.priority, one.past.submitted_at, runs[one.past.name].start_s),
+            default=None,
+        )
+
     def close(self) -> None:
         """The replay ends here."""
         self.tally.attempts += self.site.live_rows()
-
-
-def _turn(entry: Entry) -> tuple[int, float, str]:
-    return entry.turn

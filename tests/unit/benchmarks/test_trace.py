@@ -14,10 +14,11 @@ from trainmaster.core.policy import PoolPolicy
 from trainmaster_client.report import Report
 
 from benchmarks import trace
+from benchmarks.replay.cells import Run
 from benchmarks.replay.figures import figures
 from benchmarks.replay.jobs import jobs_of
 from benchmarks.replay.policy import AGING, RULES
-from benchmarks.replay.runs import NAIVE, Run, Setting, replay_seed
+from benchmarks.replay.runs import NAIVE, Setting, replay_seed
 from benchmarks.replay.targets import (
     GENERAL,
     IN_ORDER,

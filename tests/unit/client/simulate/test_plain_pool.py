@@ -1,5 +1,6 @@
 """The plain priority queue that the product is compared with."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from trainmaster.core.policy import Policy
@@ -81,3 +82,10 @@ def test_a_withdrawn_job_leaves_the_queue() -> None:
     )
     assert ("withdrawn", 0) not in found
     assert found["next", 0].start_s == 9240
+
+
+def test_news_on_the_way_end_nothing() -> None:
+    past = history(job("a", trains=1000))
+    pace = replace(past.pace, startup_news=(0.5,), upload=timedelta(seconds=60))
+    found = attempts(plain_queue(replace(past, pace=pace), policy(1)))
+    assert times(found["a", 0]) == (0, 240, 1240, "completed")

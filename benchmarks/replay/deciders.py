@@ -1,0 +1,125 @@
+"""Who decides in a tournament: simple queues, and the product under one policy each. A new one is one row."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from trainmaster.core.policy import Policy, parse_policy
+from trainmaster_client.simulate.engine import engine_of, groups
+from trainmaster_client.simulate.past_jobs import History
+from trainmaster_client.simulate.plain_pool import PlainPool
+from trainmaster_client.simulate.pool_replay import PoolReplay
+from trainmaster_client.simulate.processes import Progress
+from trainmaster_client.simulate.tally import Tally
+
+from benchmarks.replay.jobs import POOLS
+from benchmarks.replay.plain_queues import (
+    FirstComeFirstServed,
+    LeastLoss,
+    NewestSaversOnly,
+    NewestVictim,
+    SaversOnly,
+    StrictPriority,
+)
+from benchmarks.replay.policy import AGING, RULES
+from benchmarks.replay.slurm import Slurm
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "policy.example.yaml"
+_OF_A_POOL = ("order", "preemption", "warm_pool", "limits")
+"""What the first pool of the example says that is not about its own instances and teams."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decider:
+    label: str
+    title: str
+    """For people: what it does."""
+    queue: type[PlainPool] | None = None
+    """None: the product."""
+    rules: Callable[[], Mapping[str, Any]] = dict
+    """Gives what the product's policy says of every pool."""
+    only_full: bool = False
+    """Left out unless everything is replayed."""
+
+    @property
+    def is_product(self) -> bool:
+        return self.queue is None
+
+    def policy(self, capacities: Mapping[str, int]) -> Policy:
+        """For pools of this size."""
+        return parse_policy(self.document(capacities))
+
+    def document(self, capacities: Mapping[str, int]) -> dict[str, Any]:
+        pools = [
+            {"name": pool, "capacity": {POOLS[pool].type: count}, **self.rules()}
+            for pool, count in capacities.items()
+        ]
+        return {"version": 1, "pools": pools}
+
+
+def example_rules() -> Mapping[str, Any]:
+    """What policy.example.yaml says of its first pool."""
+    first = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))["pools"][0]
+    return {key: first[key] for key in _OF_A_POOL if key in first}
+
+
+def shortest_first_rules() -> Mapping[str, Any]:
+    """The default but for one key."""
+    return {"order": {"shortest_first": True}}
+
+
+def tuned_rules(*, shortest_first: bool = False) -> Mapping[str, Any]:
+    """Of ``benchmarks.trace``."""
+    return {"order": {"aging": AGING, "backfill": True, "shortest_first": shortest_first}, **RULES}
+
+
+PLAIN, PLAIN_NEWEST = "plain", "plain-newest"
+BASES = (PLAIN, PLAIN_NEWEST)
+"""What the others are compared with: at each figure the better of the two."""
+DEFAULT, SHORTEST_FIRST = "default", "shortest-first"
+
+DECIDERS: Sequence[Decider] = (
+    Decider(label="fifo", title="no priorities, nobody is stopped", queue=FirstComeFirstServed),
+    Decider(label="strict", title="priorities, nobody is stopped", queue=StrictPriority),
+    Decider(label="slurm", title="multifactor priority, EASY backfill, nobody is stopped", queue=Slurm),
+    Decider(label=PLAIN, title="plain queue: stops the oldest of the lowest class", queue=PlainPool),
+    Decider(label=PLAIN_NEWEST, title="plain queue: stops the newest of it", queue=NewestVictim),
+    Decider(label="plain-savers", title="plain queue: stops only jobs that save", queue=SaversOnly),
+    Decider(
+        label="plain-savers-newest",
+        title="the same: stops the newest",
+        queue=NewestSaversOnly,
+        only_full=True,
+    ),
+    Decider(label="plain-least-loss", title="plain queue: stops who loses least", queue=LeastLoss),
+    Decider(label=DEFAULT, title="product, default policy"),
+    Decider(label="example", title="product, pool p5 of policy.example.yaml", rules=example_rules),
+    Decider(label="tuned", title="product, policy of benchmarks.trace", rules=tuned_rules),
+    Decider(
+        label=SHORTEST_FIRST,
+        title="product, default policy with order.shortest_first",
+        rules=shortest_first_rules,
+    ),
+)
+
+
+def replayed(
+    decider: Decider, history: History, capacities: Mapping[str, int], *, progress: Progress | None = None
+) -> list[Tally]:
+    """What came of each pool."""
+    policy = decider.policy(capacities)
+    make: Callable[..., Any] = PoolReplay.of if decider.queue is None else decider.queue.of
+    names = tuple(capacities)
+    parts = groups(policy) if decider.is_product else [(name,) for name in names]
+    found: list[Tally] = []
+    for number, pools in enumerate(parts):
+        engine = engine_of(history, policy, pools, make)
+        engine.run(progress=None if progress is None else _part(progress, number, len(parts)))
+        found += engine.close()
+    return found
+
+
+def _part(progress: Progress, number: int, parts: int) -> Progress:
+    return lambda share: progress((number + share) / parts)

@@ -1,0 +1,81 @@
+"""All cells of a tournament, spread over the processors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trainmaster_client.simulate.processes import Progress, Work, spread
+
+from benchmarks.replay.bound import Bound, bound_of
+from benchmarks.replay.cells import Run, run_of
+from benchmarks.replay.deciders import Decider
+from benchmarks.replay.figures import capacities
+from benchmarks.replay.jobs import jobs_of
+from benchmarks.replay.windows import Window
+
+FEW_JOBS = 500
+"""Up to so many, of all windows together, processes of their own would cost more than they save."""
+_PRODUCT_WEIGHT, _QUEUE_WEIGHT, _BOUND_WEIGHT = 1.0, 0.05, 0.6
+"""How long a replay takes, about, relative to that of the product."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """One window with one load and seed: every decider gets the same jobs in the same pools."""
+
+    window: int
+    """Its place among the windows."""
+    load: float
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    draw: Draw
+    decider: Decider | None
+    """None: the bound."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """What is compared."""
+
+    windows: Sequence[Window]
+    draws: Sequence[Draw]
+    deciders: Sequence[Decider]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    draw: Draw
+    runs: Sequence[Run]
+    bound: Bound
+
+
+def play(field: Field, *, progress: Progress | None = None, processes: int | None = None) -> list[Outcome]:
+    """Every decider in every draw; the same whatever the number of processes."""
+    units = [Unit(draw=draw, decider=one) for draw in field.draws for one in (None, *field.deciders)]
+    weights = [_weight(unit, field.windows[unit.draw.window]) for unit in units]
+    work = Work(task=_played, shared=field, units=units, weights=weights)
+    few = sum(len(window.rows) for window in field.windows) <= FEW_JOBS
+    found = iter(spread(work, progress=progress, processes=1 if few else processes))
+    return [_outcome(draw, [next(found) for _ in (None, *field.deciders)]) for draw in field.draws]
+
+
+def _outcome(draw: Draw, found: Sequence[Run | Bound]) -> Outcome:
+    (bound,) = (one for one in found if isinstance(one, Bound))
+    return Outcome(draw=draw, runs=[one for one in found if isinstance(one, Run)], bound=bound)
+
+
+def _weight(unit: Unit, window: Window) -> float:
+    if unit.decider is None:
+        return _BOUND_WEIGHT * len(window.rows)
+    return (_PRODUCT_WEIGHT if unit.decider.is_product else _QUEUE_WEIGHT) * len(window.rows)
+
+
+def _played(field: Field, unit: Unit, progress: Progress) -> Run | Bound:
+    draw = unit.draw
+    jobs = jobs_of(field.windows[draw.window].rows, seed=draw.seed)
+    capacity = capacities(jobs, load=draw.load)
+    if unit.decider is None:
+        return bound_of(jobs, capacity)
+    return run_of(unit.decider, jobs, capacity, seed=draw.seed, progress=progress)

@@ -1,0 +1,111 @@
+"""A schedule of one pool that knows every run time and may stop and continue for nothing.
+
+Whoever is worth most for the work that is left always runs. It is no bound: another may be better. It says
+how close a bound comes, and what an instant of an instance is worth.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+
+class Demand(NamedTuple):
+    """A job as the oracle and the bound see it."""
+
+    weight: float
+    release_s: int
+    holds_s: int
+    """At least, over all attempts."""
+    instances: int
+
+
+class Step(NamedTuple):
+    """A time in which nothing changes."""
+
+    since_s: int
+    until_s: int
+    worth: float
+    """Weight for each second and instance of the least that runs; 0: nobody waits."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Schedule:
+    steps: list[Step] = field(default_factory=list)
+    weighted_s: float = 0.0
+    """Sum of weight x (completion - release - time held)."""
+    end_s: int = 0
+
+
+@dataclass(slots=True)
+class _Pool:
+    jobs: Sequence[Demand]
+    count: int
+    left_s: dict[int, int] = field(default_factory=dict)
+    """Of jobs that are not over."""
+    waiting: list[tuple[float, int]] = field(default_factory=list)
+    """A heap: the most worth first."""
+    running: list[int] = field(default_factory=list)
+
+    def enters(self, number: int) -> None:
+        self.left_s[number] = self.jobs[number].holds_s
+        heappush(self.waiting, self.rank(number))
+
+    def rank(self, number: int) -> tuple[float, int]:
+        job = self.jobs[number]
+        return (-job.weight / (job.instances * self.left_s[number]), number)
+
+    def choose(self) -> float:
+        """Who runs from now on; gives the worth of the least of them if anybody waits."""
+        ranked = sorted(map(self.rank, self.running))
+        free, chosen, place, worth = self.count, list[int](), 0, 0.0
+        while free and (place < len(ranked) or self.waiting):
+            from_queue = place == len(ranked) or (bool(self.waiting) and self.waiting[0] < ranked[place])
+            rank, number = self.waiting[0] if from_queue else ranked[place]
+            if self.jobs[number].instances > free:
+                break
+            if from_queue:
+                heappop(self.waiting)
+            else:
+                place += 1
+            chosen.append(number)
+            free -= self.jobs[number].instances
+            worth = -rank
+        for left in ranked[place:]:
+            heappush(self.waiting, left)
+        self.running = chosen
+        return worth if self.waiting else 0.0
+
+    def train(self, seconds: int) -> list[Demand]:
+        """Who has ended by then."""
+        over = []
+        for number in self.running:
+            self.left_s[number] -= seconds
+            if not self.left_s[number]:
+                over.append(number)
+                del self.left_s[number]
+        self.running = [number for number in self.running if number in self.left_s]
+        return [self.jobs[number] for number in over]
+
+
+def oracle(jobs: Sequence[Demand], count: int) -> Schedule:
+    """No job is wider than ``count``."""
+    ordered = sorted(jobs, key=lambda job: job.release_s)
+    pool, found = _Pool(ordered, count), Schedule()
+    now = entered = 0
+    while entered < len(ordered) or pool.left_s:
+        if not pool.left_s:
+            now = max(now, ordered[entered].release_s)
+        while entered < len(ordered) and ordered[entered].release_s <= now:
+            pool.enters(entered)
+            entered += 1
+        worth = pool.choose()
+        seconds = min(pool.left_s[number] for number in pool.running)
+        if entered < len(ordered):
+            seconds = min(seconds, ordered[entered].release_s - now)
+        found.steps.append(Step(now, now + seconds, worth))
+        now += seconds
+        for job in pool.train(seconds):
+            found.weighted_s += job.weight * (now - job.release_s - job.holds_s)
+    found.end_s = now
+    return found

@@ -1,0 +1,87 @@
+"""Simple queues to compare with, all in the plain queue's own machinery: each differs in one thing.
+
+All of them are strict about the head of the queue: what does not fit blocks those behind it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from trainmaster_client.simulate.plain_pool import Entry, PlainPool
+
+
+class FirstComeFirstServed(PlainPool):
+    """FIFO: no priorities, and nobody is stopped."""
+
+    __slots__ = ()
+
+    def turn(self, entry: Entry) -> tuple[Any, ...]:
+        return (entry.past.submitted_at, entry.past.name)
+
+    def victim(self, below: Sequence[Entry]) -> Entry | None:  # noqa: ARG002  nobody is
+        return None
+
+
+class StrictPriority(PlainPool):
+    """Priorities, and nobody is stopped."""
+
+    __slots__ = ()
+
+    def victim(self, below: Sequence[Entry]) -> Entry | None:  # noqa: ARG002  nobody is
+        return None
+
+
+class NewestVictim(PlainPool):
+    """Of the lowest priority the one that was submitted last.
+
+    The plain queue takes the one that came first. Which of the two a list of training jobs gives depends on
+    its order, which AWS's pages say in two ways.
+    """
+
+    __slots__ = ()
+
+    def victim(self, below: Sequence[Entry]) -> Entry | None:
+        return max(
+            below, key=lambda one: (-one.found.priority, one.past.submitted_at, one.past.name), default=None
+        )
+
+
+class SaversOnly(PlainPool):
+    """The plain queue with a rule: a job without checkpoints is not stopped."""
+
+    __slots__ = ()
+
+    def victim(self, below: Sequence[Entry]) -> Entry | None:
+        return super().victim(_saving(below))
+
+
+class NewestSaversOnly(NewestVictim):
+    """The same rule with the other tie-break."""
+
+    __slots__ = ()
+
+    def victim(self, below: Sequence[Entry]) -> Entry | None:
+        return super().victim(_saving(below))
+
+
+class LeastLoss(PlainPool):
+    """The victim is who loses the least training on all its instances, in whatever lower class."""
+
+    __slots__ = ()
+
+    def victim(self, below: Sequence[Entry]) -> Entry | None:
+        return min(
+            below,
+            key=lambda one: (self._lost_s(one), one.found.priority, one.past.submitted_at, one.past.name),
+            default=None,
+        )
+
+    def _lost_s(self, entry: Entry) -> int:
+        """Since its newest checkpoint, or since it began to train."""
+        name, now = entry.past.name, self.site.agenda.now
+        saved_at = self.site.saved_at(name)
+        since = self.site.runs[name].since_s if saved_at is None else self.site.second(saved_at)
+        return max(now - since, 0) * sum(entry.found.shape.vector.values())
+
+
+def _saving(entries: Sequence[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry.past.saves_every is not None]

@@ -1,0 +1,115 @@
+"""The standings as tables: of at most 100 columns for a terminal, or Markdown for a page."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from benchmarks.replay.standings import CLASSES, Heat, Standing
+
+LABEL_WIDTH = 20
+Cell = Callable[[Standing], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    title: str
+    columns: Mapping[str, str]
+    """Figure by heading."""
+    cell: Cell
+
+
+def ratio(found: Standing) -> str:
+    """With its standard deviation over the heats."""
+    if found.ratio is None:
+        return "-"
+    return _short(found.ratio) + ("" if found.spread is None else f" ±{_short(found.spread)}")
+
+
+def closed(found: Standing) -> str:
+    return "-" if found.closed is None else f"{found.closed:.0%}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}"  # noqa: PLR2004  width of a cell
+
+
+def _mean(found: Standing) -> str:
+    return f"{found.mean:,.2f}" if abs(found.mean) < 100 else f"{found.mean:,.0f}"  # noqa: PLR2004  width
+
+
+DELAYS = {
+    "delay": "weighted_delay_h",
+    **{klass: f"mean_delay_h.{klass}" for klass in CLASSES},
+    "longest": "longest_delay_h",
+}
+QUANTILES = {
+    f"{measure} {klass}": f"{measure}_delay_h.{klass}" for measure in ("p50", "p99") for klass in CLASSES
+}
+WORK = {
+    "waste": "waste_gpu_h",
+    "start-up": "startup_gpu_h",
+    "goodput": "goodput",
+    "stops": "preemptions",
+}
+TABLES = (
+    Table(title="Mean delays, ratio to the better plain queue", columns=DELAYS, cell=ratio),
+    Table(title="Quantiles of delays, ratio to the better plain queue", columns=QUANTILES, cell=ratio),
+    Table(title="What it costs, ratio to the better plain queue", columns=WORK, cell=ratio),
+    Table(
+        title="Share of the gap between the better plain queue and the bound that is closed",
+        columns={
+            **{name: DELAYS[name] for name in ("delay", "longest")},
+            "p99 high": "p99_delay_h.high",
+            **{name: WORK[name] for name in ("waste", "start-up", "goodput")},
+        },
+        cell=closed,
+    ),
+    Table(
+        title="As it is: hours, GPU-hours, a share of all GPU time, and a count (means)",
+        columns={
+            "delay": "weighted_delay_h",
+            "p99 high": "p99_delay_h.high",
+            "longest": "longest_delay_h",
+            "waste": "waste_gpu_h",
+            "start-up": "startup_gpu_h",
+            "idle warm": "idle_warm_gpu_h",
+            "goodput": "goodput",
+            "stops": "preemptions",
+        },
+        cell=_mean,
+    ),
+)
+
+
+def text(table: Table, standings: Mapping[str, Mapping[str, Standing]]) -> str:
+    rows = {label: _cells(table, row) for label, row in standings.items()}
+    widest = max(len(cell) for row in (list(table.columns), *rows.values()) for cell in row)
+    lines = [
+        f"{label:{LABEL_WIDTH}}" + "".join(f"{cell:>{widest + 1}}" for cell in row)
+        for label, row in (("", list(table.columns)), *rows.items())
+    ]
+    return "\n".join([table.title, *lines])
+
+
+def _cells(table: Table, row: Mapping[str, Standing]) -> list[str]:
+    return [table.cell(row[figure]) for figure in table.columns.values()]
+
+
+def markdown(table: Table, standings: Mapping[str, Mapping[str, Standing]]) -> str:
+    names = list(table.columns)
+    lines = [
+        f"**{table.title}**",
+        "",
+        f"| decider | {' | '.join(names)} |",
+        f"|---|{'---|' * len(names)}",
+    ]
+    lines += [f"| `{label}` | {' | '.join(_cells(table, row))} |" for label, row in standings.items()]
+    return "\n".join(lines)
+
+
+def bounds_line(heats: Sequence[Heat]) -> str:
+    delay = fmean(heat.bound["weighted_delay_h"] for heat in heats)
+    goodput = fmean(heat.bound["goodput"] for heat in heats)
+    return (
+        f"No decider can have a weighted delay below {delay:.3f} h or a goodput above {goodput:.4f} (means)."
+    )

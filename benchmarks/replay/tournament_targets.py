@@ -1,0 +1,108 @@
+"""What the product must come to in a tournament, and on which traces that is asked of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import fmean
+
+from benchmarks.replay.deciders import DECIDERS, DEFAULT, SHORTEST_FIRST
+from benchmarks.replay.standings import CLASSES, GOODPUT, Heat, ratios_to, standing
+
+TARGET_LOAD = 0.95
+LEAST_DAYS = 3.0
+"""Of a window."""
+
+
+class Kind(StrEnum):
+    """Of trace."""
+
+    OWN = "own"
+    """A file with the five columns: of whole jobs of a shared cluster."""
+    OPENB = "openb"
+    MADE_UP = "made up"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    id: str
+    of: Kind
+    measured: Callable[[Sequence[Heat]], float | None]
+    at_most: float | None = None
+    at_least: float | None = None
+    decider: str = DEFAULT
+
+    def met_by(self, value: float | None) -> bool:
+        """Where the plain queue has nothing of it there is nothing to fall short of."""
+        if value is None:
+            return True
+        over = self.at_most is not None and value > self.at_most
+        return not over and (self.at_least is None or value >= self.at_least)
+
+    @property
+    def expected(self) -> str:
+        return f"<= {self.at_most}" if self.at_most is not None else f">= {self.at_least}"
+
+
+def _ratio(label: str, figure: str) -> Callable[[Sequence[Heat]], float | None]:
+    return lambda heats: standing(heats, label, figure).ratio
+
+
+def _goodput(heats: Sequence[Heat]) -> float:
+    """Of the default policy, as a share of that of the best queue of another kind."""
+    others = [decider.label for decider in DECIDERS if not decider.is_product]
+
+    def best(heat: Heat) -> float:
+        return max(heat.figures[label][GOODPUT] for label in others if label in heat.figures)
+
+    return fmean(ratios_to(heats, DEFAULT, GOODPUT, best))
+
+
+def _worst_class(heats: Sequence[Heat]) -> float | None:
+    found = [standing(heats, DEFAULT, f"mean_delay_h.{klass}").ratio for klass in CLASSES]
+    return max((ratio for ratio in found if ratio is not None), default=None)
+
+
+TARGETS = (
+    Target(id="p99-of-high", of=Kind.OWN, measured=_ratio(DEFAULT, "p99_delay_h.high"), at_most=1.0),
+    Target(id="weighted-delay", of=Kind.OWN, measured=_ratio(DEFAULT, "weighted_delay_h"), at_most=0.70),
+    Target(id="delay-of-normal", of=Kind.OWN, measured=_ratio(DEFAULT, "mean_delay_h.normal"), at_most=0.90),
+    Target(id="waste", of=Kind.OWN, measured=_ratio(DEFAULT, "waste_gpu_h"), at_most=0.15),
+    Target(id="start-up", of=Kind.OWN, measured=_ratio(DEFAULT, "startup_gpu_h"), at_most=0.65),
+    Target(id="goodput-to-the-best-other", of=Kind.OWN, measured=_goodput, at_least=1.0),
+    Target(
+        id="shortest-first-weighted-delay",
+        of=Kind.OWN,
+        measured=_ratio(SHORTEST_FIRST, "weighted_delay_h"),
+        at_most=0.45,
+        decider=SHORTEST_FIRST,
+    ),
+    Target(
+        id="shortest-first-longest-delay",
+        of=Kind.OWN,
+        measured=_ratio(SHORTEST_FIRST, "longest_delay_h"),
+        at_most=1.0,
+        decider=SHORTEST_FIRST,
+    ),
+    Target(
+        id="openb-weighted-delay", of=Kind.OPENB, measured=_ratio(DEFAULT, "weighted_delay_h"), at_most=0.16
+    ),
+    Target(id="openb-worst-class", of=Kind.OPENB, measured=_worst_class, at_most=1.0),
+)
+
+
+def unfit(target: Target, heats: Sequence[Heat], *, kind: Kind, days: float) -> str | None:
+    """Why it is not asked of what was replayed.
+
+    Args:
+        target: In question.
+        heats: With the load of the targets.
+        kind: Of the trace.
+        days: Of a window.
+    """
+    if target.of is not kind:
+        return f"the target is for a trace of kind {target.of}"
+    if not heats:
+        return f"the target is for load {TARGET_LOAD}"
+    if target.decider not in heats[0].figures:
+        return f"{target.decider} was left out"
+    return f"the target is for windows of {LEAST_DAYS:g} days or more" if days < LEAST_DAYS else None

@@ -1,0 +1,267 @@
+"""Replays parts of a GPU trace under many deciders, and says how far each is from the best possible.
+
+What is compared, and on which model, is written in docs/benchmarks.md.
+"""
+
+import argparse
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+from trainmaster_client.errors import TrainmasterClientError
+from trainmaster_client.report import Report
+
+from benchmarks.replay import jobs, synthetic, tables
+from benchmarks.replay.bound import none_over
+from benchmarks.replay.cells import Run
+from benchmarks.replay.deciders import BASES, DECIDERS, DEFAULT, Decider
+from benchmarks.replay.heats import Draw, Field, Outcome, play
+from benchmarks.replay.standings import Heat, heat, heat_figures, standings
+from benchmarks.replay.tournament_targets import TARGET_LOAD, TARGETS, Kind, unfit
+from benchmarks.replay.windows import TraceLine, parts
+
+ROOT = Path(__file__).resolve().parents[1]
+LOADS, SEEDS = (0.8, TARGET_LOAD, 1.1), (1, 2, 3)
+"""Of a full run."""
+QUICK_JOBS = 1500
+"""Of a quick run: the first so many of the middle window."""
+MAX_CPU_MS = 1.0
+"""Mean of a pass of the default policy."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    arguments = parser().parse_args(argv)
+    try:
+        trace, kind = _trace(arguments.trace)
+        field = field_of(trace, arguments)
+    except TrainmasterClientError as error:
+        raise SystemExit(str(error)) from error
+    report = Report("tournament")
+    outcomes = _played(field)
+    heats = [_heat(field, outcome) for outcome in outcomes]
+    report.facts |= _facts(arguments, trace, kind, field)
+    report.facts["cells"] = [cell for outcome in outcomes for cell in _cells(field, outcome)]
+    _tell(report, heats, arguments.markdown)
+    _check(report, outcomes)
+    _check_targets(report, heats, kind, days=min(window.days for window in field.windows))
+    if arguments.events:
+        _write_events(arguments.events, field, outcomes)
+    return report.finish(arguments.json)
+
+
+def parser() -> argparse.ArgumentParser:
+    flags = argparse.ArgumentParser(prog="python -m benchmarks.tournament", description=__doc__)
+    flags.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="CSV with job_id, submit_s, gpus, duration_s and vc, or openb's list of tasks; without: made up",
+    )
+    flags.add_argument(
+        "--windows", type=_at_least_one, default=1, metavar="N", help="equal parts of the trace"
+    )
+    flags.add_argument("--only", metavar="N,N", type=_numbers, help="of the windows, these; counted from 1")
+    flags.add_argument("--deciders", metavar="A,B", type=_labels, help="these, beside the plain queues")
+    flags.add_argument("--loads", metavar="L,L", type=_loads, help="mean demand as a share of the pools")
+    flags.add_argument("--seeds", metavar="N,N", type=_numbers, help="which draws of classes and checkpoints")
+    flags.add_argument("--full", action="store_true", help="three loads, three seeds and every tie-break")
+    flags.add_argument("--quick", action="store_true", help=f"at most {QUICK_JOBS:,} jobs of one window")
+    flags.add_argument("--json", type=Path, default=ROOT / "build" / "tournament.json", metavar="PATH")
+    flags.add_argument("--markdown", type=Path, metavar="PATH", help="the tables as they stand on the page")
+    flags.add_argument("--events", type=Path, metavar="PATH", help="one JSON line an attempt")
+    return flags
+
+
+def _at_least_one(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number of windows: give 1 or more")
+    return number
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(one) for one in text.split(","))
+
+
+def _loads(text: str) -> tuple[float, ...]:
+    loads = tuple(float(one) for one in text.split(","))
+    if wrong := [load for load in loads if load <= 0]:
+        raise argparse.ArgumentTypeError(f"{wrong[0]:g} is no load: give e.g. 0.95")
+    return loads
+
+
+def _labels(text: str) -> tuple[str, ...]:
+    known = [decider.label for decider in DECIDERS]
+    labels = tuple(text.split(","))
+    if wrong := [label for label in labels if label not in known]:
+        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is no decider; there are {', '.join(known)}")
+    return labels
+
+
+# ---- what is replayed
+
+
+def _trace(path: Path | None) -> tuple[list[dict[str, str]], Kind]:
+    if path is None:
+        return synthetic.rows(), Kind.MADE_UP
+    found = jobs.read_file(path)
+    return found.rows, Kind.OPENB if found.is_openb else Kind.OWN
+
+
+def field_of(trace: Sequence[TraceLine], arguments: argparse.Namespace) -> Field:
+    """Raises InvalidArgumentError for windows that are not there."""
+    windows = parts(trace, arguments.windows)
+    if arguments.quick:
+        middle = windows[len(windows) // 2]
+        windows = [replace(middle, rows=middle.rows[:QUICK_JOBS])]
+    elif arguments.only:
+        windows = [window for window in windows if window.number in arguments.only]
+    loads = arguments.loads or (LOADS if arguments.full else (TARGET_LOAD,))
+    seeds = arguments.seeds or (SEEDS if arguments.full else SEEDS[:1])
+    draws = [
+        Draw(window=place, load=load, seed=seed)
+        for load, place, seed in product(loads, range(len(windows)), seeds)
+    ]
+    return Field(windows=windows, draws=draws, deciders=_deciders(arguments))
+
+
+def _deciders(arguments: argparse.Namespace) -> list[Decider]:
+    if arguments.deciders:
+        return [one for one in DECIDERS if one.label in {*BASES, *arguments.deciders}]
+    return [one for one in DECIDERS if arguments.full or not one.only_full]
+
+
+def _played(field: Field) -> list[Outcome]:
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        cells = len(field.draws) * len(field.deciders)
+        task = bar.add_task(f"Replaying {cells} cells", total=1.0)
+        return play(field, progress=lambda share: bar.update(task, completed=share))
+
+
+# ---- what came of it
+
+
+def _heat(field: Field, outcome: Outcome) -> Heat:
+    draw = outcome.draw
+    return heat(field.windows[draw.window].number, draw.load, outcome.runs, outcome.bound)
+
+
+def _facts(
+    arguments: argparse.Namespace, trace: Sequence[TraceLine], kind: Kind, field: Field
+) -> dict[str, Any]:
+    content = arguments.trace.read_bytes() if arguments.trace else None
+    windows = [
+        {"window": one.number, "since_s": one.since_s, "until_s": one.until_s, "jobs": len(one.rows)}
+        for one in field.windows
+    ]
+    policies = {one.label: one.document({"g1": 1}) for one in field.deciders if one.is_product}
+    return {
+        "trace": {
+            "file": arguments.trace.name if arguments.trace else None,
+            "kind": kind.value,
+            "sha256": hashlib.sha256(content).hexdigest() if content else None,
+            "rows": len(trace),
+        },
+        "windows": windows,
+        "deciders": {one.label: one.title for one in field.deciders},
+        "policies": policies,
+    }
+
+
+def _cells(field: Field, outcome: Outcome) -> list[dict[str, Any]]:
+    """By decider, with the bound of them all."""
+    draw = outcome.draw
+    where = {"window": field.windows[draw.window].number, "load": draw.load}
+    cells = [where | run.as_json() for run in outcome.runs]
+    return [*cells, where | {"seed": draw.seed, "algorithm": "bound"} | outcome.bound.as_json()]
+
+
+def _tell(report: Report, heats: Sequence[Heat], markdown: Path | None) -> None:
+    """The tables of each load."""
+    pages: list[str] = []
+    report.facts["standings"] = {}
+    for load in sorted({one.load for one in heats}):
+        mine = [one for one in heats if one.load == load]
+        found = standings(mine)
+        report.facts["standings"][str(load)] = {
+            label: {figure: one.as_json() for figure, one in row.items()} for label, row in found.items()
+        }
+        head = f"Load {load}: {len(mine)} replays a decider. {tables.bounds_line(mine)}"
+        print("\n\n".join([head, *(tables.text(one, found) for one in tables.TABLES)]), end="\n\n")
+        pages.append("\n\n".join([head, *(tables.markdown(one, found) for one in tables.TABLES)]))
+    if markdown is not None:
+        markdown.parent.mkdir(parents=True, exist_ok=True)
+        markdown.write_text("\n\n".join(pages) + "\n", encoding="utf-8")
+
+
+# ---- checks
+
+
+def _check(report: Report, outcomes: Sequence[Outcome]) -> None:
+    """Without these no figure means anything."""
+    runs = [run for outcome in outcomes for run in outcome.runs]
+    unfinished = sum(run.figures.unfinished for run in runs)
+    report.check("jobs-that-are-not-finished", expected=0, actual=unfinished)
+    over = [
+        f"{run.algorithm}, {pool}: {held} of {run.capacity[pool]}"
+        for run in runs
+        for pool, held in run.most_held.items()
+        if held > run.capacity[pool]
+    ]
+    report.check("capacity-is-never-exceeded", expected=[], actual=over)
+    refused = sum(run.refused_claims for run in runs)
+    report.check("starts-whose-claim-would-have-failed", expected=0, actual=refused)
+    beaten = [
+        f"{run.algorithm}: {found}"
+        for outcome in outcomes
+        for run in outcome.runs
+        for found in none_over(heat_figures(run), outcome.bound)
+    ]
+    report.check("nobody-beats-the-bound", expected=[], actual=beaten)
+    _check_cpu(report, [run for run in runs if run.algorithm == DEFAULT])
+
+
+def _check_cpu(report: Report, runs: Sequence[Run]) -> None:
+    passes = sum(run.passes for run in runs)
+    expected = f"<= {MAX_CPU_MS}"
+    if not passes:
+        report.skip("cpu-ms-a-pass", reason=f"{DEFAULT} was left out", expected=expected)
+        return
+    found = round(1000 * sum(run.cpu_s for run in runs) / passes, 3)
+    report.check("cpu-ms-a-pass", expected=expected, actual=found, ok=found <= MAX_CPU_MS)
+
+
+def _check_targets(report: Report, heats: Sequence[Heat], kind: Kind, *, days: float) -> None:
+    mine = [one for one in heats if one.load == TARGET_LOAD]
+    for target in TARGETS:
+        if target.of is not kind and kind is not Kind.MADE_UP:
+            continue
+        reason = unfit(target, mine, kind=kind, days=days)
+        if reason is not None:
+            report.skip(target.id, reason=reason, expected=target.expected)
+            continue
+        value = target.measured(mine)
+        actual = None if value is None else round(value, 4)
+        report.check(target.id, expected=target.expected, actual=actual, ok=target.met_by(actual))
+
+
+def _write_events(path: Path, field: Field, outcomes: Iterable[Outcome]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8") as lines:
+        for outcome in outcomes:
+            draw = outcome.draw
+            where = {"window": field.windows[draw.window].number, "load": draw.load, "seed": draw.seed}
+            for run in outcome.runs:
+                for row in run.rows:
+                    lines.write(json.dumps(where | {"algorithm": run.algorithm} | row._asdict()) + "\n")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,127 @@
+"""``python -m benchmarks.tournament``: windows, standings, checks and tables."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trainmaster_client.errors import InvalidArgumentError
+
+from benchmarks import tournament
+from benchmarks.replay.standings import Heat, standing
+from benchmarks.replay.tournament_targets import TARGETS, Kind, unfit
+from benchmarks.replay.windows import parts
+from tests.markdown import codes, table, text_of
+from tests.unit.benchmarks.test_trace import HEADER, lines
+
+
+@pytest.fixture
+def trace_file(tmp_path: Path) -> Path:
+    path = tmp_path / "trace.csv"
+    path.write_text("\n".join([HEADER, *(",".join(one.values()) for one in lines(60, every_s=200))]) + "\n")
+    return path
+
+
+def run(trace_file: Path, *flags: str) -> tuple[int, dict[str, Any]]:
+    report = trace_file.with_name("report.json")
+    code = tournament.main(["--trace", str(trace_file), "--json", str(report), *flags])
+    return code, json.loads(report.read_text())
+
+
+def test_windows_are_equal_parts_and_each_job_is_in_one() -> None:
+    rows = lines(40, every_s=500)  # up to 19,500 s: six hours
+    windows = parts(rows, 4)
+    assert [(one.since_s, one.until_s) for one in windows] == [
+        (0, 5400),
+        (5400, 10_800),
+        (10_800, 16_200),
+        (16_200, 21_600),
+    ]
+    again = [(row["job_id"], float(row["submit_s"]) + one.since_s) for one in windows for row in one.rows]
+    assert again == [(row["job_id"], float(row["submit_s"])) for row in rows]
+    assert all(0 <= float(row["submit_s"]) < 5400 for one in windows for row in one.rows)
+
+
+def test_a_window_without_jobs_is_refused() -> None:
+    rows = [one | {"submit_s": second} for one, second in zip(lines(2), ("0", "36000"), strict=True)]
+    with pytest.raises(InvalidArgumentError, match="Window 2 of 3 has no jobs"):
+        parts(rows, 3)
+
+
+def test_a_small_tournament_end_to_end(trace_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, events = trace_file.with_name("tables.md"), trace_file.with_name("events.jsonl")
+    flags = ["--windows", "2", "--only", "2", "--deciders", "fifo,default", "--loads", "1.3"]
+    code, report = run(trace_file, *flags, "--markdown", str(page), "--events", str(events))
+    assert code == 0
+    assert {check["id"]: check["ok"] for check in report["checks"]}["nobody-beats-the-bound"] is True
+    facts = report["facts"]
+    algorithms = ["fifo", "plain", "plain-newest", "default", "bound"]
+    assert [cell["algorithm"] for cell in facts["cells"]] == algorithms
+    assert {cell["window"] for cell in facts["cells"]} == {2}
+    found = [json.loads(line) for line in events.read_text().splitlines()]
+    starts = {cell["algorithm"]: cell["starts"] for cell in facts["cells"][:-1]}
+    assert starts == {one: sum(event["algorithm"] == one for event in found) for one in starts}
+    printed = capsys.readouterr().out.partition("\njobs-that")[0].partition("\nok ")[0]
+    assert [line for line in printed.splitlines()[1:] if len(line) > 100] == []
+    assert "| `default` |" in page.read_text()
+
+
+def test_an_unknown_trace_is_refused_with_what_is_missing(tmp_path: Path) -> None:
+    path = tmp_path / "other.csv"
+    path.write_text("id,start,gpus\n1,2,3\n")
+    with pytest.raises(SystemExit, match="missing columns: job_id, submit_s, duration_s, vc"):
+        tournament.main(["--trace", str(path)])
+
+
+def test_openb_is_recognised_by_its_columns(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.csv"
+    header = "task_id,submit_s,start_s,end_s,gpus,gpu_milli,gpu_spec,qos,phase"
+    path.write_text(f"{header}\na,0,5,900,1,500,,LS,Succeeded\nb,60,70,4000,8,1000,,BE,Failed\n")
+    _, report = run(path, "--deciders", "default")
+    assert report["facts"]["trace"] | {"sha256": None} == {
+        "file": "tasks.csv",
+        "kind": "openb",
+        "sha256": None,
+        "rows": 2,
+    }
+
+
+def heat(plain: float, newest: float, default: float, bound: float, *, window: int = 1) -> Heat:
+    figures = {
+        label: {"weighted_delay_h": value, "goodput": value}
+        for label, value in (("plain", plain), ("plain-newest", newest), ("default", default))
+    }
+    found = {"weighted_delay_h": bound, "goodput": 2.0}
+    return Heat(window=window, load=0.95, seed=1, figures=figures, bound=found)
+
+
+def test_a_figure_is_compared_with_the_better_plain_queue_of_each_window() -> None:
+    heats = [heat(4.0, 2.0, 1.0, 0.5), heat(1.0, 3.0, 1.0, 0.5, window=2)]
+    found = standing(heats, "default", "weighted_delay_h")
+    assert (found.ratio, found.to_oldest) == (0.75, 0.625)  # of 1/2 and 1/1; of 1/4 and 1/1
+    assert found.spread == pytest.approx(0.3536, abs=1e-4)
+    assert found.closed == 0.5  # of 2 + 1 down to 0.5 + 0.5, it comes to 1 + 1
+    assert standing(heats, "default", "goodput").ratio == pytest.approx((1 / 4 + 1 / 3) / 2)
+
+
+def test_where_the_plain_queue_has_nothing_there_is_no_ratio() -> None:
+    found = standing([heat(0.0, 1.0, 1.0, 0.0)], "default", "weighted_delay_h")
+    assert (found.ratio, found.spread, found.closed) == (None, None, None)
+
+
+def test_targets_are_asked_of_the_traces_they_are_for() -> None:
+    heats = [heat(1.0, 1.0, 1.0, 0.5)]
+    fits = {one.id for one in TARGETS if unfit(one, heats, kind=Kind.OWN, days=3.5) is None}
+    assert {"p99-of-high", "waste", "goodput-to-the-best-other"} <= fits
+    assert not any(one.startswith(("openb", "shortest-first")) for one in fits)
+    assert all(unfit(one, heats, kind=Kind.OWN, days=1.0) for one in TARGETS)
+    assert all(unfit(one, [], kind=Kind.OWN, days=3.5) for one in TARGETS)
+    assert all(unfit(one, heats, kind=Kind.MADE_UP, days=7.0) for one in TARGETS)
+
+
+def test_every_flag_is_documented() -> None:
+    documented = {
+        codes(row[0])[0].split()[0] for row in table(text_of("docs/benchmarks.md"), "option", "means")
+    }
+    flags = {flag for action in tournament.parser()._actions for flag in action.option_strings}
+    assert documented == flags - {"-h", "--help"}
