@@ -22,6 +22,7 @@ NOT_REPLAYED: Mapping[str, str] = {
     "warm-extend-release": "the queue is paused meanwhile, which no history tells",
     "hold-release": "a job is held meanwhile, which no history tells",
     "priority-preempts": "a priority is changed meanwhile; a history tells the last one alone",
+    "alternatives-pinned": "a job takes any of several instance types; a history tells one",
     "account-limit-learned": "the account refuses starts, which is not in the model",
 }
 """Stories of which a replay cannot know the reason, by name."""

@@ -21,6 +21,8 @@ BEGINS = datetime(2026, 10, 5, tzinfo=UTC)
 _LONGEST = timedelta(days=30, hours=23)
 """The API exports 31 days at once."""
 _A_MOMENT = timedelta(minutes=1)
+_GOES_ON_S = 180
+"""A story ends with what it waited for, often a start: a replay is given the time to come to it as well."""
 NEXT_PAGE_HEADER = "trainmaster-next-token"
 
 
@@ -50,9 +52,10 @@ def played(history: PlannedHistory) -> Recording:
 
 
 def told(scenario: Scenario) -> Recording:
-    """A story of ``tests.scenarios``, up to where it ends."""
+    """A story of ``tests.scenarios``, to its end and three minutes on."""
     with _folder() as folder, on_stage(folder, scenario.policy) as stage:
         scenario.story(stage)
+        stage.plane.control("/clock", {"advance_seconds": _GOES_ON_S})
         return _recording(scenario.name, scenario.policy, stage.plane)
 
 
