@@ -44,14 +44,19 @@ def _one_fits(snapshot: Snapshot, pool: PoolPolicy) -> bool:
     """Into what is free, with what is held for it."""
     free = free_now(snapshot, pool_vector(pool), snapshot.holds)
     held = {hold.preemptor: hold.vector for hold in snapshot.holds}
+    if not held and not any(count > 0 for count in free.values()):
+        return False  # nearly always, while a queue is long
     return any(_fits(job, free, held.get(job.name, {})) for job in snapshot.waiting)
 
 
 def _fits(job: WaitingJob, free: Mapping[Capacity, int], held: Mapping[Capacity, int]) -> bool:
-    return any(
-        all(free.get(one, 0) + held.get(one, 0) >= count for one, count in shape.vector.items())
-        for shape in job.shapes
-    )
+    for shape in job.shapes:
+        for one, count in shape.vector.items():
+            if free.get(one, 0) + held.get(one, 0) < count:
+                break
+        else:
+            return True
+    return False
 
 
 def _one_may_preempt(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> bool:
@@ -71,13 +76,12 @@ def _one_may_preempt(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> 
 
 def _one_may_reclaim(asking: Collection[WaitingJob], snapshot: Snapshot, pool: PoolPolicy) -> bool:
     """Somebody within a quota waits while others borrow; of a team without one that asks for spot alone."""
-    if all(job.team not in pool.quotas and _is_on_demand(job) for job in asking):
+    asked_for = {one for job in asking for shape in job.shapes for one in shape.vector}
+    if pool.quotas.keys().isdisjoint(job.team for job in asking) and not any(
+        one.is_spot for one in asked_for
+    ):
         return False
     tier = Quotas.of(pool, snapshot.running, snapshot.waiting).tier
     return any(tier(job.name) == COVERED for job in asking) and any(
         tier(one.name) == BORROWER for one in snapshot.running
     )
-
-
-def _is_on_demand(job: WaitingJob) -> bool:
-    return any(not one.is_spot for one in job.vector)
