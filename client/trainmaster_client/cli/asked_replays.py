@@ -11,6 +11,7 @@ from typing import Any
 from trainmaster_client.cli.connection import CommandApi
 from trainmaster_client.cli.instants import instant, length
 from trainmaster_client.cli.screen import busy
+from trainmaster_client.cli.written_files import write_text
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.simulate.comparison.summaries import summary
 from trainmaster_client.simulate.policy_replay import period_up_to, replay_policy
@@ -48,7 +49,8 @@ class AskedReplay:
                 hint=f"Give what there is: --replay {max(there // _HOUR, 1)}h.",
             )
         if self.html is not None:
-            _write(self.html, found.report(command=shlex.join(["trainmaster", *sys.argv[1:]])))
+            page = found.report(command=shlex.join(["trainmaster", *sys.argv[1:]]))
+            write_text(self.html, page, option="--html")
         return summary(found.comparison)
 
     @property
@@ -56,13 +58,3 @@ class AskedReplay:
         yield "What a replay cannot know is in its report, and in docs/simulate.md."
         if self.html is not None:
             yield f"Open {self.html} in a browser."
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidArgumentError(
-            f"{file} cannot be written: {error.strerror or error}.", hint="Name another with --html."
-        ) from error

@@ -29,6 +29,7 @@ from trainmaster_client.cli.simulation_input import (
     read_without,
 )
 from trainmaster_client.cli.submit import parse_request
+from trainmaster_client.cli.written_files import unwritable, write_text
 from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.report import Report
 from trainmaster_client.simulate.asked_job import asked_job
@@ -69,7 +70,7 @@ def run(source: SourceOptions, compared: PolicyOptions, output: OutputOptions) -
     )
     print_lines(_lines(comparisons, circumstances, asked))
     if output.page_file is not None:
-        _write(output.page_file, _page(comparisons, circumstances, asked), option="--html")
+        write_text(output.page_file, _page(comparisons, circumstances, asked), option="--html")
     add_facts(report, comparisons, circumstances)
     report.facts["asked"] = [_asked_fact(one) for one in asked]
     add_checks(report, comparisons, circumstances)
@@ -242,26 +243,12 @@ def _finish(report: Report, output: OutputOptions) -> None:
         try:
             report.write(output.report_file)
         except OSError as error:
-            raise _unwritable(output.report_file, error, "--json") from error
+            raise unwritable(output.report_file, error, option="--json") from error
         print_lines([f"simulate: {'ok' if report.ok else 'NOT ok'}, report in {output.report_file}"])
     if output.page_file is not None:
         print_lines([f"Open {output.page_file} in a browser."])
     if not report.ok:
         raise typer.Exit(ExitCode.REFUSED)
-
-
-def _write(file: Path, text: str, *, option: str) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise _unwritable(file, error, option) from error
-
-
-def _unwritable(file: Path, error: OSError, option: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        f"{file} cannot be written: {error.strerror or error}.", hint=f"Name another with {option}."
-    )
 
 
 @contextmanager
