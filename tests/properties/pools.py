@@ -22,7 +22,7 @@ from trainmaster.core.planning.snapshot import (
     total,
 )
 from trainmaster.core.planning.snapshot import WarmPool as KeptPool
-from trainmaster.core.policy import AtLimit, Order, PoolPolicy, Preemption, Quota, WarmPool
+from trainmaster.core.policy import AtLimit, Order, PoolPolicy, Preemption, PreemptionCost, Quota, WarmPool
 
 from tests.builders import NOON, A, B, minutes, of, running, waiting
 
@@ -131,6 +131,7 @@ def policies(draw: st.DrawFn, surely: str) -> PoolPolicy:
             min_runtime=minutes(draw(st.sampled_from([0, 0, 30]))),
             preempt_delay=minutes(60 if surely == "delay" else draw(st.sampled_from([0, 0, 60]))),
             needs_checkpoint=draw(st.integers(0, 5)) == 0,
+            cost=PreemptionCost(enabled=draw(st.integers(0, 3)) == 0),
         ),
         warm_pool=WarmPool(
             keep_alive=minutes(10 if surely == "warm" else draw(st.sampled_from([0, 10]))),

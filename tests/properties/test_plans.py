@@ -330,6 +330,7 @@ def test_the_first_covered_job_never_waits_for_borrowers_that_it_may_stop(case: 
         or len(first.shapes) > 1
         or not rules.enabled
         or rules.preempt_delay
+        or rules.cost.enabled
     ):
         return
     asked = first.shapes[0].vector

@@ -69,6 +69,13 @@ FULL: dict[str, Any] = {
                 "preempt_delay": "5m",
                 "max_per_job": 5,
                 "needs_checkpoint": True,
+                "cost": {
+                    "enabled": True,
+                    "double_every": 50,
+                    "lost_work": 2,
+                    "restart": "10m",
+                    "unsaved": "12h",
+                },
             },
             "quotas": {"vision": {"nominal": {P5: 2}, "borrowing_limit": {P5: 1}}, "language": 1},
             "warm_pool": {"keep_alive": "10m", "retain": "1m", "max_idle": "30m"},
@@ -246,7 +253,7 @@ def test_every_mapping_of_the_schema_is_compared() -> None:
     closed = {json.dumps(node["properties"]) for node in mappings}
     compared = {json.dumps(subschema(path)["properties"]) for path in SECTIONS}
     assert compared == closed
-    assert len(compared) == 34
+    assert len(compared) == 35
 
 
 TRIED = [path for path in places(FULL) if path[:3] != (*TEAM, "rules")]
@@ -315,7 +322,7 @@ def test_the_defaults_in_the_guide_are_those_of_the_schema() -> None:
         for top, row in rows
         if codes(row[1])
     }
-    assert len(shown) == 48
+    assert len(shown) == 53
     assert {path: subschema(path)["default"] for path in shown} == shown
 
 

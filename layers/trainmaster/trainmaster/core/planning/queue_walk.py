@@ -15,6 +15,7 @@ from trainmaster.core.planning.budgets import Budgets
 from trainmaster.core.planning.capacity import take
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.preemption import Preemptor
+from trainmaster.core.planning.preemption_cost import NotWorth
 from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.reservations import Preemptions
 from trainmaster.core.planning.same_answers import SameAnswers
@@ -35,7 +36,9 @@ class QueueWalk:
     held: dict[Capacity, BackfillReservation] = field(default_factory=dict)
     """The first job that capacity is being made for, by type; only to say so to those behind it."""
     hopeless: dict[tuple[object, ...], int] = field(default_factory=dict)
-    """Shapes for which nobody can be stopped, up to this priority."""
+    """Shapes for which nobody can be stopped, or not at this price, up to this priority."""
+    not_worth: dict[str, NotWorth] = field(default_factory=dict)
+    """By preemptor."""
     answered: SameAnswers = field(default_factory=SameAnswers)
     actions: list[Action] = field(default_factory=list)
     reasons: dict[str, Reason] = field(default_factory=dict)
@@ -64,6 +67,7 @@ class QueueWalk:
         known = self.answered.of(job, self.quotas.tier(job.name))
         if known is not None and job.name not in self.capacity.holds:
             self.reasons[job.name] = known
+            self._goes_ahead(job.shapes[0].vector)
         elif not self._waits(job):
             self.answered.forget()
 
@@ -238,8 +242,10 @@ class QueueWalk:
             return False
         preemptor = Preemptor(job=job, shape=shape, tier=tier)
         found = self.preemptions.first(preemptor, ahead, until=self._frees_by(job, shape))
-        if found is None:
+        if not isinstance(found, Preempt):
             self.hopeless[key] = job.priority
+            if found is not None:
+                self.not_worth.setdefault(job.name, found)
             return False
         self._tell_of_hold(job, shape.vector)
         self._preempt(found)
@@ -263,13 +269,22 @@ class QueueWalk:
         if ahead and self.pool.order.backfill and self.capacity.fits(job, shapes[0], None):
             until = self._frees_by(job, shapes[0])
             self.reasons[job.name] = wait_reasons.reserved(job, vector, ahead[0], until=until)
+        elif job.name in self.not_worth:
+            refusal = self.not_worth[job.name]
+            self.reasons[job.name] = wait_reasons.not_worth(vector, self.capacity.free, refusal, to=job.team)
         elif first := next(iter(ahead), None) or self._holder(vector):
             self.reasons[job.name] = reason = wait_reasons.ahead(job, first)
             if vector.keys() <= self.reserved.keys():
                 self.answered.note(job, self.quotas.tier(job.name), reason, self.snapshot)
         else:
             self.reasons[job.name] = wait_reasons.short(vector, self.capacity.free)
+        self._goes_ahead(vector)
         self._reserve(job, shapes)
+
+    def _goes_ahead(self, vector: Vector) -> None:
+        """What comes free by itself goes to those that wait, in their order."""
+        if self.preemptions.prices is not None:
+            self.preemptions.prices.ends.goes_ahead(vector)
 
     def _holder(self, vector: Vector) -> BackfillReservation | None:
         return next((self.held[one] for one in vector if one in self.held), None)

@@ -10,8 +10,10 @@ from trainmaster.core.jobs.instances import Shape, Vector
 from trainmaster.core.planning.actions import EndReservation, LimitReservation, Preempt
 from trainmaster.core.planning.backfill import BackfillReservation
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, on_its_way
+from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.free_capacity import FreeCapacity
 from trainmaster.core.planning.preemption import Chosen, Preemptor, reclaims
+from trainmaster.core.planning.preemption_cost import NotWorth, PreemptionPrices
 from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.planning.victims import Victims
@@ -35,8 +37,8 @@ class Preemptions:
 
     def first(
         self, preemptor: Preemptor, ahead: Sequence[BackfillReservation], *, until: datetime
-    ) -> Preempt | None:
-        """Place a reservation; None where too few can be stopped, or that would delay those ahead.
+    ) -> Preempt | NotWorth | None:
+        """Place a reservation, if it is worth it; None where too few can be stopped, or those ahead suffer.
 
         Args:
             preemptor: Fits nowhere.
@@ -49,10 +51,13 @@ class Preemptions:
         vector, victims = preemptor.shape.vector, chosen.victims
         if not victims or not all(one.admits(vector, ends_by=until, instead_of=victims) for one in ahead):
             return None
+        reclaims = self._reclaims(preemptor, chosen)
+        if self.prices is not None and (no := self.prices.refusal(preemptor, chosen, reclaims=reclaims)):
+            return no
         for one in ahead:
             one.passed_by(vector, ends_by=until, instead_of=victims)
-        found = self.capacity.preempt(preemptor, chosen, reclaims=self._reclaims(preemptor, chosen))
-        self._stoppable.take(victims)
+        found = self.capacity.preempt(preemptor, chosen, reclaims=reclaims)
+        self._take(victims)
         return found
 
     def rest(self, job: WaitingJob, hold: PreemptionReservation) -> Preempt | None:
@@ -65,7 +70,7 @@ class Preemptions:
         chosen = self._others(preemptor, hold)
         reclaimed = self._reclaims(preemptor, chosen)
         found = self.capacity.go_on(preemptor, chosen, hold, reclaims=reclaimed)
-        self._stoppable.take(chosen.victims)
+        self._take(chosen.victims)
         return found
 
     def stopping_for(self, hold: PreemptionReservation) -> list[RunningJob]:
@@ -111,9 +116,25 @@ class Preemptions:
     def _reclaims(self, preemptor: Preemptor, chosen: Chosen) -> bool:
         return any(reclaims(one, preemptor, self.quotas) for one in chosen.victims)
 
+    def _take(self, victims: Iterable[RunningJob]) -> None:
+        self._stoppable.take(victims)
+        if self.prices is not None:
+            for one in victims:
+                self.prices.ends.stopped(one)
+
     @cached_property
     def _stoppable(self) -> Victims:
-        return Victims.of(self.snapshot.running, self.quotas, rules=self.rules, now=self.now)
+        return Victims.of(
+            self.snapshot.running, self.quotas, rules=self.rules, now=self.now, prices=self.prices
+        )
+
+    @cached_property
+    def prices(self) -> PreemptionPrices | None:
+        """None: each preemption is worth it."""
+        if not self.rules.cost.enabled:
+            return None
+        ends = ExpectedEnds.of(self.snapshot.running, now=self.now)
+        return PreemptionPrices(rules=self.rules.cost, ends=ends, now=self.now)
 
     @cached_property
     def _stopping(self) -> dict[str, RunningJob]:

@@ -2,16 +2,18 @@
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
-from functools import cached_property
+from datetime import datetime, timedelta
+from functools import cached_property, partial
 from heapq import merge
+from itertools import groupby
 from typing import TypeAlias
 
 from trainmaster.core.jobs.instances import Capacity, Vector, fits
 from trainmaster.core.planning.capacity import lacking, minus, take
 from trainmaster.core.planning.preemption import Chosen, Preemptor, cost_of_stop, ending_soon, stoppable
+from trainmaster.core.planning.preemption_cost import PreemptionPrices
 from trainmaster.core.planning.quotas import COVERED, Quotas
 from trainmaster.core.planning.snapshot import RunningJob, total
 from trainmaster.core.policy import Preemption
@@ -29,6 +31,8 @@ class _Alike:
     vector: Vector
     tier: int
     priority: int
+    cost: Callable[[RunningJob], float]
+    """Of the stop of one."""
     jobs: list[RunningJob] = field(default_factory=list)
     """Until somebody has to choose among them."""
     sorted: list[_Entry] | None = None
@@ -53,21 +57,19 @@ class _Alike:
     def _all(self) -> Iterable[RunningJob]:
         return self.jobs if self.sorted is None else (entry[-1] for entry in self.sorted)
 
-    def entries(self, now: datetime) -> list[_Entry]:
+    def entries(self) -> list[_Entry]:
         """The cheapest to stop first."""
         if self.sorted is None:
-            self.sorted = sorted(
-                (cost_of_stop(one, now=now), -one.rank[0], one.name, one) for one in self.jobs
-            )
+            self.sorted = sorted((self.cost(one), -one.rank[0], one.name, one) for one in self.jobs)
             for entry in self.sorted:
                 if entry[-1].warm_key is not None:
                     self.by_warm_key.setdefault(entry[-1].warm_key, []).append(entry)
             self.jobs = []
         return self.sorted
 
-    def remove(self, job: RunningJob, now: datetime) -> None:
-        entry = (cost_of_stop(job, now=now), -job.rank[0], job.name, job)
-        _drop(self.entries(now), entry)
+    def remove(self, job: RunningJob) -> None:
+        entry = (self.cost(job), -job.rank[0], job.name, job)
+        _drop(self.entries(), entry)
         if job.warm_key is not None:
             _drop(self.by_warm_key[job.warm_key], entry)
         if self.teams is not None:
@@ -92,18 +94,19 @@ class _Choice:
     """It may take back its quota from others, and not from its own team."""
     behind: tuple[int, str] | None
     """None: all are."""
-    now: datetime
+    cost_of_wait: float
+    """Of each instance that is taken: the wait for another."""
 
     def count(self) -> int:
         if self.behind is None:
             return self.alike.count(but=self.spared_team)
-        jobs = self.alike.jobs or [entry[-1] for entry in self.alike.entries(self.now)]
+        jobs = self.alike.jobs or [entry[-1] for entry in self.alike.entries()]
         return sum(map(self._may_stop, jobs))
 
     def turns(self, short: Vector, warm_key: str | None) -> Iterator[_Turn]:
         """In the order in which they would be stopped."""
         useful = sum(min(count, self.alike.vector.get(capacity, 0)) for capacity, count in short.items())
-        entries = self.alike.entries(self.now)
+        entries = self.alike.entries()
         same = self.alike.by_warm_key.get(warm_key) if warm_key is not None else None
         if not same:
             return self._turns(entries, useful, is_other=True)
@@ -113,7 +116,7 @@ class _Choice:
     def _turns(self, entries: Iterable[_Entry], useful: int, *, is_other: bool) -> Iterator[_Turn]:
         for cost, score, name, job in entries:
             if self._may_stop(job):
-                yield (cost / useful, is_other, score, name, job)
+                yield (cost / useful + self.cost_of_wait, is_other, score, name, job)
 
     def _may_stop(self, job: RunningJob) -> bool:
         return job.team != self.spared_team and (self.behind is None or job.rank > self.behind)
@@ -131,13 +134,22 @@ class Victims:
     """By tier (borrowers first) and priority (lowest first), those that hold the same instances together."""
     ending: dict[Capacity, int]
     """Certain to be free within ``preempt_delay``."""
+    prices: PreemptionPrices | None = None
+    """None: the lowest priority goes first, whatever it costs."""
     by_team: dict[str, "Victims"] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
 
     @classmethod
     def of(
-        cls, running: tuple[RunningJob, ...], quotas: Quotas, *, rules: Preemption, now: datetime
+        cls,
+        running: tuple[RunningJob, ...],
+        quotas: Quotas,
+        *,
+        rules: Preemption,
+        now: datetime,
+        prices: PreemptionPrices | None = None,
     ) -> "Victims":
+        cost = partial(cost_of_stop, now=now) if prices is None else prices.of_stop
         found: defaultdict[tuple[int, int, _Held], list[RunningJob]] = defaultdict(list)
         tiers = quotas.tiers
         for job in stoppable(running, rules, now=now) if rules.enabled else ():
@@ -145,17 +157,27 @@ class Victims:
             found[tier, job.priority, tuple(job.vector.items())].append(job)
         groups: defaultdict[tuple[int, int], _Group] = defaultdict(dict)
         for (tier, priority, held), jobs in found.items():
-            alike = _Alike(vector=jobs[0].vector, tier=tier, priority=priority, jobs=jobs)
+            alike = _Alike(vector=jobs[0].vector, tier=tier, priority=priority, cost=cost, jobs=jobs)
             groups[-tier, priority][held] = alike
         ending = total(one.vector for one in ending_soon(running, rules, now=now))
         ordered = dict(sorted(groups.items()))
-        return cls(running=running, quotas=quotas, rules=rules, now=now, groups=ordered, ending=ending)
+        return cls(
+            running=running,
+            quotas=quotas,
+            rules=rules,
+            now=now,
+            groups=ordered,
+            ending=ending,
+            prices=prices,
+        )
 
     def of_team(self, team: str) -> "Victims":
         """Its own jobs alone."""
         if team not in self.by_team:
             own = tuple(one for one in self._teams.get(team, ()) if one.name not in self.taken)
-            self.by_team[team] = Victims.of(own, self.quotas, rules=self.rules, now=self.now)
+            self.by_team[team] = Victims.of(
+                own, self.quotas, rules=self.rules, now=self.now, prices=self.prices
+            )
         return self.by_team[team]
 
     @cached_property
@@ -178,7 +200,7 @@ class Victims:
     def _remove(self, job: RunningJob) -> None:
         group = self.groups[-self.quotas.tier(job.name), job.priority]
         held = tuple(job.vector.items())
-        group[held].remove(job, self.now)
+        group[held].remove(job)
         if not group[held].sorted:
             del group[held]  # nobody is left to look at
 
@@ -198,38 +220,46 @@ class Victims:
         """Those that free so much together, all or none.
 
         Borrowers before those within their quota, then lowest priority first, then least work lost, then an
-        equal warm key, then fewest; whoever turns out not to be needed is spared.
+        equal warm key, then fewest; whoever turns out not to be needed is spared. With prices what all of it
+        costs takes the place of priority and work lost.
         """
         if not short or not self._are_enough(short, preemptor):
             return Chosen()
         chosen = _spared(self._enough(short, preemptor), short)
         single = self._single(short, preemptor, least=chosen)
         sets = [chosen, (single,)] if single else [chosen]
-        best = min(sets, key=lambda one: self._worth(one, preemptor.shape.warm_key))
+        best = min(sets, key=lambda one: self._worth(one, short, preemptor.shape.warm_key))
         return Chosen(victims=best, short=short)
 
     def _choices(self, short: Vector, preemptor: Preemptor) -> Iterator[list[_Choice]]:
-        """Whom it may stop that has something of what it lacks, by tier and priority."""
+        """Whom it may stop that has something of what it lacks: first who goes first, by ``_rank``."""
+        for _, choices in groupby(self._by_priority(short, preemptor), lambda one: self._rank(one.alike)):
+            yield list(choices)
+
+    def _by_priority(self, short: Vector, preemptor: Preemptor) -> Iterator[_Choice]:
+        wait = None if self.prices is None else self.prices.ends.wait(short)
         job, mine = preemptor.job, preemptor.tier
         for (_, priority), group in self.groups.items():
             outranked = priority + self.rules.min_priority_gap <= job.priority
-            choices: list[_Choice] = []
             for one in group.values():
                 if one.tier < mine or (one.tier == mine and not outranked):
                     break  # of one group all or none
                 if short.keys().isdisjoint(one.vector):
                     continue
                 is_behind = one.tier > mine or one.is_behind(job.rank)
-                choices.append(
-                    _Choice(
-                        alike=one,
-                        spared_team=None if outranked else job.team,
-                        behind=None if is_behind else job.rank,
-                        now=self.now,
-                    )
+                yield _Choice(
+                    alike=one,
+                    spared_team=None if outranked else job.team,
+                    behind=None if is_behind else job.rank,
+                    cost_of_wait=self._cost_of_wait(priority, wait),
                 )
-            if choices:
-                yield choices
+
+    def _rank(self, alike: _Alike) -> tuple[int, int]:
+        """Who goes first whatever it costs."""
+        return (-alike.tier, alike.priority if self.prices is None else 0)
+
+    def _cost_of_wait(self, priority: int, wait: timedelta | None) -> float:
+        return 0 if self.prices is None or wait is None else self.prices.of_wait(priority, wait)
 
     def _are_enough(self, short: Vector, preemptor: Preemptor) -> bool:
         """Counted by groups, before anybody is put in order."""
@@ -261,10 +291,9 @@ class Victims:
     ) -> RunningJob | None:
         """The best job that is enough by itself, unless it is of a worse tier or priority than ``least``."""
         key = preemptor.shape.warm_key
-        worst = self._worth(least, key)[:2]
+        worst = self._worth(least, short, key)[:2]
         for choices in self._choices(short, preemptor):
-            one = choices[0].alike
-            if (-one.tier, one.priority) > worst:
+            if self._rank(choices[0].alike) > worst:
                 return None
             large = [choice for choice in choices if fits(short, choice.alike.vector)]
             turn = next(merge(*(choice.turns(short, key) for choice in large)), None)
@@ -273,16 +302,22 @@ class Victims:
         return None
 
     def _worth(
-        self, victims: tuple[RunningJob, ...], warm_key: str | None
+        self, victims: tuple[RunningJob, ...], short: Vector, warm_key: str | None
     ) -> tuple[int, int, float, int, int]:
         """Lower is better."""
         return (
             -min(self.quotas.tier(one.name) for one in victims),
-            max(one.priority for one in victims),
-            sum(cost_of_stop(one, now=self.now) for one in victims),
+            max(one.priority for one in victims) if self.prices is None else 0,
+            self._cost(victims, short),
             sum(warm_key is None or one.warm_key != warm_key for one in victims),
             len(victims),
         )
+
+    def _cost(self, victims: tuple[RunningJob, ...], short: Vector) -> float:
+        if self.prices is None:
+            return sum(cost_of_stop(one, now=self.now) for one in victims)
+        chosen = Chosen(victims=victims, short=short)
+        return self.prices.of_all(chosen, wait=self.prices.ends.wait(short))
 
 
 def _spared(chosen: tuple[RunningJob, ...], short: Vector) -> tuple[RunningJob, ...]:

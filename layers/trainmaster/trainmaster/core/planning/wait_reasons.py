@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Vector, vector_text
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.backfill import BackfillReservation
+from trainmaster.core.planning.preemption_cost import NotWorth
 from trainmaster.core.planning.snapshot import AccountLimit, RunningJob, WaitingJob, WarmPool, known_as
 
 MOST_NAMED = 10
@@ -62,6 +63,22 @@ def making_room(vector: Vector, victims: Iterable[RunningJob], *, to: str) -> Re
         names = [*names[:MOST_NAMED], f"and {len(names) - MOST_NAMED} more"]
     message = f"{', '.join(names)} {verb} stopping to make room for {vector_text(vector)}"
     return Reason(code=ReasonCode.CAPACITY, message=message)
+
+
+def not_worth(vector: Vector, free: Mapping[Capacity, int], refusal: NotWorth, *, to: str) -> Reason:
+    """A preemption would help, at a price."""
+    names = sorted(known_as(victim, to=to) for victim in refusal.victims)
+    who = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    when = "" if refusal.until is None else f" until {_minute(refusal.until)}"
+    note = (
+        f"; stopping {who} would lose {_hours(refusal.lost)} of work"
+        f" for {_hours(refusal.wait)} of your wait: not worth it{when}"
+    )
+    return short(vector, free, note=note)
+
+
+def _hours(span: timedelta) -> str:
+    return f"{span / timedelta(hours=1):.1f} h"
 
 
 def releasing(vector: Vector, pools: Iterable[WarmPool]) -> Reason:

@@ -22,6 +22,7 @@ from trainmaster.core.policy.pool_policy import (
     Order,
     PoolPolicy,
     Preemption,
+    PreemptionCost,
     Quota,
     WarmPool,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "Policy",
     "PoolPolicy",
     "Preemption",
+    "PreemptionCost",
     "PrincipalKind",
     "PrincipalPattern",
     "Quota",

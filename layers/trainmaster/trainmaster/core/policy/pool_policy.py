@@ -83,6 +83,35 @@ class Order(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PreemptionCost(Section):
+    """A preemption has to spare the waiting job more than it costs the stopped ones."""
+
+    enabled: bool = key(Flag(), False, "Whether a preemption has to be worth what it costs.")
+    double_every: int = key(
+        Whole(least=10, most=MAX_PRIORITY),
+        100,
+        "Points of priority. An hour of a job counts twice as much as an hour of one of so many points less.",
+    )
+    lost_work: int = key(
+        Whole(least=1, most=100),
+        3,
+        "Hours of waiting that an hour of lost work counts as: it is done again while others wait.",
+    )
+    restart: timedelta = key(
+        Duration(),
+        "5m",
+        "What a stopped job needs until it trains again, start-up and loading its checkpoint; or what its "
+        "attempt took to start, if that is longer.",
+    )
+    unsaved: timedelta = key(
+        Duration(least=timedelta(minutes=1)),
+        "24h",
+        "Lost work counts half for a job that has saved nothing for this long, a third after twice as long, "
+        "and so on: none is out of reach.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Preemption(Section):
     enabled: bool = key(Flag(), True, "Whether a waiting job may stop running ones.")
     min_priority_gap: int = key(
@@ -98,6 +127,9 @@ class Preemption(Section):
     )
     max_per_job: int = key(Whole(), 3, "A job preempted this many times is not preempted again.")
     needs_checkpoint: bool = key(Flag(), False, "Whether only jobs with a `CheckpointConfig` may be stopped.")
+    cost: PreemptionCost = key(
+        Keys(PreemptionCost), {}, "A preemption has to be worth what it costs the jobs that it stops."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,153 @@
+"""What a preemption is worth: the wait that it spares, against what it costs the jobs that it stops.
+
+Both in weighted instance-hours. An hour of a job weighs twice as much as one of a job of ``double_every``
+points of priority less, and the preemptor's hour counts ``OUTRANKS`` times as it is. It spares its whole wait
+without a stop: the one so far, and the one that is expected. Each victim costs, for each of its instances,
+what it has not saved, as ``lost_work`` hours of waiting an hour, and its restart; and for each instance that
+is taken from it the wait for the next one.
+
+What is not saved counts for less the more it is: divided by one more for each ``unsaved`` of it. So a job
+that saves nothing is not out of reach, each price has a bound, and each preemption is worth it in time.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from trainmaster.core.planning.expected_ends import ExpectedEnds
+from trainmaster.core.planning.preemption import Chosen, Preemptor, work_lost
+from trainmaster.core.planning.snapshot import RunningJob
+from trainmaster.core.policy import PreemptionCost
+
+OUTRANKS = 3.0
+"""How much more an hour of the one that may preempt counts than an hour of an equal."""
+GRACE = timedelta(minutes=2)
+"""Its instances do nothing useful for so long while it stops.
+
+Source: SageMaker API reference, StopTrainingJob: 120 seconds to save.
+"""
+FARTHEST = timedelta(days=7)
+"""When a preemption becomes worth it is not looked for beyond this."""
+_HOUR = timedelta(hours=1)
+_MINUTE = timedelta(minutes=1)
+_NO_TIME = timedelta()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotWorth:
+    """A preemption that would cost more than it spares."""
+
+    victims: tuple[RunningJob, ...]
+    lost: timedelta
+    """Work of all their instances that is not saved."""
+    wait: timedelta
+    """Of the preemptor without it: so far, and as long as is expected."""
+    until: datetime | None
+    """When it is worth it if all goes on as it does; None: that is beyond ``FARTHEST``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreemptionPrices:
+    """What it costs to stop each job of a pool at one instant, and who gains more than that."""
+
+    rules: PreemptionCost
+    ends: ExpectedEnds
+    now: datetime
+
+    def of_stop(self, job: RunningJob, *, later: timedelta = _NO_TIME) -> float:
+        """What it costs beside the wait that follows; so much later, if it saves nothing until then."""
+        lost = _NO_TIME if job.training_since is None else work_lost(job, now=self.now) + later
+        counted = self.rules.lost_work * (lost / _HOUR) / (1 + lost / self.rules.unsaved)
+        started = (job.training_since or job.claimed_at) - job.claimed_at
+        restart = (max(self.rules.restart, started) + GRACE) / _HOUR
+        return self._weight(job.priority) * _instances(job) * (counted + restart)
+
+    def of_wait(self, priority: int, wait: timedelta) -> float:
+        """What it costs to take one instance from a job that then waits so long for another."""
+        return self._weight(priority) * (wait / _HOUR)
+
+    def of_all(self, chosen: Chosen, *, wait: timedelta, later: timedelta = _NO_TIME) -> float:
+        """What it costs to stop them, so much later, when another instance is expected after this wait."""
+        return sum(
+            self.of_stop(one, later=later)
+            + self.of_wait(one.priority, wait)
+            * sum(min(one.vector.get(c, 0), n) for c, n in chosen.short.items())
+            for one in chosen.victims
+        )
+
+    def refusal(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> NotWorth | None:
+        """Why these are not stopped for it; None: it is worth it.
+
+        Args:
+            preemptor: Does not fit.
+            chosen: Those that cost least.
+            reclaims: It takes back its team's quota: then it weighs no less than any of them.
+        """
+        deal = self._deal(preemptor, chosen, reclaims=reclaims)
+        if deal.is_worth(later=_NO_TIME):
+            return None
+        return NotWorth(
+            victims=chosen.victims,
+            lost=sum((_instances(one) * work_lost(one, now=self.now) for one in chosen.victims), _NO_TIME),
+            wait=deal.waited + deal.wait,
+            until=deal.worth_at(),
+        )
+
+    def _deal(self, preemptor: Preemptor, chosen: Chosen, *, reclaims: bool) -> "_Deal":
+        job = preemptor.job
+        theirs = [one.priority for one in chosen.victims] if reclaims else []
+        age = self.now - job.submitted_at - (job.trained or timedelta())
+        return _Deal(
+            prices=self,
+            chosen=chosen,
+            worth_an_hour=OUTRANKS
+            * self._weight(max([job.priority, *theirs]))
+            * sum(preemptor.shape.vector.values()),
+            waited=max(age, _NO_TIME),
+            wait=self.ends.wait(chosen.short),
+        )
+
+    def _weight(self, priority: int) -> float:
+        return float(2 ** (priority / self.rules.double_every))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Deal:
+    """One preemption, weighed now and later."""
+
+    prices: PreemptionPrices
+    chosen: Chosen
+    worth_an_hour: float
+    """Of the preemptor's wait."""
+    waited: timedelta
+    wait: timedelta
+    """Expected from now on."""
+
+    def is_worth(self, *, later: timedelta) -> bool:
+        left = max(self.wait - later, _NO_TIME)
+        spared = self.worth_an_hour * ((self.waited + later + left) / _HOUR)
+        return spared >= self.prices.of_all(self.chosen, wait=left, later=later)
+
+    def worth_at(self) -> datetime | None:
+        """The minute in which it becomes worth it."""
+        before, after = _NO_TIME, _MINUTE
+        while not self.is_worth(later=after):
+            before, after = after, 2 * after
+            if after > FARTHEST:
+                return None
+        while after - before > _MINUTE:
+            middle = before + (after - before) / 2
+            if self.is_worth(later=middle):
+                after = middle
+            else:
+                before = middle
+        at = self.prices.now + after
+        return at if at == _full(at) else _full(at) + _MINUTE
+
+
+def _instances(job: RunningJob) -> int:
+    return sum(job.vector.values())
+
+
+def _full(at: datetime) -> datetime:
+    """The minute that it is in."""
+    return at.replace(second=0, microsecond=0)
