@@ -2,8 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -18,6 +18,7 @@ from trainmaster.core.costs.ledger import (
 )
 from trainmaster.core.costs.prices import PriceTable
 from trainmaster.core.costs.spot_record import SpotDay
+from trainmaster.core.durations.traits import learned_key
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity
@@ -216,10 +217,6 @@ class MemoryReader(MemoryHistoryReader):
         first = sorted(known, key="#".join)[:MOST_RUN_TIMES]
         return {key: known[key] for key in dict.fromkeys((*first, *lanes)) if key in known}
 
-    def predicted(self, pool: str, team: str, lane: str) -> timedelta | None:
-        found = self._tables.pools[pool].run_times.get((team, lane))
-        return None if found is None else found.predicted
-
     def waiting(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
         behind = (entry for entry in self._in_turn(pool) if after is None or entry.rank > after)
         return tuple(islice(behind, limit))
@@ -285,12 +282,16 @@ class MemoryReader(MemoryHistoryReader):
             order_key=rows.order_key,
         )
 
-    def entrance(self, pool: str, team: str, lane: str) -> Entrance:
+    def entrance(self, pool: str, team: str, lane: str, *, learned: Sequence[str], now: datetime) -> Entrance:
         """What a team has is computed, so it is always counted."""
+        rows = self._tables.pools[pool]
+        times = rows.run_times.get((team, lane))
+        found = [rows.learned.get(learned_key(team, key)) for key in learned]
         return Entrance(
             policy_version=self._tables.policy.version,
             standing=TeamStanding.COUNTED,
-            predicted=self.predicted(pool, team, lane),
+            predicted=None if times is None else times.predicted,
+            learned=tuple(row.read(now) if row else None for row in found),
         )
 
     def entries_before(self, pool: str, rank: tuple[int, str], *, most: int) -> int:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from trainmaster.core.durations.learned import LearnedRow
+from trainmaster.core.durations.traits import learned_key
 from trainmaster.core.errors import LostRaceError, TeamLimit, TeamLimitError, WriteRefusedError
 from trainmaster.core.forecast.run_times import Run, RunTimes
 from trainmaster.core.history.journal import warm_pool_over
@@ -360,6 +362,9 @@ class MemoryJobStore:
             key = (spec.team, lane_of(change.after))
             times = pool.run_times.get(key)
             pool.run_times[key] = times.after(run) if times else RunTimes.of(run)
+            for kind in (learned_key(spec.team, one) for one in spec.learned_in or ()):
+                row = pool.learned.get(kind, LearnedRow(newest=at))
+                pool.learned[kind] = row.after(whole, ended_at=at)
 
 
 def _judgement(record: ViolationRecord | None) -> tuple[str, int] | None:

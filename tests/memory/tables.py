@@ -7,6 +7,7 @@ from datetime import date, datetime
 from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.core.costs.ledger import PreemptionEntry
 from trainmaster.core.costs.spot_record import SpotDay
+from trainmaster.core.durations.learned import LearnedRow
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.history.past_records import CapacityChange, Ending, PastEvent, PastWarmPool
 from trainmaster.core.jobs.attempts import Attempt
@@ -39,6 +40,8 @@ class PoolRows:
     limits: dict[Capacity, AccountLimit] = field(default_factory=dict)
     last_end: dict[Capacity, datetime] = field(default_factory=dict)
     run_times: dict[tuple[str, str], RunTimes] = field(default_factory=dict)
+    learned: dict[tuple[str, str], LearnedRow] = field(default_factory=dict)
+    """By team and key of ``Traits.keys``; by the key alone where all teams share it."""
     """By (team, lane)."""
     submissions: Counter[tuple[str, datetime]] = field(default_factory=Counter)
     """By team and minute."""

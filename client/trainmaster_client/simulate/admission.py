@@ -6,7 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from trainmaster.core import rules
-from trainmaster.core.jobs.instances import Capacity, CapacityType, Shape, vector_text
+from trainmaster.core.durations.learned import Known
+from trainmaster.core.durations.traits import Traits
+from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, lane_text, vector_text
 from trainmaster.core.jobs.model import Job, JobSpec, JobState
 from trainmaster.core.planning.capacity import pool_vector
 from trainmaster.core.planning.order import score_of
@@ -162,7 +164,19 @@ def _no_pool(job: PastJob, policy: Policy) -> str:
     return f"{', '.join(homeless)} {'belongs' if len(homeless) == 1 else 'belong'} to no pool"
 
 
-def submitted(job: PastJob, found: Admitted, *, predicted: timedelta | None) -> Job:
+def traits_of(job: PastJob, found: Admitted) -> Traits:
+    """What a history says of a job that says something about how long it trains."""
+    return Traits(
+        team=job.team,
+        lane=lane_text([found.shape], Choice.FIRST_FIT),
+        limit=job.max_runtime,
+        name=job.name,
+        image=job.image,
+        hyperparameters=job.hyperparameters,
+    )
+
+
+def submitted(job: PastJob, found: Admitted, known: Known) -> Job:
     """The job as it enters the queue."""
     at = job.submitted_at
     spec = JobSpec(
@@ -178,7 +192,9 @@ def submitted(job: PastJob, found: Admitted, *, predicted: timedelta | None) -> 
         max_wait=None,
         body_hash=job.name,
         checkpoint_uri=None if job.saves_every is None else _checkpoints(job),
-        predicted=predicted,
+        predicted=known.predicted,
+        learned_in=traits_of(job, found).keys,
+        likely=known.likely,
     )
     return Job(
         spec=spec,

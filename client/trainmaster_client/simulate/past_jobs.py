@@ -81,6 +81,10 @@ class PastJob:
     breaks: tuple[Break, ...] = ()
     """In turn. One that the replay does not get to never comes; interruptions concern spot attempts alone."""
     preemptible: bool = True
+    image: str | None = None
+    """None: the source does not say."""
+    hyperparameters: str | None = None
+    """Their digest; None: the source does not say."""
     entry_id: str | None = None
     """Of the submission: what back-offs are drawn from. None: its name."""
     withdrawn_after: timedelta | None = None

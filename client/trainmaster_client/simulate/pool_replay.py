@@ -12,7 +12,6 @@ from typing import Self
 from trainmaster.core.forecast.run_times import start_of_month
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
-from trainmaster.core.jobs.instances import Choice, lane_text
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.observations import Observation
 from trainmaster.core.jobs.reason_codes import ReasonCode
@@ -22,7 +21,7 @@ from trainmaster.core.lifecycle.decision import EndFacts, Question, decide, ques
 from trainmaster.core.monitoring.checkpoints import needs_look
 from trainmaster.core.policy import Policy, PoolPolicy
 
-from trainmaster_client.simulate.admission import Admitted, submitted
+from trainmaster_client.simulate.admission import Admitted, submitted, traits_of
 from trainmaster_client.simulate.agenda import Agenda, What
 from trainmaster_client.simulate.checkpoint_turns import CheckpointTurns
 from trainmaster_client.simulate.past_jobs import INTERRUPTED, Pace, PastJob
@@ -88,10 +87,9 @@ class PoolReplay:
     # ---- what happens
 
     def submitted(self, past: PastJob, found: Admitted) -> None:
-        lane = lane_text([found.shape], Choice.FIRST_FIT)
-        predicted = self.state.predicted(past.team, lane)
         self.site.expects(past)
-        self.state.enters(submitted(past, found, predicted=predicted))
+        known = self.state.known(traits_of(past, found), now=past.submitted_at)
+        self.state.enters(submitted(past, found, known))
 
     def hears(self, what: What, name: str, serial: int) -> bool:
         """News of a job, or of the next minute; False where they come too late."""

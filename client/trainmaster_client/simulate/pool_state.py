@@ -10,6 +10,8 @@ from typing import Self
 
 from trainmaster.core.costs.ledger import MonthAccount, UsageLine, budget_cents, month_of
 from trainmaster.core.costs.prices import PriceTable
+from trainmaster.core.durations.learned import Known, LearnedRow, likely_lengths
+from trainmaster.core.durations.traits import Traits, learned_key
 from trainmaster.core.forecast.run_times import Run, RunTimes
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity, Vector, lane_text
@@ -113,6 +115,8 @@ class PoolState:
     warm_pools: dict[str, WarmPool] = field(default_factory=dict)
     """By training-job name."""
     run_times: dict[LaneKey, RunTimes] = field(default_factory=dict)
+    learned: dict[tuple[str, str], LearnedRow] = field(default_factory=dict)
+    """By ``learned_key``."""
     used: dict[Capacity, int] = field(default_factory=dict)
     warm: dict[Capacity, int] = field(default_factory=dict)
     running_read: tuple[RunningJob, ...] | None = ()
@@ -220,9 +224,15 @@ class PoolState:
         if self.budgets.limits:
             self.budgets.bill(pool, pool.bill(now))
 
-    def predicted(self, team: str, lane: str) -> timedelta | None:
-        times = self.run_times.get((team, lane))
-        return None if times is None else times.predicted
+    def known(self, traits: Traits, *, now: datetime) -> Known:
+        """How long a job of these traits is going to train."""
+        times = self.run_times.get((traits.team, traits.lane))
+        found = (self.learned.get(learned_key(traits.team, key)) for key in traits.keys)
+        rows = [row.read(now) if row else None for row in found]
+        return Known(
+            predicted=None if times is None else times.predicted,
+            likely=likely_lengths(rows, limit=traits.limit),
+        )
 
     def _notes_run_time(self, change: Change, attempt: Attempt, *, now: datetime) -> None:
         """What a job that completed says about how long later ones of its lane train."""
@@ -234,6 +244,9 @@ class PoolState:
         lane = (spec.team, lane_text(change.after.shapes, spec.choice))
         times = self.run_times.get(lane)
         self.run_times[lane] = times.after(run) if times else RunTimes.of(run)
+        for kind in (learned_key(spec.team, key) for key in spec.learned_in or ()):
+            row = self.learned.get(kind, LearnedRow(newest=now))
+            self.learned[kind] = row.after(trained, ended_at=now)
 
     @staticmethod
     def _count(counter: dict[Capacity, int], vector: Vector, sign: int) -> None:
@@ -258,6 +271,7 @@ class PoolState:
             holds=dict(self.holds),
             warm_pools=dict(self.warm_pools),
             run_times=dict(self.run_times),
+            learned=dict(self.learned),
             used=dict(self.used),
             warm=dict(self.warm),
         )

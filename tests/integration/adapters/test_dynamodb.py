@@ -20,6 +20,7 @@ from trainmaster.adapters.dynamodb import (
 )
 from trainmaster.adapters.dynamodb.attribute_values import from_attributes, to_attributes
 from trainmaster.adapters.dynamodb.calls import Transactions
+from trainmaster.core.durations.histogram import bucket
 from trainmaster.core.errors import LostRaceError, UnavailableError, WriteRefusedError
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, lane_text
@@ -231,7 +232,7 @@ def test_jobs_of_a_lane_too_long_for_a_key_share_its_digest_everywhere(table: Ta
     table.store.commit([over], at=NOON)
     text = lane_text((Shape(vector=long),), Choice.FIRST_FIT)
     assert len(text) > 200
-    assert table.reader.predicted("main", "default", text) == minutes(10)
+    assert table.reader.entrance("main", "default", text, learned=(), now=NOON).predicted == minutes(10)
 
 
 def test_rows_written_while_a_job_lives_expire_twice_as_late_as_the_job(table: Table) -> None:
@@ -280,7 +281,7 @@ def test_run_times_of_the_release_before_expire_from_the_next_job_on(table: Tabl
     table.client.update_item(
         TableName=TABLE, Key=key, UpdateExpression="REMOVE #ttl", ExpressionAttributeNames=names
     )
-    assert table.reader.predicted("main", "default", f"{A}=1") == minutes(10)
+    assert table.reader.entrance("main", "default", f"{A}=1", learned=(), now=NOON).predicted == minutes(10)
     completes(table, "b")
     assert "ttl" in table.row(*RUN_TIMES)
 
@@ -290,6 +291,21 @@ def test_a_priority_that_comes_again_after_months_leaves_none_of_them_in_the_run
         completes(table, f"job{number}", at=NOON + timedelta(days=30.5 * months), priority=7)
     counted = [name for name in table.row(*RUN_TIMES) if name.startswith("n#")]
     assert counted == ["n#2028-04#7"]
+
+
+def test_a_histogram_expires_with_its_last_job_and_stays_below_a_write_unit(table: Table) -> None:
+    """Whatever its jobs: every length that there is, of more jobs than ever end in a year."""
+    buckets = range(bucket(timedelta(days=28)) + 1)
+    every = {f"w#{number}": 10**24 for number in buckets}
+    table.client.put_item(
+        TableName=TABLE, Item=to_attributes({"pk": "K#main", "sk": "n00a#2026#default", **every})
+    )
+    completes(table, "b", learned_in=("n00a",))
+    row = table.row("K#main", "n00a#2026#default")
+    assert row["ttl"] == int((NOON + timedelta(days=90)).timestamp())
+    assert len(row) == 2 + len(buckets)
+    digits = (len(str(content)) for content in row.values())
+    assert sum(map(len, row)) + sum(-(-count // 2) + 1 for count in digits) < 1024
 
 
 def test_a_team_with_many_shapes_costs_no_other_team_s_estimate_more(

@@ -49,7 +49,7 @@ def test_what_nobody_wrote_is_not_there(plane: Plane) -> None:
     assert (plane.reader.job("a"), plane.reader.alias("a")) == (None, None)
     assert plane.reader.month("vision", "2026-11") == MonthAccount()
     assert plane.reader.usage("vision", "2026-11") == ((), ())
-    assert plane.reader.predicted("main", "default", f"{A}=1") is None
+    assert plane.reader.entrance("main", "default", f"{A}=1", learned=(), now=NOON).predicted is None
     assert plane.snapshot() == Snapshot(prices=plane.snapshot().prices, watch=Watch(), policy_version=1)
 
 
@@ -143,12 +143,12 @@ def test_what_somebody_wanted_is_told_even_where_the_state_stays(plane: Plane) -
 def test_what_a_submission_asks_is_the_policy_the_standing_and_how_long_such_jobs_train(plane: Plane) -> None:
     plane.submitted("a")
     lane = f"{A}=1"
-    before = plane.reader.entrance("main", "default", lane)
+    before = plane.reader.entrance("main", "default", lane, learned=(), now=NOON)
     assert (before.policy_version, before.predicted) == (plane.policy.version, None)
     assert before.standing is not TeamStanding.LOST
     later = plane.policies.put(DOCUMENT, pools=["main"], replaces=plane.policy)
     plane.store.commit([ended(plane.running("b"), trained=minutes(10))], at=NOON)
-    after = plane.reader.entrance("main", "default", lane)
+    after = plane.reader.entrance("main", "default", lane, learned=(), now=NOON)
     assert (after.policy_version, after.predicted) == (later.version, minutes(10))
 
 

@@ -1,12 +1,13 @@
 """What a claim depends on, and what an end gives back."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from trainmaster.core.durations.histogram import bucket
 from trainmaster.core.errors import LostRaceError
-from trainmaster.core.forecast.run_times import RunTimes, bucket
+from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.lifecycle import steps
@@ -128,7 +129,40 @@ def test_run_times_are_kept_of_completed_jobs_alone(plane: Plane) -> None:
         by_month={"2026-11": {0: 1}},
     )
     assert plane.reader.run_times("main", ()) == {("default", f"{A}=1"): own, ("vision", f"{A}=1"): other}
-    assert plane.reader.predicted("main", "default", f"{A}=1") == minutes(15)
+    assert plane.reader.entrance("main", "default", f"{A}=1", learned=(), now=NOON).predicted == minutes(15)
+
+
+KINDS = ("n00a", "t00b", "e00c")
+
+
+def learned(plane: Plane, team: str, *, now: datetime = NOON) -> list[float]:
+    """How many jobs each of the kinds has learned from, by now."""
+    found = plane.reader.entrance("main", team, f"{A}=1", learned=KINDS, now=now).learned
+    return [0.0 if row is None else round(row.jobs.total, 3) for row in found]
+
+
+def test_a_completed_job_counts_once_in_each_histogram_of_its_kinds(plane: Plane) -> None:
+    assert learned(plane, "default") == [0, 0, 0]
+    over = ended(plane.running("a", learned_in=KINDS), trained=minutes(10))
+    plane.store.commit([over], at=NOON)
+    with pytest.raises(LostRaceError):  # the same event once more
+        plane.store.commit([over], at=NOON)
+    plane.store.commit([ended(plane.running("b", learned_in=KINDS[1:]), trained=minutes(20))], at=NOON)
+    plane.store.commit([ended(plane.running("c", learned_in=KINDS), "Failed", trained=minutes(50))], at=NOON)
+    plane.store.commit([ended(plane.running("old"), trained=minutes(1))], at=NOON)
+    assert learned(plane, "default") == [1, 2, 2]
+    assert learned(plane, "vision") == [0, 0, 2]
+    (row, *_) = plane.reader.entrance("main", "default", f"{A}=1", learned=KINDS, now=NOON).learned
+    assert row is not None
+    assert row.jobs.weights == {bucket(minutes(10)): 1.0}
+
+
+def test_what_was_learned_last_year_counts_until_it_is_forgotten(plane: Plane) -> None:
+    new_year = datetime(2027, 1, 1, tzinfo=UTC)
+    for name, at in (("a", new_year - timedelta(days=7)), ("b", new_year)):
+        plane.store.commit([ended(plane.running(name, learned_in=KINDS), trained=minutes(10))], at=at)
+    assert learned(plane, "default", now=new_year) == pytest.approx([1.5, 1.5, 1.5], rel=0.01)
+    assert learned(plane, "default", now=new_year + timedelta(days=91)) == [1, 1, 1]
 
 
 def test_completed_jobs_are_counted_by_month_and_priority_for_two_months(plane: Plane) -> None:
@@ -143,7 +177,7 @@ def test_the_run_time_of_a_job_is_that_of_all_its_attempts_and_no_minute_counts_
     one = plane.running("a", checkpointed=minutes(20), max_runtime=minutes(90))
     seen_late = plane.change(one, steps.checkpoint_seen(one, NOON - minutes(1)))
     plane.store.commit([ended(seen_late, trained=minutes(10))], at=NOON)
-    assert plane.reader.predicted("main", "default", f"{A}=1") == minutes(30)
+    assert plane.reader.entrance("main", "default", f"{A}=1", learned=(), now=NOON).predicted == minutes(30)
 
 
 def test_a_preempted_job_goes_back_to_its_old_place_in_the_queue(plane: Plane) -> None:

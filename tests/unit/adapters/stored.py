@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from trainmaster.core.costs.ledger import PreemptionEntry
+from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape
@@ -22,6 +23,7 @@ from tests.builders import ENTRY, NOON, A, B, attempt, job, minutes, of, running
 
 SPOT_PAIR = Shape(vector=of(2, A, spot=True), subnet="subnet-1", warm_key="key-1")
 SHAPES = (SPOT_PAIR, Shape(vector={Capacity(A): 1, Capacity(B): 3}))
+LIKELY = LikelyLengths(lengths=(minutes(20), minutes(40)))
 DIAGNOSIS = Diagnosis(
     failure_class=FailureClass.GPU_OOM,
     advice="Halve the batch.",
@@ -121,7 +123,8 @@ def full_job() -> Job:
         cents=14,
         unpriced=True,
     )
-    return replace(every, spec=replace(every.spec, retries=3, adopted=True))
+    also: dict[str, Any] = {"learned_in": ("n0ff", "e001"), "likely": LIKELY}
+    return replace(every, spec=replace(every.spec, retries=3, adopted=True, **also))
 
 
 def _jobs() -> Iterator[tuple[str, Example]]:
@@ -138,6 +141,7 @@ def _jobs() -> Iterator[tuple[str, Example]]:
         left_spot=True,
         predicted=minutes(33),
         trained=minutes(12),
+        likely=LIKELY,
         ranked_by="order-1",
         not_before=NOON + minutes(1),
         refused=AccountRefusals(count=3, held=of(4), again_at=NOON + minutes(1)),
@@ -158,6 +162,7 @@ def _running() -> Iterator[tuple[str, Example]]:
         checkpoint_uncertain_since=NOON + minutes(41),
         predicted=minutes(33),
         trained=minutes(12),
+        likely=LIKELY,
         cents_per_hour=284,
         warm_key="key-1",
         ranked_by="order-1",

@@ -1,7 +1,6 @@
 """POST /add-job: into the queue, or only what would happen."""
 
 from dataclasses import replace
-from datetime import timedelta
 from http import HTTPStatus
 
 from trainmaster.api.dry_run import UNFORESEEN, foresee
@@ -19,6 +18,7 @@ from trainmaster.api.request_context import (
     wake,
 )
 from trainmaster.api.views import JobContext, field_error_view, job_view
+from trainmaster.core.durations.learned import Known, likely_lengths
 from trainmaster.core.errors import (
     FieldError,
     JobConflictError,
@@ -120,10 +120,10 @@ def _submit(context: RequestContext, submission: Submission, *, version: int | N
     if verdict.violations and (repeated := _existing(context, submission)):
         return _answer(context, submission, repeated, verdict.audited)
     pool = verdict.accepted()
-    entrance = context.outside.reader.entrance(pool.name, submission.team, _lane(submission))
+    entrance = _entrance(context, submission, pool)
     if version is not None and entrance.policy_version != version:
         raise _PolicyChangedError("the policy was changed")
-    job = _new(context, submission, pool, predicted=entrance.predicted)
+    job = _new(context, submission, pool, entrance)
     admission = _admission(context, submission, pool, entrance)
     try:
         context.outside.store.submit(job, canonical(submission.body), admission)
@@ -154,16 +154,22 @@ def _admission(
     )
 
 
-def _lane(submission: Submission) -> str:
-    return lane_text(submission.ask.shapes, submission.ask.choice)
+def _entrance(context: RequestContext, submission: Submission, pool: PoolPolicy) -> Entrance:
+    keys, now = submission.traits.keys, context.outside.clock()
+    lane = lane_text(submission.ask.shapes, submission.ask.choice)
+    return context.outside.reader.entrance(pool.name, submission.team, lane, learned=keys, now=now)
 
 
-def _new(
-    context: RequestContext, submission: Submission, pool: PoolPolicy, *, predicted: timedelta | None
-) -> Job:
+def _new(context: RequestContext, submission: Submission, pool: PoolPolicy, entrance: Entrance) -> Job:
     now = context.outside.clock()
-    entry_id = ulid(now, context.outside.random_bytes(RANDOM_BYTES))
-    return new_job(submission, pool, entry_id=entry_id, now=now, predicted=predicted)
+    likely = likely_lengths(entrance.learned, limit=submission.ask.max_runtime)
+    return new_job(
+        submission,
+        pool,
+        entry_id=ulid(now, context.outside.random_bytes(RANDOM_BYTES)),
+        now=now,
+        known=Known(predicted=entrance.predicted, likely=likely),
+    )
 
 
 def _existing(context: RequestContext, submission: Submission) -> Job | None:
@@ -223,8 +229,8 @@ def _dry_run(context: RequestContext, submission: Submission) -> Answer:
     foreseen = UNFORESEEN
     if verdict.pool is not None and not verdict.violations:
         pool = verdict.pool
-        predicted = context.outside.reader.predicted(pool.name, submission.team, _lane(submission))
-        foreseen = foresee(_new(context, submission, pool, predicted=predicted), pool, context)
+        entrance = _entrance(context, submission, pool)
+        foreseen = foresee(_new(context, submission, pool, entrance), pool, context)
     body = {
         "valid": not verdict.violations,
         "violations": [field_error_view(violation) for violation in verdict.violations],

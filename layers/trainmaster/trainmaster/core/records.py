@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from trainmaster.core.durations.learned import LearnedRow
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState
@@ -114,6 +115,8 @@ class Entrance:
     standing: TeamStanding
     predicted: timedelta | None
     """How long the team's next job of this lane is likely to train; None before one has completed."""
+    learned: tuple[LearnedRow | None, ...] = ()
+    """Of the job's ``Traits.keys``; None: nothing of the kind has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

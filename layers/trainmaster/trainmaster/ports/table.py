@@ -196,9 +196,6 @@ class QueueReader(Protocol):
     def run_times(self, pool: str, lanes: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], RunTimes]:
         """How long jobs of the pool trained, by (team, lane): of the first 250, and of these ``lanes``."""
 
-    def predicted(self, pool: str, team: str, lane: str) -> timedelta | None:
-        """How long the team's next job of this lane is likely to train; None before one has completed."""
-
     def waiting(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
         """In their turn, from behind rank ``after``."""
 
@@ -266,8 +263,16 @@ class PoolReader(Protocol):
 
     def pool_state(self, pool: str) -> PoolState: ...
 
-    def entrance(self, pool: str, team: str, lane: str) -> Entrance:
-        """All that a submission of the team asks before it is written, in one call where nothing is amiss."""
+    def entrance(self, pool: str, team: str, lane: str, *, learned: Sequence[str], now: datetime) -> Entrance:
+        """All that a submission of the team asks before it is written, in one call where nothing is amiss.
+
+        Args:
+            pool: Where it would wait.
+            team: Whose it is.
+            lane: What it asks for.
+            learned: ``Traits.keys``.
+            now: Of the submission.
+        """
 
     def entries_before(self, pool: str, rank: tuple[int, str], *, most: int) -> int:
         """In one call: of the pool's order alone, where entries of the release before are not yet."""

@@ -4,8 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from trainmaster.core.durations.histogram import bucket
 from trainmaster.core.forecast.durations import Durations, saved_by
-from trainmaster.core.forecast.run_times import RunTimes, bucket
+from trainmaster.core.forecast.run_times import RunTimes
 
 from tests.builders import NOON, A, minutes, running, waiting
 

@@ -3,7 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from trainmaster.core.forecast.run_times import Run, RunTimes, bucket, month_before
+from trainmaster.core.durations.histogram import bucket
+from trainmaster.core.forecast.run_times import Run, RunTimes, month_before
 
 from tests.builders import NOON, minutes
 

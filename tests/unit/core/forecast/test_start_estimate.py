@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from trainmaster.core.durations.histogram import bucket
 from trainmaster.core.forecast import forecast
 from trainmaster.core.forecast import start_estimate as estimating
-from trainmaster.core.forecast.run_times import RunTimes, bucket
+from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.forecast.start_estimate import (
     MOST_SHAPES,
     Question,

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from trainmaster.core.durations.learned import Known
 from trainmaster.core.errors import PolicyViolationError
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice
 from trainmaster.core.jobs.model import JobState
@@ -25,6 +26,7 @@ POLICY = parse_policy(
         "teams": [{"name": "vision", "roles": "any", "max_priority": 500}],
     }
 )
+LEARNED = Known(predicted=timedelta(minutes=7))
 
 
 def submission(request: dict[str, Any], *, team: str = "vision") -> Submission:
@@ -218,7 +220,11 @@ def test_the_new_job_remembers_its_shapes_its_wish_for_a_warm_pool_and_how_long_
         f"{P5}=1 {P5}=2:spot", InstanceType=P5, InstanceCount=1, KeepAlivePeriodInSeconds=600
     )
     one = new_job(
-        submission(request), POLICY.pools[0], entry_id="01E", now=NOW, predicted=timedelta(minutes=7)
+        submission(request),
+        POLICY.pools[0],
+        entry_id="01E",
+        now=NOW,
+        known=LEARNED,
     )
     assert [shape.vector for shape in one.spec.shapes] == [
         {Capacity(P5): 1},
@@ -231,7 +237,7 @@ def test_the_new_job_remembers_its_shapes_its_wish_for_a_warm_pool_and_how_long_
 
 def test_where_short_jobs_go_first_the_score_knows_how_long_such_jobs_take() -> None:
     pool = replace(POLICY.pools[0], order=Order(shortest_first=True))
-    one = new_job(submission(body()), pool, entry_id="01E", now=NOW, predicted=timedelta(minutes=7))
+    one = new_job(submission(body()), pool, entry_id="01E", now=NOW, known=LEARNED)
     assert one.score == 1_767_268_800_123 - 3 * 86_400_000 + 1000 * 420_000
 
 

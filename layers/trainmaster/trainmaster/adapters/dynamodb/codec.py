@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from trainmaster.adapters.dynamodb.stored_names import PARTS, stored_name
 from trainmaster.core.costs.ledger import Cause, MonthAccount, UsageLine
 from trainmaster.core.costs.spot_record import SpotDay
+from trainmaster.core.durations.learned import LearnedRow
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.instances import Vector, parse_vector, vector_text
 from trainmaster.core.jobs.reason_codes import ReasonCode, parse_code
@@ -224,6 +225,12 @@ def run_times_of(item: Mapping[str, Any]) -> RunTimes:
         counts=counts,
         by_month=by_month,
     )
+
+
+def learned_year(item: Mapping[str, Any]) -> LearnedRow:
+    """Of one kind of jobs and one year."""
+    weights = {int(number): weight for number, weight in named(item, "w#")}
+    return LearnedRow(newest=_instant(item["newest"]), weights={int(item["sk"].split("#")[1]): weights})
 
 
 def account_of(item: Mapping[str, Any]) -> MonthAccount:

@@ -12,7 +12,9 @@ from trainmaster.adapters.dynamodb.layout import Key
 from trainmaster.core.costs import spot_record
 from trainmaster.core.costs.ledger import Cause, UsageLine, month_of
 from trainmaster.core.costs.spot_record import day_of
-from trainmaster.core.forecast.run_times import Run, bucket, start_of_month
+from trainmaster.core.durations.decay import FORGOTTEN, era_of, weight_at
+from trainmaster.core.durations.histogram import bucket
+from trainmaster.core.forecast.run_times import Run, start_of_month
 from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import CapacityType
 from trainmaster.core.jobs.model import Job, JobState
@@ -136,6 +138,8 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
     run = Run(trained=trained, limit=spec.max_runtime, priority=change.after.priority, ended_at=at)
     key = layout.run_times_key(spec.pool, spec.team, lane(change.after.shapes, spec.choice))
     _run(updates[key], run)
+    for learned in spec.learned_in or ():
+        _learns(updates[layout.learned_key(spec.pool, spec.team, learned, era_of(at))], run)
 
 
 def _spot_day(updates: Updates, attempt: Attempt, *, at: datetime) -> None:
@@ -162,6 +166,12 @@ def _run(times: Update, run: Run) -> None:
         times.remove.append(layout.runs_in(month_of(month), run.priority))
     times.shift += [("t2", "t1", seconds), ("since", "since", iso(run.ended_at))]
     times.put |= {"t1": seconds, "ttl": int((run.ended_at + RUN_TIMES_KEPT).timestamp())}
+
+
+def _learns(row: Update, run: Run) -> None:
+    """``LearnedRow.after``, as an increment."""
+    row.add[f"{layout.LEARNED}{bucket(run.trained)}"] += weight_at(run.ended_at)
+    row.put |= {layout.NEWEST: iso(run.ended_at), "ttl": int((run.ended_at + FORGOTTEN).timestamp())}
 
 
 def _reserve(updates: Updates, job: Job, sign: int) -> None:

@@ -23,6 +23,7 @@
 | its reads in a minute | ``S#-#team`` | ``minute`` |
 | warm pool | ``W#pool`` | ``training-job-name`` |
 | run times | ``H#pool`` | ``team#lane`` |
+| learned lengths of a kind of jobs | ``K#pool`` | ``kind#year#team`` |
 | a team's month | ``U#team#month`` | ``total`` |
 | a job's usage in it | ``U#team#month`` | ``j#name`` |
 | who took what from it | ``U#team#month`` | ``p#time#name`` |
@@ -37,6 +38,7 @@ Only final jobs have ``ended_at`` beside ``team``, so only they are in the index
 
 from datetime import date
 
+from trainmaster.core.durations import traits
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.planning.candidates import lane, lane_id
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
@@ -141,6 +143,12 @@ def warm_key(pool: str, training_job_name: str) -> Key:
 
 def run_times_key(pool: str, team: str, lane_text: str) -> Key:
     return (run_times_partition(pool), f"{team}#{lane_text}")
+
+
+def learned_key(pool: str, team: str, key: str, era: int) -> Key:
+    """``key``: of ``Traits.keys``."""
+    whose, kind = traits.learned_key(team, key)
+    return (f"K#{pool}", f"{kind}#{era}#{whose}")
 
 
 def month_key(team: str, month: str) -> Key:
@@ -274,6 +282,12 @@ def told(subject: str) -> str:
 def runs_of(limit: int, length: int) -> str:
     """Attribute of run times: jobs of this limit and length (``run_times.bucket``)."""
     return f"b#{limit}#{length}"
+
+
+LEARNED = "w#"
+"""How attributes of learned lengths begin: weights by bucket."""
+NEWEST = "newest"
+"""Attribute of learned lengths: when the last one was added."""
 
 
 def runs_in(month: str, priority: int) -> str:

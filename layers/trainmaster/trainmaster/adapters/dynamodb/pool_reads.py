@@ -1,12 +1,13 @@
 """One pool, as a pass reads it: strongly consistent, and past every row that cannot be understood."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.calls import SortKeys
-from trainmaster.adapters.dynamodb.codec import account_of, decode, run_times_of
+from trainmaster.adapters.dynamodb.codec import account_of, decode, learned_year, run_times_of
 from trainmaster.adapters.dynamodb.guard import Item, described, require
 from trainmaster.adapters.dynamodb.policy_store import version_of
 from trainmaster.adapters.dynamodb.pool_rows import (
@@ -20,6 +21,8 @@ from trainmaster.adapters.dynamodb.pool_rows import (
 from trainmaster.adapters.dynamodb.queue_reads import Candidates, QueueReads
 from trainmaster.core.costs.ledger import budget_cents, month_of
 from trainmaster.core.costs.prices import PriceTable
+from trainmaster.core.durations.decay import eras_read
+from trainmaster.core.durations.learned import LearnedRow, merged
 from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.model import Job, epoch_ms
 from trainmaster.core.planning import wait_reasons
@@ -184,20 +187,27 @@ class PoolReads(QueueReads):
             recount=self._recount(pool, counters, running, warm_pools),
         )
 
-    def entrance(self, pool: str, team: str, lane: str) -> Entrance:
+    def entrance(self, pool: str, team: str, lane: str, *, learned: Sequence[str], now: datetime) -> Entrance:
         keys = (
             layout.POLICY_KEY,
             layout.team_key(pool, team),
             layout.run_times_key(pool, team, short_lane(lane)),
         )
-        found = {(item["pk"], item["sk"]): item for item in self._rows.several(keys)}
+        kinds = [[layout.learned_key(pool, team, key, era) for era in eras_read(now)] for key in learned]
+        found = {(item["pk"], item["sk"]): item for item in self._rows.several((*keys, *chain(*kinds)))}
         policy, counted, times = (found.get(key) for key in keys)
         known = self._understood([times] if times else [], run_times_of)
         return Entrance(
             policy_version=version_of(policy) if policy else 0,
             standing=self._standing(pool, team, counted),
             predicted=next((one.predicted for one in known), None),
+            learned=tuple(self._learned([found[key] for key in kind if key in found]) for kind in kinds),
         )
+
+    def _learned(self, items: Sequence[Item]) -> LearnedRow | None:
+        """Of one kind of jobs; an item that cannot be understood is left out."""
+        years = list(self._understood(items, learned_year))
+        return merged(years) if years else None
 
     def entries_before(self, pool: str, rank: tuple[int, str], *, most: int) -> int:
         before = SortKeys.before(layout.rank_text(*rank))

@@ -3,7 +3,7 @@
 import gzip
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import chain, islice
 from typing import Any, TypeVar
 
@@ -123,12 +123,6 @@ class DynamoReader(PoolReads, HistoryReads):
             chain(first, others), lambda item: (item["sk"].partition("#"), run_times_of(item))
         )
         return {(team, lane): times for (team, _, lane), times in found}
-
-    def predicted(self, pool: str, team: str, lane: str) -> timedelta | None:
-        """How long the team's next job of this lane is likely to train."""
-        item = self._rows.get(layout.run_times_key(pool, team, short_lane(lane)))
-        times = self._understood([item] if item else [], run_times_of)
-        return next((one.predicted for one in times), None)
 
     # ---- lists for people
 

@@ -1,63 +1,16 @@
 """How long the jobs of a forecast train: the distribution of earlier ones, also of those not over yet."""
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import accumulate
 
-from trainmaster.core.forecast.run_times import BUCKETS_PER_DOUBLING, RunTimes, bucket
+from trainmaster.core.durations.histogram import Histogram, bucket
+from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.instances import Shape, lane_text, vector_text
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.run_time import END_SLACK
 from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, WaitingJob
-
-
-@dataclass(frozen=True, slots=True)
-class Lengths:
-    """Drawn from by buckets; within one every logarithm is as likely as another."""
-
-    weights: Mapping[int, float]
-    _buckets: tuple[int, ...] = field(init=False)
-    _sums: tuple[float, ...] = field(init=False)
-    """Weight of a bucket and of all shorter ones."""
-
-    def __post_init__(self) -> None:
-        buckets = tuple(sorted(self.weights))
-        object.__setattr__(self, "_buckets", buckets)
-        object.__setattr__(self, "_sums", tuple(accumulate(self.weights[one] for one in buckets)))
-
-    def draw(self, chance: float, *, longer_than: timedelta) -> timedelta | None:
-        """The length of a job that has trained for this long already; None: hardly any trains that long.
-
-        Args:
-            chance: In [0, 1): which of the possible lengths, from the shortest to the longest.
-            longer_than: What is known of it.
-        """
-        total = self._sums[-1] if self._sums else 0.0
-        gone = self._below(longer_than)
-        if total - gone <= _HARDLY_ANY * total:
-            return None
-        return max(self._length_at(gone + chance * (total - gone)), longer_than)
-
-    def _below(self, length: timedelta) -> float:
-        position = BUCKETS_PER_DOUBLING * math.log2(max(length.total_seconds(), 1))
-        whole = 0.0
-        for number, up_to in zip(self._buckets, self._sums, strict=True):
-            if number + 1 > position:
-                return whole + (up_to - whole) * max(position - number, 0)
-            whole = up_to
-        return whole
-
-    def _length_at(self, weight: float) -> timedelta:
-        whole = 0.0
-        for number, up_to in zip(self._buckets, self._sums, strict=True):
-            if up_to > weight:
-                return _seconds(number + (weight - whole) / (up_to - whole))
-            whole = up_to
-        return _seconds(self._buckets[-1] + 1)
-
 
 _HARDLY_ANY = 1e-6
 
@@ -101,10 +54,6 @@ def _spread(found: dict[int, float], left: float, buckets: range) -> None:
         found[number] = found.get(number, 0) + left / len(buckets)
 
 
-def _seconds(position: float) -> timedelta:
-    return timedelta(seconds=2 ** (position / BUCKETS_PER_DOUBLING))
-
-
 START_UP = timedelta(minutes=4)
 """From the start of an attempt to Training, on new instances. Source: typical of SageMaker training jobs."""
 LOST_BY_STOP = timedelta(minutes=15)
@@ -126,7 +75,7 @@ class Durations:
     def __init__(self, known: Mapping[LaneKey, RunTimes], unfinished: Mapping[Kind, list[timedelta]]) -> None:
         self._known = known
         self._unfinished = unfinished
-        self._made: dict[Kind, Lengths] = {}
+        self._made: dict[Kind, Histogram] = {}
 
     @classmethod
     def of(
@@ -159,17 +108,17 @@ class Durations:
 
     def _whole(self, kind: Kind, chance: float, *, longer_than: timedelta, most: timedelta) -> timedelta:
         """How long a job trains of which so much is known."""
-        drawn = self._lengths(kind).draw(chance, longer_than=longer_than)
+        drawn = self._lengths(kind).quantile(chance, longer_than=longer_than)
         if drawn is None:
             return longer_than + max(most - longer_than, timedelta()) * chance
         return max(min(drawn, most), longer_than)
 
-    def _lengths(self, kind: Kind) -> Lengths:
+    def _lengths(self, kind: Kind) -> Histogram:
         if kind not in self._made:
             self._made[kind] = self._lengths_of(kind)
         return self._made[kind]
 
-    def _lengths_of(self, kind: Kind) -> Lengths:
+    def _lengths_of(self, kind: Kind) -> Histogram:
         """The team's own, filled up with the pool's; where nobody had this limit, those of any limit."""
         key, limit = kind
         own, everybody = self._known.get(key), self._known.values()
@@ -183,7 +132,7 @@ class Durations:
         weights: dict[int, float] = dict(completed)
         for number, share in shares(pool, others, limit=limit).items():
             weights[number] = weights.get(number, 0) + BORROWED_JOBS * share
-        return Lengths(shares(weights, self._unfinished.get(kind, ()), limit=limit))
+        return Histogram(shares(weights, self._unfinished.get(kind, ()), limit=limit))
 
 
 def _kind(job: WaitingJob | RunningJob) -> Kind:

@@ -1,14 +1,12 @@
 """How long jobs train: what a team's earlier jobs say about its next one. A guess, never a promise."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from trainmaster.core.costs.ledger import month_of
-
-BUCKETS_PER_DOUBLING = 2
+from trainmaster.core.durations.histogram import bucket
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +70,6 @@ def month_before(instant: datetime) -> str:
 
 def start_of_month(instant: datetime) -> datetime:
     return instant.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-
-
-def bucket(trained: timedelta) -> int:
-    """Logarithmic: bucket b holds lengths from 2**(b/2) up to 2**((b+1)/2) seconds."""
-    return int(BUCKETS_PER_DOUBLING * math.log2(max(trained.total_seconds(), 1)))
 
 
 def _one_more(counts: Mapping[int, int], key: int) -> dict[int, int]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
+from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.instances import Choice, Shape, Vector, asked_for, on_demand
 
@@ -96,6 +97,11 @@ class JobSpec:
     """KeepAlivePeriodInSeconds as asked for, cut to the pool's."""
     predicted: timedelta | None = None
     """Mean of the team's last two run times in this shape, when it was submitted."""
+    learned_in: tuple[str, ...] | None = None
+    """``Traits.keys``: the histograms that its run time is added to, the most specific first.
+    None: an earlier release submitted it."""
+    likely: LikelyLengths | None = None
+    """What they said when it was submitted; None: nothing yet."""
     retries: int | None = None
     """Most retries of failures that its owner wants; None: as many as the policy allows."""
     halves_batch: bool = False

@@ -32,6 +32,7 @@ def waiting_entry(job: Job) -> WaitingJob:
         left_spot=job.spot.left,
         predicted=_still(job),
         trained=_trained(job),
+        likely=job.spec.likely,
         not_before=job.not_before,
         refused=job.starts.by_account,
     )
@@ -57,7 +58,11 @@ def running_entry(job: Job) -> RunningJob:
         has_checkpoint=job.spec.has_checkpoint,
         preemptions=job.preemptions,
         expected=ExpectedRun(
-            at_most=live.max_runtime, ends_by=ends_by(job), predicted=_still(job), trained=_trained(job)
+            at_most=live.max_runtime,
+            ends_by=ends_by(job),
+            predicted=_still(job),
+            trained=_trained(job),
+            likely=job.spec.likely,
         ),
         checkpoint=live.checkpoint,
         cents_per_hour=None if live.claim.usd_per_hour is None else int(live.claim.usd_per_hour * 100),

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from trainmaster.core.costs.ledger import MonthAccount, UsageLine, warm_pool_line
 from trainmaster.core.costs.prices import PriceTable
+from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.attempts import CheckpointState, GpuWatch, Reason
 from trainmaster.core.jobs.instances import Capacity, Choice, Shape, Vector, asked_for
 from trainmaster.core.jobs.model import AccountRefusals, JobState, epoch_ms
@@ -43,6 +44,8 @@ class WaitingJob:
     """How long its next attempt is likely to train; a guess, never a promise."""
     trained: timedelta | None = None
     """How long it is known to train at least, from earlier attempts; None before it was ever stopped."""
+    likely: LikelyLengths | None = None
+    """How long jobs like it train in all."""
     ranked_by: str = ""
     """``PoolPolicy.order_key`` of the order the score was made with."""
     not_before: datetime | None = None
@@ -84,6 +87,8 @@ class ExpectedRun:
     """How long this attempt is likely to train in all; a guess."""
     trained: timedelta | None = None
     """How long the job is known to train at least, from earlier attempts; None in its first."""
+    likely: LikelyLengths | None = None
+    """How long jobs like it train in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from trainmaster.core.durations.traits import Traits, digest_of
 from trainmaster.core.jobs.attempts import Attempt
-from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape, Vector, asked_for
+from trainmaster.core.jobs.instances import (
+    Capacity,
+    CapacityType,
+    Choice,
+    Shape,
+    Vector,
+    asked_for,
+    lane_text,
+)
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.request.options import Alternative, UserOptions, read_options
 
@@ -54,6 +63,19 @@ class Ask:
     @property
     def vector(self) -> Vector:
         return asked_for(self.shapes, self.choice)
+
+
+def traits_of(ask: Ask, body: Mapping[str, Any], *, team: str) -> Traits:
+    """What a request says about how long its job trains."""
+    algorithm, hyperparameters = body.get("AlgorithmSpecification", {}), body.get("HyperParameters")
+    return Traits(
+        team=team,
+        lane=lane_text(ask.shapes, ask.choice),
+        limit=ask.max_runtime,
+        name=ask.name,
+        image=algorithm.get("TrainingImage") or algorithm.get("AlgorithmName"),
+        hyperparameters=digest_of(hyperparameters) if hyperparameters else None,
+    )
 
 
 def read_request(body: Mapping[str, Any]) -> Ask:

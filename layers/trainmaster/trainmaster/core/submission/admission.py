@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from trainmaster.core import rules
+from trainmaster.core.durations.learned import NOTHING_KNOWN, Known
+from trainmaster.core.durations.traits import Traits
 from trainmaster.core.errors import (
     FieldError,
     Path,
@@ -20,7 +22,7 @@ from trainmaster.core.planning.order import score_of
 from trainmaster.core.policy import Limits, Policy, PoolPolicy
 from trainmaster.core.policy.job_rules import Mode
 from trainmaster.core.request.options import ALTERNATIVES, MAX_PRIORITY, PRIORITY, OnOom
-from trainmaster.core.request.request import Ask, body_hash
+from trainmaster.core.request.request import Ask, body_hash, traits_of
 from trainmaster.core.rules.violation import Outcome, Violation, ViolationRecord
 
 RULE_NO_POOL = "no-pool"
@@ -45,6 +47,10 @@ class Submission:
     ask: Ask
     team: str
     submitted_by: str
+
+    @property
+    def traits(self) -> Traits:
+        return traits_of(self.ask, self.body, team=self.team)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +92,17 @@ def new_job(
     *,
     entry_id: str,
     now: datetime,
-    predicted: timedelta | None = None,
+    known: Known = NOTHING_KNOWN,
 ) -> Job:
-    """The job as it enters the queue; ``predicted`` is how long the team's jobs of this shape train."""
+    """The job as it enters the queue.
+
+    Args:
+        submission: Accepted.
+        pool: Where it waits.
+        entry_id: Of the submission.
+        now: Of the submission.
+        known: What the ended jobs say of it.
+    """
     ask = submission.ask
     entered = now.replace(microsecond=now.microsecond // 1000 * 1000)  # the table keeps milliseconds
     spec = JobSpec(
@@ -103,7 +117,9 @@ def new_job(
         preemptible=ask.options.preemptible,
         checkpoint_uri=ask.checkpoint_uri,
         keep_alive=ask.keep_alive,
-        predicted=predicted,
+        predicted=known.predicted,
+        learned_in=submission.traits.keys,
+        likely=known.likely,
         max_runtime=ask.max_runtime,
         max_wait=ask.max_wait,
         body_hash=body_hash(submission.body),

@@ -15,7 +15,7 @@ from trainmaster.core.lifecycle.settlement import shape_taken
 from trainmaster.core.planning.order import score_of
 from trainmaster.core.policy import UNMANAGED_POOL, Policy
 from trainmaster.core.request.options import DEFAULT_PRIORITY, MAX_PRIORITY
-from trainmaster.core.request.request import TAG_SPEC, Ask, body_hash
+from trainmaster.core.request.request import TAG_SPEC, Ask, body_hash, traits_of
 from trainmaster.core.submission.admission import ulid
 from trainmaster.core.unmanaged.decisions import UnmanagedJob, body_of, options_of, types_of
 
@@ -72,6 +72,7 @@ def _spec(unmanaged: UnmanagedJob, ask: Ask, *, team: str, policy: Policy) -> Jo
         keep_alive=ask.keep_alive,
         retries=options.get("retries"),
         halves_batch=options.get("on_oom") is not None,
+        learned_in=traits_of(ask, body_of(unmanaged), team=team).keys,
         adopted=True,
     )
 

@@ -1,0 +1,88 @@
+"""By what jobs are alike: the histograms that a job counts in, from its program to all jobs of its shape."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from trainmaster.core.durations.histogram import bucket
+
+SLOTS = 4096
+"""Histograms of a team on one level: kinds of jobs beyond share them, so no team can have more rows."""
+
+
+class Level(StrEnum):
+    """From what says most to what says least."""
+
+    PROGRAM = "p"
+    """Team, name without counters, image, hyperparameters, shape, requested time."""
+    NAME = "n"
+    IMAGE = "i"
+    TEAM = "t"
+    """Team, shape and requested time alone."""
+    EVERYBODY = "e"
+    """Shape and requested time, of all teams."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What is known of a job when it is submitted and says something about how long it trains."""
+
+    team: str
+    lane: str
+    """``lane_text``: the instances that it asks for."""
+    limit: timedelta
+    """MaxRuntimeInSeconds as asked for."""
+    name: str
+    image: str | None = None
+    """Or the algorithm; None: not known."""
+    hyperparameters: str | None = None
+    """``digest_of`` them; None: not known."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Of the histograms that it counts in, the most specific first."""
+        shape = (self.lane, bucket(self.limit))
+        program = base_name(self.name)
+        found: dict[Level, tuple[object, ...]] = {
+            Level.NAME: (self.team, program, *shape),
+            Level.TEAM: (self.team, *shape),
+            Level.EVERYBODY: shape,
+        }
+        if self.image is not None:
+            found[Level.IMAGE] = (self.team, self.image, *shape)
+        if self.hyperparameters is not None:
+            found[Level.PROGRAM] = (self.team, program, self.image, self.hyperparameters, *shape)
+        return tuple(f"{level}{_slot(found[level])}" for level in Level if level in found)
+
+
+def learned_key(team: str, key: str) -> tuple[str, str]:
+    """Whose histogram it is, and which: those of everybody have no team."""
+    return ("" if key.startswith(Level.EVERYBODY) else team, key)
+
+
+_ENDINGS = re.compile(r"(-+(\d+|(?=[0-9a-f]*\d)[0-9a-f]{6,}))+$", re.IGNORECASE)
+"""Counters, times and digests behind a name: ``bert-2026-11-23-10-34-59-123``, ``bert-3fa9c1``."""
+_NUMBER = re.compile(r"\d+")
+
+
+def base_name(name: str) -> str:
+    """What runs of one program have in common in their names; numbers inside it count as equal."""
+    return _NUMBER.sub("0", _ENDINGS.sub("", name)) or name
+
+
+_NOT_SAID_BY_USERS = ("sagemaker_job_name", "sagemaker_submit_directory", "sagemaker_instance_")
+"""Hyperparameters that SDKs write, and that differ from run to run. Source: sagemaker 2.257.7."""
+
+
+def digest_of(hyperparameters: Mapping[str, str]) -> str:
+    kept = {key: value for key, value in hyperparameters.items() if not key.startswith(_NOT_SAID_BY_USERS)}
+    return hashlib.blake2b(json.dumps(kept, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def _slot(content: tuple[object, ...]) -> str:
+    digest = hashlib.blake2b(json.dumps(content).encode(), digest_size=8).digest()
+    return f"{int.from_bytes(digest) % SLOTS:03x}"
