@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -32,6 +32,7 @@ from trainmaster.core.planning.candidates import (
     order_to_read,
     teams_to_read,
 )
+from trainmaster.core.planning.fair_share import shifted
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.snapshot import BudgetState, LaneRow, RunningJob, Snapshot, WaitingJob, total
 from trainmaster.core.policy import Policy, PoolPolicy
@@ -131,6 +132,7 @@ class MemoryReader(MemoryHistoryReader):
             order_key=rows.order_key,
             spot_max_wait=policy.spot_max_wait,
             watch=policy.governing.watch,
+            past_use=dict(rows.past_use) if pool.order.fair_share.weight else None,
         )
 
     def _candidates(self, pool: str, skip: frozenset[str], *, now: datetime | None) -> tuple[WaitingJob, ...]:
@@ -217,8 +219,18 @@ class MemoryReader(MemoryHistoryReader):
         first = sorted(known, key="#".join)[:MOST_RUN_TIMES]
         return {key: known[key] for key in dict.fromkeys((*first, *lanes)) if key in known}
 
-    def waiting(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
-        behind = (entry for entry in self._in_turn(pool) if after is None or entry.rank > after)
+    def waiting(
+        self,
+        pool: str,
+        *,
+        after: tuple[int, str] | None,
+        limit: int,
+        shifts: Mapping[str, int] | None = None,
+    ) -> tuple[WaitingJob, ...]:
+        entries = self._in_turn(pool)
+        if shifts:
+            entries = sorted((shifted(entry, shifts) for entry in entries), key=lambda one: one.rank)
+        behind = (entry for entry in entries if after is None or entry.rank > after)
         return tuple(islice(behind, limit))
 
     def parked(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
@@ -269,6 +281,8 @@ class MemoryReader(MemoryHistoryReader):
             team: TeamState(
                 used=total(job.vector for job in jobs if job.is_live and job.spec.team == team),
                 waiting=sum(not job.is_live and not job.is_final for job in jobs if job.spec.team == team),
+                queued=sum(job.is_waiting and not job.is_parked for job in jobs if job.spec.team == team),
+                past_use=dict(rows.past_use.get(team, {})),
             )
             for team in sorted({job.spec.team for job in jobs})
         }
@@ -280,6 +294,7 @@ class MemoryReader(MemoryHistoryReader):
             account_limits=dict(rows.limits),
             last_end=dict(rows.last_end),
             order_key=rows.order_key,
+            running=tuple(sorted(self._running(pool), key=lambda one: one.name)),
         )
 
     def entrance(self, pool: str, team: str, lane: str, *, learned: Sequence[str], now: datetime) -> Entrance:

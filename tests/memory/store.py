@@ -16,6 +16,7 @@ from trainmaster.core.monitoring.metric_samples import samples, samples_of_recor
 from trainmaster.core.monitoring.metrics import Sample
 from trainmaster.core.outbox import messages_of
 from trainmaster.core.outbox.messages import OutboxMessage
+from trainmaster.core.planning.past_use import added
 from trainmaster.core.planning.snapshot import (
     AccountLimit,
     LaneRow,
@@ -354,6 +355,7 @@ class MemoryJobStore:
         if ended is None:
             return
         pool.last_end |= dict.fromkeys(ended.vector, at)
+        pool.past_use[spec.team] = added(pool.past_use.get(spec.team, {}), ended, at=at)
         count_spot(self._tables, ended, at=at)
         if change.after.state is JobState.COMPLETED and ended.training_since is not None:
             trained = change.before.checkpointed + ((ended.ended_at or at) - ended.training_since)

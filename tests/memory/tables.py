@@ -15,6 +15,7 @@ from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.outbox.messages import OutboxMessage
 from trainmaster.core.planning.candidates import lane
+from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WarmPool
 from trainmaster.core.planning.told_reasons import ToldReasons
 from trainmaster.core.records import Alias, HistoryLine, StoredPolicy, SubmissionFreeze
@@ -39,6 +40,8 @@ class PoolRows:
     """By training-job name."""
     limits: dict[Capacity, AccountLimit] = field(default_factory=dict)
     last_end: dict[Capacity, datetime] = field(default_factory=dict)
+    past_use: dict[str, UseSums] = field(default_factory=dict)
+    """By team."""
     run_times: dict[tuple[str, str], RunTimes] = field(default_factory=dict)
     learned: dict[tuple[str, str], LearnedRow] = field(default_factory=dict)
     """By team and key of ``Traits.keys``; by the key alone where all teams share it."""

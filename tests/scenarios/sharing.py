@@ -144,3 +144,46 @@ def budget_waits(stage: Stage) -> None:
         "the first cost what it used", expected="about 0.25 USD", actual=spent, ok=0.2 < spent["first"] < 0.3
     )
     stage.check("the month adds up", expected=round(sum(spent.values()), 2), actual=usage["total"]["usd"])
+
+
+FAIR_POLICY = policy_of(
+    teams=("a", "b"),
+    capacity={INSTANCE_TYPE: 1},
+    order={"fair_share": {"half_life": "7d", "weight": 10}},
+)
+
+
+def fair_share(stage: Stage) -> None:
+    """Team a has used the pool for an hour: team b goes first, until it has used more; nobody is stopped."""
+    stage.submit("a-first", by="a", minutes=600)
+    stage.until_state(a_first="running")
+    stage.advance(3600)
+    stage.submit("a-second", by="a", minutes=600)
+    stage.advance(A_MOMENT)
+    stage.submit("b-first", by="b", minutes=600)
+    stage.advance(A_MOMENT)
+    stage.check("the list follows past use", expected=["b-first", "a-second"], actual=_listed(stage))
+    behind = stage.look("a-second", by="a")
+    stage.check("and so do positions", expected=2, actual=behind["position"])
+    said = "a has used 2.0 times its share of the last 7d: its jobs count 10 points less"
+    stage.check("team a is told why", expected=said, actual=behind["fair_share"]["message"])
+    ahead = stage.look("b-first", by="b")["fair_share"]["points"]
+    stage.check("who has used nothing gains three times the weight", expected=30.0, actual=ahead)
+    shares = {one["name"]: one["fair_share"] for one in stage.pool()["teams"]}
+    hours = shares["a"]["instance_hours"]
+    stage.check("GET /pools shows what was used", expected="about 1 hour", actual=hours, ok=0.9 < hours < 1.1)
+    stage.check("and of what share", expected=0.5, actual=shares["a"]["share"])
+    stage.finish("a-first")
+    stage.until_state(b_first="running")
+    stage.check("b starts, though a came first", expected=["a-first", "b-first"], actual=stage.created())
+    stage.advance(2 * 3600)
+    stage.submit("b-second", by="b", minutes=600)
+    stage.advance(A_MOMENT)
+    stage.check("b has used more by now", expected=["a-second", "b-second"], actual=_listed(stage))
+    stage.finish("b-first")
+    stage.until_state(a_second="running")
+    stage.check("nobody was stopped for it", expected=[], actual=stage.stopped())
+
+
+def _listed(stage: Stage) -> list[str]:
+    return [one["name"] for one in stage.did("GET", "/jobs?pool=main&state=pending")["jobs"]]

@@ -33,7 +33,8 @@ def pool_lines(views: Any, *, now: datetime) -> Iterator[str]:  # noqa: ANN401  
         if pool.get("reranking"):
             yield "  its queue is being put into another order"
         yield from _capacity_lines(pool)
-        yield from (_team_line(team) for team in pool.get("teams") or ())
+        rules = pool.get("fair_share") or {}
+        yield from (_team_line(team, rules) for team in pool.get("teams") or ())
         for warm in pool.get("warm_pools") or ():
             yield (
                 f"  warm: {int(warm['instances'])}x {printable(warm['instance_type'])}"
@@ -63,7 +64,7 @@ def _capacity_lines(pool: Part) -> Iterator[str]:
             yield f"  {int(count)}x {printable(instance_type)} {kind}: {', '.join(parts)}"
 
 
-def _team_line(team: Part) -> str:
+def _team_line(team: Part, rules: Part) -> str:
     parts = [f"uses {_vector(team.get('used'))}"]
     if team.get("quota") is not None:
         quota = team["quota"]
@@ -72,7 +73,18 @@ def _team_line(team: Part) -> str:
         parts.append(f"of its quota of {_counts(quota.get('nominal') or {})}, may borrow {may}")
         parts.append(f"borrows {_vector(team.get('borrowed'))}")
     parts.append(f"{int(team.get('waiting') or 0)} waiting")
+    if rules.get("weight"):
+        parts.append(_share_text(team["fair_share"], str(rules["half_life"])))
     return f"  team {printable(team['name'])}: {', '.join(parts)}"
+
+
+def _share_text(share: Part, half_life: str) -> str:
+    """What it has used of its share; one without jobs in the pool has none now."""
+    if share.get("times") is None:
+        return f"{float(share['instance_hours']):.1f} instance-hours used lately"
+    part, points = f"{float(share['share']):.0%}", float(share["points"])
+    used = f"used {float(share['times']):.1f} times its share of {part} (half-life {printable(half_life)})"
+    return f"{used}: {points:+.1f} points"
 
 
 def _vector(by_kind: Part | None) -> str:

@@ -67,6 +67,9 @@ def _lines(job: JobView, document: Document, others: list[JobView], *, now: date
         yield f"  {likely_start(start, now=now)}"
     elif document.get("estimate_note"):
         yield f"  Start {printable(document['estimate_note'])}"
+    share = document.get("fair_share")
+    if isinstance(share, dict) and share.get("message"):
+        yield f"  Fair share: {printable(share['message'])}"
     yield from _users_line(job, others, now=now)
     if ahead := _ahead(job, others):
         left = (job.position or 0) - 1 - SHOWN_JOBS

@@ -17,6 +17,7 @@ from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity, Vector, lane_text
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.past_use import UseSums, added
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.snapshot import (
     BudgetState,
@@ -117,6 +118,8 @@ class PoolState:
     run_times: dict[LaneKey, RunTimes] = field(default_factory=dict)
     learned: dict[tuple[str, str], LearnedRow] = field(default_factory=dict)
     """By ``learned_key``."""
+    past_use: dict[str, UseSums] = field(default_factory=dict)
+    """By team, of attempts that have ended."""
     used: dict[Capacity, int] = field(default_factory=dict)
     warm: dict[Capacity, int] = field(default_factory=dict)
     running_read: tuple[RunningJob, ...] | None = ()
@@ -154,6 +157,7 @@ class PoolState:
             budgets=self.budgets.states(waiting, now=now) if self.budgets.limits else {},
             prices=self.prices,
             spot_max_wait=self.spot_max_wait,
+            past_use=dict(self.past_use) if self.rules.order.fair_share.weight else None,
         )
 
     def _due(self, now: datetime) -> tuple[WaitingJob, ...]:
@@ -187,6 +191,8 @@ class PoolState:
             self._keeps(change.leaves_warm)
         if change.ended is not None:
             self._notes_run_time(change, change.ended, now=now)
+            team = after.spec.team
+            self.past_use[team] = added(self.past_use.get(team, {}), change.ended, at=now)
         if self.budgets.limits:
             self.budgets.charge(change)
 
@@ -272,6 +278,7 @@ class PoolState:
             warm_pools=dict(self.warm_pools),
             run_times=dict(self.run_times),
             learned=dict(self.learned),
+            past_use=dict(self.past_use),
             used=dict(self.used),
             warm=dict(self.warm),
         )

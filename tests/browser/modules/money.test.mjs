@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  causesOf, csvOf, forecastOf, monthBounds, recentMonths, topWastes, totalOf, usefulShare,
+  causesOf, csvOf, forecastOf, monthBounds, recentMonths, sharesOf, topWastes, totalOf, usefulShare,
 } from "../web/money/figures.js";
 import { adviceOn, adviceText, weekUse } from "../web/money/week_use.js";
 
@@ -89,4 +89,17 @@ test("full with jobs waiting is buy, free is lend, else leave, and two days are 
 
 test("what has no capacity has no week", () => {
   assert.deepEqual(weekUse([{ at: "2026-11-02T00:00:00Z", spot: { t: { used: 0, capacity: 0 } } }]), []);
+});
+
+test("shares stand by how many times they were used, teams without jobs last", () => {
+  const team = (name, times) => ({
+    name, fair_share: { instance_hours: 4, share: times === null ? null : 0.5, used_share: times && times / 2, times, points: times === null ? null : 3 },
+  });
+  const pool = { fair_share: { half_life: "7d", weight: 10 }, teams: [team("away", null), team("atlas", 0.4), team("vision", 1.6)] };
+  const { halfLife, teams } = sharesOf(pool);
+  assert.equal(halfLife, "7d");
+  assert.deepEqual(teams.map((one) => one.team), ["vision", "atlas", "away"]);
+  assert.deepEqual(teams[2], { team: "away", hours: 4, share: null, used: null, times: null, points: null });
+  assert.equal(sharesOf({ ...pool, fair_share: { half_life: "7d", weight: 0 } }), null);
+  assert.equal(sharesOf({ teams: [] }), null, "a stack that is older than the page");
 });

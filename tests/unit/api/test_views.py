@@ -22,19 +22,21 @@ from trainmaster.core.jobs.failures import Diagnosis, FailureClass
 from trainmaster.core.jobs.instances import Capacity, Shape
 from trainmaster.core.jobs.model import AccountRefusals, Job, JobState, StartTrouble
 from trainmaster.core.jobs.reason_codes import ForeignCode, ReasonCode
+from trainmaster.core.planning.fair_share import TeamShare
+from trainmaster.core.planning.past_use import HALF_LIFE, UsePeriod, UseSums
 from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
 from trainmaster.core.planning.wait_reasons import QueuePosition
-from trainmaster.core.policy import Aging, Order, PoolPolicy, Quota
+from trainmaster.core.policy import Aging, FairShare, Order, PoolPolicy, Quota
 from trainmaster.core.records import HistoryLine, PoolState, StoredPolicy, TeamState
 
-from tests.builders import NOON, A, B, attempt, changed, job, minutes, of
+from tests.builders import NOON, A, B, attempt, changed, job, minutes, of, running
 
 JOB_VIEW_KEYS = {
     "name", "team", "submitted_by", "pool", "state", "reason", "priority", "effective_priority", "instances",
     "capacity_type", "submitted_at", "started_at", "ended_at", "training_since", "ends_by", "position",
     "waiting", "attempt",
     "training_job_name", "training_job_arn", "preemptions", "retries", "wasted_seconds", "cost_usd",
-    "cost_is_estimate",
+    "cost_is_estimate", "fair_share",
 }  # fmt: skip
 POOL = PoolPolicy(name="main", capacity={A: 2, B: 1}, spot_capacity={A: 4})
 
@@ -176,6 +178,21 @@ def test_effective_priority(aging: Aging | None, waited: timedelta, expected: fl
     rules = replace(POOL, order=Order(aging=aging))
     one = job("a", priority=3)
     assert effective_priority(one, rules, now=one.spec.submitted_at + waited) == expected
+
+
+def test_past_use_counts_for_the_effective_priority_and_is_explained() -> None:
+    rules = replace(POOL, order=Order(fair_share=FairShare(weight=10)))
+    one = job("a", priority=3)
+    share = TeamShare(team="vision", share=0.25, hours=60.0, used=0.5, points=-10.0)
+    view = seen(one, pool=rules, now=one.spec.submitted_at, share=share)
+    assert view["effective_priority"] == -7.0
+    assert view["fair_share"] == {
+        "share": 0.25,
+        "used_share": 0.5,
+        "times": 2.0,
+        "points": -10.0,
+        "message": "vision has used 2.0 times its share of the last 7d: its jobs count 10 points less",
+    }
 
 
 def test_effective_priority_stands_still_once_the_job_has_ended() -> None:
@@ -327,13 +344,23 @@ def test_the_story_of_a_job() -> None:
     }
 
 
+def used_hours(hours: float) -> UseSums:
+    """So many instance-hours as of now."""
+    period = UsePeriod.at(NOON, HALF_LIFE)
+    return {period: round(hours * 3_600_000 * 2 ** ((NOON - period.begin) / HALF_LIFE))}
+
+
 def test_a_pool() -> None:
     used = {**of(3), **of(1, spot=True)}
     state = PoolState(
         used=used,
-        teams={"vision": TeamState(used=of(1), waiting=2), "speech": TeamState(used=used, waiting=1)},
+        teams={
+            "vision": TeamState(used=of(1), waiting=2, past_use=used_hours(12)),
+            "speech": TeamState(used=used, waiting=1, queued=1),
+        },
+        running=(running("live", team="speech", n=2, minutes_ago=60),),
     )
-    assert pool_view(POOL, state, NOON - minutes(5)) == {
+    assert pool_view(POOL, state, NOON - minutes(5), now=NOON) == {
         "name": "main",
         "capacity": {A: 2, B: 1},
         "spot_capacity": {A: 4},
@@ -341,6 +368,7 @@ def test_a_pool() -> None:
         "warm": {"on-demand": {}, "spot": {}},
         "free": {"on-demand": {A: 0, B: 1}, "spot": {A: 3}},
         "warm_pools": [],
+        "fair_share": {"half_life": "7d", "weight": 0},
         "teams": [
             {
                 "name": "speech",
@@ -348,6 +376,13 @@ def test_a_pool() -> None:
                 "borrowed": {"on-demand": {}, "spot": {}},
                 "quota": None,
                 "waiting": 1,
+                "fair_share": {
+                    "instance_hours": 2.0,
+                    "share": 1.0,
+                    "used_share": 1.0,
+                    "times": 1.0,
+                    "points": 0.0,
+                },
             },
             {
                 "name": "vision",
@@ -355,6 +390,13 @@ def test_a_pool() -> None:
                 "borrowed": {"on-demand": {}, "spot": {}},
                 "quota": None,
                 "waiting": 2,
+                "fair_share": {
+                    "instance_hours": 12.0,
+                    "share": None,
+                    "used_share": None,
+                    "times": None,
+                    "points": None,
+                },
             },
         ],
         "waiting": 3,
@@ -376,7 +418,7 @@ def test_what_is_warm_is_not_free() -> None:
         expires_at=NOON + minutes(9),
     )
     state = PoolState(used=of(1), teams={}, warm=of(2), warm_pools=(kept,))
-    view = pool_view(replace(POOL, capacity={A: 4}), state, None)
+    view = pool_view(replace(POOL, capacity={A: 4}), state, None, now=NOON)
     assert view["warm"] == {"on-demand": {A: 2}, "spot": {}}
     assert view["free"]["on-demand"] == {A: 1}
     assert view["warm_pools"] == [
@@ -393,7 +435,9 @@ def test_a_team_borrows_what_it_uses_beyond_its_quota() -> None:
             "guest": TeamState(used=of(1), waiting=0),
         },
     )
-    teams = {team["name"]: team for team in pool_view(replace(POOL, quotas=quotas), state, None)["teams"]}
+    teams = {
+        team["name"]: team for team in pool_view(replace(POOL, quotas=quotas), state, None, now=NOON)["teams"]
+    }
     assert list(teams) == ["guest", "quiet", "vision"]
     assert teams["vision"]["borrowed"] == {"on-demand": {A: 2}, "spot": {}}
     assert teams["vision"]["quota"] == {"nominal": {A: 1}, "borrowing_limit": {A: 2}}
@@ -404,7 +448,7 @@ def test_a_team_borrows_what_it_uses_beyond_its_quota() -> None:
 
 def test_learned_account_limits_are_shown() -> None:
     limits = {Capacity(A): AccountLimit(limit=2, until=NOON, refusals=1)}
-    view = pool_view(POOL, PoolState(used={}, teams={}, account_limits=limits), None)
+    view = pool_view(POOL, PoolState(used={}, teams={}, account_limits=limits), None, now=NOON)
     assert view["account_limits"] == [
         {"instance_type": A, "capacity_type": "on-demand", "limit": 2, "until": "2026-11-02T12:00:00.000Z"}
     ]
@@ -413,7 +457,7 @@ def test_learned_account_limits_are_shown() -> None:
 def test_a_pool_says_that_its_queue_is_being_put_into_another_order() -> None:
     for order_key, expected in ((None, False), (POOL.order_key, False), ("length-1", True)):
         state = PoolState(used={}, teams={}, order_key=order_key)
-        assert pool_view(POOL, state, None)["reranking"] is expected
+        assert pool_view(POOL, state, None, now=NOON)["reranking"] is expected
 
 
 @pytest.mark.parametrize(

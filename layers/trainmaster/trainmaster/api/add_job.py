@@ -205,7 +205,7 @@ def _answer(
     around = JobContext(
         now=outside.clock(),
         pool=context.policy.pool(job.spec.pool),
-        position=position_if_near(job, outside.reader),
+        position=position_if_near(job, context),
     )
     warnings = [field_error_view(one.as_field_error()) for one in audited]
     return Answer(status=HTTPStatus.OK, body={"job": job_view(job, around), "warnings": warnings})

@@ -8,11 +8,11 @@ from decimal import Decimal
 from trainmaster.api.job_context import (
     NO_PROSPECT,
     TOO_SLOW,
-    Look,
     Prospect,
     Standing,
     estimated_start,
     jobs_ahead,
+    looked,
     position_behind,
     snapshot_of,
 )
@@ -24,7 +24,6 @@ from trainmaster.core.costs.spot_record import record_of
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.planning.actions import Plan, Preempt, Start
-from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import BudgetState, Snapshot
 from trainmaster.core.planning.wait_reasons import NO_POSITION, QueuePosition
@@ -86,9 +85,8 @@ def foresee(job: Job, pool: PoolPolicy, context: RequestContext) -> Foreseen:
     snapshot = _with_budget(snapshot_of(pool, context, now=now), job.spec.team, context, now=now)
     others = tuple(one for one in snapshot.waiting if one.name != job.name)  # the same request, sent already
     snapshot = replace(snapshot, waiting=(*others, entry))
-    decided = plan(snapshot, pool, now=now)
-    ahead = jobs_ahead(job, context.outside.reader)
-    look = Look(pool=pool, snapshot=snapshot, decided=decided, at=now)
+    look = looked(snapshot, pool, now=now)
+    decided, ahead = look.decided, jobs_ahead(job, context.outside.reader, look.shifts)
     standing = Standing(look=look, position=position_behind(job, ahead), ahead=ahead)
     rate = _usd_per_hour(job, _shape(job, decided), snapshot.prices)
     return Foreseen(

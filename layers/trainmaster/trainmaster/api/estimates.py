@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from trainmaster.api.job_context import ANSWER_CPU_SECONDS, snapshot_of
 from trainmaster.api.known_names import pools_asked
 from trainmaster.api.request_context import Answer, RequestContext
+from trainmaster.api.turns import shifts_in
 from trainmaster.api.views import View, instant_text
+from trainmaster.core.planning.fair_share import ranked
 from trainmaster.core.planning.snapshot import WaitingJob
 from trainmaster.core.planning.wait_reasons import MAX_POSITION
 from trainmaster.core.policy import PoolPolicy
@@ -26,7 +28,8 @@ def show_estimates(context: RequestContext) -> Answer:
     pools = pools_asked(context, given.get("pool"))
     estimates, is_cut = list[View](), False
     for left, pool in zip(range(len(pools), 0, -1), pools, strict=True):
-        waiting = context.outside.reader.waiting(pool.name, after=None, limit=MAX_POSITION + 1)
+        shifts = shifts_in(pool, context)
+        waiting = context.outside.reader.waiting(pool.name, after=None, limit=MAX_POSITION + 1, shifts=shifts)
         queued = waiting[:MAX_POSITION]
         by_job, is_whole = _estimated(context, pool, queued, in_time=_in_time(context, left))
         is_cut = is_cut or len(waiting) > len(queued) or not is_whole
@@ -59,6 +62,7 @@ def _estimated(
     now = context.outside.clock()
     snapshot = snapshot_of(pool, context, now=now)
     rules = rules_for(pool, snapshot)
+    snapshot = ranked(snapshot, rules, now=now)
     queue = queue_estimate.WholeQueue(snapshot=snapshot, waiting=waiting, pool=rules, now=now)
     if queue_estimate.is_too_much(queue):
         return {}, False

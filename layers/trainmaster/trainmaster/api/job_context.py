@@ -1,12 +1,13 @@
 """Where a job stands and why, read and asked again: its position, its reason, when it may start."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from trainmaster.api.request_context import RequestContext
+from trainmaster.api.turns import shifts_in
 from trainmaster.api.views import JobContext, View, instant_text
 from trainmaster.core.jobs.attempts import Attempt, Reason
 from trainmaster.core.jobs.instances import lane_text
@@ -14,13 +15,14 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.actions import Plan, Start
+from trainmaster.core.planning.fair_share import TeamShare, ranked, shares_seen, shifted, shifts_of
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
 from trainmaster.core.planning.wait_reasons import MAX_POSITION, NO_POSITION, PAUSED, QueuePosition
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.core.unmanaged.decisions import rules_for
-from trainmaster.ports import PoolReader, QueueReader
+from trainmaster.ports import QueueReader
 
 if TYPE_CHECKING:
     from trainmaster.core.forecast.start_estimate import Question
@@ -34,6 +36,12 @@ class Look:
     snapshot: Snapshot
     decided: Plan
     at: datetime
+    shares: Mapping[str, TeamShare] = field(default_factory=dict)
+    """By team, where past use decides about the order."""
+
+    @property
+    def shifts(self) -> dict[str, int]:
+        return shifts_of(self.shares, self.pool)
 
 
 def look_at(pool: PoolPolicy | None, context: RequestContext) -> Look | None:
@@ -42,8 +50,14 @@ def look_at(pool: PoolPolicy | None, context: RequestContext) -> Look | None:
         return None
     now = context.outside.clock()
     snapshot = snapshot_of(pool, context, now=now)
-    rules = rules_for(pool, snapshot)
-    return Look(pool=rules, snapshot=snapshot, decided=plan(snapshot, rules, now=now), at=now)
+    return looked(snapshot, rules_for(pool, snapshot), now=now)
+
+
+def looked(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Look:
+    """With the jobs in the order that past use makes."""
+    shares = shares_seen(snapshot, pool, now=now)
+    snapshot = ranked(snapshot, pool, now=now)
+    return Look(pool=pool, snapshot=snapshot, decided=plan(snapshot, pool, now=now), at=now, shares=shares)
 
 
 def snapshot_of(pool: PoolPolicy, context: RequestContext, *, now: datetime) -> Snapshot:
@@ -65,6 +79,11 @@ def reason_now(job: Job, position: QueuePosition, look: Look | None, *, paused: 
     return look.decided.reasons.get(job.name) or wait_reasons.in_line(position)
 
 
+def share_of(job: Job, look: Look | None) -> TeamShare | None:
+    """How the job's team stands while the job waits; None where that decides nothing."""
+    return look.shares.get(job.spec.team) if look and job.is_waiting else None
+
+
 def _kept_from_starting(job: Job) -> Reason | None:
     """What the last pass that tried ran into, where trying again cannot help."""
     is_known = job.starts.faults and job.waiting is not None and job.waiting.code is ReasonCode.BACKOFF
@@ -75,23 +94,30 @@ MOST_COUNTED = 50
 """Of those ahead of a submitted job; to count more would make submitting slower."""
 
 
-def jobs_ahead(job: Job, queue: QueueReader) -> tuple[WaitingJob, ...]:
+def jobs_ahead(
+    job: Job, queue: QueueReader, shifts: Mapping[str, int] | None = None, *, most: int = MAX_POSITION
+) -> tuple[WaitingJob, ...]:
     """As far as positions are counted, in their turn; nobody is ahead of a job that has no turn."""
     if not _has_a_turn(job):
         return ()
-    heads = queue.waiting(job.spec.pool, after=None, limit=MAX_POSITION)
-    return tuple(entry for entry in heads if entry.rank < (job.score, job.name))
+    heads = queue.waiting(job.spec.pool, after=None, limit=most, shifts=shifts)
+    mine = (job.score + (shifts or {}).get(job.spec.team, 0), job.name)
+    return tuple(entry for entry in heads if entry.rank < mine)
 
 
 def position_behind(job: Job, ahead: Sequence[WaitingJob]) -> QueuePosition:
     return QueuePosition.behind(len(ahead)) if _has_a_turn(job) else NO_POSITION
 
 
-def position_if_near(job: Job, pools: PoolReader) -> QueuePosition:
+def position_if_near(job: Job, context: RequestContext) -> QueuePosition:
     """The same, unless many are ahead: then who wants to know asks for the job."""
     if not _has_a_turn(job):
         return NO_POSITION
-    ahead = pools.entries_before(job.spec.pool, (job.score, job.name), most=MOST_COUNTED)
+    reader, shifts = context.outside.reader, shifts_in(context.policy.pool(job.spec.pool), context)
+    if shifts:
+        ahead = len(jobs_ahead(job, reader, shifts, most=MOST_COUNTED))
+    else:
+        ahead = reader.entries_before(job.spec.pool, (job.score, job.name), most=MOST_COUNTED)
     return QueuePosition.behind(ahead) if ahead < MOST_COUNTED else QueuePosition(waiting=MOST_COUNTED)
 
 
@@ -114,10 +140,11 @@ def standing_of(job: Job, context: RequestContext, *, estimate: bool = False) ->
     """Those ahead are counted; read for an estimate, and while the pool's order is not whole yet."""
     reader = context.outside.reader
     look = look_at(context.policy.pool(job.spec.pool), context) if job.is_waiting else None
-    if _has_a_turn(job) and not estimate and not (look and look.snapshot.earlier_lanes):
+    shifts = look.shifts if look else shifts_in(context.policy.pool(job.spec.pool), context)
+    if _has_a_turn(job) and not estimate and not shifts and not (look and look.snapshot.earlier_lanes):
         count = reader.entries_before(job.spec.pool, (job.score, job.name), most=MAX_POSITION)
         return Standing(look=look, position=QueuePosition.behind(count))
-    ahead = jobs_ahead(job, reader)
+    ahead = jobs_ahead(job, reader, shifts)
     return Standing(look=look, position=position_behind(job, ahead), ahead=ahead)
 
 
@@ -129,6 +156,7 @@ def job_context_of(
         pool=context.policy.pool(job.spec.pool),
         position=standing.position,
         why=reason_now(job, standing.position, standing.look, paused=context.stored.paused),
+        share=share_of(job, standing.look),
         latest=latest,
     )
 
@@ -176,7 +204,7 @@ def _question(job: Job, look: Look, ahead: tuple[WaitingJob, ...]) -> "Question"
 
     return Question(
         snapshot=look.snapshot,
-        job=waiting_entry(job),
+        job=shifted(waiting_entry(job), look.shifts),
         ahead=ahead[:MOST_AHEAD],
         unseen=Counter((one.team, lane_text(one.shapes, one.choice)) for one in ahead[MOST_AHEAD:]),
         pool=look.pool,

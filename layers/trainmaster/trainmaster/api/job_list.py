@@ -1,7 +1,8 @@
 """GET /jobs: pools in policy order; running, waiting in their turn, held. Finished ones only by state.
 
 A page goes on behind the last entry of the one before, so entries that stay where they are come exactly
-once, whatever the others do; one that is started or preempted between two pages may be missed or come twice.
+once, whatever the others do; one that is started or preempted between two pages may be missed or come twice,
+and so may one that its team's use has moved meanwhile.
 """
 
 import hashlib
@@ -13,12 +14,13 @@ from itertools import islice
 from typing import Any
 
 from trainmaster import __version__
-from trainmaster.api.job_context import Look, look_at, reason_now
+from trainmaster.api.job_context import Look, look_at, reason_now, share_of
 from trainmaster.api.job_query import ListQuery, query_of
 from trainmaster.api.known_names import known_teams, no_pool, refused
 from trainmaster.api.list_sections import Entry, ListSection, finished, unfinished
 from trainmaster.api.paging import Mark, Room, Seal
 from trainmaster.api.request_context import Answer, RequestContext
+from trainmaster.api.turns import shifts_in
 from trainmaster.api.views import JobContext, job_view, masked_view
 from trainmaster.core.jobs.model import FINAL, Job
 from trainmaster.core.planning.wait_reasons import NO_POSITION, QueuePosition
@@ -129,7 +131,8 @@ def _list_sections(context: RequestContext, query: ListQuery) -> list[ListSectio
         teams = known_teams(context) if query.team is None else (query.team,)
         return finished(teams, query.state, reader)
     pools = [*(pool.name for pool in context.policy.pools), UNMANAGED]
-    return unfinished([pool for pool in pools if query.pool in {None, pool}], query.state, reader)
+    asked = [pool for pool in pools if query.pool in {None, pool}]
+    return unfinished(asked, query.state, reader, lambda name: shifts_in(context.policy.pool(name), context))
 
 
 def _page(context: RequestContext, query: ListQuery, start: Mark | None) -> Page:
@@ -212,10 +215,12 @@ def _view(
 ) -> dict[str, Any]:
     if not context.sees(job.spec.team):
         return masked_view(job, position)
+    look = looks.get(job.spec.pool)
     around = JobContext(
         now=context.outside.clock(),
         pool=context.policy.pool(job.spec.pool),
         position=position,
-        why=reason_now(job, position, looks.get(job.spec.pool), paused=context.stored.paused),
+        why=reason_now(job, position, look, paused=context.stored.paused),
+        share=share_of(job, look),
     )
     return job_view(job, around)

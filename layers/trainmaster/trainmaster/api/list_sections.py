@@ -1,7 +1,8 @@
 """The parts of a list of jobs: for each pool what runs, waits and is parked, for each team what has ended."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 from trainmaster.api.request_context import ApiReader
@@ -32,14 +33,20 @@ class ListSection:
     """Its entries have positions."""
 
 
-def unfinished(pools: Iterable[str], state: JobState | None, reader: ApiReader) -> list[ListSection]:
+Shifts: TypeAlias = Callable[[str], Mapping[str, int] | None]
+"""How past use moves the jobs of each team of a pool; None: not at all."""
+
+
+def unfinished(
+    pools: Iterable[str], state: JobState | None, reader: ApiReader, shifts: Shifts
+) -> list[ListSection]:
     """Pool by pool: what runs, what waits its turn, what waits for something else."""
     list_sections: list[ListSection] = []
     for pool in pools:
         if state is None or state in LIVE:
             list_sections.append(_running(pool, reader))
         if state is None or state in WAITING:
-            list_sections.append(_waiting(pool, reader))
+            list_sections.append(_waiting(pool, reader, shifts))
         if state is None or state in WAITING or state is JobState.HELD:
             list_sections.append(_parked(pool, reader))
     return list_sections
@@ -68,9 +75,11 @@ def _running(pool: str, reader: ApiReader) -> ListSection:
     return ListSection(name=f"running:{pool}", read=read)
 
 
-def _waiting(pool: str, reader: ApiReader) -> ListSection:
+def _waiting(pool: str, reader: ApiReader, shifts: Shifts) -> ListSection:
+    known = cache(shifts)  # once for all reads of an answer
+
     def read(after: Order | None, limit: int) -> Sequence[Entry]:
-        rows = reader.waiting(pool, after=_pair(after), limit=limit)
+        rows = reader.waiting(pool, after=_pair(after), limit=limit, shifts=known(pool))
         return [
             Entry(name=row.name, team=row.team, state=row.state, order=row.rank, ver=row.ver) for row in rows
         ]

@@ -81,7 +81,11 @@ def _outlook(
     """Read at two instants; only what the policy decides may differ between the plans."""
     other = _snapshot(context, new, policy, now=now)
     tried = replace(
-        before.snapshot, budgets=other.budgets, prices=other.prices, spot_max_wait=other.spot_max_wait
+        before.snapshot,
+        budgets=other.budgets,
+        prices=other.prices,
+        spot_max_wait=other.spot_max_wait,
+        past_use=other.past_use,
     )
     if new.order_key != before.pool.order_key:
         tried = _in_order_of(new, tried, context)

@@ -59,7 +59,8 @@ def _views(pools: Sequence[PoolPolicy], context: RequestContext) -> Iterator[Vie
     reader = context.outside.reader
     looks = max(MAX_POSITION // max(len(pools), 1), FEWEST_LOOKED_AT)
     for pool in pools:
-        yield pool_view(pool, reader.pool_state(pool.name), _oldest(pool.name, reader, looks))
+        state, oldest = reader.pool_state(pool.name), _oldest(pool.name, reader, looks)
+        yield pool_view(pool, state, oldest, now=context.outside.clock())
 
 
 def _oldest(pool: str, reader: ApiReader, looks: int) -> datetime | None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 from trainmaster.api.paging import fitting
+from trainmaster.api.share_views import job_share_view, team_share_view
 from trainmaster.core.costs.prices import cost_cents
 from trainmaster.core.errors import FieldError
 from trainmaster.core.jobs.attempts import Attempt, Reason
@@ -14,10 +15,12 @@ from trainmaster.core.jobs.model import Job
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.jobs.run_time import ends_by
 from trainmaster.core.planning import wait_reasons
+from trainmaster.core.planning.fair_share import TeamShare
 from trainmaster.core.planning.quotas import Quotas
 from trainmaster.core.planning.snapshot import WarmPool, total
 from trainmaster.core.planning.wait_reasons import NO_POSITION, QueuePosition
 from trainmaster.core.policy import PoolPolicy, Quota
+from trainmaster.core.policy.kinds import duration_text
 from trainmaster.core.records import PoolState, StoredPolicy, TeamState
 
 View: TypeAlias = dict[str, Any]
@@ -32,6 +35,8 @@ class JobContext:
     position: QueuePosition = NO_POSITION
     why: Reason | None = None
     """Why it waits its turn, as the planner says it now; None where it was not asked."""
+    share: TeamShare | None = None
+    """How its team stands; None where that decides nothing, or was not asked."""
     latest: Attempt | None = None
     """The last attempt where the job has no live one, if it was read."""
 
@@ -47,7 +52,7 @@ def job_view(job: Job, around: JobContext) -> View:
         "state": job.state.value,
         "reason": reason_view(job.reason),
         "priority": job.priority,
-        "effective_priority": effective_priority(job, around.pool, now=around.now),
+        "effective_priority": effective_priority(job, around.pool, now=around.now, share=around.share),
         "instances": _by_type(job.vector),
         "capacity_type": (job.live or job.shapes[0]).capacity_type.value,
         "submitted_at": instant_text(job.spec.submitted_at),
@@ -56,6 +61,7 @@ def job_view(job: Job, around: JobContext) -> View:
         **_times_of_the_live_attempt(job),
         **_position_view(around.position),
         "waiting": reason_view(_why_it_waits(job, around)),
+        "fair_share": job_share_view(around.share, around.pool),
         "attempt": job.attempt,
         "training_job_name": attempt.training_job_name if attempt else None,
         "training_job_arn": attempt.training_job_arn if attempt else None,
@@ -90,13 +96,16 @@ def _times_of_the_live_attempt(job: Job) -> View:
     }
 
 
-def effective_priority(job: Job, pool: PoolPolicy | None, *, now: datetime) -> float:
-    """Base priority and what waiting has added to it; stands still once the job has ended."""
+def effective_priority(
+    job: Job, pool: PoolPolicy | None, *, now: datetime, share: TeamShare | None = None
+) -> float:
+    """Base priority, with what waiting and its team's past use add; stands still once the job has ended."""
+    base = job.priority + (share.points if share else 0.0)
     aging = pool.order.aging if pool else None
     if aging is None:
-        return float(job.priority)
+        return round(base, 2)
     age = max((job.ended_at or now) - job.spec.submitted_at, timedelta())
-    return round(job.priority + age / aging.per * aging.add, 2)
+    return round(base + age / aging.per * aging.add, 2)
 
 
 def _cost_usd(job: Job, *, now: datetime) -> float | None:
@@ -107,10 +116,16 @@ def _cost_usd(job: Job, *, now: datetime) -> float | None:
 
 
 def pool_view(
-    pool: PoolPolicy, state: PoolState, oldest_waiting_since: datetime | None, *, set_aside: int = 0
+    pool: PoolPolicy,
+    state: PoolState,
+    oldest_waiting_since: datetime | None,
+    *,
+    now: datetime,
+    set_aside: int = 0,
 ) -> View:
     """One line of ``GET /pools``. Teams with a quota are there even if they use nothing."""
     taken = total((state.used, state.warm))
+    shares, rules = state.shares(pool, now=now), pool.order.fair_share
     return {
         "name": pool.name,
         "capacity": dict(pool.capacity),
@@ -122,7 +137,11 @@ def pool_view(
             CapacityType.SPOT.value: _free(pool.spot_capacity, taken, CapacityType.SPOT),
         },
         "warm_pools": [view for warm in state.warm_pools for view in _warm_pool_views(warm)],
-        "teams": [_team_view(name, pool, state) for name in sorted({*state.teams, *pool.quotas})],
+        "fair_share": {"half_life": duration_text(rules.half_life), "weight": rules.weight},
+        "teams": [
+            _team_view(name, pool, state, shares.get(name), now=now)
+            for name in sorted({*state.teams, *pool.quotas})
+        ],
         "waiting": sum(team.waiting for team in state.teams.values()),
         "oldest_waiting_since": instant_text(oldest_waiting_since),
         "account_limits": [
@@ -151,7 +170,9 @@ def _warm_pool_views(warm: WarmPool) -> list[View]:
     ]
 
 
-def _team_view(name: str, pool: PoolPolicy, state: PoolState) -> View:
+def _team_view(
+    name: str, pool: PoolPolicy, state: PoolState, share: TeamShare | None, *, now: datetime
+) -> View:
     team = state.teams.get(name, TeamState(used={}, waiting=0))
     quotas = Quotas(quotas=pool.quotas)
     quotas.count(name, team.used)
@@ -161,6 +182,7 @@ def _team_view(name: str, pool: PoolPolicy, state: PoolState) -> View:
         "borrowed": _by_capacity_type(quotas.borrowed(name) if pool.quotas else {}),
         "quota": quota_view(pool.quotas.get(name, Quota())) if pool.quotas else None,
         "waiting": team.waiting,
+        "fair_share": team_share_view(team, share, pool, now=now),
     }
 
 

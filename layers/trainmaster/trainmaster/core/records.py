@@ -11,8 +11,16 @@ from trainmaster.core.jobs.attempts import Reason
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.outbox.messages import OutboxMessage
-from trainmaster.core.planning.snapshot import AccountLimit, PreemptionReservation, WaitingJob, WarmPool
-from trainmaster.core.policy import DEFAULTS, Limits
+from trainmaster.core.planning.fair_share import TeamShare, team_shares
+from trainmaster.core.planning.past_use import UseSums
+from trainmaster.core.planning.snapshot import (
+    AccountLimit,
+    PreemptionReservation,
+    RunningJob,
+    WaitingJob,
+    WarmPool,
+)
+from trainmaster.core.policy import DEFAULTS, Limits, PoolPolicy
 from trainmaster.core.rules.violation import ViolationRecord
 
 
@@ -125,6 +133,9 @@ class TeamState:
 
     used: Vector
     waiting: int
+    queued: int = 0
+    """Of those, how many wait for their turn."""
+    past_use: UseSums = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +151,17 @@ class PoolState:
     """``PoolPolicy.order_key`` of the order that its jobs have scores of; None before anybody noted it."""
     recount: Reason | None = None
     """Why nothing starts until its counters are counted again; None: they are understood."""
+    running: tuple[RunningJob, ...] = ()
+
+    def shares(self, pool: PoolPolicy, *, now: datetime) -> dict[str, TeamShare]:
+        """How the teams with jobs in the pool stand, whatever the weight is."""
+        return team_shares(
+            pool.order.fair_share,
+            {name for name, team in self.teams.items() if team.queued},
+            past={name: team.past_use for name, team in self.teams.items()},
+            running=self.running,
+            now=now,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

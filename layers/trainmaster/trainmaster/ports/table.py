@@ -196,8 +196,23 @@ class QueueReader(Protocol):
     def run_times(self, pool: str, lanes: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], RunTimes]:
         """How long jobs of the pool trained, by (team, lane): of the first 250, and of these ``lanes``."""
 
-    def waiting(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
-        """In their turn, from behind rank ``after``."""
+    def waiting(
+        self,
+        pool: str,
+        *,
+        after: tuple[int, str] | None,
+        limit: int,
+        shifts: Mapping[str, int] | None = None,
+    ) -> tuple[WaitingJob, ...]:
+        """In their turn, from behind rank ``after``.
+
+        Args:
+            pool: Its name.
+            after: None: from the first on.
+            limit: The most entries.
+            shifts: Milliseconds to add to the scores of each team's jobs; the entries come with them, and
+                ``after`` is a rank with them, too.
+        """
 
     def parked(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
         """Backing off and held, by (until in ms, name)."""

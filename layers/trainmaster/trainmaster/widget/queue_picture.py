@@ -1,6 +1,6 @@
 """What the widget knows of the queue: read with GetItem and Query, and bounded whatever there is."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -11,6 +11,7 @@ from trainmaster.core.jobs.instances import Vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.planning.capacity import pool_vector
+from trainmaster.core.planning.fair_share import shifts_of
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 from trainmaster.core.planning.told_reasons import ToldReasons
 from trainmaster.core.policy import PoolPolicy
@@ -30,7 +31,14 @@ class PictureReader(Protocol):
 
     def running(self, pool: str) -> tuple[RunningJob, ...]: ...
 
-    def waiting(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]: ...
+    def waiting(
+        self,
+        pool: str,
+        *,
+        after: tuple[int, str] | None,
+        limit: int,
+        shifts: Mapping[str, int] | None = None,
+    ) -> tuple[WaitingJob, ...]: ...
 
     def parked(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]: ...
 
@@ -114,17 +122,18 @@ def _picture(pool: PoolPolicy, reads: Reads) -> PoolPicture:
         nothing_starts=state.recount is not None,
         running=len(live),
         waiting=sum(team.waiting for team in state.teams.values()),
-        lines=(*(_held_by(job, reads) for job in islice(live, MOST_RUNNING)), *_queue(pool.name, reads)),
+        lines=(*(_held_by(job, reads) for job in islice(live, MOST_RUNNING)), *_queue(pool, state, reads)),
     )
 
 
-def _queue(pool: str, reads: Reads) -> Iterator[QueueLine]:
-    waiting = reads.reader.waiting(pool, after=None, limit=MOST_WAITING)
-    codes = reads.told_reasons(pool).codes if waiting else {}
+def _queue(pool: PoolPolicy, state: PoolState, reads: Reads) -> Iterator[QueueLine]:
+    shifts = shifts_of(state.shares(pool, now=reads.clock()), pool)
+    waiting = reads.reader.waiting(pool.name, after=None, limit=MOST_WAITING, shifts=shifts)
+    codes = reads.told_reasons(pool.name).codes if waiting else {}
     for number, job in enumerate(waiting, start=1):
         version, code = codes.get(job.name, (0, ""))
         yield _asked_by(job, reads, position=number, why=code if version == job.ver else "")
-    for job in reads.reader.parked(pool, after=None, limit=MOST_PARKED):
+    for job in reads.reader.parked(pool.name, after=None, limit=MOST_PARKED):
         why = ReasonCode.HELD if job.state is JobState.HELD else ReasonCode.BACKOFF
         yield _asked_by(job, reads, position=None, why=why)
 

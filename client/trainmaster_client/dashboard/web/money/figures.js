@@ -103,3 +103,18 @@ function csvCell(value) {
   const plain = typeof value === "number" ? String(value) : MEANT_AS_FORMULA.test(value ?? "") ? `'${value}` : String(value ?? "");
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
 }
+
+// How the teams of a pool of `GET /pools` stand, who has used most of its share first; null: past use decides nothing.
+export function sharesOf({ fair_share: rules, teams }) {
+  if (!rules?.weight) return null;
+  const standing = (teams ?? []).filter((one) => one.fair_share).map(({ name, fair_share: one }) => ({
+    team: name,
+    hours: one.instance_hours ?? 0,
+    share: one.share ?? null,
+    used: one.used_share ?? null,
+    times: one.times ?? null,
+    points: one.points ?? null,
+  }));
+  const order = (one) => one.times ?? -1;
+  return { halfLife: rules.half_life, teams: standing.sort((one, other) => order(other) - order(one) || one.team.localeCompare(other.team)) };
+}

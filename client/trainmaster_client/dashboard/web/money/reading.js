@@ -2,7 +2,7 @@
 
 import { Trouble, orMissing } from "../api.js";
 import { DAY, HOUR } from "../timeline/windows.js";
-import { monthOf } from "./figures.js";
+import { monthOf, sharesOf } from "./figures.js";
 
 export const GROUPINGS = { team: "team", user: "user", model_name: "model", day: "day", job: "job" };
 const WEEKS = 4;
@@ -65,10 +65,11 @@ async function readWeeks(api, now, signal) {
   const { pools } = await api.all("pools", {}, "pools", { signal, limit: false });
   const [first, last] = [Math.floor(now / HOUR) * HOUR - WEEKS * 7 * DAY, now].map((instant) => new Date(instant).toISOString());
   return Promise.all(
-    pools.map(async ({ name }) => {
+    pools.map(async (pool) => {
+      const { name } = pool;
       const query = { pool: name, from: first, to: last, step: 3600 };
       const answer = await orMissing(api.get("pools/history", query, { signal }));
-      return { pool: name, points: answer ? recorded(answer) : null };
+      return { pool: name, points: answer ? recorded(answer) : null, shares: sharesOf(pool) };
     }),
   );
 }

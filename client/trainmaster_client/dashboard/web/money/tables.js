@@ -68,6 +68,22 @@ function causeBar(causes) {
     parts.map(({ name, share, label }) => h("i", { class: `cause-${name}`, title: `${label} ${percent(share, 1)}`, vars: { "--share": `${100 * share}%` } })));
 }
 
+// `shares`: of one pool, from `sharesOf`.
+export function sharesTable(pool, { halfLife, teams }) {
+  const rows = teams.map(({ team, hours, share, used, times, points }) =>
+    h("tr", {},
+      named(team),
+      figure(count(Math.round(hours * 10) / 10)),
+      figure(share === null ? "no jobs" : percent(share), share === null ? "dim" : ""),
+      figure(used === null ? "–" : percent(used)),
+      figure(times === null ? "–" : times.toFixed(1)),
+      figure(points === null ? "–" : `${points > 0 ? "+" : ""}${points.toFixed(1)}`)));
+  return scrolling(`Shares of ${pool}`, h("table", { class: "money" },
+    h("caption", {}, h("bdi", {}, pool), `: past use, of which half is forgotten in ${halfLife}`),
+    heads([["Team"], ["Instance-hours", true], ["Share", true], ["Used", true], ["Times its share", true], ["Points", true]]),
+    h("tbody", {}, rows)));
+}
+
 export function causeLegend(total) {
   const parts = causesOf(total).map(({ name, label, share, usd: amount }) =>
     h("li", {}, h("i", { class: `swatch cause-${name}`, "aria-hidden": "true" }), `${label} ${usd(amount)} (${percent(share, 1)})`));

@@ -5,7 +5,7 @@ import { count, percent, usd } from "../format.js";
 import { csvOf, forecastOf, recentMonths, totalOf, usefulShare } from "../money/figures.js";
 import { daysPicture, weeksPicture } from "../money/pictures.js";
 import { GROUPINGS, readMoney } from "../money/reading.js";
-import { budgetsTable, causeLegend, groupsTable, wastesTable } from "../money/tables.js";
+import { budgetsTable, causeLegend, groupsTable, sharesTable, wastesTable } from "../money/tables.js";
 
 export const page = {
   title: "Money",
@@ -29,6 +29,7 @@ export const page = {
       data.days.length && data.month ? [h("h2", {}, "By day"), daysPicture(data.days, data.month, now, forecast)] : null,
       h("h2", {}, "Top wastes"),
       wastesTable(data.groups, labelOf(data)),
+      shares(data),
       h("h2", {}, "Buy, lend or leave?"),
       weeksPicture(data.weeks),
     );
@@ -92,6 +93,11 @@ function forecastSaid({ perDay, days, atMost }) {
 
 function budgets({ budgets: { budgets: found } }) {
   return found.length ? [h("h2", {}, "Budgets"), budgetsTable(found)] : null;
+}
+
+function shares({ weeks }) {
+  const found = weeks.filter((one) => one.shares?.teams.length);
+  return found.length ? [h("h2", {}, "Fair share"), found.map((one) => sharesTable(one.pool, one.shares))] : null;
 }
 
 function groups(data, total, { state, repaint }) {

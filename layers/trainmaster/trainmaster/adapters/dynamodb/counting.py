@@ -20,6 +20,7 @@ from trainmaster.core.jobs.instances import CapacityType
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.planning.candidates import lane
+from trainmaster.core.planning.past_use import noted
 from trainmaster.core.planning.snapshot import LaneRow, WaitingJob, WarmPool
 from trainmaster.core.records import WriteCondition
 
@@ -131,6 +132,7 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
         return
     for capacity in attempt.vector:
         updates[layout.counters_key(spec.pool)].put[layout.last_end(capacity)] = iso(at)
+    _past_use(updates[layout.team_key(spec.pool, spec.team)], attempt, at=at)
     _spot_day(updates, attempt, at=at)
     if change.after.state is not JobState.COMPLETED or attempt.training_since is None:
         return
@@ -140,6 +142,14 @@ def _ends(updates: Updates, change: Change, *, at: datetime) -> None:
     _run(updates[key], run)
     for learned in spec.learned_in or ():
         _learns(updates[layout.learned_key(spec.pool, spec.team, learned, era_of(at))], run)
+
+
+def _past_use(team: Update, attempt: Attempt, *, at: datetime) -> None:
+    """``past_use.added``, as an increment of a row that an end changes anyway."""
+    period, amount = noted(attempt, at=at)
+    team.add[layout.past_use(period)] += amount
+    gone = (layout.past_use(one) for one in period.earlier())
+    team.remove += [name for name in gone if name not in team.remove]
 
 
 def _spot_day(updates: Updates, attempt: Attempt, *, at: datetime) -> None:

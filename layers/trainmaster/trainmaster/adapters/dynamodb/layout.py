@@ -41,6 +41,7 @@ from datetime import date
 from trainmaster.core.durations import traits
 from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.planning.candidates import lane, lane_id
+from trainmaster.core.planning.past_use import UsePeriod
 from trainmaster.core.planning.snapshot import RunningJob, WaitingJob
 
 SCORE_OFFSET = 10**16
@@ -223,14 +224,8 @@ def rank_text(score: int, name: str) -> str:
     return f"{score + SCORE_OFFSET:0{SCORE_DIGITS}d}#{name}"
 
 
-USED, WARM, LAST_END, ACCOUNT_LIMIT, HOLD, LANE, TEAM = (
-    "used#",
-    "warm#",
-    "ended#",
-    "limit#",
-    "hold#",
-    "lane#",
-    "team#",
+USED, WARM, LAST_END, ACCOUNT_LIMIT, HOLD, LANE, TEAM, PAST_USE = (
+    *("used#", "warm#", "ended#", "limit#", "hold#", "lane#", "team#", "past#"),
 )
 """How attributes of counters and teams begin that there are several of.
 
@@ -248,6 +243,11 @@ COUNTED = "counted"
 def used(capacity: Capacity) -> str:
     """Attribute of counters and teams."""
     return f"{USED}{capacity}"
+
+
+def past_use(period: UsePeriod) -> str:
+    """Attribute of teams: what its attempts that ended have held."""
+    return f"{PAST_USE}{period}"
 
 
 def warm(capacity: Capacity) -> str:

@@ -12,6 +12,7 @@ from trainmaster.adapters.dynamodb.guard import Item, described, require
 from trainmaster.adapters.dynamodb.policy_store import version_of
 from trainmaster.adapters.dynamodb.pool_rows import (
     Counters,
+    TeamRow,
     read_counters,
     running_row,
     slot_of,
@@ -28,6 +29,7 @@ from trainmaster.core.jobs.model import Job, epoch_ms
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.account_limits import LONGEST_WAIT, is_due
 from trainmaster.core.planning.candidates import short_lane
+from trainmaster.core.planning.past_use import UseSums
 from trainmaster.core.planning.snapshot import BudgetState, RunningJob, Snapshot, WaitingJob, WarmPool, total
 from trainmaster.core.policy import Budget, Policy, PoolPolicy
 from trainmaster.core.records import Entrance, PoolState, SetAside, TeamStanding, TeamState
@@ -56,14 +58,16 @@ class PoolReads(QueueReads):
         teams = self._teams(pool.name, counters.teams)
         found = self._candidates(pool.name, teams, skip, now=now)
         due = self._due(pool.name, skip, counters, now=now)
-        return replace(self._around(pool, found, counters, policy=policy, now=now), paused=paused, due=due)
+        around = self._around(pool, found, counters, policy=policy, now=now)
+        return replace(around, paused=paused, due=due, past_use=_past_use(pool, teams))
 
     def overview(self, pool: PoolPolicy, *, policy: Policy, paused: bool, now: datetime) -> Snapshot:
         counters = self._counters(pool.name)
         teams = self._teams(pool.name, counters.teams)
         found = self._candidates(pool.name, teams, frozenset(), now=None)
         due = self._due(pool.name, frozenset(), counters, now=now)
-        return replace(self._around(pool, found, counters, policy=policy, now=now), paused=paused, due=due)
+        around = self._around(pool, found, counters, policy=policy, now=now)
+        return replace(around, paused=paused, due=due, past_use=_past_use(pool, teams))
 
     def _around(
         self, pool: PoolPolicy, found: Candidates, counters: Counters, *, policy: Policy, now: datetime
@@ -171,7 +175,7 @@ class PoolReads(QueueReads):
     def pool_state(self, pool: str) -> PoolState:
         counters = self._counters(pool)
         teams = {
-            row.name: TeamState(used=row.used, waiting=row.waiting)
+            row.name: TeamState(used=row.used, waiting=row.waiting, queued=row.queued, past_use=row.past_use)
             for row in self._teams(pool, counters.teams)
         }
         warm_pools = self._warm_pools(pool) if counters.warm or not counters.is_there else ()
@@ -185,6 +189,7 @@ class PoolReads(QueueReads):
             last_end=counters.last_ends,
             order_key=counters.order_key,
             recount=self._recount(pool, counters, running, warm_pools),
+            running=running,
         )
 
     def entrance(self, pool: str, team: str, lane: str, *, learned: Sequence[str], now: datetime) -> Entrance:
@@ -236,6 +241,10 @@ class PoolReads(QueueReads):
         live = self._rows.query(layout.running_partition(pool))
         parked = self._rows.query(layout.parked_partition(pool))
         return any(item.get("team") == team for rows in (live, parked) for item in rows)
+
+
+def _past_use(pool: PoolPolicy, teams: Iterable[TeamRow]) -> dict[str, UseSums] | None:
+    return {row.name: row.past_use for row in teams} if pool.order.fair_share.weight else None
 
 
 def job_row(item: Item) -> Job:

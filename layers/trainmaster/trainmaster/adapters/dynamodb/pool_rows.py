@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 
 from trainmaster.adapters.dynamodb import layout
 from trainmaster.adapters.dynamodb.codec import decode, named
-from trainmaster.adapters.dynamodb.guard import Item, Report, described, require
+from trainmaster.adapters.dynamodb.guard import Item, Report, described, require, unreported
 from trainmaster.core.jobs.instances import Capacity, Vector, parse_vector
 from trainmaster.core.jobs.model import JobState
+from trainmaster.core.planning.past_use import UsePeriod, UseSums
 from trainmaster.core.planning.snapshot import (
     AccountLimit,
     LaneRow,
@@ -92,6 +93,10 @@ def _count(_: str, content: Any) -> int:
     return int(content)
 
 
+def _past_use(text: str, content: Any) -> tuple[UsePeriod, int]:
+    return UsePeriod.parse(text), _count(text, content)
+
+
 def _whole(content: Any) -> int:
     require(type(content) is int, f"{content!r} is not a number")
     return int(content)
@@ -128,6 +133,7 @@ class TeamRow:
     parked: int = 0
     earlier_lanes: Mapping[str, int] = field(default_factory=dict)
     """Lanes that the release before counted; such counts may be less than nothing."""
+    past_use: UseSums = field(default_factory=dict)
     is_counted: bool = False
     """It was there from the team's first job on; rows of earlier releases do not say so."""
 
@@ -137,8 +143,11 @@ class TeamRow:
         return max(self.waiting - self.parked, 0)
 
 
-def team_row(item: Item) -> TeamRow:
-    """Raises whatever is wrong with it: a count that is none makes all of them doubtful."""
+def team_row(item: Item, report: Report = unreported) -> TeamRow:
+    """Raises whatever is wrong with it: a count that is none makes all of them doubtful.
+
+    What was used once and cannot be understood counts for nothing.
+    """
     for name in (layout.PARKED, layout.WAITING):
         _count(name, item.get(name, 0))
     used = {Capacity.parse(name): _count(name, one) for name, one in named(item, layout.USED)}
@@ -148,6 +157,7 @@ def team_row(item: Item) -> TeamRow:
         waiting=item.get(layout.WAITING, 0),
         parked=item.get(layout.PARKED, 0),
         earlier_lanes={name: _whole(one) for name, one in named(item, layout.LANE) if name},
+        past_use=dict(used for _, used in _named(item, layout.PAST_USE, _past_use, report)),
         is_counted=bool(item.get(layout.COUNTED)),
     )
 

@@ -23,6 +23,7 @@ from trainmaster.core.planning.candidates import (
     ring_point,
     teams_to_read,
 )
+from trainmaster.core.planning.fair_share import shifted
 from trainmaster.core.planning.snapshot import LaneRow, WaitingJob
 from trainmaster.core.records import SetAside
 
@@ -73,14 +74,45 @@ class QueueReads(GuardedReads):
     def queue_length(self, pool: str) -> int:
         return sum(row.queued for row in self._teams(pool))
 
-    def waiting(self, pool: str, *, after: tuple[int, str] | None, limit: int) -> tuple[WaitingJob, ...]:
-        """One read of the pool's order, and one of each lane that is not in it yet."""
-        earlier = _earlier(self._teams(pool))
-        partitions = [layout.order_partition(pool), *(_partition(pool, lane) for lane in earlier)]
-        merged = heapq.merge(
-            *(self._behind(one, after, limit) for one in partitions), key=lambda entry: entry.rank
-        )
+    def waiting(
+        self,
+        pool: str,
+        *,
+        after: tuple[int, str] | None,
+        limit: int,
+        shifts: Mapping[str, int] | None = None,
+    ) -> tuple[WaitingJob, ...]:
+        """One read of the pool's order, and one of each lane that is not in it yet.
+
+        With shifts one of each team's order, beside each other: within a team they change nothing.
+        """
+        teams = self._teams(pool)
+        runs = self._shifted(pool, teams, after, limit, shifts) if shifts else []
+        if not shifts:
+            partitions = [layout.order_partition(pool), *(_partition(pool, one) for one in _earlier(teams))]
+            runs = [self._behind(one, after, limit) for one in partitions]
+        merged = heapq.merge(*runs, key=lambda entry: entry.rank)
         return tuple(islice(_once(merged), limit))
+
+    def _shifted(
+        self,
+        pool: str,
+        teams: Iterable[TeamRow],
+        after: tuple[int, str] | None,
+        limit: int,
+        shifts: Mapping[str, int],
+    ) -> list[Iterator[WaitingJob]]:
+        own = [(row.name, layout.team_order_partition(pool, row.name)) for row in teams if row.queued]
+        own += [(lane.team, _partition(pool, lane)) for lane in _earlier(teams)]
+        page = max(HEADS, min(limit, PAGE) // max(len(own), 1))
+        parts = []
+        for team, partition in own:
+            behind = None if after is None else (after[0] - shifts.get(team, 0), after[1])
+            parts.append(_Part(partition, _behind(behind), page))
+        return [
+            (shifted(entry, shifts) for entry in self._understood(items, waiting_row))
+            for items in self._parts(parts)
+        ]
 
     def _behind(self, partition: str, after: tuple[int, str] | None, limit: int) -> Iterator[WaitingJob]:
         items = self._rows.query(partition, _behind(after), page=min(limit, PAGE))
@@ -192,9 +224,9 @@ class QueueReads(GuardedReads):
 
     def _teams(self, pool: str, known: frozenset[str] = frozenset()) -> list[TeamRow]:
         """A row that is gone, or was made again by an increment, says nothing of the jobs before that."""
-        rows = {
-            row.name: row for row in self._understood(self._rows.query(layout.team_partition(pool)), team_row)
-        }
+        understand = partial(team_row, report=self._report)
+        found = self._understood(self._rows.query(layout.team_partition(pool)), understand)
+        rows = {row.name: row for row in found}
         lost = sorted(team for team in known if team not in rows or not rows[team].is_counted)
         for team in lost:
             error = "the pool counts the team, and its row is gone or was made again since"

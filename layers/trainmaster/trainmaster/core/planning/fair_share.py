@@ -95,16 +95,9 @@ def points(weight: int, *, share: float, used: float) -> float:
 
 def ranked(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Snapshot:
     """The snapshot with its jobs in the order that past use makes; without fair share the very same."""
-    rules = pool.order.fair_share
-    if not rules.weight or snapshot.past_use is None:
+    found = shares_seen(snapshot, pool, now=now)
+    if not found:
         return snapshot
-    found = team_shares(
-        rules,
-        {job.team for job in snapshot.waiting},
-        past=snapshot.past_use,
-        running=snapshot.running,
-        now=now,
-    )
     shifts = shifts_of(found, pool)
     return replace(
         snapshot,
@@ -114,8 +107,23 @@ def ranked(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> Snapshot:
     )
 
 
+def shares_seen(snapshot: Snapshot, pool: PoolPolicy, *, now: datetime) -> dict[str, TeamShare]:
+    """How the teams stand by a snapshot; of none where there is no fair share."""
+    if not pool.order.fair_share.weight or snapshot.past_use is None:
+        return {}
+    return team_shares(
+        pool.order.fair_share,
+        {job.team for job in snapshot.waiting},
+        past=snapshot.past_use,
+        running=snapshot.running,
+        now=now,
+    )
+
+
 def shifts_of(found: Mapping[str, TeamShare], pool: PoolPolicy) -> dict[str, int]:
-    """Milliseconds to add to the score of each team's jobs."""
+    """Milliseconds to add to the score of each team's jobs; nothing without fair share."""
+    if not pool.order.fair_share.weight:
+        return {}
     return {team: -round(one.points * float(pool.point_ms)) for team, one in found.items()}
 
 
