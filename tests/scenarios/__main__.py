@@ -16,7 +16,7 @@ from typing import Any
 from trainmaster_client.report import Report
 
 from local.worlds import WORLDS
-from tests.scenarios import landing, preempting, sharing
+from tests.scenarios import landing, lengths, preempting, sharing
 from tests.scenarios.stage import Stage, on_stage
 
 
@@ -56,6 +56,7 @@ SCENARIOS = (
         name="alternatives-pinned", story=landing.alternatives_pinned, policy=landing.ALTERNATIVES_POLICY
     ),
     Scenario(name="account-limit-learned", story=sharing.account_limit_learned, policy=sharing.LIMIT_POLICY),
+    Scenario(name="learned-durations", story=lengths.learned_durations, policy=lengths.LENGTHS_POLICY),
     Scenario(name="dry-run-comes-true", story=preempting.dry_run_comes_true, policy=preempting.ONE),
 )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from trainmaster.api.job_context import (
@@ -23,6 +23,7 @@ from trainmaster.core.costs.prices import PriceTable, cost_cents
 from trainmaster.core.costs.spot_record import record_of
 from trainmaster.core.jobs.instances import Capacity, CapacityType, Choice, Shape
 from trainmaster.core.jobs.model import Job
+from trainmaster.core.jobs.run_time import likely_length
 from trainmaster.core.planning.actions import Plan, Preempt, Start
 from trainmaster.core.planning.queue_entries import waiting_entry
 from trainmaster.core.planning.snapshot import BudgetState, Snapshot
@@ -137,7 +138,7 @@ def _usd_per_hour(job: Job, shape: Shape, prices: PriceTable) -> Decimal | None:
 
 
 def _cost_usd(job: Job, usd_per_hour: Decimal | None) -> float | None:
-    """For as long as the team's jobs of this shape took recently, else for all of its MaxRuntimeInSeconds."""
-    length: timedelta = min(job.spec.predicted or job.spec.max_runtime, job.spec.max_runtime)
-    cents = cost_cents(usd_per_hour, length)
+    """For as long as jobs like it are expected to train, else for all of its MaxRuntimeInSeconds."""
+    length = likely_length(job.spec)
+    cents = cost_cents(usd_per_hour, job.spec.max_runtime if length is None else length)
     return None if cents is None else cents / 100

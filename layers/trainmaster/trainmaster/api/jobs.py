@@ -25,7 +25,7 @@ from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.jobs.reason_codes import ReasonCode
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.planning.order import score_of
+from trainmaster.core.planning.order import score_again
 from trainmaster.core.records import HistoryLine
 from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.request.strict_json import JsonObject, parse_object
@@ -261,5 +261,5 @@ def _reranked(job: Job, priority: int, context: RequestContext) -> Job:
     pool = context.policy.pool(job.spec.pool)
     assert pool is not None, f"pool {job.spec.pool} is gone while {job.name} needs it"
     return steps.reranked(
-        job, priority=priority, score=score_of(job.spec, priority, pool), ranked_by=pool.order_key
+        job, priority=priority, score=score_again(job, priority, pool), ranked_by=pool.order_key
     )

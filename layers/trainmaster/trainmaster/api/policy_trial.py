@@ -11,7 +11,7 @@ from trainmaster.api.request_context import RequestContext
 from trainmaster.api.views import View, field_error_view
 from trainmaster.core.errors import RowSetAsideError
 from trainmaster.core.forecast.differences import Difference, Kind, Outlook, differences
-from trainmaster.core.planning.order import score_of
+from trainmaster.core.planning.order import score_again
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
 from trainmaster.core.policy import Policy, PoolPolicy
@@ -165,7 +165,7 @@ def _in_order_of(pool: PoolPolicy, snapshot: Snapshot, context: RequestContext) 
     """With the scores that the jobs would get."""
     names = [*(one.name for one in snapshot.waiting), *(one.name for one in snapshot.running)]
     jobs = context.outside.reader.jobs(names)
-    scores = {name: score_of(job.spec, job.priority, pool) for name, job in jobs.items()}
+    scores = {name: score_again(job, job.priority, pool) for name, job in jobs.items()}
     return replace(
         snapshot,
         waiting=tuple(replace(one, score=scores.get(one.name, one.score)) for one in snapshot.waiting),

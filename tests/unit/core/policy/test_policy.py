@@ -375,7 +375,7 @@ def test_boost(aging: object, priority: int, boost_ms: int) -> None:
         ),
         pytest.param({"aging": {"per": "24h", "add": 7}}, "age-86400000/7", id="a rate of its own"),
         pytest.param({"aging": "off"}, "age-3155760000000", id="no ageing"),
-        pytest.param({"shortest_first": True}, "length-86400000", id="by length"),
+        pytest.param({"shortest_first": True}, "length-left-86400000", id="by length"),
         pytest.param({"backfill": False}, "age-86400000", id="backfill scores nobody again"),
     ],
 )

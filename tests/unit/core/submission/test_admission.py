@@ -238,7 +238,7 @@ def test_the_new_job_remembers_its_shapes_its_wish_for_a_warm_pool_and_how_long_
 def test_where_short_jobs_go_first_the_score_knows_how_long_such_jobs_take() -> None:
     pool = replace(POLICY.pools[0], order=Order(shortest_first=True))
     one = new_job(submission(body()), pool, entry_id="01E", now=NOW, known=LEARNED)
-    assert one.score == 1_767_268_800_123 - 3 * 86_400_000 + 1000 * 420_000
+    assert one.score == 1_767_268_800_123 - 3 * 86_400_000 + 7 * 86_400_000 * 7 // 67
 
 
 def test_a_job_enters_at_a_whole_millisecond_less_the_boost_of_its_priority() -> None:

@@ -13,7 +13,7 @@ from trainmaster.core.forecast.run_times import RunTimes, month_before, start_of
 from trainmaster.core.forecast.sampling import Chance
 from trainmaster.core.jobs.instances import Shape, parse_vector
 from trainmaster.core.jobs.model import JobState, epoch_ms
-from trainmaster.core.planning.order import SIZE_WEIGHT
+from trainmaster.core.planning.order import behind_ms
 from trainmaster.core.planning.snapshot import WaitingJob
 from trainmaster.core.policy import PoolPolicy
 
@@ -78,7 +78,7 @@ class Arrivals:
     def _score(self, stream: "_Stream", at: datetime) -> int:
         score = epoch_ms(at) - self.pool.boost_ms(stream.priority)
         if self.pool.order.shortest_first:
-            score += SIZE_WEIGHT * (stream.predicted // timedelta(milliseconds=1))
+            score += behind_ms(stream.predicted)
         return score
 
 

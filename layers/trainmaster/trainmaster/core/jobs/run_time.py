@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from trainmaster.core.jobs.attempts import Attempt
-from trainmaster.core.jobs.model import Job
+from trainmaster.core.jobs.model import Job, JobSpec
 from trainmaster.core.jobs.observations import Observation
 
 END_SLACK = timedelta(minutes=10)
@@ -47,3 +47,30 @@ def trained_by(instant: datetime, live: Attempt, seen: Observation | None) -> ti
         return seen.trained_by(instant)
     since = live.training_since
     return timedelta() if since is None else max(instant - since, timedelta())
+
+
+def least_length(job: Job) -> timedelta | None:
+    """How long it is known to train at least: what is safe, and what one attempt lost on average."""
+    if not job.attempt:
+        return None
+    return job.checkpointed + timedelta(seconds=sum(job.spent.wasted.values()) // job.attempt)
+
+
+def likely_length(spec: JobSpec) -> timedelta | None:
+    """How long it is likely to train in all, when it is submitted; None: no job like it has ended."""
+    if spec.likely is not None:
+        return spec.likely.remaining(timedelta(), at_most=spec.max_runtime)
+    return None if spec.predicted is None else min(spec.predicted, spec.max_runtime)
+
+
+def likely_left(job: Job) -> timedelta | None:
+    """What is likely left of its training.
+
+    Of the lengths that jobs like it have, those that it has outlasted already are out of the question.
+    """
+    likely, known = job.spec.likely, least_length(job)
+    if likely is None or known is None:
+        whole = likely_length(job.spec)
+        return None if whole is None else max(whole - job.checkpointed, timedelta())
+    most = max(job.spec.max_runtime - job.checkpointed, timedelta())
+    return min(likely.remaining(known, at_most=most) + known - job.checkpointed, most)

@@ -14,6 +14,7 @@ from trainmaster.core.lifecycle.backoff import backoff
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.decision import End
 from trainmaster.core.lifecycle.retries import Retry
+from trainmaster.core.planning.order import score_after
 from trainmaster.core.planning.snapshot import WarmPool
 
 WARM_AVAILABLE = "Available"
@@ -39,6 +40,7 @@ def settled(job: Job, end: End, seen: Observation | None, *, now: datetime) -> C
     )
     if end.comes_back:
         after = _waits_again(after, end, now=now)
+        after = replace(after, score=score_after(job, after))
     else:
         after = replace(after, reason=end.reason, ended_at=now)
     return Change(

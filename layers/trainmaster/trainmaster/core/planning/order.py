@@ -2,21 +2,50 @@
 
 from datetime import timedelta
 
-from trainmaster.core.jobs.model import JobSpec, epoch_ms
-from trainmaster.core.policy import PoolPolicy
+from trainmaster.core.jobs.model import Job, JobSpec, epoch_ms
+from trainmaster.core.jobs.run_time import likely_left, likely_length
+from trainmaster.core.policy import PoolPolicy, is_by_length
 
-SIZE_WEIGHT = 1000
-"""With ``shortest_first``: a job that trains an hour longer goes as if it had come so many hours later."""
+MOST_BEHIND = timedelta(days=7)
+"""With ``shortest_first``: so much later at most a job goes for its length, however long it is. Whoever comes
+later than that never passes it: nobody starves."""
+HALF_BEHIND = timedelta(hours=1)
+"""A job of this length goes half as much later: about in the middle of the lengths that jobs have."""
 
 
 def score_of(spec: JobSpec, priority: int, pool: PoolPolicy) -> int:
-    """Turn in the queue, lower is earlier: the time of entry, less what the priority is worth.
+    """Turn in the queue of a new job, lower is earlier: the time of entry, less what the priority is worth.
 
     It never changes while the job waits, so ageing rewrites nothing: a job outranks another of d points
     less for d x per/add of age.
     """
+    return _score(spec, priority, pool, likely_length(spec))
+
+
+def score_again(job: Job, priority: int, pool: PoolPolicy) -> int:
+    """The same for a job that may have trained: what is left of it counts."""
+    return _score(job.spec, priority, pool, likely_left(job))
+
+
+def score_after(before: Job, after: Job) -> int:
+    """Of a job that comes back to the queue: with what is left of it now."""
+    if not is_by_length(before.ranked_by):
+        return after.score
+    return after.score - behind_ms(_left(before)) + behind_ms(_left(after))
+
+
+def _score(spec: JobSpec, priority: int, pool: PoolPolicy, left: timedelta | None) -> int:
     score = epoch_ms(spec.submitted_at) - pool.boost_ms(priority)
     if pool.order.shortest_first:
-        length = min(spec.predicted or spec.max_runtime, spec.max_runtime)
-        score += SIZE_WEIGHT * (length // timedelta(milliseconds=1))
+        score += behind_ms(spec.max_runtime if left is None else left)
     return score
+
+
+def _left(job: Job) -> timedelta:
+    left = likely_left(job)
+    return job.spec.max_runtime if left is None else left
+
+
+def behind_ms(left: timedelta) -> int:
+    """How much later a job goes that trains for so long: each hour more counts less than the one before."""
+    return int(MOST_BEHIND * (left / (left + HALF_BEHIND)) / timedelta(milliseconds=1))

@@ -1,9 +1,7 @@
 """What the queue and the pool keep of a job: small rows, derived from the job and from nothing else."""
 
-from datetime import timedelta
-
 from trainmaster.core.jobs.model import Job
-from trainmaster.core.jobs.run_time import ends_by, runtime_left
+from trainmaster.core.jobs.run_time import ends_by, least_length, likely_left, runtime_left
 from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, WaitingJob
 
 
@@ -30,8 +28,8 @@ def waiting_entry(job: Job) -> WaitingJob:
         max_wait=job.max_wait,
         has_checkpoint=job.spec.has_checkpoint,
         left_spot=job.spot.left,
-        predicted=_still(job),
-        trained=_trained(job),
+        predicted=likely_left(job),
+        trained=least_length(job),
         likely=job.spec.likely,
         not_before=job.not_before,
         refused=job.starts.by_account,
@@ -60,8 +58,8 @@ def running_entry(job: Job) -> RunningJob:
         expected=ExpectedRun(
             at_most=live.max_runtime,
             ends_by=ends_by(job),
-            predicted=_still(job),
-            trained=_trained(job),
+            predicted=likely_left(job),
+            trained=least_length(job),
             likely=job.spec.likely,
         ),
         checkpoint=live.checkpoint,
@@ -73,16 +71,3 @@ def running_entry(job: Job) -> RunningJob:
         unmonitored=live.unmonitored.code if live.unmonitored else None,
         reuses=live.claim.reuses,
     )
-
-
-def _still(job: Job) -> timedelta | None:
-    """What is likely left of its training after earlier attempts."""
-    predicted = job.spec.predicted
-    return None if predicted is None else max(predicted - job.checkpointed, timedelta())
-
-
-def _trained(job: Job) -> timedelta | None:
-    """How long it is known to train at least: what is safe, and what one attempt lost on average."""
-    if not job.attempt:
-        return None
-    return job.checkpointed + timedelta(seconds=sum(job.spent.wasted.values()) // job.attempt)

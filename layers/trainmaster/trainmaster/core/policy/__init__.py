@@ -25,6 +25,7 @@ from trainmaster.core.policy.pool_policy import (
     PreemptionCost,
     Quota,
     WarmPool,
+    is_by_length,
 )
 from trainmaster.core.policy.principals import PrincipalKind, PrincipalPattern, parse_principal, role_matches
 
@@ -52,6 +53,7 @@ __all__ = [
     "TeamPolicy",
     "WarmPool",
     "defaults_that_change",
+    "is_by_length",
     "parse_policy",
     "parse_principal",
     "role_matches",

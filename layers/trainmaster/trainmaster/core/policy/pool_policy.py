@@ -243,6 +243,14 @@ class Limits(Section):
     )
 
 
+_BY_LENGTH = "length-left"
+
+
+def is_by_length(order_key: str) -> bool:
+    """Whether scores of the order count how long a job is likely to train."""
+    return order_key.startswith(_BY_LENGTH)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolPolicy(Section):
     name: str = needed(NAME, f"The pool's name: {NAME_HINT}.", stand_in="", hint=NAME_HINT)
@@ -287,7 +295,7 @@ class PoolPolicy(Section):
     @property
     def order_key(self) -> str:
         """Differs between two orders exactly when some job would have another score in them."""
-        by = "length" if self.order.shortest_first else "age"
+        by = _BY_LENGTH if self.order.shortest_first else "age"
         return f"{by}-{self.point_ms}"
 
     @property

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from trainmaster.core.errors import LostRaceError, RowSetAsideError
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
-from trainmaster.core.planning.order import score_of
+from trainmaster.core.planning.order import score_again
 from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.policy import PoolPolicy
 from trainmaster.ports import Clock, JobReader, JobStore, QueueReader
@@ -69,7 +69,7 @@ class Reranker:
             return 0  # nobody can tell its turn; it keeps the one it has
         if job is None or job.is_final or job.ranked_by == pool.order_key:
             return 0
-        score = score_of(job.spec, job.priority, pool)
+        score = score_again(job, job.priority, pool)
         after = steps.reranked(job, priority=job.priority, score=score, ranked_by=pool.order_key)
         try:
             self.store.commit([Change(before=job, after=after)], at=self.clock())
