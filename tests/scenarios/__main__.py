@@ -51,6 +51,7 @@ SCENARIOS = (
     Scenario(name="hold-release", story=preempting.hold_release, policy=preempting.ONE),
     Scenario(name="priority-preempts", story=preempting.priority_preempts, policy=preempting.ONE),
     Scenario(name="fair-share", story=sharing.fair_share, policy=sharing.FAIR_POLICY),
+    Scenario(name="price-of-preemption", story=preempting.price_of_preemption, policy=preempting.PRICED),
     Scenario(name="budget-waits", story=sharing.budget_waits, policy=sharing.BUDGET_POLICY),
     Scenario(
         name="alternatives-pinned", story=landing.alternatives_pinned, policy=landing.ALTERNATIVES_POLICY

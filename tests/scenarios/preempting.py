@@ -1,10 +1,14 @@
 """Stories of who makes room: for whom, who is chosen, and what was said before."""
 
+import re
+from datetime import UTC, datetime
+
 from tests.e2e.plane import INSTANCE_TYPE
-from tests.scenarios.stage import A_MOMENT, Stage, policy_of
+from tests.scenarios.stage import A_MOMENT, Stage, StoryError, policy_of
 
 ONE = policy_of(capacity={INSTANCE_TYPE: 1})
 TWO = policy_of(capacity={INSTANCE_TYPE: 2})
+PRICED = policy_of(capacity={INSTANCE_TYPE: 1}, preemption={"cost": {"enabled": True, "unsaved": "1h"}})
 LOOKS_EVERY = 300.0
 """Seconds between two looks for a job's checkpoints, while jobs wait."""
 
@@ -103,3 +107,49 @@ def dry_run_comes_true(stage: Stage) -> None:
     stage.check(
         "the other stopped whom it said", expected=said["urgent"]["would_preempt"], actual=stage.stopped()
     )
+
+
+def price_of_preemption(stage: Stage) -> None:
+    """A job that never saves would lose two hours for a short wait; later the wait is worth that."""
+    stage.submit("long", priority=0, minutes=150)
+    stage.until_state(long="running")
+    stage.advance(2 * 3600)
+    stage.submit("urgent", priority=40)
+    stage.advance(A_MOMENT)
+    waits = stage.look("urgent")
+    told = waits["waiting"]["message"]
+    stage.check("it waits for capacity", expected="capacity", actual=waits["waiting"]["code"])
+    stage.check(
+        "and hears what its preemption would cost, for how much of its wait",
+        expected="stopping long would lose 2.0 h of work for 0.7 h of your wait: not worth it until ...",
+        actual=told,
+        ok="; stopping long would lose 2.0 h of work for 0.7 h of your wait: not worth it until " in told,
+    )
+    worth_at = _minute_in(told)
+    stage.advance((worth_at - stage.now).total_seconds() - 120)
+    stage.check("two minutes before nobody was stopped", expected=[], actual=stage.stopped())
+    stage.check("and it waits", expected="pending", actual=stage.look("urgent")["state"])
+    stage.advance(120 + 60)
+    stage.until_state(urgent="running")
+    stage.check("then the other made room", expected=["long"], actual=stage.stopped())
+    at = next(one["clock"] for one in stage.plane.calls("StopTrainingJob"))
+    late = (datetime.fromisoformat(at) - worth_at).total_seconds()
+    stage.check(
+        "in the minute that was said", expected="-60 to 60 s later", actual=late, ok=-60 <= late <= 60
+    )
+    stage.finish("urgent")
+    stage.until_state(long="running")
+    stage.submit("urgent-too", priority=40)
+    stage.until_state(urgent_too="running")
+    stage.check(
+        "the next finds it before it has done much, and is served at once",
+        expected=["long", "long-again"],
+        actual=[name if name == "long" else "long-again" for name in stage.stopped()],
+    )
+
+
+def _minute_in(told: str) -> datetime:
+    found = re.search(r"until (\d{4}-\d\d-\d\d \d\d:\d\d) UTC", told)
+    if found is None:
+        raise StoryError(f"no minute in: {told}")
+    return datetime.strptime(found[1], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,11 @@ class Stage:
             lambda: all(self._peek(name)["state"] == state for name, state in wanted.items()),
             ", ".join(f"{name} {state}" for name, state in wanted.items()),
         )
+
+    @property
+    def now(self) -> datetime:
+        """Of the twin's clock."""
+        return datetime.fromisoformat(self._clock)
 
     @property
     def month(self) -> str:

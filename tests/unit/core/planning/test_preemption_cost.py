@@ -185,12 +185,12 @@ def test_what_those_ahead_take_of_what_comes_free_is_not_there_for_those_behind(
     live = (
         running("r", minutes_ago=90, ends_by=at(300)),
         running("soon", priority=999, ends_by=at(10), n=2),
-        running("late", priority=999, ends_by=at(200)),
+        running("late", priority=999, ends_by=at(200), n=2),
     )
     behind = waiting("behind", priority=100)
-    assert decided(snapshot(*live, behind), with_cost(pool(4))) == []
-    ahead = waiting("ahead", priority=150, n=2)
-    assert decided(snapshot(*live, ahead, behind), with_cost(pool(4))) == [("preempt for", "behind", "r")]
+    assert decided(snapshot(*live, behind), with_cost(pool(5))) == []
+    ahead = waiting("ahead", priority=150, n=3)
+    assert decided(snapshot(*live, ahead, behind), with_cost(pool(5))) == [("preempt for", "behind", "r")]
 
 
 # ---- reasons

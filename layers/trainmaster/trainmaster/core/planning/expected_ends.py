@@ -1,12 +1,10 @@
 """When instances are expected to come free without a stop. Good for weighing waits, never for promises."""
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import accumulate
-from math import inf
-from operator import itemgetter
+from heapq import heapify, heappop
 
 from trainmaster.core.jobs.instances import Capacity, Vector
 from trainmaster.core.planning.capacity import ASKED_TO_STOP, take
@@ -14,54 +12,78 @@ from trainmaster.core.planning.snapshot import RunningJob
 
 UNKNOWN_RUN = timedelta(hours=4)
 """How long a job is expected to train about which nothing is known."""
+SPREAD = (1 / 5, 1.0, 5.0)
+"""Of six jobs one, three and five end within so many times their likely remaining time.
 
-_Frees = tuple[timedelta, int]
-"""From now on so long, then so many instances come free."""
+It is P(end within x) = x / (x + likely): run times have long tails.
+"""
+
+_Frees = tuple[float, int]
+"""In so many seconds, so many instances; each of a job's is counted once for each of ``SPREAD``."""
 
 
 def remaining(job: RunningJob, *, now: datetime) -> timedelta:
-    """How much longer it is expected to hold its instances.
+    """How much longer it holds its instances, as likely as not.
 
-    One that outlived its prediction is as likely as not to train as long again as it has until now: run times
-    have long tails. It never counts for longer than its end is certain.
+    One that outlived its prediction is as likely as not to train as long again as it has until now.
     """
     trained = timedelta() if job.training_since is None else now - job.training_since
     predicted = job.expected.predicted if job.expected.predicted is not None else UNKNOWN_RUN
-    left = predicted - trained if predicted > trained else trained
-    if job.expected.ends_by is not None:
-        left = min(left, job.expected.ends_by - now)
-    return max(left, timedelta())
+    return predicted - trained if predicted > trained else trained
+
+
+def _frees(job: RunningJob, count: int, *, now: datetime) -> Iterator[_Frees]:
+    """Never later than its end is certain."""
+    likely, ends_by = remaining(job, now=now).total_seconds(), job.expected.ends_by
+    if ends_by is None:
+        return ((likely * times, count) for times in SPREAD)
+    latest = max((ends_by - now).total_seconds(), 0.0)
+    return ((min(likely * times, latest), count) for times in SPREAD)
 
 
 @dataclass(slots=True, kw_only=True)
 class _Ends:
-    """Of one capacity, the next first: what comes free, and how many have by then."""
+    """Of one capacity: put in order as far as somebody asks."""
 
-    at: list[timedelta]
-    counts: list[int]
+    later: list[_Frees]
+    """A heap."""
+    width: float
+    """Mean instances of a job, each instance counted once."""
+    at: list[float] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    """How many have come free by then, ``SPREAD`` times."""
     gone: list[_Frees] = field(default_factory=list)
     """Of jobs that are being stopped: they end, but for somebody else."""
 
     @classmethod
     def of(cls, frees: list[_Frees]) -> "_Ends":
-        frees.sort(key=itemgetter(0))
-        return cls(at=[left for left, _ in frees], counts=list(accumulate(count for _, count in frees)))
+        heapify(frees)
+        counts = [count for _, count in frees]
+        return cls(later=frees, width=sum(count * count for count in counts) / sum(counts))
 
-    def until(self, count: int) -> timedelta:
-        """Until so many have come free; where so many never do, until all have."""
-        wanted = count
+    def until(self, count: int) -> float:
+        """Seconds until as likely as not so many have come free; where so many never do, until all have.
+
+        Jobs give all of theirs back at once: half the time of the last one is before the mean is reached.
+        """
+        wanted = enough = len(SPREAD) * (max(count, self.width) - self.width / 2)
         while True:
-            index = min(bisect_left(self.counts, wanted), len(self.at) - 1)
-            reached = self.at[index]
-            more = count + sum(n for _, n in self.gone[: bisect_left(self.gone, (reached, inf))])
-            if more <= wanted or index == len(self.at) - 1:
-                return reached
-            wanted = more
+            reached = self._reached(wanted)
+            wanted = enough + sum(n for at, n in self.gone if at <= reached)
+            if not self.later or self.counts[-1] >= wanted:
+                return self._reached(wanted)
+
+    def _reached(self, wanted: float) -> float:
+        while self.later and (not self.counts or self.counts[-1] < wanted):
+            at, count = heappop(self.later)
+            self.at.append(at)
+            self.counts.append(count + (self.counts[-1] if self.counts else 0))
+        return self.at[min(bisect_left(self.counts, wanted), len(self.at) - 1)]
 
 
 @dataclass(kw_only=True)
 class ExpectedEnds:
-    """Of the jobs that hold a pool's instances, sorted once: a question costs no more where more run."""
+    """Of the jobs that hold a pool's instances, read once: a question costs no more where more run."""
 
     by_capacity: dict[Capacity, _Ends]
     now: datetime
@@ -73,9 +95,8 @@ class ExpectedEnds:
         found: dict[Capacity, list[_Frees]] = {}
         for job in running:
             if job.state not in ASKED_TO_STOP:
-                left = remaining(job, now=now)
                 for capacity, count in job.vector.items():
-                    found.setdefault(capacity, []).append((left, count))
+                    found.setdefault(capacity, []).extend(_frees(job, count, now=now))
         return cls(by_capacity={one: _Ends.of(frees) for one, frees in found.items()}, now=now)
 
     def wait(self, short: Vector) -> timedelta:
@@ -85,7 +106,7 @@ class ExpectedEnds:
             for one, count in short.items()
             if one in self.by_capacity
         )
-        return max(waits, default=timedelta())
+        return timedelta(seconds=max(waits, default=0.0))
 
     def goes_ahead(self, vector: Vector) -> None:
         """One that waits for it, before those who ask from here on."""
@@ -93,6 +114,6 @@ class ExpectedEnds:
 
     def stopped(self, job: RunningJob) -> None:
         """What it frees is kept for its preemptor."""
-        left = remaining(job, now=self.now)
         for capacity, count in job.vector.items():
-            insort(self.by_capacity[capacity].gone, (left, count))
+            for one in _frees(job, count, now=self.now):
+                insort(self.by_capacity[capacity].gone, one)

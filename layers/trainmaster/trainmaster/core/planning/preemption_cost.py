@@ -29,6 +29,7 @@ FARTHEST = timedelta(days=7)
 """When a preemption becomes worth it is not looked for beyond this."""
 _HOUR = timedelta(hours=1)
 _MINUTE = timedelta(minutes=1)
+_SECOND = timedelta(seconds=1)
 _NO_TIME = timedelta()
 
 
@@ -128,13 +129,13 @@ class _Deal:
         return spared >= self.prices.of_all(self.chosen, wait=left, later=later)
 
     def worth_at(self) -> datetime | None:
-        """The minute in which it becomes worth it."""
+        """The minute by which it is worth it."""
         before, after = _NO_TIME, _MINUTE
         while not self.is_worth(later=after):
             before, after = after, 2 * after
             if after > FARTHEST:
                 return None
-        while after - before > _MINUTE:
+        while after - before > _SECOND:
             middle = before + (after - before) / 2
             if self.is_worth(later=middle):
                 after = middle
