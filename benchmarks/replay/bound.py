@@ -21,7 +21,7 @@ from benchmarks.replay.oracle import Demand, oracle
 
 START_S = WARM_START.seconds
 """Every job needs one start, and none is shorter."""
-SLOT_S, MOST_SLOTS = 300, 2500
+SLOT_S, MOST_SLOTS = 300, 50_000
 ROUNDS = 12
 FIRST_STEP, SMALLER = 1.0, 0.9
 """Steps of the prices, as shares of Polyak's."""

@@ -73,6 +73,8 @@ class TraceFile:
     rows: list[dict[str, str]]
     is_openb: bool
     """It had openb's columns, and was converted."""
+    left_out: int = 0
+    """Tasks without a run time: never placed, or still running when the trace was recorded."""
 
 
 def read_trace(path: Path) -> list[dict[str, str]]:
@@ -81,7 +83,7 @@ def read_trace(path: Path) -> list[dict[str, str]]:
 
 
 def read_file(path: Path) -> TraceFile:
-    """As ``read_trace``, with what kind of file it is."""
+    """As ``read_trace``, with what kind of file it is. Jobs whose run time is not known are left out."""
     with text_of(path) as lines:
         found = read_rows(lines, where=str(path))
     rows = [
@@ -93,8 +95,11 @@ def read_file(path: Path) -> TraceFile:
             "vc": row.vc or "",
         }
         for row in found.rows
+        if not row.is_cut
     ]
-    return TraceFile(rows=rows, is_openb=found.is_openb)
+    return TraceFile(
+        rows=rows, is_openb=found.is_openb, left_out=found.never_placed + len(found.rows) - len(rows)
+    )
 
 
 def jobs_of(

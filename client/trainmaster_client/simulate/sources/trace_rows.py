@@ -54,6 +54,8 @@ class TraceRow:
     checkpoint_every_s: float | None = None
     """0: it saves nothing."""
     end: Literal["completed", "failed", "stopped"] | None = None
+    is_cut: bool = False
+    """It was still running when the trace was recorded: ``duration_s`` is how long it had run by then."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -138,7 +140,8 @@ def _openb_row(cells: Cells) -> TraceRow | None:
         duration_s=ended_s - began_s,
         vc=DEFAULT_TEAM,
         priority=priority,
-        end=cells.word("phase", _PHASES) or "completed",
+        end=(phase := cells.word("phase", _PHASES)) or "completed",
+        is_cut=phase is None,
     )
 
 
