@@ -18,10 +18,10 @@ from rich.progress import Progress as Bar
 from trainmaster_client.errors import TrainmasterClientError
 from trainmaster_client.report import Report
 
-from benchmarks.replay import jobs, synthetic, tables
+from benchmarks.replay import jobs, made_up_account, tables
 from benchmarks.replay.bound import none_over
-from benchmarks.replay.cells import Run
-from benchmarks.replay.deciders import BASES, DECIDERS, DEFAULT, Decider
+from benchmarks.replay.cells import Run, model
+from benchmarks.replay.deciders import BASES, DECIDERS, DEFAULT, Decider, with_policy
 from benchmarks.replay.heats import Draw, Field, Outcome, play
 from benchmarks.replay.standings import Heat, heat, heat_figures, standings
 from benchmarks.replay.tournament_targets import TARGET_LOAD, TARGETS, Kind, unfit
@@ -40,7 +40,8 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
         trace, kind = _trace(arguments.trace)
-        field = field_of(trace, arguments)
+        account = made_up_account.bounds if kind is Kind.MADE_UP else None
+        field = replace(field_of(trace, arguments), account=account)
     except TrainmasterClientError as error:
         raise SystemExit(str(error)) from error
     report = Report("tournament")
@@ -69,6 +70,14 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--only", metavar="N,N", type=_numbers, help="of the windows, these; counted from 1")
     flags.add_argument("--deciders", metavar="A,B", type=_labels, help="these, beside the plain queues")
+    flags.add_argument(
+        "--policy",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="one more decider: its first pool",
+    )
     flags.add_argument("--loads", metavar="L,L", type=_loads, help="mean demand as a share of the pools")
     flags.add_argument("--seeds", metavar="N,N", type=_numbers, help="which draws of classes and checkpoints")
     flags.add_argument("--full", action="store_true", help="three loads, three seeds and every tie-break")
@@ -109,7 +118,7 @@ def _labels(text: str) -> tuple[str, ...]:
 
 def _trace(path: Path | None) -> tuple[list[dict[str, str]], Kind]:
     if path is None:
-        return synthetic.rows(), Kind.MADE_UP
+        return made_up_account.rows(), Kind.MADE_UP
     found = jobs.read_file(path)
     return found.rows, Kind.OPENB if found.is_openb else Kind.OWN
 
@@ -132,9 +141,10 @@ def field_of(trace: Sequence[TraceLine], arguments: argparse.Namespace) -> Field
 
 
 def _deciders(arguments: argparse.Namespace) -> list[Decider]:
+    asked = [with_policy(path) for path in arguments.policy]
     if arguments.deciders:
-        return [one for one in DECIDERS if one.label in {*BASES, *arguments.deciders}]
-    return [one for one in DECIDERS if arguments.full or not one.only_full]
+        return [*(one for one in DECIDERS if one.label in {*BASES, *arguments.deciders}), *asked]
+    return [*(one for one in DECIDERS if arguments.full or not one.only_full), *asked]
 
 
 def _played(field: Field) -> list[Outcome]:
@@ -169,6 +179,7 @@ def _facts(
             "sha256": hashlib.sha256(content).hexdigest() if content else None,
             "rows": len(trace),
         },
+        "model": model(),
         "windows": windows,
         "deciders": {one.label: one.title for one in field.deciders},
         "policies": policies,

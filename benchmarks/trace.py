@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from trainmaster_client.report import Report
-from trainmaster_client.simulate.assumptions import COLD_START, RESTORE, STOP, WARM_START
 
 from benchmarks.replay import jobs, synthetic
-from benchmarks.replay.cells import Run
+from benchmarks.replay.cells import Run, model
 from benchmarks.replay.estimator import estimated_start
 from benchmarks.replay.policy import document
 from benchmarks.replay.runs import NAIVE, PRODUCT, Setting, ask, replay
@@ -104,14 +103,7 @@ def _facts(arguments: argparse.Namespace, setting: Setting, runs: Iterable[Run])
         "policy": document(first, shortest_first=setting.shortest_first),
         "capacities": capacities,
         "gpus_per_instance": {pool: instance.gpus for pool, instance in jobs.POOLS.items()},
-        "model": {
-            "cold_s": COLD_START.seconds,
-            "warm_s": WARM_START.seconds,
-            "restore_s": RESTORE.seconds,
-            "stop_s": STOP.seconds,
-            "longest_run_s": jobs.LONGEST_RUN_S,
-            "weights": {klass.name.lower(): weight for klass, weight in jobs.WEIGHTS.items()},
-        },
+        "model": model(),
         "runs": [run.as_json() for run in runs],
     }
 

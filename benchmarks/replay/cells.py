@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trainmaster_client.simulate.assumptions import COLD_START, RESTORE, STOP, WARM_START
+from trainmaster_client.simulate.past_jobs import AccountBounds
 from trainmaster_client.simulate.processes import Progress
 
 from benchmarks.replay.deciders import Decider, replayed
 from benchmarks.replay.figures import Figures, figures, most_in_use
-from benchmarks.replay.jobs import HOUR_S, POOLS, TraceJob
+from benchmarks.replay.jobs import HOUR_S, LONGEST_RUN_S, POOLS, WEIGHTS, TraceJob
 from benchmarks.replay.rows import Row, history_of, rows_of
 
 
@@ -45,15 +47,20 @@ class Run:
         return facts | held | product | self.figures.as_json()
 
 
-def run_of(
-    decider: Decider,
-    jobs: Sequence[TraceJob],
-    capacity: Mapping[str, int],
-    *,
-    seed: int,
-    progress: Progress | None = None,
-) -> Run:
-    tallies = replayed(decider, history_of(jobs), capacity, progress=progress)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What every decider gets."""
+
+    jobs: Sequence[TraceJob]
+    capacity: Mapping[str, int]
+    """Instances of each pool."""
+    account: AccountBounds | None = None
+    """None: the account allows everything."""
+
+
+def run_of(decider: Decider, world: World, *, seed: int, progress: Progress | None = None) -> Run:
+    jobs, capacity = world.jobs, world.capacity
+    tallies = replayed(decider, history_of(jobs, world.account), capacity, progress=progress)
     rows = rows_of(attempt for tally in tallies for attempt in tally.attempts)
     held = {pool: sum(tally.most_held.values()) for pool, tally in zip(capacity, tallies, strict=True)}
     return Run(
@@ -73,3 +80,15 @@ def run_of(
             for one in tally.warm
         ),
     )
+
+
+def model() -> dict[str, Any]:
+    """What a report says of the model that its cells were replayed in."""
+    return {
+        "cold_s": COLD_START.seconds,
+        "warm_s": WARM_START.seconds,
+        "restore_s": RESTORE.seconds,
+        "stop_s": STOP.seconds,
+        "longest_run_s": LONGEST_RUN_S,
+        "weights": {klass.name.lower(): weight for klass, weight in WEIGHTS.items()},
+    }

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from benchmarks.replay.slurm import Slurm
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "policy.example.yaml"
 _OF_A_POOL = ("order", "preemption", "warm_pool", "limits")
-"""What the first pool of the example says that is not about its own instances and teams."""
+"""What a pool of a policy says that is not about its own instances and teams."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +60,22 @@ class Decider:
         return {"version": 1, "pools": pools}
 
 
-def example_rules() -> Mapping[str, Any]:
-    """What policy.example.yaml says of its first pool."""
-    first = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))["pools"][0]
+def rules_of(path: Path) -> Mapping[str, Any]:
+    """What a policy file says of its first pool."""
+    first = yaml.safe_load(path.read_text(encoding="utf-8"))["pools"][0]
     return {key: first[key] for key in _OF_A_POOL if key in first}
+
+
+def with_policy(path: Path) -> Decider:
+    """The product with what a file says of its first pool; called as the file is."""
+    return Decider(
+        label=path.stem, title=f"product, first pool of {path.name}", rules=partial(rules_of, path)
+    )
+
+
+def priced_rules() -> Mapping[str, Any]:
+    """The default, and a preemption has to be worth what it costs."""
+    return {"preemption": {"cost": {"enabled": True}}}
 
 
 def shortest_first_rules() -> Mapping[str, Any]:
@@ -95,7 +108,10 @@ DECIDERS: Sequence[Decider] = (
     ),
     Decider(label="plain-least-loss", title="plain queue: stops who loses least", queue=LeastLoss),
     Decider(label=DEFAULT, title="product, default policy"),
-    Decider(label="example", title="product, pool p5 of policy.example.yaml", rules=example_rules),
+    Decider(
+        label="example", title="product, pool p5 of policy.example.yaml", rules=partial(rules_of, EXAMPLE)
+    ),
+    Decider(label="priced", title="product, default policy with preemption.cost", rules=priced_rules),
     Decider(label="tuned", title="product, policy of benchmarks.trace", rules=tuned_rules),
     Decider(
         label=SHORTEST_FIRST,
@@ -113,6 +129,7 @@ def replayed(
     make: Callable[..., Any] = PoolReplay.of if decider.queue is None else decider.queue.of
     names = tuple(capacities)
     parts = groups(policy) if decider.is_product else [(name,) for name in names]
+    parts = [names] if history.account.joins_pools else parts
     found: list[Tally] = []
     for number, pools in enumerate(parts):
         engine = engine_of(history, policy, pools, make)

@@ -21,7 +21,7 @@ class Figures:
     goodput: float
     """Training that lasted, as a share of what the pools could have done until the last submission."""
     weighted_delay_h: float
-    """Mean of completion - submission - run time, weighted by class; of the jobs that finished."""
+    """Mean of end - submission - run time, weighted by class; of the jobs that finished."""
     weighted_delay_g8_h: float
     """The same in the 8-GPU pool."""
     mean_delay_h: Mapping[str, float]
@@ -51,7 +51,7 @@ def capacities(jobs: Sequence[TraceJob], *, load: float) -> dict[str, int]:
         mine = [job for job in jobs if job.pool == pool]
         demand = sum(job.instances * (job.duration_s + COLD_S) for job in mine)
         if mine:
-            found[pool] = max(math.ceil(demand / horizon / load), *(job.instances for job in mine))
+            found[pool] = max(math.ceil(demand / max(horizon, 1) / load), *(job.instances for job in mine))
     return found
 
 
@@ -68,7 +68,7 @@ def figures(rows: Sequence[Row], jobs: Sequence[TraceJob], capacity: Mapping[str
     stopped = [row for row in rows if row.end == "preempted"]
     there = sum(capacity[pool] * POOLS[pool].gpus for pool in capacity) * horizon
     return Figures(
-        goodput=sum(_lasting_s(row, horizon) * _gpus(row) for row in rows) / there,
+        goodput=sum(_lasting_s(row, horizon) * _gpus(row) for row in rows) / max(there, 1),
         weighted_delay_h=_weighted_h(delays),
         weighted_delay_g8_h=_weighted_h([(job, s) for job, s in delays if job.pool == "g8"]),
         mean_delay_h={klass.name.lower(): _mean_h(found) for klass, found in by_class.items()},
@@ -104,8 +104,10 @@ def _lasting_s(row: Row, horizon: int) -> int:
 
 
 def _delays(rows: Iterable[Row], jobs: Iterable[TraceJob]) -> list[tuple[TraceJob, int]]:
-    ends = {row.job_id: row.end_s for row in rows if row.end == "completed"}
-    return [(job, ends[job.job_id] - job.submit_s - job.duration_s) for job in jobs if job.job_id in ends]
+    """Of jobs that came to their end; some of them fail there."""
+    ends = {(row.job_id, row.end): row.end_s for row in rows}
+    over = [(job, ends.get((job.job_id, job.end))) for job in jobs]
+    return [(job, end_s - job.submit_s - job.duration_s) for job, end_s in over if end_s is not None]
 
 
 def _weighted_h(delays: Iterable[tuple[TraceJob, int]]) -> float:

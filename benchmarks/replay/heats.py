@@ -1,12 +1,13 @@
 """All cells of a tournament, spread over the processors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from trainmaster_client.simulate.past_jobs import AccountBounds
 from trainmaster_client.simulate.processes import Progress, Work, spread
 
 from benchmarks.replay.bound import Bound, bound_of
-from benchmarks.replay.cells import Run, run_of
+from benchmarks.replay.cells import Run, World, run_of
 from benchmarks.replay.deciders import Decider
 from benchmarks.replay.figures import capacities
 from benchmarks.replay.jobs import jobs_of
@@ -42,6 +43,8 @@ class Field:
     windows: Sequence[Window]
     draws: Sequence[Draw]
     deciders: Sequence[Decider]
+    account: Callable[[Mapping[str, int]], AccountBounds] | None = None
+    """What the account allows, by the instances of the pools; None: everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,4 +81,6 @@ def _played(field: Field, unit: Unit, progress: Progress) -> Run | Bound:
     capacity = capacities(jobs, load=draw.load)
     if unit.decider is None:
         return bound_of(jobs, capacity)
-    return run_of(unit.decider, jobs, capacity, seed=draw.seed, progress=progress)
+    account = None if field.account is None else field.account(capacity)
+    world = World(jobs=jobs, capacity=capacity, account=account)
+    return run_of(unit.decider, world, seed=draw.seed, progress=progress)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Literal
 
 from trainmaster_client.simulate.sources.drawn_facts import (
     Klass,
@@ -58,6 +59,14 @@ class TraceJob:
     klass: Klass
     checkpoint_every_s: int | None
     """None: it saves nothing."""
+    user: str | None = None
+    """None: the trace does not say, and the team is as good."""
+    requested_s: int | None = None
+    """None: the shortest of the usual limits above the run time."""
+    breaks_after_s: int | None = None
+    """The service fails so much training later, once; the job goes on in another attempt."""
+    end: Literal["completed", "failed"] = "completed"
+    """What it comes to once it has trained so long."""
 
     @property
     def gpus(self) -> int:
@@ -65,6 +74,8 @@ class TraceJob:
 
     @property
     def max_runtime_s(self) -> int:
+        if self.requested_s is not None:
+            return self.requested_s
         return int(usual_limit(timedelta(seconds=self.duration_s)).total_seconds())
 
 
@@ -132,7 +143,15 @@ def _job(row: Mapping[str, str], *, seed: int, wide: bool) -> TraceJob:
         instances=instances,
         klass=drawn_class(seed, job_id),
         checkpoint_every_s=drawn_checkpoints_s(seed, job_id),
+        user=row.get("user"),
+        requested_s=_whole(row.get("requested_s")),
+        breaks_after_s=_whole(row.get("breaks_after_s")),
+        end="failed" if row.get("end") == "failed" else "completed",
     )
+
+
+def _whole(text: str | None) -> int | None:
+    return None if text is None else int(float(text))
 
 
 def _place(gpus: int) -> tuple[str, int]:

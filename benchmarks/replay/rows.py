@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from trainmaster_client.simulate.past_jobs import History, PastJob
+from trainmaster.core.jobs.failures import FailureClass
+from trainmaster_client.simulate.past_jobs import AccountBounds, Break, History, PastJob
 from trainmaster_client.simulate.replays import ReplayedAttempt
 from trainmaster_client.simulate.sources.drawn_facts import PRIORITIES
 
@@ -39,8 +40,9 @@ def instant(second: int) -> datetime:
     return BEGIN + timedelta(seconds=second)
 
 
-def history_of(jobs: Iterable[TraceJob]) -> History:
-    return History(source="trace", begins=BEGIN, jobs=tuple(_past(job) for job in jobs))
+def history_of(jobs: Iterable[TraceJob], account: AccountBounds | None = None) -> History:
+    past = tuple(_past(job) for job in jobs)
+    return History(source="trace", begins=BEGIN, jobs=past, account=account or AccountBounds())
 
 
 def _past(job: TraceJob) -> PastJob:
@@ -48,7 +50,7 @@ def _past(job: TraceJob) -> PastJob:
     return PastJob(
         name=job.job_id,
         team=job.team,
-        submitted_by=job.team,
+        submitted_by=job.user or job.team,
         submitted_at=instant(job.submit_s),
         pool=job.pool,
         instances={POOLS[job.pool].type: job.instances},
@@ -56,9 +58,15 @@ def _past(job: TraceJob) -> PastJob:
         priority=PRIORITIES[job.klass],
         max_runtime=timedelta(seconds=job.max_runtime_s),
         trains_for=timedelta(seconds=job.duration_s),
-        end="completed",
+        end=job.end,
         saves_every=None if every is None else timedelta(seconds=every),
+        breaks=_breaks(job),
     )
+
+
+def _breaks(job: TraceJob) -> tuple[Break, ...]:
+    after = job.breaks_after_s
+    return () if after is None else (Break(after=timedelta(seconds=after), code=FailureClass.SERVICE.value),)
 
 
 def rows_of(attempts: Iterable[ReplayedAttempt]) -> list[Row]:

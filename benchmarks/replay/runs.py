@@ -13,7 +13,7 @@ from trainmaster_client.simulate.engine import engine_of, groups
 from trainmaster_client.simulate.plain_pool import PlainPool
 from trainmaster_client.simulate.pool_replay import PoolReplay
 
-from benchmarks.replay.cells import Run, run_of
+from benchmarks.replay.cells import Run, World, run_of
 from benchmarks.replay.deciders import Decider, tuned_rules
 from benchmarks.replay.figures import capacities
 from benchmarks.replay.jobs import DAY_S, TraceJob, jobs_of
@@ -67,7 +67,8 @@ def replay_seed(setting: Setting, seed: int) -> tuple[Run, Run]:
     tuned = partial(tuned_rules, shortest_first=setting.shortest_first)
     product = Decider(label=PRODUCT, title="the policy of this benchmark", rules=tuned)
     naive = Decider(label=NAIVE, title="the plain queue", queue=PlainPool)
-    return run_of(naive, jobs, capacity, seed=seed), run_of(product, jobs, capacity, seed=seed)
+    world = World(jobs=jobs, capacity=capacity)
+    return run_of(naive, world, seed=seed), run_of(product, world, seed=seed)
 
 
 def _side_by_side(work: Callable[[_In], _Out], each: Sequence[_In]) -> list[_Out]:

@@ -58,7 +58,7 @@ class Slurm(PlainPool):
         """Start from the head while the head fits; then whoever cannot delay it."""
         if self.site.agenda.now - self.calculated_s >= CALC_PERIOD_S:
             self._calculate()
-        while self.waiting and _count(self.waiting[0]) <= self._free:
+        while self.waiting and self.may_start(self.waiting[0]):
             self._start(self.waiting.pop(0))
         if len(self.waiting) > 1 and self._free:
             self._backfill()
@@ -101,7 +101,7 @@ class Slurm(PlainPool):
         shadow_s, extra = self._reservation(_count(self.waiting[0]))
         for entry in self.waiting[1 : MOST_TESTED + 1]:
             count = _count(entry)
-            if count > self._free:
+            if count > self._free or not self.may_start(entry):
                 continue
             if self._ends_by_s(entry, self.site.agenda.now) > shadow_s:
                 if count > extra:

@@ -43,8 +43,14 @@ class Target:
         return f"<= {self.at_most}" if self.at_most is not None else f">= {self.at_least}"
 
 
-def _ratio(label: str, figure: str) -> Callable[[Sequence[Heat]], float | None]:
-    return lambda heats: standing(heats, label, figure).ratio
+def _to_plain(label: str, figure: str) -> Callable[[Sequence[Heat]], float | None]:
+    """To the plain queue that stops the oldest."""
+    return lambda heats: standing(heats, label, figure).to_oldest
+
+
+def _p99_of_high(heats: Sequence[Heat]) -> float | None:
+    """To the better of both plain queues."""
+    return standing(heats, DEFAULT, "p99_delay_h.high").ratio
 
 
 def _goodput(heats: Sequence[Heat]) -> float:
@@ -58,33 +64,38 @@ def _goodput(heats: Sequence[Heat]) -> float:
 
 
 def _worst_class(heats: Sequence[Heat]) -> float | None:
-    found = [standing(heats, DEFAULT, f"mean_delay_h.{klass}").ratio for klass in CLASSES]
+    found = [standing(heats, DEFAULT, f"mean_delay_h.{klass}").to_oldest for klass in CLASSES]
     return max((ratio for ratio in found if ratio is not None), default=None)
 
 
 TARGETS = (
-    Target(id="p99-of-high", of=Kind.OWN, measured=_ratio(DEFAULT, "p99_delay_h.high"), at_most=1.0),
-    Target(id="weighted-delay", of=Kind.OWN, measured=_ratio(DEFAULT, "weighted_delay_h"), at_most=0.70),
-    Target(id="delay-of-normal", of=Kind.OWN, measured=_ratio(DEFAULT, "mean_delay_h.normal"), at_most=0.90),
-    Target(id="waste", of=Kind.OWN, measured=_ratio(DEFAULT, "waste_gpu_h"), at_most=0.15),
-    Target(id="start-up", of=Kind.OWN, measured=_ratio(DEFAULT, "startup_gpu_h"), at_most=0.65),
+    Target(id="p99-of-high", of=Kind.OWN, measured=_p99_of_high, at_most=1.0),
+    Target(id="weighted-delay", of=Kind.OWN, measured=_to_plain(DEFAULT, "weighted_delay_h"), at_most=0.70),
+    Target(
+        id="delay-of-normal", of=Kind.OWN, measured=_to_plain(DEFAULT, "mean_delay_h.normal"), at_most=0.90
+    ),
+    Target(id="waste", of=Kind.OWN, measured=_to_plain(DEFAULT, "waste_gpu_h"), at_most=0.15),
+    Target(id="start-up", of=Kind.OWN, measured=_to_plain(DEFAULT, "startup_gpu_h"), at_most=0.65),
     Target(id="goodput-to-the-best-other", of=Kind.OWN, measured=_goodput, at_least=1.0),
     Target(
         id="shortest-first-weighted-delay",
         of=Kind.OWN,
-        measured=_ratio(SHORTEST_FIRST, "weighted_delay_h"),
+        measured=_to_plain(SHORTEST_FIRST, "weighted_delay_h"),
         at_most=0.45,
         decider=SHORTEST_FIRST,
     ),
     Target(
         id="shortest-first-longest-delay",
         of=Kind.OWN,
-        measured=_ratio(SHORTEST_FIRST, "longest_delay_h"),
+        measured=_to_plain(SHORTEST_FIRST, "longest_delay_h"),
         at_most=1.0,
         decider=SHORTEST_FIRST,
     ),
     Target(
-        id="openb-weighted-delay", of=Kind.OPENB, measured=_ratio(DEFAULT, "weighted_delay_h"), at_most=0.16
+        id="openb-weighted-delay",
+        of=Kind.OPENB,
+        measured=_to_plain(DEFAULT, "weighted_delay_h"),
+        at_most=0.16,
     ),
     Target(id="openb-worst-class", of=Kind.OPENB, measured=_worst_class, at_most=1.0),
 )

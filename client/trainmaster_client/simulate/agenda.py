@@ -42,6 +42,8 @@ class Agenda:
     """A heap."""
     count: int = 0
     """Of all that was ever put down."""
+    create_s: int = 0
+    """From then on the account may create another training job."""
     news: int = 0
     """Of those to come, the ones that are no minutes."""
 

@@ -205,6 +205,7 @@ def engine_of(
         begins=history.begins,
         pace=history.pace,
         agenda=Agenda(),
+        account=history.account,
         budgets=TeamBudgets.of(policy),
         cpu_clock=time.process_time,
     )

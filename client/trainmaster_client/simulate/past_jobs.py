@@ -1,7 +1,7 @@
 """What a replay is fed with: the jobs of a period, what each asked for and how its training went."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -111,6 +111,21 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AccountBounds:
+    """What the account allows, whatever the policy says. No source tells it: a made-up history may."""
+
+    instances: Mapping[str, int] = field(default_factory=dict)
+    """Most at a time by type; a start beyond is refused. Without an entry: any number."""
+    start_gap_s: int = 0
+    """Between two training jobs that are created, in whichever pool; a start waits for its turn."""
+
+    @property
+    def joins_pools(self) -> bool:
+        """What happens in one pool changes what happens in another."""
+        return self.start_gap_s > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     """The jobs of a period, in the order of submission."""
 
@@ -120,6 +135,7 @@ class History:
     """Second 0 of each replay."""
     jobs: tuple[PastJob, ...]
     pace: Pace = Pace()
+    account: AccountBounds = field(default_factory=AccountBounds)
     not_known: tuple[str, ...] = ()
     """Sentences: what the source does not say, what was assumed instead, what was left out and how many."""
 

@@ -49,7 +49,7 @@ class PlainPool:
     @classmethod
     def of(cls, rules: PoolPolicy, setting: Setting) -> "PlainPool":
         """An empty one."""
-        site = Site(pool=rules.name, begins=setting.begins, pace=setting.pace, agenda=setting.agenda)
+        site = setting.site_of(rules.name)
         return cls(site=site, free=pool_vector(rules))
 
     # ---- what happens
@@ -112,7 +112,7 @@ class PlainPool:
 
     def decide(self) -> None:
         """Start from the head while the head fits; then stop one job for it, if that is not under way."""
-        while self.waiting and fits(self.waiting[0].found.shape.vector, self.free):
+        while self.waiting and self.may_start(self.waiting[0]):
             self._start(self.waiting.pop(0))
         if not self.waiting:
             return
@@ -121,6 +121,11 @@ class PlainPool:
         take(both, self.coming, times=-1)
         if not fits(head.found.shape.vector, both):
             self._stop_one_for(head, both)
+
+    def may_start(self, entry: Entry) -> bool:
+        """There is room, and the account does not refuse it: then it is tried again when something ends."""
+        vector = entry.found.shape.vector
+        return fits(vector, self.free) and not self.site.refuses(vector)
 
     def _start(self, entry: Entry) -> None:
         past, vector = entry.past, entry.found.shape.vector

@@ -1,14 +1,16 @@
 """Passes over one pool: the product's planner decides, and its plan is carried out as ``execute`` does."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.jobs.model import Job
 from trainmaster.core.lifecycle import steps
 from trainmaster.core.lifecycle.change import Change
 from trainmaster.core.lifecycle.claims import attempt_for
 from trainmaster.core.planning import planner
+from trainmaster.core.planning.account_limits import RECENT_END, limit_after, refused_again
 from trainmaster.core.planning.actions import (
     Action,
     EndReservation,
@@ -46,6 +48,8 @@ class PoolPasses:
     cpu_clock: Callable[[], float]
     """Seconds, to measure the planner by; no decision reads it."""
     tally: Tally
+    refused: set[Capacity] = field(default_factory=set)
+    """Types of which the account has refused a start of this plan: it would refuse further ones."""
 
     def run(self) -> None:
         """Plan and carry out until a plan has nothing in it that can be done, as a pass of the product."""
@@ -70,6 +74,7 @@ class PoolPasses:
 
     def _carry_out(self, plan: Plan) -> bool:
         """True when something was done."""
+        self.refused.clear()
         done = [self._do(action) for action in plan.actions]
         return any(done)
 
@@ -135,12 +140,19 @@ class PoolPasses:
 
     def _start(self, action: Start) -> bool:
         """Under the condition of a claim: the counters are what the planner reckoned with."""
+        if not self.refused.isdisjoint(action.shape.vector):
+            return False
         if not self._may_claim(action):
             self.tally.refused_claims += 1
             return False
         job = self.state.jobs[action.job.name]
+        if action.reuses is None and self.site.refuses(action.shape.vector, self.state.warm):
+            self._refused(job, action)
+            return True
         if action.reuses is not None:
             self.take_warm(action.reuses)
+        for one in action.probes:
+            self.state.account_limits.pop(one, None)
         if action.ends_hold:
             del self.state.holds[job.name]
         started = self._claimed(job, action)
@@ -152,6 +164,30 @@ class PoolPasses:
         )
         self.site.begin(job.name, asked, warm=action.reuses is not None)
         return True
+
+    def _refused(self, job: Job, action: Start) -> None:
+        """The account forbids it: the job backs off, and what it tells of its types is learned."""
+        state, now = self.state, self.site.now
+        self.refused |= action.shape.vector.keys()
+        held, ends = state.held(), [state.last_end[one] for one in job.vector if one in state.last_end]
+        refusals = refused_again(
+            job.starts.by_account,
+            held={one: held.get(one, 0) for one in action.shape.vector},
+            soon=any(now - end < RECENT_END for end in ends),
+            at=now,
+            seed=job.spec.entry_id,
+        )
+        if action.job.refused is None:
+            for one, count in action.shape.vector.items():
+                known, asked = state.account_limits.get(one), held.get(one, 0) + count
+                last = state.last_end.get(one)
+                state.account_limits[one] = limit_after(
+                    known, refused=asked, last_end=last, at=now, seed=job.name
+                )
+        attempt = attempt_for(job, action, pool=state.rules, policy=self.policy, at=now)
+        self._commit(job, claimed := steps.claim(job, attempt))
+        released = steps.refused_by_account(claimed, refusals, "ResourceLimitExceeded")
+        state.commit(steps.claim_undone(claimed, released, None), now=now)
 
     def _claimed(self, job: Job, action: Start) -> Job:
         """SageMaker takes the attempt at once, and it lands in the warm pool that it was claimed with."""

@@ -24,7 +24,7 @@ from trainmaster.core.policy import Policy, PoolPolicy
 from trainmaster_client.simulate.admission import Admitted, submitted, traits_of
 from trainmaster_client.simulate.agenda import Agenda, What
 from trainmaster_client.simulate.checkpoint_turns import CheckpointTurns
-from trainmaster_client.simulate.past_jobs import INTERRUPTED, Pace, PastJob
+from trainmaster_client.simulate.past_jobs import INTERRUPTED, AccountBounds, Pace, PastJob
 from trainmaster_client.simulate.pool_passes import PoolPasses
 from trainmaster_client.simulate.pool_state import PoolState, TeamBudgets
 from trainmaster_client.simulate.runs import Finish, Run
@@ -51,12 +51,16 @@ class Setting:
     begins: datetime
     pace: Pace
     agenda: Agenda
+    account: AccountBounds
     budgets: TeamBudgets
     cpu_clock: Callable[[], float]
 
     def fork(self) -> "Setting":
         """For copies of its pools that go their own way."""
         return replace(self, agenda=self.agenda.fork(), budgets=self.budgets.fork())
+
+    def site_of(self, pool: str) -> Site:
+        return Site(pool=pool, begins=self.begins, pace=self.pace, agenda=self.agenda, account=self.account)
 
     @cached_property
     def never_retries(self) -> Policy:
@@ -79,7 +83,7 @@ class PoolReplay:
     def of(cls, rules: PoolPolicy, setting: Setting) -> "PoolReplay":
         """An empty pool."""
         tally, state = Tally(), PoolState.of(rules, setting.policy, setting.budgets)
-        site = Site(pool=rules.name, begins=setting.begins, pace=setting.pace, agenda=setting.agenda)
+        site = setting.site_of(rules.name)
         return cls(
             setting=setting, state=state, site=site, tally=tally, passes=_passes(setting, state, site, tally)
         )

@@ -17,9 +17,11 @@ from trainmaster.core.jobs.attempts import Attempt
 from trainmaster.core.jobs.instances import Capacity, Vector, lane_text
 from trainmaster.core.jobs.model import Job, JobState
 from trainmaster.core.lifecycle.change import Change
+from trainmaster.core.planning.account_limits import is_due
 from trainmaster.core.planning.past_use import UseSums, added
 from trainmaster.core.planning.queue_entries import running_entry, waiting_entry
 from trainmaster.core.planning.snapshot import (
+    AccountLimit,
     BudgetState,
     PreemptionReservation,
     RunningJob,
@@ -122,6 +124,9 @@ class PoolState:
     """By team, of attempts that have ended."""
     used: dict[Capacity, int] = field(default_factory=dict)
     warm: dict[Capacity, int] = field(default_factory=dict)
+    account_limits: dict[Capacity, AccountLimit] = field(default_factory=dict)
+    """What the account's refusals taught."""
+    last_end: dict[Capacity, datetime] = field(default_factory=dict)
     running_read: tuple[RunningJob, ...] | None = ()
     """As a snapshot has them; None: they have changed since."""
 
@@ -153,6 +158,8 @@ class PoolState:
             waiting=waiting,
             due=self._due(now) if self.parked else (),
             running=self.running_read,
+            account_limits=dict(self.account_limits),
+            last_end=dict(self.last_end),
             gone_preemptors=frozenset(one for one in self.holds if not self._waits(one)),
             budgets=self.budgets.states(waiting, now=now) if self.budgets.limits else {},
             prices=self.prices,
@@ -162,7 +169,8 @@ class PoolState:
 
     def _due(self, now: datetime) -> tuple[WaitingJob, ...]:
         """Whose back-off is over, the first to be over first."""
-        due = [job for job in self.parked.values() if job.not_before is not None and job.not_before <= now]
+        held, limits = self.held(), self.account_limits
+        due = [job for job in self.parked.values() if is_due(job, held=held, limits=limits, now=now)]
         return tuple(sorted(due, key=lambda job: (job.parked_until_ms, job.name)))
 
     def _waits(self, name: str) -> bool:
@@ -179,6 +187,7 @@ class PoolState:
         before, after = change.before, change.after
         if before.is_live:
             self._count(self.used, before.vector, -1)
+            self.last_end |= dict.fromkeys(before.vector, now)
             self.running_read = None
             if not after.is_live:
                 del self.running[before.name]
@@ -281,4 +290,6 @@ class PoolState:
             past_use=dict(self.past_use),
             used=dict(self.used),
             warm=dict(self.warm),
+            account_limits=dict(self.account_limits),
+            last_end=dict(self.last_end),
         )

@@ -10,7 +10,7 @@ from trainmaster.core.jobs.observations import Observation, TrainingInterval
 from trainmaster.core.lifecycle.settlement import WARM_AVAILABLE
 
 from trainmaster_client.simulate.agenda import Agenda, What
-from trainmaster_client.simulate.past_jobs import INTERRUPTED, Pace, PastJob
+from trainmaster_client.simulate.past_jobs import INTERRUPTED, AccountBounds, Pace, PastJob
 from trainmaster_client.simulate.replays import ReplayedAttempt
 from trainmaster_client.simulate.runs import (
     SECOND,
@@ -54,6 +54,7 @@ class Site:
     begins: datetime
     pace: Pace
     agenda: Agenda
+    account: AccountBounds = field(default_factory=AccountBounds)
     runs: dict[str, Run] = field(default_factory=dict)
     """Live attempts, by job."""
     courses: dict[str, Course] = field(default_factory=dict)
@@ -94,12 +95,28 @@ class Site:
 
     # ---- what is asked of it
 
+    def refuses(self, vector: Vector, warm: Vector | None = None) -> bool:
+        """ResourceLimitExceeded: more of a type than the account may have, warm pools included."""
+        kept = warm or {}
+        return any(
+            self._live(one.instance_type) + kept.get(one, 0) + count
+            > self.account.instances[one.instance_type]
+            for one, count in vector.items()
+            if one.instance_type in self.account.instances
+        )
+
+    def _live(self, instance_type: str) -> int:
+        vectors = (run.vector for run in self.runs.values())
+        return sum(
+            count for vector in vectors for one, count in vector.items() if one.instance_type == instance_type
+        )
+
     def begin(self, name: str, asked: Asked, *, warm: bool = False) -> None:
         """An attempt is created, and taken at once."""
         now, course = self.agenda.now, self.courses[name]
         if not next(iter(asked.vector)).is_spot:
             course = self.courses[name] = course.without_interruptions()
-        train_s = now + startup_s(course, number=asked.number, warm=warm)
+        train_s = self._created_s() + startup_s(course, number=asked.number, warm=warm)
         run = Run(
             serial=0,
             number=asked.number,
@@ -114,6 +131,14 @@ class Site:
         )
         self._train(name, run, since_s=train_s)
         self.moved_s = now
+
+    def _created_s(self) -> int:
+        """Its turn among all that the account creates."""
+        if not self.account.start_gap_s:
+            return self.agenda.now
+        turn = max(self.agenda.now, self.agenda.create_s)
+        self.agenda.create_s = turn + self.account.start_gap_s
+        return turn
 
     def stop(self, name: str) -> None:
         """It trains no more; its instances are free a while from now."""

@@ -7,7 +7,7 @@ import pytest
 from trainmaster_client.simulate.sources.drawn_facts import Klass
 
 from benchmarks.replay.bound import START_S, bound_of, least_delay_s, most_goodput, none_over
-from benchmarks.replay.cells import run_of
+from benchmarks.replay.cells import World, run_of
 from benchmarks.replay.cheapest_run import Prices, cheapest_run
 from benchmarks.replay.deciders import DECIDERS
 from benchmarks.replay.figures import capacities
@@ -44,7 +44,7 @@ def test_no_decider_beats_the_bound(seed: int) -> None:
     capacity = capacities(jobs, load=1.2)
     bound = bound_of(jobs, capacity)
     for decider in DECIDERS:
-        found = heat_figures(run_of(decider, jobs, capacity, seed=seed))
+        found = heat_figures(run_of(decider, World(jobs=jobs, capacity=capacity), seed=seed))
         assert list(none_over(found, bound)) == [], decider.label
     assert bound.figures["weighted_delay_h"] <= bound.oracle_h
 

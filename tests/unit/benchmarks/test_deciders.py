@@ -3,7 +3,7 @@
 import pytest
 from trainmaster_client.simulate.sources.drawn_facts import Klass
 
-from benchmarks.replay.cells import run_of
+from benchmarks.replay.cells import World, run_of
 from benchmarks.replay.deciders import BASES, DECIDERS, DEFAULT, SHORTEST_FIRST, Decider
 from benchmarks.replay.jobs import DAY_S, TraceJob
 from benchmarks.replay.rows import Row
@@ -14,7 +14,7 @@ QUEUES = [decider.label for decider in DECIDERS if not decider.is_product]
 
 
 def rows(label: str, *jobs: TraceJob, instances: int) -> list[Row]:
-    return list(run_of(BY_LABEL[label], jobs, {"g1": instances}, seed=1).rows)
+    return list(run_of(BY_LABEL[label], World(jobs=jobs, capacity={"g1": instances}), seed=1).rows)
 
 
 def starts(found: list[Row]) -> list[str]:
@@ -132,6 +132,6 @@ def test_every_decider_finishes_every_job() -> None:
     ]
 
     def finished(decider: Decider) -> int:
-        return run_of(decider, jobs, {"g1": 2}, seed=1).figures.finished
+        return run_of(decider, World(jobs=jobs, capacity={"g1": 2}), seed=1).figures.finished
 
     assert {decider.label: finished(decider) for decider in DECIDERS} == dict.fromkeys(BY_LABEL, 12)

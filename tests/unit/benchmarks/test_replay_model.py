@@ -1,9 +1,12 @@
 """What the replay makes of a trace, and of an attempt."""
 
+import pytest
 from trainmaster_client.simulate.engine import replay
 from trainmaster_client.simulate.sources.drawn_facts import Klass, draw
 
-from benchmarks.replay import synthetic
+from benchmarks.replay import made_up_account, synthetic
+from benchmarks.replay.cells import World, run_of
+from benchmarks.replay.deciders import DECIDERS
 from benchmarks.replay.figures import capacities, figures, most_in_use
 from benchmarks.replay.jobs import DAY_S, jobs_of
 from benchmarks.replay.policy import policy_for
@@ -131,3 +134,26 @@ def test_the_made_up_trace_is_always_the_same() -> None:
         "duration_s": "894",
         "vc": "team01",
     }
+
+
+def test_the_made_up_account_is_always_the_same_and_its_users_repeat_themselves() -> None:
+    rows = made_up_account.rows()
+    assert rows == made_up_account.rows()
+    assert len({row["job_id"] for row in rows}) == len(rows) == 4375
+    projects: dict[str, set[str]] = {}
+    for row in rows:
+        projects.setdefault(row["job_id"].rpartition("-")[0], set()).add(f"{row['user']} {row['gpus']}")
+    assert {len(found) for found in projects.values()} == {1}
+    assert max(len(row) for row in rows) > min(len(row) for row in rows)
+    assert made_up_account.bounds({"g1": 100, "g8": 5}).instances == {"ml.g5.xlarge": 97}
+
+
+def test_a_job_that_fails_is_over_and_one_that_breaks_off_goes_on() -> None:
+    asked = [job("fails", duration_s=900, end="failed"), job("breaks", duration_s=900, breaks_after_s=300)]
+    for decider in DECIDERS:
+        found = run_of(decider, World(jobs=asked, capacity={"g1": 2}), seed=1)
+        ends = sorted((row.job_id, row.attempt, row.end) for row in found.rows)
+        assert ends == [("breaks", 0, "failed"), ("breaks", 1, "completed"), ("fails", 0, "failed")]
+        assert (found.figures.finished, found.figures.lost_gpu_h) == (2, pytest.approx((300 + 900) / 3600)), (
+            decider.label
+        )
