@@ -154,6 +154,5 @@ def test_a_job_that_fails_is_over_and_one_that_breaks_off_goes_on() -> None:
         found = run_of(decider, World(jobs=asked, capacity={"g1": 2}), seed=1)
         ends = sorted((row.job_id, row.attempt, row.end) for row in found.rows)
         assert ends == [("breaks", 0, "failed"), ("breaks", 1, "completed"), ("fails", 0, "failed")]
-        assert (found.figures.finished, found.figures.lost_gpu_h) == (2, pytest.approx((300 + 900) / 3600)), (
-            decider.label
-        )
+        assert found.figures.finished == 2, decider.label
+        assert found.figures.lost_gpu_h == pytest.approx((300 + 900) / 3600)  # nothing was saved
