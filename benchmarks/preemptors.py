@@ -7,7 +7,7 @@ instances of one of them. With quotas every second team borrows; or none may, an
 import argparse
 import time
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
@@ -17,7 +17,7 @@ from trainmaster.core.jobs.model import JobState, epoch_ms
 from trainmaster.core.planning.actions import Plan, Preempt
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.snapshot import ExpectedRun, RunningJob, Snapshot, WaitingJob, total
-from trainmaster.core.policy import PoolPolicy, Quota
+from trainmaster.core.policy import PoolPolicy, Preemption, PreemptionCost, Quota
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 TYPES = tuple(Capacity(f"ml.g5.{size}xlarge") for size in (2, 4, 8, 12))
@@ -37,6 +37,7 @@ class Crowd:
     teams: int = 8
     with_quotas: bool = True
     may_borrow: bool = True
+    with_price: bool = False
     seed: int = 0
 
 
@@ -49,6 +50,7 @@ def crowded(crowd: Crowd) -> tuple[Snapshot, PoolPolicy]:
         name="main",
         capacity={str(one): count for one, count in used.items()},
         quotas=_quotas(crowd, running) if crowd.with_quotas else {},
+        preemption=Preemption(cost=PreemptionCost(enabled=crowd.with_price)),
     )
     return Snapshot(used=used, waiting=waiting, running=running), pool
 
@@ -132,7 +134,9 @@ def _team(number: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tries", type=int, default=3, help="the least CPU of so many plans counts")
-    tries: int = parser.parse_args().tries
+    parser.add_argument("--price", action="store_true", help="with preemption.cost")
+    arguments = parser.parse_args()
+    tries: int = arguments.tries
     print("running  preemptors  teams  quotas   victims    ms CPU")
     for crowd in (
         *(
@@ -144,7 +148,7 @@ def main() -> None:
         *(Crowd(running=20_000, preemptors=256, teams=teams) for teams in (100, 1_000)),
         *(Crowd(running=20_000, preemptors=256, teams=teams, may_borrow=False) for teams in (8, 100, 1_000)),
     ):
-        world = crowded(crowd)
+        world = crowded(replace(crowd, with_price=arguments.price))
         measured = [cpu_seconds(*world) for _ in range(tries)]
         victims = sum(len(one.victims) for one in measured[0][1].actions if isinstance(one, Preempt))
         quotas = "none" if not crowd.with_quotas else "borrow" if crowd.may_borrow else "at limit"

@@ -1,7 +1,7 @@
 """When instances are expected to come free without a stop. Good for weighing waits, never for promises."""
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from heapq import heapify, heappop
@@ -17,28 +17,36 @@ SPREAD = (1 / 5, 1.0, 5.0)
 
 It is P(end within x) = x / (x + likely): run times have long tails.
 """
+_SHARES = (1 / 6, 1 / 2, 5 / 6)
 
 _Frees = tuple[float, int]
 """In so many seconds, so many instances; each of a job's is counted once for each of ``SPREAD``."""
 
 
-def remaining(job: RunningJob, *, now: datetime) -> timedelta:
-    """How much longer it holds its instances, as likely as not.
+def chances(job: RunningJob, *, now: datetime) -> tuple[float, ...]:
+    """Seconds in which one, three and five of six jobs like it end, which have trained for as long.
 
-    One that outlived its prediction is as likely as not to train as long again as it has until now.
+    Never longer than until its end is certain. One that outlasted what jobs like it take, or its prediction,
+    is as likely as not to train as long again as it has until now.
     """
-    trained = timedelta() if job.training_since is None else now - job.training_since
-    predicted = job.expected.predicted if job.expected.predicted is not None else UNKNOWN_RUN
-    return predicted - trained if predicted > trained else trained
-
-
-def _frees(job: RunningJob, count: int, *, now: datetime) -> Iterator[_Frees]:
-    """Never later than its end is certain."""
-    likely, ends_by = remaining(job, now=now).total_seconds(), job.expected.ends_by
+    found, ends_by = _chances(job, now), job.expected.ends_by
     if ends_by is None:
-        return ((likely * times, count) for times in SPREAD)
+        return found
     latest = max((ends_by - now).total_seconds(), 0.0)
-    return ((min(likely * times, latest), count) for times in SPREAD)
+    return found if found[-1] <= latest else tuple(min(one, latest) for one in found)
+
+
+def _chances(job: RunningJob, now: datetime) -> tuple[float, ...]:
+    since, expected = job.training_since, job.expected
+    trained = (now - since).total_seconds() if since is not None else 0.0
+    if expected.likely is not None and expected.trained is None:
+        left = [one.total_seconds() - trained for one in expected.likely.lengths]
+        left = [one for one in left if one > 0]
+        if left:
+            return tuple(left[int(len(left) * share)] for share in _SHARES)
+    predicted = (expected.predicted if expected.predicted is not None else UNKNOWN_RUN).total_seconds()
+    likely = predicted - trained if predicted > trained else trained
+    return tuple(likely * times for times in SPREAD)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,8 +103,11 @@ class ExpectedEnds:
         found: dict[Capacity, list[_Frees]] = {}
         for job in running:
             if job.state not in ASKED_TO_STOP:
+                times = chances(job, now=now)
                 for capacity, count in job.vector.items():
-                    found.setdefault(capacity, []).extend(_frees(job, count, now=now))
+                    if capacity not in found:
+                        found[capacity] = []
+                    found[capacity] += zip(times, (count, count, count), strict=True)
         return cls(by_capacity={one: _Ends.of(frees) for one, frees in found.items()}, now=now)
 
     def wait(self, short: Vector) -> timedelta:
@@ -115,5 +126,5 @@ class ExpectedEnds:
     def stopped(self, job: RunningJob) -> None:
         """What it frees is kept for its preemptor."""
         for capacity, count in job.vector.items():
-            for one in _frees(job, count, now=self.now):
-                insort(self.by_capacity[capacity].gone, one)
+            for at in chances(job, now=self.now):
+                insort(self.by_capacity[capacity].gone, (at, count))

@@ -12,6 +12,7 @@ that saves nothing is not out of reach, each price has a bound, and each preempt
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from trainmaster.core.planning.expected_ends import ExpectedEnds
 from trainmaster.core.planning.preemption import Chosen, Preemptor, work_lost
@@ -46,7 +47,7 @@ class NotWorth:
     """When it is worth it if all goes on as it does; None: that is beyond ``FARTHEST``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PreemptionPrices:
     """What it costs to stop each job of a pool at one instant, and who gains more than that."""
 
@@ -56,11 +57,13 @@ class PreemptionPrices:
 
     def of_stop(self, job: RunningJob, *, later: timedelta = _NO_TIME) -> float:
         """What it costs beside the wait that follows; so much later, if it saves nothing until then."""
-        lost = _NO_TIME if job.training_since is None else work_lost(job, now=self.now) + later
-        counted = self.rules.lost_work * (lost / _HOUR) / (1 + lost / self.rules.unsaved)
-        started = (job.training_since or job.claimed_at) - job.claimed_at
-        restart = (max(self.rules.restart, started) + GRACE) / _HOUR
-        return self._weight(job.priority) * _instances(job) * (counted + restart)
+        lost = restart = 0.0
+        if job.training_since is not None:
+            lost = (work_lost(job, now=self.now) + later).total_seconds()
+            restart = (job.training_since - job.claimed_at).total_seconds()
+        counted = self.rules.lost_work * lost / (1 + lost / self._unsaved_s)
+        restart = max(self._restart_s, restart) + GRACE.total_seconds()
+        return self._weight(job.priority) * _instances(job) * (counted + restart) / _HOUR.total_seconds()
 
     def of_wait(self, priority: int, wait: timedelta) -> float:
         """What it costs to take one instance from a job that then waits so long for another."""
@@ -108,7 +111,15 @@ class PreemptionPrices:
         )
 
     def _weight(self, priority: int) -> float:
-        return float(2 ** (priority / self.rules.double_every))
+        return float(2.0 ** (priority / self.rules.double_every))
+
+    @cached_property
+    def _restart_s(self) -> float:
+        return self.rules.restart.total_seconds()
+
+    @cached_property
+    def _unsaved_s(self) -> float:
+        return self.rules.unsaved.total_seconds()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

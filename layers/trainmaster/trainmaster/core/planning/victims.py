@@ -237,10 +237,11 @@ class Victims:
             yield list(choices)
 
     def _by_priority(self, short: Vector, preemptor: Preemptor) -> Iterator[_Choice]:
-        wait = None if self.prices is None else self.prices.ends.wait(short)
+        wait = timedelta() if self.prices is None else self.prices.ends.wait(short)
         job, mine = preemptor.job, preemptor.tier
         for (_, priority), group in self.groups.items():
             outranked = priority + self.rules.min_priority_gap <= job.priority
+            cost_of_wait = 0.0 if self.prices is None else self.prices.of_wait(priority, wait)
             for one in group.values():
                 if one.tier < mine or (one.tier == mine and not outranked):
                     break  # of one group all or none
@@ -251,15 +252,12 @@ class Victims:
                     alike=one,
                     spared_team=None if outranked else job.team,
                     behind=None if is_behind else job.rank,
-                    cost_of_wait=self._cost_of_wait(priority, wait),
+                    cost_of_wait=cost_of_wait,
                 )
 
     def _rank(self, alike: _Alike) -> tuple[int, int]:
         """Who goes first whatever it costs."""
         return (-alike.tier, alike.priority if self.prices is None else 0)
-
-    def _cost_of_wait(self, priority: int, wait: timedelta | None) -> float:
-        return 0 if self.prices is None or wait is None else self.prices.of_wait(priority, wait)
 
     def _are_enough(self, short: Vector, preemptor: Preemptor) -> bool:
         """Counted by groups, before anybody is put in order."""
