@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
-from trainmaster_client.errors import TrainmasterClientError
+from trainmaster_client.errors import InvalidArgumentError, TrainmasterClientError
 from trainmaster_client.report import Report
 
 from benchmarks.replay import jobs, made_up_account, tables
@@ -25,7 +25,7 @@ from benchmarks.replay.deciders import BASES, DECIDERS, DEFAULT, Decider, with_p
 from benchmarks.replay.heats import Draw, Field, Outcome, play
 from benchmarks.replay.standings import Heat, heat, heat_figures, standings
 from benchmarks.replay.tournament_targets import TARGET_LOAD, TARGETS, Kind, unfit
-from benchmarks.replay.windows import TraceLine, parts
+from benchmarks.replay.windows import TraceLine, Window, parts
 
 ROOT = Path(__file__).resolve().parents[1]
 LOADS, SEEDS = (0.8, TARGET_LOAD, 1.1), (1, 2, 3)
@@ -130,7 +130,7 @@ def field_of(trace: Sequence[TraceLine], arguments: argparse.Namespace) -> Field
         middle = windows[len(windows) // 2]
         windows = [replace(middle, rows=middle.rows[:QUICK_JOBS])]
     elif arguments.only:
-        windows = [window for window in windows if window.number in arguments.only]
+        windows = _chosen(windows, arguments.only)
     loads = arguments.loads or (LOADS if arguments.full else (TARGET_LOAD,))
     seeds = arguments.seeds or (SEEDS if arguments.full else SEEDS[:1])
     draws = [
@@ -138,6 +138,14 @@ def field_of(trace: Sequence[TraceLine], arguments: argparse.Namespace) -> Field
         for load, place, seed in product(loads, range(len(windows)), seeds)
     ]
     return Field(windows=windows, draws=draws, deciders=_deciders(arguments))
+
+
+def _chosen(windows: Sequence[Window], numbers: Sequence[int]) -> list[Window]:
+    if wrong := [number for number in numbers if not 1 <= number <= len(windows)]:
+        raise InvalidArgumentError(
+            f"There is no window {wrong[0]}: there are {len(windows)}.", hint="Count from 1."
+        )
+    return [window for window in windows if window.number in numbers]
 
 
 def _deciders(arguments: argparse.Namespace) -> list[Decider]:

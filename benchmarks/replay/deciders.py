@@ -8,9 +8,11 @@ from typing import Any
 
 import yaml
 from trainmaster.core.policy import Policy, parse_policy
+from trainmaster_client.errors import InvalidArgumentError
 from trainmaster_client.simulate.engine import engine_of, groups
 from trainmaster_client.simulate.past_jobs import History
 from trainmaster_client.simulate.plain_pool import PlainPool
+from trainmaster_client.simulate.policy_replay import policy_of
 from trainmaster_client.simulate.pool_replay import PoolReplay
 from trainmaster_client.simulate.processes import Progress
 from trainmaster_client.simulate.tally import Tally
@@ -67,15 +69,30 @@ def rules_of(path: Path) -> Mapping[str, Any]:
 
 
 def with_policy(path: Path) -> Decider:
-    """The product with what a file says of its first pool; called as the file is."""
-    return Decider(
-        label=path.stem, title=f"product, first pool of {path.name}", rules=partial(rules_of, path)
-    )
+    """The product with what a file says of its first pool; called as the file is.
+
+    Raises:
+        InvalidArgumentError: It has no pool, or is no policy.
+    """
+    try:
+        rules = dict(rules_of(path))
+    except (OSError, yaml.YAMLError, KeyError, IndexError, TypeError) as error:
+        raise InvalidArgumentError(
+            f"{path} has no policy with a pool: {error!r}.", hint="Give a file like policy.example.yaml."
+        ) from error
+    found = Decider(label=path.stem, title=f"product, first pool of {path.name}", rules=partial(dict, rules))
+    policy_of(found.document({"g1": 1}), source=str(path))
+    return found
 
 
 def priced_rules() -> Mapping[str, Any]:
     """The default, and a preemption has to be worth what it costs."""
     return {"preemption": {"cost": {"enabled": True}}}
+
+
+def fair_rules() -> Mapping[str, Any]:
+    """The default, and a team that has used twice its share loses a tenth of a class."""
+    return {"order": {"fair_share": {"weight": 10}}}
 
 
 def shortest_first_rules() -> Mapping[str, Any]:
@@ -112,6 +129,7 @@ DECIDERS: Sequence[Decider] = (
         label="example", title="product, pool p5 of policy.example.yaml", rules=partial(rules_of, EXAMPLE)
     ),
     Decider(label="priced", title="product, default policy with preemption.cost", rules=priced_rules),
+    Decider(label="fair-share", title="product, default policy with order.fair_share", rules=fair_rules),
     Decider(label="tuned", title="product, policy of benchmarks.trace", rules=tuned_rules),
     Decider(
         label=SHORTEST_FIRST,

@@ -73,6 +73,34 @@ def test_an_unknown_trace_is_refused_with_what_is_missing(tmp_path: Path) -> Non
         tournament.main(["--trace", str(path)])
 
 
+def test_a_policy_file_is_one_more_decider(trace_file: Path) -> None:
+    policy = trace_file.with_name("mine.yaml")
+    policy.write_text(
+        "version: 1\npools: [{name: a, capacity: {ml.g5.xlarge: 1}, preemption: {max_per_job: 9}}]\n"
+    )
+    _, report = run(trace_file, "--deciders", "default", "--policy", str(policy))
+    (pool,) = report["facts"]["policies"]["mine"]["pools"]
+    assert pool == {"name": "g1", "capacity": {"ml.g5.xlarge": 1}, "preemption": {"max_per_job": 9}}
+    assert [cell["algorithm"] for cell in report["facts"]["cells"]][-2:] == ["mine", "bound"]
+
+
+@pytest.mark.parametrize(
+    ("content", "flags", "said"),
+    [
+        pytest.param("pools: []", (), "mine.yaml has no policy with a pool", id="no pool"),
+        pytest.param("pools: [{preemption: {max_per_job: no}}]", (), "max_per_job", id="no policy"),
+        pytest.param("pools: [{}]", ("--only", "2"), "There is no window 2: there are 1", id="no window"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused(
+    trace_file: Path, content: str, flags: tuple[str, ...], said: str
+) -> None:
+    policy = trace_file.with_name("mine.yaml")
+    policy.write_text(content)
+    with pytest.raises(SystemExit, match=said):
+        run(trace_file, "--policy", str(policy), *flags)
+
+
 def test_openb_is_recognised_by_its_columns(tmp_path: Path) -> None:
     path = tmp_path / "tasks.csv"
     header = "task_id,submit_s,start_s,end_s,gpus,gpu_milli,gpu_spec,qos,phase"
