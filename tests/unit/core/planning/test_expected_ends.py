@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.expected_ends import ExpectedEnds, chances
 from trainmaster.core.planning.snapshot import RunningJob
@@ -20,9 +19,6 @@ def wait(*live: RunningJob, needs: int = 1) -> float:
     return ExpectedEnds.of(live, now=NOON).wait(of(needs)) / minutes(1)
 
 
-LENGTHS = LikelyLengths(lengths=tuple(minutes(10 * one) for one in range(1, 11)))
-
-
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
@@ -33,18 +29,6 @@ LENGTHS = LikelyLengths(lengths=tuple(minutes(10 * one) for one in range(1, 11))
         pytest.param({}, (42, 210, 1050), id="nothing is known: four hours in all"),
         pytest.param(
             {"training_since": None, "predicted": minutes(50)}, (10, 50, 250), id="it does not train yet"
-        ),
-        pytest.param({"likely": LENGTHS}, (20, 40, 60), id="of the lengths that it can still have"),
-        pytest.param({"likely": LENGTHS, "minutes_ago": 95}, (5, 5, 5), id="one of them is left"),
-        pytest.param(
-            {"likely": LENGTHS, "minutes_ago": 200, "predicted": minutes(50)},
-            (40, 200, 1000),
-            id="it outlasted all of them",
-        ),
-        pytest.param(
-            {"likely": LENGTHS, "trained": minutes(60), "predicted": minutes(50)},
-            (4, 20, 100),
-            id="lengths are those of whole jobs: a later attempt goes by its prediction",
         ),
         pytest.param(
             {"predicted": minutes(50), "ends_by": NOON + minutes(30)}, (4, 20, 30), id="its end is certain"

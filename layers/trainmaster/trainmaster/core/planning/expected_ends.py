@@ -1,6 +1,6 @@
 """When instances are expected to come free without a stop. Good for weighing waits, never for promises."""
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,41 +12,31 @@ from trainmaster.core.planning.snapshot import RunningJob
 
 UNKNOWN_RUN = timedelta(hours=4)
 """How long a job is expected to train about which nothing is known."""
-SPREAD = (1 / 5, 1.0, 5.0)
+SPREAD = (1 / 5, 1, 5)
 """Of six jobs one, three and five end within so many times their likely remaining time.
 
 It is P(end within x) = x / (x + likely): run times have long tails.
 """
-_SHARES = (1 / 6, 1 / 2, 5 / 6)
+_UNKNOWN_S = UNKNOWN_RUN.total_seconds()
 
 _Frees = tuple[float, int]
 """In so many seconds, so many instances; each of a job's is counted once for each of ``SPREAD``."""
 
 
-def chances(job: RunningJob, *, now: datetime) -> tuple[float, ...]:
-    """Seconds in which one, three and five of six jobs like it end, which have trained for as long.
+def chances(job: RunningJob, *, now: datetime) -> tuple[float, float, float]:
+    """Seconds in which one, three and five of six such jobs end; never longer than until its end is certain.
 
-    Never longer than until its end is certain. One that outlasted what jobs like it take, or its prediction,
-    is as likely as not to train as long again as it has until now.
+    One that outlasted its prediction is as likely as not to train as long again as it has until now.
     """
-    found, ends_by = _chances(job, now), job.expected.ends_by
-    if ends_by is None:
-        return found
-    latest = max((ends_by - now).total_seconds(), 0.0)
-    return found if found[-1] <= latest else tuple(min(one, latest) for one in found)
-
-
-def _chances(job: RunningJob, now: datetime) -> tuple[float, ...]:
-    since, expected = job.training_since, job.expected
+    since, predicted, ends_by = job.training_since, job.expected.predicted, job.expected.ends_by
     trained = (now - since).total_seconds() if since is not None else 0.0
-    if expected.likely is not None and expected.trained is None:
-        left = [one.total_seconds() - trained for one in expected.likely.lengths]
-        left = [one for one in left if one > 0]
-        if left:
-            return tuple(left[int(len(left) * share)] for share in _SHARES)
-    predicted = (expected.predicted if expected.predicted is not None else UNKNOWN_RUN).total_seconds()
-    likely = predicted - trained if predicted > trained else trained
-    return tuple(likely * times for times in SPREAD)
+    whole = predicted.total_seconds() if predicted is not None else _UNKNOWN_S
+    likely = whole - trained if whole > trained else trained
+    soon, late = likely * SPREAD[0], likely * SPREAD[-1]
+    if ends_by is None:
+        return soon, likely, late
+    latest = max((ends_by - now).total_seconds(), 0.0)
+    return min(soon, latest), min(likely, latest), min(late, latest)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,9 +67,10 @@ class _Ends:
         wanted = enough = len(SPREAD) * (max(count, self.width) - self.width / 2)
         while True:
             reached = self._reached(wanted)
-            wanted = enough + sum(n for at, n in self.gone if at <= reached)
-            if not self.later or self.counts[-1] >= wanted:
-                return self._reached(wanted)
+            with_gone = enough + sum(n for at, n in self.gone if at <= reached)
+            if with_gone <= wanted:
+                return reached
+            wanted = with_gone
 
     def _reached(self, wanted: float) -> float:
         while self.later and (not self.counts or self.counts[-1] < wanted):
@@ -103,11 +94,11 @@ class ExpectedEnds:
         found: dict[Capacity, list[_Frees]] = {}
         for job in running:
             if job.state not in ASKED_TO_STOP:
-                times = chances(job, now=now)
+                soon, likely, late = chances(job, now=now)
                 for capacity, count in job.vector.items():
                     if capacity not in found:
                         found[capacity] = []
-                    found[capacity] += zip(times, (count, count, count), strict=True)
+                    found[capacity] += ((soon, count), (likely, count), (late, count))
         return cls(by_capacity={one: _Ends.of(frees) for one, frees in found.items()}, now=now)
 
     def wait(self, short: Vector) -> timedelta:
@@ -127,4 +118,4 @@ class ExpectedEnds:
         """What it frees is kept for its preemptor."""
         for capacity, count in job.vector.items():
             for at in chances(job, now=self.now):
-                insort(self.by_capacity[capacity].gone, (at, count))
+                self.by_capacity[capacity].gone.append((at, count))
