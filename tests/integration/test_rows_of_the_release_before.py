@@ -10,6 +10,7 @@ import pytest
 
 from tests.integration.cloud import Cloud
 from tests.integration.conftest import TABLE, make_table
+from tests.integration.messages import request
 from tests.integration.sagemaker_stub import SageMakerStub, TrainingJob
 from tests.integration.test_rows_of_an_earlier_release import ADOPTED_OUTSIDE, _instants, _item, minutes_pass
 from tests.integration.world import World
@@ -18,6 +19,7 @@ AFTERWARDS = (
     pytest.param("table_before_set_aside", marks=pytest.mark.thorough),
     "table_before_tenants",
     "table_before_sight",
+    "table_before_prices",
 )
 """Tables that say how the release that left them went on."""
 LEFT = (pytest.param("table_before_layout", marks=pytest.mark.thorough), *AFTERWARDS)
@@ -105,8 +107,8 @@ def test_repair_rewrites_nothing_but_marks_and_submissions_go_on(world: World, l
 def test_nothing_starts_waits_or_ends_otherwise_because_of_the_upgrade(
     world: World, left: dict[str, Any]
 ) -> None:
-    """As the release that left it went on itself, over the same quarter of an hour."""
-    for step in range(3):
+    """As the release that left it went on itself, over the same time."""
+    for step in range(len(left["then"])):
         world.reconcile()
         world.schedule()
         assert {name: world.job(name).state.value for name in names(left)} == left["then"][str(step)]
@@ -191,3 +193,45 @@ def test_a_rollback_meets_no_row_of_the_history(world: World) -> None:
     ]
     assert {item["pk"]["S"].partition("#")[0] for item in new} == {"D", "DW", "G", "Y"}
     assert all("ttl" in item and item["sk"]["S"] not in {"job", "counters"} for item in new)
+
+
+READ_BEFORE_PRICES = ROWS_THAT_THE_RELEASE_BEFORE_READS | {"C", "D", "DL", "DW", "DWL", "G", "Y"}
+NEW_PARTITIONS = {"K"}
+"""What was learned of how long jobs train."""
+NEW_ATTRIBUTES = {("T", "past"), *((row, "likely") for row in ("B", "O", "OT", "Q", "R"))}
+"""Past use of teams, and how long jobs are likely to train: that release ignores what it does not know."""
+NOT_LEFT = {("P", "told"), ("P", "unseen"), ("R", "trained")}
+"""Which that release writes as well, though not in this story."""
+RARE = {"E", "G", "I"}
+"""Messages, counts of minutes and days of spot, whose attributes are names and times."""
+
+
+@pytest.mark.parametrize("left", ["table_before_prices"], indirect=True)
+def test_a_rollback_meets_no_more_than_it_ignores(world: World, left: dict[str, Any]) -> None:
+    """Jobs that are submitted, start and end under a policy of this release leave no more that is new."""
+    assert world.api("PUT", "/policy", world.api("GET", "/policy")["policy"])["status"] == 200
+    for name in ("new-1", "new-2"):
+        tags = [{"Key": "team", "Value": "vision"}]
+        assert world.api("POST", "/add-job", request(name, Tags=tags))["status"] == 201
+    for _ in range(20):
+        minutes_pass(world)
+        for name, job in sorted(world.sagemaker.live().items()):
+            if job.training_since is not None:
+                world.sagemaker.end(name, "Completed")
+                world.tell(name)
+        for job in world.sagemaker.jobs.values():
+            job.warm_status = "Terminated"
+        if world.states("new-1", "new-2") == ["completed", "completed"]:
+            break
+    assert world.states("new-1", "new-2") == ["completed", "completed"]
+    kinds = {item["pk"]["S"].partition("#")[0] for item in world.items()}
+    assert kinds - READ_BEFORE_PRICES == NEW_PARTITIONS
+    before = {one for row in left["rows"] for one in _attributes(row, row["pk"])}
+    after = {one for item in world.items() for one in _attributes(item, item["pk"]["S"])}
+    new = {one for one in after - before if one[0] in READ_BEFORE_PRICES - RARE}
+    assert ("T", "past") in new
+    assert new - NOT_LEFT <= NEW_ATTRIBUTES
+
+
+def _attributes(row: dict[str, Any], partition: str) -> set[tuple[str, str]]:
+    return {(partition.partition("#")[0], name.partition("#")[0]) for name in row}

@@ -70,7 +70,7 @@ def likely_left(job: Job) -> timedelta | None:
     """
     likely, known = job.spec.likely, least_length(job)
     if likely is None or known is None:
-        whole = likely_length(job.spec)
+        whole = job.spec.predicted if likely is None else likely_length(job.spec)
         return None if whole is None else max(whole - job.checkpointed, timedelta())
     most = max(job.spec.max_runtime - job.checkpointed, timedelta())
     return min(likely.remaining(known, at_most=most) + known - job.checkpointed, most)

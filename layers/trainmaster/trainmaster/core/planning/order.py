@@ -37,13 +37,13 @@ def score_after(before: Job, after: Job) -> int:
 def _score(spec: JobSpec, priority: int, pool: PoolPolicy, left: timedelta | None) -> int:
     score = epoch_ms(spec.submitted_at) - pool.boost_ms(priority)
     if pool.order.shortest_first:
-        score += behind_ms(spec.max_runtime if left is None else left)
+        score += behind_ms(spec.max_runtime if left is None else min(left, spec.max_runtime))
     return score
 
 
 def _left(job: Job) -> timedelta:
     left = likely_left(job)
-    return job.spec.max_runtime if left is None else left
+    return job.spec.max_runtime if left is None else min(left, job.spec.max_runtime)
 
 
 def behind_ms(left: timedelta) -> int:
