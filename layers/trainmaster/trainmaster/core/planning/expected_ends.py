@@ -52,6 +52,8 @@ class _Ends:
     """How many have come free by then, ``SPREAD`` times."""
     gone: list[_Frees] = field(default_factory=list)
     """Of jobs that are being stopped: they end, but for somebody else."""
+    known: dict[int, float] = field(default_factory=dict)
+    """Answers of ``until``, as long as nobody else is stopped."""
 
     @classmethod
     def of(cls, frees: list[_Frees]) -> "_Ends":
@@ -60,10 +62,17 @@ class _Ends:
         return cls(later=frees, width=sum(count * count for count in counts) / sum(counts))
 
     def until(self, count: int) -> float:
-        """Seconds until as likely as not so many have come free; where so many never do, until all have.
+        """Seconds until as likely as not so many have come free; where so many never do, until all have."""
+        if count not in self.known:
+            self.known[count] = self._until(count)
+        return self.known[count]
 
-        Jobs give all of theirs back at once: half the time of the last one is before the mean is reached.
-        """
+    def stopped(self, frees: Iterable[_Frees]) -> None:
+        self.gone += frees
+        self.known.clear()
+
+    def _until(self, count: int) -> float:
+        """Jobs give all of theirs back at once: half of the time that is before the mean is reached."""
         wanted = enough = len(SPREAD) * (max(count, self.width) - self.width / 2)
         while True:
             reached = self._reached(wanted)
@@ -116,6 +125,6 @@ class ExpectedEnds:
 
     def stopped(self, job: RunningJob) -> None:
         """What it frees is kept for its preemptor."""
+        times = chances(job, now=self.now)
         for capacity, count in job.vector.items():
-            for at in chances(job, now=self.now):
-                self.by_capacity[capacity].gone.append((at, count))
+            self.by_capacity[capacity].stopped((at, count) for at in times)

@@ -30,7 +30,8 @@ FARTHEST = timedelta(days=7)
 """When a preemption becomes worth it is not looked for beyond this."""
 _HOUR = timedelta(hours=1)
 _MINUTE = timedelta(minutes=1)
-_SECOND = timedelta(seconds=1)
+_FIRST_TRY = timedelta(minutes=15)
+_CLOSE = timedelta(seconds=10)
 _NO_TIME = timedelta()
 
 
@@ -141,12 +142,12 @@ class _Deal:
 
     def worth_at(self) -> datetime | None:
         """The minute by which it is worth it."""
-        before, after = _NO_TIME, _MINUTE
+        before, after = _NO_TIME, _FIRST_TRY
         while not self.is_worth(later=after):
             before, after = after, 2 * after
             if after > FARTHEST:
                 return None
-        while after - before > _SECOND:
+        while after - before > _CLOSE:
             middle = before + (after - before) / 2
             if self.is_worth(later=middle):
                 after = middle
