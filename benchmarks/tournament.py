@@ -41,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         trace, kind = _trace(arguments.trace)
         account = made_up_account.bounds if kind is Kind.MADE_UP else None
-        field = replace(field_of(trace, arguments), account=account)
+        field = replace(field_of(trace.rows, arguments), account=account)
     except TrainmasterClientError as error:
         raise SystemExit(str(error)) from error
     report = Report("tournament")
@@ -116,11 +116,11 @@ def _labels(text: str) -> tuple[str, ...]:
 # ---- what is replayed
 
 
-def _trace(path: Path | None) -> tuple[list[dict[str, str]], Kind]:
+def _trace(path: Path | None) -> tuple[jobs.TraceFile, Kind]:
     if path is None:
-        return made_up_account.rows(), Kind.MADE_UP
+        return jobs.TraceFile(rows=made_up_account.rows(), is_openb=False), Kind.MADE_UP
     found = jobs.read_file(path)
-    return found.rows, Kind.OPENB if found.is_openb else Kind.OWN
+    return found, Kind.OPENB if found.is_openb else Kind.OWN
 
 
 def field_of(trace: Sequence[TraceLine], arguments: argparse.Namespace) -> Field:
@@ -171,9 +171,7 @@ def _heat(field: Field, outcome: Outcome) -> Heat:
     return heat(field.windows[draw.window].number, draw.load, outcome.runs, outcome.bound)
 
 
-def _facts(
-    arguments: argparse.Namespace, trace: Sequence[TraceLine], kind: Kind, field: Field
-) -> dict[str, Any]:
+def _facts(arguments: argparse.Namespace, trace: jobs.TraceFile, kind: Kind, field: Field) -> dict[str, Any]:
     content = arguments.trace.read_bytes() if arguments.trace else None
     windows = [
         {"window": one.number, "since_s": one.since_s, "until_s": one.until_s, "jobs": len(one.rows)}
@@ -185,7 +183,8 @@ def _facts(
             "file": arguments.trace.name if arguments.trace else None,
             "kind": kind.value,
             "sha256": hashlib.sha256(content).hexdigest() if content else None,
-            "rows": len(trace),
+            "rows": len(trace.rows),
+            "left_out": trace.left_out,
         },
         "model": model(),
         "windows": windows,
