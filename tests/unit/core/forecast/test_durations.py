@@ -1,10 +1,12 @@
 """How long the jobs of a forecast train."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from trainmaster.core.durations.histogram import bucket
+from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.forecast.durations import Durations, saved_by
 from trainmaster.core.forecast.run_times import RunTimes
 
@@ -44,6 +46,22 @@ def test_a_job_that_has_outlived_all_others_may_go_on_up_to_its_limit() -> None:
     job = running("old", minutes_ago=600, runs_at_most=minutes(1000))
     durations = Durations.of(KNOWN, (), (), now=NOON)
     assert durations.of_running(job, 0.5, now=NOON) == minutes(800)
+
+
+def test_what_its_own_program_took_counts_as_much_as_what_the_team_s_jobs_took() -> None:
+    like_it = LikelyLengths(lengths=(minutes(90),) * 10)
+    durations = Durations.of(KNOWN, (), (), now=NOON)
+    own, others = replace(NEW, likely=like_it), NEW
+    assert durations.of_waiting(own, 0.25) < minutes(13)
+    assert minutes(60) < durations.of_waiting(own, 0.75) < minutes(100)
+    assert durations.of_waiting(others, 0.75) < minutes(13)
+    runs = running("own", minutes_ago=30, runs_at_most=DAY, likely=like_it)
+    assert minutes(60) < durations.of_running(runs, 0.1, now=NOON) < minutes(100)
+
+
+def test_where_no_job_has_ended_in_its_shape_those_of_its_kind_say_how_long() -> None:
+    own = replace(NEW, likely=LikelyLengths(lengths=(minutes(90),) * 10))
+    assert minutes(60) < Durations.of({}, (), (), now=NOON).of_waiting(own, 0.5) < minutes(100)
 
 
 @pytest.mark.parametrize(

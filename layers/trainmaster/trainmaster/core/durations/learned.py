@@ -1,5 +1,6 @@
 """What the ended jobs say about the next one: the most specific histogram, filled up with broader ones."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -52,6 +53,10 @@ class LikelyLengths:
     """Ten lengths of training that a job is equally likely to have, rising; few enough to travel with it."""
 
     lengths: tuple[timedelta, ...]
+
+    @property
+    def histogram(self) -> Histogram:
+        return Histogram(dict(Counter(bucket(one) for one in self.lengths)))
 
     def ended_by(self, length: timedelta) -> float:
         """How likely it trains no longer than this."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from trainmaster.core.durations.histogram import Histogram, bucket
+from trainmaster.core.durations.learned import LikelyLengths
 from trainmaster.core.forecast.run_times import RunTimes
 from trainmaster.core.jobs.instances import Shape, lane_text, vector_text
 from trainmaster.core.jobs.model import JobState
@@ -75,7 +76,7 @@ class Durations:
     def __init__(self, known: Mapping[LaneKey, RunTimes], unfinished: Mapping[Kind, list[timedelta]]) -> None:
         self._known = known
         self._unfinished = unfinished
-        self._made: dict[Kind, Histogram] = {}
+        self._made: dict[tuple[Kind, LikelyLengths | None], Histogram] = {}
 
     @classmethod
     def of(
@@ -97,26 +98,28 @@ class Durations:
     def of_waiting(self, job: WaitingJob, chance: float) -> timedelta:
         """How long its next attempt trains if nobody stops it."""
         saved = _saved(job)
-        most = saved + job.runs_at_most
-        return self._whole(_kind(job), chance, longer_than=job.trained or timedelta(), most=most) - saved
+        lengths = self._lengths(_kind(job), job.likely)
+        longer_than, most = job.trained or timedelta(), saved + job.runs_at_most
+        return _whole(lengths, chance, longer_than=longer_than, most=most) - saved
 
     def of_running(self, job: RunningJob, chance: float, *, now: datetime) -> timedelta:
         """How long its attempt trains in all if nobody stops it."""
         saved = _saved(job)
-        most = saved + runs_at_most(job)
-        return self._whole(_kind(job), chance, longer_than=trained(job, now=now), most=most) - saved
+        lengths = self._lengths(_kind(job), job.expected.likely)
+        longer_than, most = trained(job, now=now), saved + runs_at_most(job)
+        return _whole(lengths, chance, longer_than=longer_than, most=most) - saved
 
-    def _whole(self, kind: Kind, chance: float, *, longer_than: timedelta, most: timedelta) -> timedelta:
-        """How long a job trains of which so much is known."""
-        drawn = self._lengths(kind).quantile(chance, longer_than=longer_than)
-        if drawn is None:
-            return longer_than + max(most - longer_than, timedelta()) * chance
-        return max(min(drawn, most), longer_than)
+    def _lengths(self, kind: Kind, likely: LikelyLengths | None) -> Histogram:
+        """Half of what jobs of its team and shape have come to by now, half of what its like had by then.
 
-    def _lengths(self, kind: Kind) -> Histogram:
-        if kind not in self._made:
-            self._made[kind] = self._lengths_of(kind)
-        return self._made[kind]
+        The one knows of those that have not ended yet, the other of the job's own program.
+        """
+        if (kind, likely) not in self._made:
+            of_kind = self._lengths(kind, None) if likely is not None else self._lengths_of(kind)
+            if likely is not None:
+                of_kind = of_kind.with_prior(likely.histogram, jobs=of_kind.total or 1.0)
+            self._made[kind, likely] = of_kind
+        return self._made[kind, likely]
 
     def _lengths_of(self, kind: Kind) -> Histogram:
         """The team's own, filled up with the pool's; where nobody had this limit, those of any limit."""
@@ -133,6 +136,14 @@ class Durations:
         for number, share in shares(pool, others, limit=limit).items():
             weights[number] = weights.get(number, 0) + BORROWED_JOBS * share
         return Histogram(shares(weights, self._unfinished.get(kind, ()), limit=limit))
+
+
+def _whole(lengths: Histogram, chance: float, *, longer_than: timedelta, most: timedelta) -> timedelta:
+    """How long a job trains of which so much is known."""
+    drawn = lengths.quantile(chance, longer_than=longer_than)
+    if drawn is None:
+        return longer_than + max(most - longer_than, timedelta()) * chance
+    return max(min(drawn, most), longer_than)
 
 
 def _kind(job: WaitingJob | RunningJob) -> Kind:
