@@ -85,9 +85,9 @@ def with_policy(path: Path) -> Decider:
     return found
 
 
-def priced_rules() -> Mapping[str, Any]:
-    """The default, and a preemption has to be worth what it costs."""
-    return {"preemption": {"cost": {"enabled": True}}}
+def unpriced_rules() -> Mapping[str, Any]:
+    """The default of earlier releases: whoever is outranked is stopped, and nothing is kept warm."""
+    return {"preemption": {"cost": {"enabled": False}}, "warm_pool": {"keep_alive": "0s", "retain": "0s"}}
 
 
 def fair_rules() -> Mapping[str, Any]:
@@ -128,7 +128,7 @@ DECIDERS: Sequence[Decider] = (
     Decider(
         label="example", title="product, pool p5 of policy.example.yaml", rules=partial(rules_of, EXAMPLE)
     ),
-    Decider(label="priced", title="product, default policy with preemption.cost", rules=priced_rules),
+    Decider(label="unpriced", title="product, the default before ADR 60", rules=unpriced_rules),
     Decider(label="fair-share", title="product, default policy with order.fair_share", rules=fair_rules),
     Decider(label="tuned", title="product, policy of benchmarks.trace", rules=tuned_rules),
     Decider(

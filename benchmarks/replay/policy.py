@@ -8,7 +8,13 @@ from trainmaster.core.policy import Policy, parse_policy
 from benchmarks.replay.jobs import POOLS
 
 RULES: Mapping[str, Any] = {
-    "preemption": {"needs_checkpoint": True, "min_runtime": "0s", "preempt_delay": "5m", "max_per_job": 100},
+    "preemption": {
+        "needs_checkpoint": True,
+        "min_runtime": "0s",
+        "preempt_delay": "5m",
+        "max_per_job": 100,
+        "cost": {"enabled": False},
+    },
     "warm_pool": {"keep_alive": "10m", "retain": "10m", "max_idle": "30m"},
 }
 """Of every pool."""

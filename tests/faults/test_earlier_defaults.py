@@ -17,12 +17,14 @@ UNWRITTEN = {
 }
 TRUSTING: dict[str, Any] = {"SessionChainingConfig": {"EnableSessionTagChaining": True}}
 LATER = ["teams[0].roles", "rules.remote_debug", "rules.session_chaining"]
+IN_POOLS = ["pools[].preemption.cost.enabled", "pools[].warm_pool.keep_alive"]
+AS_BEFORE = {"preemption": {"cost": {"enabled": False}}, "warm_pool": {"keep_alive": "0s"}}
 
 
 @pytest.fixture
 def plane(new_world: NewWorld) -> World:
     """As the release before left it: a document, and nothing about defaults."""
-    world = new_world(UNWRITTEN)
+    world = new_world(UNWRITTEN, as_written=True)
     for sk in ("current", "v#000000001"):
         spoil(world, "POLICY", sk, lacks("defaults"))
     return world
@@ -77,7 +79,7 @@ def test_K9_K10_the_dry_run_of_the_next_put_lists_whose_like_it_would_refuse(pla
         ("session_chaining", "SessionChainingConfig.EnableSessionTagChaining"),
         ("teams.red.roles", "RoleArn"),
     ]
-    assert fields(tried["warnings"]) == LATER[1:]
+    assert fields(tried["warnings"]) == LATER[1:] + IN_POOLS
     assert fields(tried["warnings"], rule=None) == LATER[:1]
     assert plane.items() == before
 
@@ -103,7 +105,7 @@ def test_K9_K10_who_waits_when_the_policy_is_put_again_starts_and_his_like_is_re
 def test_K9_K10_what_the_new_document_writes_keeps_what_was_allowed(plane: World) -> None:
     assert plane.submit("first", **TRUSTING)["status"] == 201
     written = {
-        **UNWRITTEN,
+        "pools": [{**pool, **AS_BEFORE} for pool in UNWRITTEN["pools"]],
         "teams": [{"name": "red", "principals": [ADA], "roles": "any"}],
         "rules": {"session_chaining": {"mode": "allow"}, "remote_debug": {"mode": "audit"}},
     }
@@ -114,7 +116,7 @@ def test_K9_K10_what_the_new_document_writes_keeps_what_was_allowed(plane: World
 
 
 def test_K9_K10_without_teams_nothing_changes_and_nothing_is_warned_of(new_world: NewWorld) -> None:
-    world = new_world({"pools": UNWRITTEN["pools"]})
+    world = new_world({"pools": UNWRITTEN["pools"]}, as_written=True)
     for sk in ("current", "v#000000001"):
         spoil(world, "POLICY", sk, lacks("defaults"))
     assert world.api("GET", "/policy")["warnings"] == []
@@ -129,3 +131,52 @@ def test_K10_a_written_rule_forbids_whom_it_will_stop_at_the_start(plane: World)
     (change,) = dry_run(plane, written)["changes"]
     assert (change["job"], change["change"], change["judged_at"]) == ("second", "forbidden", "start")
     assert [one["rule"] for one in change["violations"]] == ["session_chaining"]
+
+
+def revision_before(world: World, defaults: str = "2") -> None:
+    """The mark that the releases before this one left."""
+    for sk in ("current", "v#000000001"):
+        spoil(world, "POLICY", sk, lambda row: row | {"defaults": {"N": defaults}})
+
+
+def kept_alive(world: World, name: str) -> int | None:
+    seconds: int | None = world.sagemaker.jobs[name].request["ResourceConfig"].get("KeepAlivePeriodInSeconds")
+    return seconds
+
+
+def test_instances_are_kept_from_the_next_put_of_a_policy_on(new_world: NewWorld) -> None:
+    document = {"pools": [{"name": "main", "capacity": {A: 2}}]}
+    world = new_world(document, as_written=True)
+    revision_before(world)
+    assert world.submit("first")["status"] == 201
+    world.wake()
+    assert (world.states("first"), kept_alive(world, "first")) == (["running"], None)
+    assert world.api("PUT", "/policy/paused", {"paused": False})["status"] == 200
+    assert fields(world.api("PUT", "/policy", document)["warnings"]) == IN_POOLS
+    assert fields(world.api("PUT", "/policy", document)["warnings"]) == [], "told once"
+    assert world.submit("second")["status"] == 201
+    world.wake()
+    assert kept_alive(world, "second") == 600
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        pytest.param({}, IN_POOLS, id="nothing is written"),
+        pytest.param({"warm_pool": {"keep_alive": "0s"}}, IN_POOLS[:1], id="none are kept"),
+        pytest.param(
+            {"warm_pool": {"keep_alive": "20m"}}, [IN_POOLS[0], "pools[].warm_pool.retain"], id="some were"
+        ),
+        pytest.param({"warm_pool": {"keep_alive": "20m", "retain": "0s"}}, IN_POOLS[:1], id="as before"),
+        pytest.param({"preemption": {"cost": {"enabled": True}}}, IN_POOLS[1:], id="it has a price"),
+    ],
+)
+def test_a_put_tells_of_what_is_not_written_alone(
+    new_world: NewWorld, written: dict[str, Any], told: list[str]
+) -> None:
+    document = {"pools": [{"name": "main", "capacity": {A: 2}, **written}]}
+    world = new_world(document, as_written=True)
+    revision_before(world)
+    assert fields(dry_run(world, document)["warnings"]) == told
+    elsewhere = {"pools": [{"name": "other", "capacity": {A: 2}}]}
+    assert fields(dry_run(world, elsewhere)["warnings"]) == [], "a new pool had no other defaults"

@@ -32,6 +32,59 @@ def warm(new_world: NewWorld) -> World:
     return world
 
 
+ON_A = {"InstanceType": A, "InstanceCount": 1, "VolumeSizeInGB": 10}
+GROUP = {"InstanceGroupName": "a", "InstanceType": A, "InstanceCount": 1}
+MIXED = {
+    "InstanceGroups": [GROUP, GROUP | {"InstanceGroupName": "b", "InstanceType": B}],
+    "VolumeSizeInGB": 10,
+}
+SPOT = {
+    "EnableManagedSpotTraining": True,
+    "StoppingCondition": {"MaxRuntimeInSeconds": 3600, "MaxWaitTimeInSeconds": 7200},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "seconds"),
+    [
+        pytest.param({}, 600, id="one instance"),
+        pytest.param({"ResourceConfig": WIDE}, 600, id="instances of one type"),
+        pytest.param(
+            {"ResourceConfig": ON_A | {"KeepAlivePeriodInSeconds": 60}}, 60, id="less was asked for"
+        ),
+        pytest.param({"ResourceConfig": ON_A | {"KeepAlivePeriodInSeconds": 3600}}, 600, id="more was"),
+        pytest.param(SPOT, None, id="spot is never kept"),
+        pytest.param({"ResourceConfig": MIXED}, None, id="nor are instances of several types"),
+    ],
+)
+def test_what_is_kept_where_the_policy_writes_nothing(
+    new_world: NewWorld, changes: dict[str, Any], seconds: int | None
+) -> None:
+    pool = {"name": "main", "capacity": {A: 2, B: 1}, "spot_capacity": {A: 1}}
+    world = new_world({"pools": [pool]}, as_written=True)
+    assert world.submit("job1", **changes)["status"] == 201
+    world.schedule()
+    assert world.states("job1") == ["running"]
+    sent = world.sagemaker.jobs["job1"].request["ResourceConfig"]
+    assert sent.get("KeepAlivePeriodInSeconds") == seconds
+
+
+def test_what_the_defaults_keep_makes_room_for_a_job_that_cannot_use_it(new_world: NewWorld) -> None:
+    world = new_world({"pools": [{"name": "main", "capacity": {A: 2}}]}, as_written=True)
+    for name in ("job1", "job2"):
+        world.submit(name)
+    world.schedule()
+    trains(world, "job1", "job2")
+    for name in ("job1", "job2"):
+        ends(world, name)
+    assert warm_rows(world) == ["job1", "job2"], "nobody waits, and a job may come"
+    world.submit("wide", ResourceConfig=WIDE)
+    world.schedule()
+    world.a_minute_passes()
+    assert world.states("wide") == ["running"]
+    world.check("job1", "job2", "wide")
+
+
 def warm_rows(world: World) -> list[str]:
     return [pool.training_job_name for pool in world.wiring.reader.pool_state("main").warm_pools]
 

@@ -75,7 +75,9 @@ def _warmth(described: Document) -> str | None:
     return status
 
 
-KEEPING_POLICY = policy_of(capacity={INSTANCE_TYPE: 1}, warm_pool={"keep_alive": "5m", "max_idle": "30m"})
+KEEPING_POLICY = policy_of(
+    capacity={INSTANCE_TYPE: 1}, warm_pool={"keep_alive": "5m", "retain": "0s", "max_idle": "30m"}
+)
 
 
 def warm_extend_release(stage: Stage) -> None:

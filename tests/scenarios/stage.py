@@ -266,8 +266,17 @@ def on_stage(
 def policy_of(
     *, teams: Sequence[str] = (), budgets: Mapping[str, Document] | None = None, **pool: Any
 ) -> Document:
-    """One pool; each team is the role of its name."""
-    document: Document = {"version": 1, "pools": [{"name": "main", "capacity": {INSTANCE_TYPE: 1}} | pool]}
+    """One pool; each team is the role of its name.
+
+    What the story does not write: a preemption has no price, and nothing is kept warm.
+    """
+    plain = {
+        "name": "main",
+        "capacity": {INSTANCE_TYPE: 1},
+        "preemption": {"cost": {"enabled": False}},
+        "warm_pool": {"keep_alive": "0s"},
+    }
+    document: Document = {"version": 1, "pools": [plain | pool]}
     if teams:
         document["teams"] = [
             {"name": team, "principals": [f"arn:aws:iam::123456789012:role/{team}"], "roles": "any"}

@@ -360,7 +360,8 @@ def test_a_dry_run_says_what_the_job_may_cost(
 
 def test_a_dry_run_expects_what_the_team_s_last_jobs_of_the_shape_took(api: Api) -> None:
     completed_after(api, timedelta(minutes=30))
-    assert dry_run(api, body()).json["estimated_cost_usd"] == 31.65
+    half_an_hour = pytest.approx(31.65, rel=0.05)  # lengths are counted in classes
+    assert dry_run(api, body()).json["estimated_cost_usd"] == half_an_hour
 
 
 def test_a_job_that_the_budget_does_not_cover_would_preempt_nobody(api: Api) -> None:

@@ -20,7 +20,10 @@ from local.config import ReadyInfo, TwinConfig
 from local.twin import Twin
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "twin" / "template.yaml"
-POLICY = {"version": 1, "pools": [{"name": "cpu", "capacity": {"ml.m5.large": 2}}]}
+POLICY = {
+    "version": 1,
+    "pools": [{"name": "cpu", "capacity": {"ml.m5.large": 2}, "warm_pool": {"keep_alive": "0s"}}],
+}
 
 
 PATIENCE_SECONDS = 20.0

@@ -7,7 +7,7 @@ from typing import Any
 
 from trainmaster.api.request_context import Answer, RequestContext
 from trainmaster.api.views import View, quota_view
-from trainmaster.core.policy import DEFAULT_TEAM, DEFAULTS, Policy, Quota, TeamPolicy
+from trainmaster.core.policy import DEFAULT_TEAM, Policy, Quota, TeamPolicy
 from trainmaster.core.request.options import MAX_PRIORITY
 from trainmaster.core.rules.check import rules_of_submissions
 from trainmaster.core.submission.identity import principal_of
@@ -46,7 +46,7 @@ def _bounds(name: str, policy: Policy) -> View:
 def _roles(team: TeamPolicy | None, written: Mapping[str, Any], policy: Policy) -> object:
     if team is not None and team.roles is not None:
         return written["roles"]
-    return [] if team is not None and policy.defaults >= DEFAULTS else _ANY
+    return [] if team is not None and policy.is_guarded else _ANY
 
 
 def show_rules(context: RequestContext) -> Answer:

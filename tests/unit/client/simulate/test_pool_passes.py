@@ -69,7 +69,7 @@ def test_the_victim_resumes_from_its_checkpoint_on_the_instances_of_the_preempto
     found = replayed(
         job("low", priority=LOW, trains=10_000, saves=600),
         job("high", at=2000, priority=HIGH),
-        policy=policy(1),
+        policy=policy(1, warm_pool={"keep_alive": "0s"}),
     )
     assert times(found["low", 0]) == (0, 240, 2090, "preempted")
     assert (found["low", 0].lost_s, found["low", 0].preempted_by) == (560, "high")

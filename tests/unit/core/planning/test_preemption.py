@@ -10,6 +10,7 @@ from trainmaster.core.planning.actions import Preempt
 from trainmaster.core.planning.planner import plan
 from trainmaster.core.planning.preemption import cost_of_stop, work_lost
 from trainmaster.core.planning.snapshot import RunningJob
+from trainmaster.core.policy import PreemptionCost
 
 from tests.builders import NOON, B, minutes, of, pool, running, snapshot, waiting
 from tests.unit.core.planning.plans import decided, quota, shape, shared, told
@@ -235,7 +236,9 @@ SEEN = at(-2)
 def test_who_is_stopped_first(jobs: tuple[RunningJob, ...], expected: tuple[str, ...]) -> None:
     for order in (jobs, jobs[::-1]):
         one = waiting("new", priority=9, n=sum(jobs[0].vector.values()))
-        assert stopped(*order, by=one) == expected
+        assert stopped(*order, by=one, cost=PreemptionCost(enabled=False)) == expected
+        if all(job.cents_per_hour is None for job in jobs):  # a price is in hours, not in dollars
+            assert stopped(*order, by=one, cost=PreemptionCost(enabled=True)) == expected
 
 
 def test_borrowers_go_before_those_within_their_quota() -> None:

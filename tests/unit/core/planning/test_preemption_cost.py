@@ -5,19 +5,26 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import Preempt
 from trainmaster.core.planning.planner import plan
-from trainmaster.core.planning.snapshot import RunningJob, Snapshot, WaitingJob
+from trainmaster.core.planning.snapshot import PreemptionReservation, RunningJob, Snapshot, WaitingJob
 from trainmaster.core.policy import PoolPolicy, PreemptionCost
 
-from tests.builders import NOON, minutes, pool, running, snapshot, waiting
+from tests.builders import NOON, B, minutes, of, pool, running, snapshot, waiting
 from tests.unit.core.planning.plans import decided, quota, shared, told
 
-COST = PreemptionCost(enabled=True)
+COST = PreemptionCost(enabled=True, lost_work=3)
+"""An hour of lost work as three: what is worked out below."""
 
 
 def at(minute: float) -> Any:
     return NOON + minutes(minute)
+
+
+def known(name: str, **fields: Any) -> RunningJob:
+    """One that runs, of a kind that is expected to train four hours."""
+    return running(name, **{"predicted": minutes(240)} | fields)
 
 
 def stopped(*live: RunningJob, by: WaitingJob, cost: PreemptionCost = COST, **rules: Any) -> tuple[str, ...]:
@@ -27,7 +34,7 @@ def stopped(*live: RunningJob, by: WaitingJob, cost: PreemptionCost = COST, **ru
 
 
 def with_cost(rules: PoolPolicy, **cost: Any) -> PoolPolicy:
-    return replace(rules, preemption=replace(rules.preemption, cost=PreemptionCost(enabled=True, **cost)))
+    return replace(rules, preemption=replace(rules.preemption, cost=replace(COST, **cost)))
 
 
 # An equal priority doubles: 100 points of gap make an hour of the preemptor count 3 x 2 hours of the victim.
@@ -39,55 +46,55 @@ def with_cost(rules: PoolPolicy, **cost: Any) -> PoolPolicy:
     ("victim", "preemptor", "expected"),
     [
         pytest.param(
-            running("r", minutes_ago=60, ends_by=at(36.5)),
+            known("r", minutes_ago=60, ends_by=at(36.5)),
             waiting("w", priority=100),
             ("r",),
             id="6 x 0.61 h spared, 2.997 + 0.61 h lost",
         ),
         pytest.param(
-            running("r", minutes_ago=60, ends_by=at(35)),
+            known("r", minutes_ago=60, ends_by=at(35)),
             waiting("w", priority=100),
             (),
             id="6 x 0.583 h spared, 2.997 + 0.583 h lost",
         ),
         pytest.param(
-            running("r", minutes_ago=60, ends_by=at(35)),
+            known("r", minutes_ago=60, ends_by=at(35)),
             waiting("w", priority=100, minutes_ago=2),
             ("r",),
             id="the wait so far counts too",
         ),
         pytest.param(
-            running("r", minutes_ago=60, ends_by=at(35)),
+            known("r", minutes_ago=60, ends_by=at(35)),
             waiting("w", priority=200),
             ("r",),
             id="a more urgent class",
         ),
         pytest.param(
-            running("r", minutes_ago=60, last_checkpoint=at(-5), ends_by=at(5)),
+            known("r", minutes_ago=60, last_checkpoint=at(-11), ends_by=at(10)),
             waiting("w", priority=100),
             ("r",),
             id="a job that has just saved loses little",
         ),
         pytest.param(
-            running("r", minutes_ago=60, ends_by=at(35), n=2),
+            known("r", minutes_ago=60, ends_by=at(35), n=2),
             waiting("w", priority=150),
             (),
             id="each of its instances loses the work",
         ),
         pytest.param(
-            running("r", minutes_ago=60, ends_by=at(36), n=2),
+            known("r", minutes_ago=60, ends_by=at(36), n=2),
             waiting("w", priority=100, n=2, minutes_ago=2),
             ("r",),
             id="and each of the preemptor's waits",
         ),
         pytest.param(
-            running("r", minutes_ago=600, ends_by=at(35)),
+            known("r", minutes_ago=600, ends_by=at(35)),
             waiting("w", priority=300),
             (),
             id="ten hours of work for 24 x 0.58 h",
         ),
         pytest.param(
-            running("r", minutes_ago=20, training_since=None, ends_by=at(35)),
+            known("r", minutes_ago=20, training_since=None, ends_by=at(35)),
             waiting("w", priority=1),
             ("r",),
             id="before Training there is little to lose",
@@ -108,24 +115,24 @@ def test_a_preemption_is_carried_out_if_it_spares_more_than_it_costs(
         pytest.param({"lost_work": 1}, ("r",), id="lost work counts for less"),
         pytest.param({"unsaved": minutes(30)}, ("r",), id="unsaved work counts for less"),
         pytest.param({"restart": minutes(0)}, ("r",), id="a restart costs nothing"),
+        pytest.param({"small_loss": minutes(59)}, (), id="no less than it loses is small"),
+        pytest.param({"small_loss": minutes(60)}, ("r",), id="an hour is small"),
     ],
 )
 def test_each_key_of_the_price(cost: dict[str, Any], expected: tuple[str, ...]) -> None:
-    victim = running("r", minutes_ago=60, ends_by=at(35.5))
-    assert (
-        stopped(victim, by=waiting("w", priority=100), cost=PreemptionCost(enabled=True, **cost)) == expected
-    )
+    victim = known("r", minutes_ago=60, ends_by=at(35.5))
+    assert stopped(victim, by=waiting("w", priority=100), cost=replace(COST, **cost)) == expected
 
 
 def test_without_a_price_any_outranked_job_is_stopped() -> None:
-    victim, preemptor = running("r", minutes_ago=600, ends_by=at(1)), waiting("w", priority=1)
+    victim, preemptor = known("r", minutes_ago=600, ends_by=at(1)), waiting("w", priority=1)
     assert stopped(victim, by=preemptor) == ()
-    assert stopped(victim, by=preemptor, cost=PreemptionCost()) == ("r",)
+    assert stopped(victim, by=preemptor, cost=PreemptionCost(enabled=False)) == ("r",)
 
 
 def test_a_slow_start_is_paid_for_again() -> None:
-    fields: dict[str, Any] = {"minutes_ago": 80, "last_checkpoint": at(0), "ends_by": at(6)}
-    quick, slow = (running("r", training_since=at(-80 + start), **fields) for start in (1, 70))
+    fields: dict[str, Any] = {"minutes_ago": 100, "last_checkpoint": at(-12), "ends_by": at(12)}
+    quick, slow = (known("r", training_since=at(-100 + start), **fields) for start in (1, 70))
     by = waiting("w", priority=100)
     assert stopped(quick, by=by) == ("r",)
     assert stopped(slow, by=by) == ()
@@ -134,18 +141,64 @@ def test_a_slow_start_is_paid_for_again() -> None:
 # ---- whom
 
 
-def test_with_a_price_the_cheapest_is_stopped_whatever_its_priority() -> None:
-    """An hour of unsaved work of a low job counts for more than a minute of one twice as important."""
-    low = running("low", minutes_ago=60, ends_by=at(30))
-    normal = running("normal", priority=100, minutes_ago=60, last_checkpoint=at(-1), ends_by=at(30))
-    by = waiting("high", priority=200, minutes_ago=120)
-    assert stopped(low, normal, by=by) == ("normal",)
-    assert stopped(low, normal, by=by, cost=PreemptionCost()) == ("low",)
+def test_the_lowest_priority_is_stopped_first_where_it_is_worth_it() -> None:
+    """12 x 2.5 h spared for 3.5 h; the other would cost 1.9 h."""
+    low = known("low", minutes_ago=60, ends_by=at(30))
+    normal = known("normal", priority=100, minutes_ago=60, last_checkpoint=at(-11), ends_by=at(30))
+    assert stopped(low, normal, by=waiting("high", priority=200, minutes_ago=120)) == ("low",)
+
+
+DEAR = known("low", minutes_ago=600, ends_by=at(20))
+CHEAP = known("normal", priority=100, minutes_ago=600, last_checkpoint=at(-15), ends_by=at(20))
+
+
+def test_where_it_is_not_the_cheapest_of_all_priorities_is() -> None:
+    """12 x 0.33 h spared: less than the 21.6 h of the low one, more than the 2.4 h of the other."""
+    by = waiting("high", priority=200)
+    assert stopped(DEAR, CHEAP, by=by) == ("normal",)
+    assert stopped(DEAR, CHEAP, by=by, cost=PreemptionCost(enabled=False)) == ("low",)
+    assert stopped(DEAR, by=by) == ()
+
+
+@pytest.mark.parametrize(
+    ("waited", "expected"),
+    [
+        pytest.param(0, "normal", id="for little: the cheapest"),
+        pytest.param(300, "low", id="for much: the lowest priority"),
+    ],
+)
+def test_a_preemption_that_was_interrupted_goes_on_with_those_that_it_is_worth(
+    waited: int, expected: str
+) -> None:
+    by = waiting("high", priority=200, minutes_ago=waited, n=2)
+    asked = known(
+        "asked",
+        priority=100,
+        state=JobState.PREEMPTING,
+        preempted_for="high",
+        stop_sent=True,
+        ends_by=at(20),
+        minutes_ago=600,
+    )
+    held = PreemptionReservation(preemptor="high", vector=of(2), missing=of(1))
+    world = snapshot(asked, DEAR, CHEAP, by, holds=(held,))
+    assert decided(world, with_cost(pool(3))) == [("preempt for", "high", expected)]
+
+
+def test_no_job_is_stopped_for_one_that_it_outranks_however_cheap_it_is() -> None:
+    assert stopped(DEAR, replace(CHEAP, priority=200), by=waiting("high", priority=200)) == ()
+
+
+def test_where_none_is_worth_it_the_reason_is_that_of_the_cheapest() -> None:
+    soon = (replace(one, expected=replace(one.expected, ends_by=at(3))) for one in (DEAR, CHEAP))
+    code, message = told(snapshot(*soon, waiting("high", priority=200)), with_cost(pool(2)), "high")
+    assert code == "capacity"
+    assert "; stopping normal would lose 0.2 h of work for 0.1 h of your wait: not worth it until" in message
 
 
 def test_of_equal_losses_the_lower_priority() -> None:
     low, normal = (
-        running(name, priority=priority, last_checkpoint=at(-1))
+        known(name, priority=priority, last_checkpoint=at(-1))
         for name, priority in (("low", 0), ("normal", 100))
     )
     assert stopped(low, normal, by=waiting("high", priority=200)) == ("low",)
@@ -153,11 +206,62 @@ def test_of_equal_losses_the_lower_priority() -> None:
 
 def test_the_bounds_hold_whatever_it_would_be_worth() -> None:
     by = waiting("w", priority=900, minutes_ago=600)
-    assert stopped(running("r", priority=900), by=by) == ()
-    assert stopped(running("r", preemptible=False), by=by) == ()
-    assert stopped(running("r", has_checkpoint=False), by=by, needs_checkpoint=True) == ()
-    assert stopped(running("r", preemptions=3), by=by) == ()
-    assert stopped(running("r", minutes_ago=5), by=by, min_runtime=minutes(10)) == ()
+    assert stopped(known("r", priority=900), by=by) == ()
+    assert stopped(known("r", preemptible=False), by=by) == ()
+    assert stopped(known("r", has_checkpoint=False), by=by, needs_checkpoint=True) == ()
+    assert stopped(known("r", preemptions=3), by=by) == ()
+    assert stopped(known("r", minutes_ago=5), by=by, min_runtime=minutes(10)) == ()
+
+
+# ---- what is never asked
+
+
+@pytest.mark.parametrize(
+    ("lost", "expected"),
+    [
+        pytest.param((5,), ("r0",), id="five minutes"),
+        pytest.param((5.1,), (), id="more than that"),
+        pytest.param((5, 4), ("r1", "r0"), id="five minutes of each"),
+        pytest.param((5, 60), (), id="more of one of them"),
+    ],
+)
+def test_small_losses_are_free(lost: tuple[float, ...], expected: tuple[str, ...]) -> None:
+    """The preemptor would wait a minute, and is hardly more urgent."""
+    live = [
+        known(f"r{n}", minutes_ago=600, last_checkpoint=at(-one), ends_by=at(1)) for n, one in enumerate(lost)
+    ]
+    assert stopped(*live, by=waiting("w", priority=1, n=len(live))) == expected
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        pytest.param((), ("r",), id="nothing is known of any"),
+        pytest.param((known("o", priority=900),), (), id="one is known that holds the same type"),
+        pytest.param(
+            (known("o", priority=900, vector=of(1, B)),), ("r",), id="only one that holds another type"
+        ),
+    ],
+)
+def test_as_long_as_no_length_is_known_every_preemption_is_worth_it(
+    others: tuple[RunningJob, ...], expected: tuple[str, ...]
+) -> None:
+    """Ten hours are lost for a wait of a minute."""
+    unknown = running("r", minutes_ago=600, ends_by=at(1))
+    world = snapshot(unknown, *others, waiting("w", priority=1))
+    rules = with_cost(pool(1 + sum(one.vector == of(1) for one in others), b=1))
+    assert [name for step in decided(world, rules) for name in step[2:]] == list(expected)
+
+
+def test_job4_of_the_four_stops_job1_in_the_first_plan() -> None:
+    """Of a fresh stack, with the defaults: job1 has trained for 45 minutes, and saved nothing."""
+    live = (
+        running("job1", priority=1, minutes_ago=45, has_checkpoint=False),
+        running("job2", priority=2, minutes_ago=45, has_checkpoint=False),
+    )
+    world = snapshot(*live, waiting("job3", priority=1), waiting("job4", priority=3))
+    assert pool(2).preemption.cost.enabled
+    assert decided(world, pool(2)) == [("preempt for", "job4", "job1")]
 
 
 # ---- expected waits
@@ -175,17 +279,17 @@ def test_the_bounds_hold_whatever_it_would_be_worth() -> None:
 )
 def test_what_frees_itself_soon_is_waited_for(other: dict[str, Any], expected: tuple[str, ...]) -> None:
     live = (
-        running("r", minutes_ago=60, last_checkpoint=at(-20)),
-        running("other", priority=999, minutes_ago=60, **other),
+        known("r", minutes_ago=60, last_checkpoint=at(-20)),
+        known("other", priority=999, minutes_ago=60, **other),
     )
     assert stopped(*live, by=waiting("w", priority=100)) == expected
 
 
 def test_what_those_ahead_take_of_what_comes_free_is_not_there_for_those_behind() -> None:
     live = (
-        running("r", minutes_ago=90, ends_by=at(300)),
-        running("soon", priority=999, ends_by=at(10), n=2),
-        running("late", priority=999, ends_by=at(200), n=2),
+        known("r", minutes_ago=90, ends_by=at(300)),
+        known("soon", priority=999, ends_by=at(10), n=2),
+        known("late", priority=999, ends_by=at(200), n=2),
     )
     behind = waiting("behind", priority=100)
     assert decided(snapshot(*live, behind), with_cost(pool(5))) == []
@@ -197,7 +301,7 @@ def test_what_those_ahead_take_of_what_comes_free_is_not_there_for_those_behind(
 
 
 def test_the_reason_says_what_it_would_cost_and_when_it_is_worth_it() -> None:
-    victim = running("b", minutes_ago=126, ends_by=at(24))
+    victim = known("b", minutes_ago=126, ends_by=at(24))
     world = snapshot(victim, waiting("w", priority=100))
     code, message = told(world, with_cost(pool(1)), "w")
     assert code == "capacity"
@@ -209,8 +313,8 @@ def test_the_reason_says_what_it_would_cost_and_when_it_is_worth_it() -> None:
 
 def test_the_reason_names_no_job_of_another_team_and_counts_the_others() -> None:
     live = (
-        running("a", minutes_ago=120, team="vision", ends_by=at(3)),
-        running("b", minutes_ago=120, ends_by=at(3)),
+        known("a", minutes_ago=120, team="vision", ends_by=at(3)),
+        known("b", minutes_ago=120, ends_by=at(3)),
     )
     world = snapshot(*live, waiting("w", priority=10, n=2))
     _, message = told(world, with_cost(pool(2)), "w")
@@ -218,7 +322,7 @@ def test_the_reason_names_no_job_of_another_team_and_counts_the_others() -> None
 
 
 def test_it_is_worth_it_at_the_minute_that_was_said_and_not_before() -> None:
-    victim = running("b", minutes_ago=126, ends_by=at(24))
+    victim = known("b", minutes_ago=126, ends_by=at(24))
     world, rules = snapshot(victim, waiting("w", priority=100)), with_cost(pool(1))
     said = at(99)
 
@@ -230,7 +334,7 @@ def test_it_is_worth_it_at_the_minute_that_was_said_and_not_before() -> None:
 
 
 def test_those_behind_with_the_same_wish_do_not_overtake_the_one_that_was_refused() -> None:
-    victim = running("r", minutes_ago=600, ends_by=at(1))
+    victim = known("r", minutes_ago=600, ends_by=at(1))
     world = snapshot(victim, *(waiting(f"w{n}", priority=100, minutes_ago=5 - n) for n in range(3)))
     assert decided(world, with_cost(pool(1))) == []
     assert "not worth it" in told(world, with_cost(pool(1)), "w0")[1]
@@ -242,27 +346,20 @@ def test_those_behind_with_the_same_wish_do_not_overtake_the_one_that_was_refuse
 
 def test_who_takes_back_its_quota_weighs_no_less_than_the_borrower() -> None:
     """Three times as much, whatever its priority: in time it is always worth it."""
-    borrower = running("v", team="vision", priority=900, minutes_ago=60, ends_by=at(600))
+    borrower = known("v", team="vision", priority=900, minutes_ago=60, ends_by=at(600))
     rules = with_cost(shared(1, {"speech": quota(1)}))
     asks = waiting("s", team="speech", minutes_ago=0)
     assert decided(snapshot(borrower, asks), rules) == [("preempt for", "s", "v")]
-    soon = running("v", team="vision", priority=900, minutes_ago=60, ends_by=at(30))
+    soon = known("v", team="vision", priority=900, minutes_ago=60, ends_by=at(30))
     assert decided(snapshot(soon, asks), rules) == []
     patient = waiting("s", team="speech", minutes_ago=60)
     assert decided(snapshot(soon, patient), rules) == [("preempt for", "s", "v")]
 
 
-def test_the_four_jobs_of_the_readme_go_on_as_without_a_price() -> None:
-    """Small priorities, and nothing is known of anybody: the most urgent job preempts at once."""
-    live = (running("job1", priority=1, minutes_ago=20), running("job2", priority=2, minutes_ago=20))
-    world = snapshot(*live, waiting("job3", priority=1), waiting("job4", priority=3))
-    assert decided(world, with_cost(pool(2))) == [("preempt for", "job4", "job1")]
-
-
 def test_a_second_preemptor_does_not_count_on_what_the_first_is_given() -> None:
     live = (
-        running("soon", minutes_ago=60, last_checkpoint=at(0), ends_by=at(12)),
-        running("late", minutes_ago=60, last_checkpoint=at(-5), ends_by=at(600)),
+        known("soon", minutes_ago=60, last_checkpoint=at(-11), ends_by=at(12)),
+        known("late", minutes_ago=60, last_checkpoint=at(-16), ends_by=at(600)),
     )
     both: Snapshot = snapshot(*live, waiting("x", priority=200, minutes_ago=9), waiting("y", priority=200))
     steps = decided(both, with_cost(pool(2)))
@@ -270,7 +367,7 @@ def test_a_second_preemptor_does_not_count_on_what_the_first_is_given() -> None:
 
 
 def test_a_wait_is_the_time_that_a_job_did_not_train() -> None:
-    victim = running("r", minutes_ago=60, ends_by=at(30))
+    victim = known("r", minutes_ago=60, ends_by=at(30))
     fresh = waiting("w", priority=100, minutes_ago=600, trained=timedelta(minutes=599))
     assert stopped(victim, by=fresh) == ()
     assert stopped(victim, by=waiting("w", priority=100, minutes_ago=600)) == ("r",)

@@ -21,7 +21,7 @@ from tests.unit.core.planning.plans import decided, shape, starts, told, warm
 
 S = JobState
 TWO_TYPES = pool(2, b=2)
-KEEPS_WARM = WarmPool(keep_alive=minutes(10), max_idle=minutes(30))
+KEEPS_WARM = WarmPool(keep_alive=minutes(10), retain=minutes(0), max_idle=minutes(30))
 
 
 def warming(capacity: int) -> PoolPolicy:
@@ -519,7 +519,8 @@ def test_a_warm_pool_that_a_running_job_counts_on_is_nobody_s_room_and_nobody_is
 
 def test_without_keep_alive_no_start_takes_a_warm_pool() -> None:
     world = with_warm(waiting("a", shapes=KEYED), pools=(warm("w"),))
-    assert starts(world, pool(2))["a"].reuses is None
+    rules = replace(pool(2), warm_pool=replace(KEEPS_WARM, keep_alive=minutes(0)))
+    assert starts(world, rules)["a"].reuses is None
 
 
 def test_the_preemptor_lands_in_the_warm_pool_that_its_victim_left() -> None:

@@ -42,7 +42,7 @@ def test_J17_a_short_keep_alive_is_extended_twice_a_minute_at_most(keep_alive: t
 
 def _action(rules: WarmRules, pool: WarmPool, now: datetime) -> object:
     nobody: frozenset[str] = frozenset()
-    upkeep = Upkeep(rules=rules, reused=nobody, released=nobody, wanted=nobody, now=now)
+    upkeep = Upkeep(rules=rules, reused=nobody, released=nobody, wanted=nobody, limited=frozenset(), now=now)
     return next(iter(upkeep.actions([pool])), None)
 
 

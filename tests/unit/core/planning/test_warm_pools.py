@@ -5,18 +5,18 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from trainmaster.core.jobs.instances import Shape, Vector
+from trainmaster.core.jobs.instances import Capacity, Shape, Vector
 from trainmaster.core.jobs.model import JobState
 from trainmaster.core.planning.actions import Action, KeepWarm, ReleaseWarm, SettleWarm
 from trainmaster.core.planning.planner import plan
-from trainmaster.core.planning.snapshot import WarmPool
+from trainmaster.core.planning.snapshot import AccountLimit, WarmPool
 from trainmaster.core.planning.warm_pools import Upkeep, keys_wanted, matching, to_release
 from trainmaster.core.policy import WarmPool as WarmRules
 
 from tests.builders import NOON, B, minutes, of, pool, running, snapshot, waiting
 from tests.unit.core.planning.plans import shape, starts, warm
 
-RULES = WarmRules(keep_alive=minutes(10), max_idle=minutes(30))
+RULES = WarmRules(keep_alive=minutes(10), retain=minutes(0), max_idle=minutes(30))
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,17 @@ def test_which_warm_pools_are_given_up(
         assert tuple(one.training_job_name for one in found) == expected
 
 
-def upkeep(one: WarmPool, *, rules: WarmRules = RULES, wanted: bool = False) -> Action | None:
+def upkeep(
+    one: WarmPool,
+    *,
+    rules: WarmRules = RULES,
+    wanted: bool = False,
+    limited: frozenset[Capacity] = frozenset(),
+) -> Action | None:
     keys = frozenset({one.warm_key}) if wanted else frozenset()
-    keeper = Upkeep(rules=rules, reused=frozenset(), released=frozenset(), wanted=keys, now=NOON)
+    keeper = Upkeep(
+        rules=rules, reused=frozenset(), released=frozenset(), wanted=keys, limited=limited, now=NOON
+    )
     actions = keeper.actions([one])
     return actions[0] if actions else None
 
@@ -93,6 +101,13 @@ RETAINING = replace(RULES, retain=minutes(15))
         pytest.param(warm("w", left=2, age=28), RULES, True, None, id="as long as it may be kept already"),
         pytest.param(warm("w", left=2, age=8), RETAINING, False, 7, id="retained though nobody waits"),
         pytest.param(warm("w", left=9, age=8), RETAINING, False, None, id="retained as it is"),
+        pytest.param(
+            warm("w", left=2, age=1),
+            replace(RETAINING, max_idle=minutes(5)),
+            False,
+            4,
+            id="retained, but no longer than the longest idle time",
+        ),
         pytest.param(
             warm("w", left=2),
             replace(RULES, keep_alive=timedelta()),
@@ -133,6 +148,38 @@ def test_a_warm_pool_that_is_given_up(one: WarmPool, rules: WarmRules, *, wanted
 
 
 @pytest.mark.parametrize(
+    ("limited", "vector", "wanted", "expected"),
+    [
+        pytest.param(of(1), of(1), False, "given up", id="it counts towards the limit, and helps nobody"),
+        pytest.param(of(1), of(1), True, "kept", id="a waiting job starts in it without asking for more"),
+        pytest.param(of(1, B), of(1), False, "kept", id="another type is limited"),
+        pytest.param(of(1), {**of(1), **of(1, B)}, False, "given up", id="one of its types is limited"),
+        pytest.param(of(1), of(1, spot=True), False, "kept", id="spot instances have a limit of their own"),
+    ],
+)
+def test_where_the_account_gives_no_more_nothing_is_retained_for_nobody(
+    limited: Vector, vector: Vector, *, wanted: bool, expected: str
+) -> None:
+    """Though the time that the pool retains it is not over."""
+    one = warm("w", left=2, age=8, vector=vector)
+    found = upkeep(one, rules=RETAINING, wanted=wanted, limited=frozenset(limited))
+    if expected == "kept":
+        assert isinstance(found, KeepWarm)
+    else:
+        assert found == ReleaseWarm(warm_pool=one, because="no waiting job can use it")
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_plan_reads_the_limits_off_what_the_account_refused(*, known: bool) -> None:
+    idle = warm("w", left=1)
+    (capacity,) = of(1)
+    refused = {capacity: AccountLimit(limit=1, until=NOON + minutes(5), refusals=1)} if known else {}
+    world = snapshot(warm=of(1), warm_pools=(idle,), account_limits=refused)
+    (action,) = plan(world, replace(pool(2), warm_pool=RETAINING), now=NOON).actions
+    assert isinstance(action, ReleaseWarm if known else KeepWarm)
+
+
+@pytest.mark.parametrize(
     "one",
     [
         pytest.param(warm("w", left=0), id="its time is over"),
@@ -149,6 +196,7 @@ def test_a_warm_pool_that_is_taken_needs_no_upkeep_and_one_whose_room_is_needed_
         reused=frozenset({"taken"}),
         released=frozenset({"needed"}),
         wanted=frozenset({"k"}),
+        limited=frozenset(),
         now=NOON,
     )
     assert keeper.actions([warm("taken", left=0), warm("needed")]) == [

@@ -171,7 +171,7 @@ def test_a_value_without_sense_is_refused(document: object, field: str | None, m
             id="kept alive in vain",
         ),
         pytest.param(
-            warm(retain="5m"),
+            warm(keep_alive="0s", retain="5m"),
             RETAIN,
             "has no effect: without keep_alive there are no warm pools",
             id="nothing to retain",

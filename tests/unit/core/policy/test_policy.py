@@ -13,6 +13,7 @@ from trainmaster.core.policy import (
     Order,
     PoolPolicy,
     Preemption,
+    PreemptionCost,
     TeamPolicy,
     WarmPool,
     parse_policy,
@@ -41,7 +42,7 @@ def test_the_empty_document_is_valid_and_has_nothing() -> None:
     assert (policy.pools, policy.teams, policy.admins, policy.warnings) == ((), (), (), ())
 
 
-def test_a_pool_with_capacity_alone_is_the_plain_queue() -> None:
+def test_a_pool_with_capacity_alone_has_the_defaults() -> None:
     (found,) = parse_policy(pool()).pools
     assert found == PoolPolicy(
         name="p5",
@@ -55,10 +56,20 @@ def test_a_pool_with_capacity_alone_is_the_plain_queue() -> None:
             preempt_delay=timedelta(),
             max_per_job=3,
             needs_checkpoint=False,
+            cost=PreemptionCost(
+                enabled=True,
+                double_every=100,
+                lost_work=5,
+                restart=timedelta(minutes=5),
+                small_loss=timedelta(minutes=5),
+                unsaved=timedelta(hours=24),
+            ),
         ),
         capacity_wait=timedelta(minutes=30),
         quotas={},
-        warm_pool=WarmPool(keep_alive=timedelta(), retain=timedelta(), max_idle=timedelta(minutes=30)),
+        warm_pool=WarmPool(
+            keep_alive=timedelta(minutes=10), retain=timedelta(minutes=10), max_idle=timedelta(minutes=30)
+        ),
         limits=Limits(max_waiting=5000, max_submissions_per_minute=100),
     )
 

@@ -74,6 +74,7 @@ FULL: dict[str, Any] = {
                     "double_every": 50,
                     "lost_work": 2,
                     "restart": "10m",
+                    "small_loss": "1m",
                     "unsaved": "12h",
                 },
             },
@@ -322,7 +323,7 @@ def test_the_defaults_in_the_guide_are_those_of_the_schema() -> None:
         for top, row in rows
         if codes(row[1])
     }
-    assert len(shown) == 53
+    assert len(shown) == 54
     assert {path: subschema(path)["default"] for path in shown} == shown
 
 

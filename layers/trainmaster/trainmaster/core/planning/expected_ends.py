@@ -95,20 +95,30 @@ class ExpectedEnds:
 
     by_capacity: dict[Capacity, _Ends]
     now: datetime
+    learned: frozenset[Capacity] = frozenset()
+    """Of which some job runs whose like has been seen to end."""
     ahead: dict[Capacity, int] = field(default_factory=dict)
     """What those who wait ahead take of what comes free."""
 
     @classmethod
     def of(cls, running: Iterable[RunningJob], *, now: datetime) -> "ExpectedEnds":
         found: dict[Capacity, list[_Frees]] = {}
+        learned: set[Capacity] = set()
         for job in running:
+            if job.expected.predicted is not None:
+                learned.update(job.vector)
             if job.state not in ASKED_TO_STOP:
                 soon, likely, late = chances(job, now=now)
                 for capacity, count in job.vector.items():
                     if capacity not in found:
                         found[capacity] = []
                     found[capacity] += ((soon, count), (likely, count), (late, count))
-        return cls(by_capacity={one: _Ends.of(frees) for one, frees in found.items()}, now=now)
+        ends = {one: _Ends.of(frees) for one, frees in found.items()}
+        return cls(by_capacity=ends, now=now, learned=frozenset(learned))
+
+    def are_guessed(self, short: Vector) -> bool:
+        """Nothing is known of how long any of those trains that could give it back."""
+        return self.learned.isdisjoint(short)
 
     def wait(self, short: Vector) -> timedelta:
         """Until so much more is free than now, for whoever comes behind those ahead."""

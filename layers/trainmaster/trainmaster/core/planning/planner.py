@@ -63,6 +63,7 @@ def _warm(snapshot: Snapshot, pool: PoolPolicy, walk: QueueWalk, *, now: datetim
         reused=frozenset(walk.capacity.reused),
         released=frozenset(walk.capacity.released),
         wanted=keys_wanted(waits),
+        limited=frozenset(snapshot.account_limits),
         now=now,
     )
     return upkeep.actions(snapshot.warm_pools)

@@ -8,6 +8,8 @@ is taken from it the wait for the next one.
 
 What is not saved counts for less the more it is: divided by one more for each ``unsaved`` of it. So a job
 that saves nothing is not out of reach, each price has a bound, and each preemption is worth it in time.
+And who loses no more than ``small_loss`` is stopped without asking what it costs; so is everybody as long as
+nothing is known of how long the jobs train that hold what is lacking.
 """
 
 from dataclasses import dataclass
@@ -72,10 +74,17 @@ class PreemptionPrices:
 
     def of_all(self, chosen: Chosen, *, wait: timedelta, later: timedelta = _NO_TIME) -> float:
         """What it costs to stop them, so much later, when another instance is expected after this wait."""
-        return sum(
-            self.of_stop(one, later=later)
-            + self.of_wait(one.priority, wait)
+        waits = sum(
+            self.of_wait(one.priority, wait)
             * sum(min(one.vector.get(c, 0), n) for c, n in chosen.short.items())
+            for one in chosen.victims
+        )
+        return waits + sum(self.of_stop(one, later=later) for one in chosen.victims)
+
+    def is_small(self, chosen: Chosen, *, later: timedelta = _NO_TIME) -> bool:
+        """Whether each of them would lose so little work that nobody asks what it costs."""
+        return all(
+            one.training_since is None or work_lost(one, now=self.now) + later <= self.rules.small_loss
             for one in chosen.victims
         )
 
@@ -87,6 +96,8 @@ class PreemptionPrices:
             chosen: Those that cost least.
             reclaims: It takes back its team's quota: then it weighs no less than any of them.
         """
+        if self.ends.are_guessed(chosen.short):
+            return None
         deal = self._deal(preemptor, chosen, reclaims=reclaims)
         if deal.is_worth(later=_NO_TIME):
             return None
@@ -136,6 +147,8 @@ class _Deal:
     """Expected from now on."""
 
     def is_worth(self, *, later: timedelta) -> bool:
+        if self.prices.is_small(self.chosen, later=later):
+            return True
         left = max(self.wait - later, _NO_TIME)
         spared = self.worth_an_hour * ((self.waited + later + left) / _HOUR)
         return spared >= self.prices.of_all(self.chosen, wait=left, later=later)

@@ -207,7 +207,7 @@ class QueueWalk:
     def _makes_room(self, job: WaitingJob, shape: Shape) -> bool:
         """Warm pools are given up first, then running jobs are stopped; nobody if neither is enough."""
         ahead = self._ahead(shape.vector)
-        if ahead:
+        if not self._admitted(shape.vector, ahead, self._frees_by(job, shape)):
             return self._preempts(job, shape, ahead)
         coming = fits(shape.vector, self.capacity.soon)
         released = self.capacity.release_for(shape.vector, self.capacity.free)

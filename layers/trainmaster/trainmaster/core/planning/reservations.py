@@ -47,7 +47,21 @@ class Preemptions:
         """
         if len(self.capacity.holds) >= MAX_RESERVATIONS or not self._may_outrank(preemptor.job):
             return None
-        chosen = self._chosen(preemptor)
+        found = self._first(preemptor, ahead, until=until, cheapest=False)
+        if not isinstance(found, NotWorth):
+            return found
+        return self._first(preemptor, ahead, until=until, cheapest=True) or found
+
+    def _first(
+        self,
+        preemptor: Preemptor,
+        ahead: Sequence[BackfillReservation],
+        *,
+        until: datetime,
+        cheapest: bool,
+    ) -> Preempt | NotWorth | None:
+        """``cheapest``: whoever costs least, where the lowest priority is not worth it."""
+        chosen = self._chosen(preemptor, cheapest=cheapest)
         vector, victims = preemptor.shape.vector, chosen.victims
         if not victims or not all(one.admits(vector, ends_by=until, instead_of=victims) for one in ahead):
             return None
@@ -90,13 +104,14 @@ class Preemptions:
         """Of all that holds instances."""
         return min([one.priority for one in self.snapshot.running], default=None)
 
-    def _chosen(self, preemptor: Preemptor) -> Chosen:
+    def _chosen(self, preemptor: Preemptor, *, cheapest: bool) -> Chosen:
         vector, team = preemptor.shape.vector, preemptor.job.team
         free, excess = self.capacity.soon_with_warm(), self._excess(team, vector)
         if not excess:
-            return self._stoppable.chosen_for(preemptor, free=free)
+            return self._stoppable.chosen_for(preemptor, free=free, cheapest=cheapest)
         within = {one: min(free.get(one, 0), count - excess.get(one, 0)) for one, count in vector.items()}
-        return self._stoppable.of_team(team).chosen_for(preemptor, free=within)
+        own = self._stoppable.of_team(team)
+        return own.chosen_for(preemptor, free=within, cheapest=cheapest)
 
     def _others(self, preemptor: Preemptor, hold: PreemptionReservation) -> Chosen:
         team, missing = preemptor.job.team, hold.missing or {}
@@ -104,10 +119,20 @@ class Preemptions:
         own = on_its_way(one for one in self._stopping.values() if one.team == team)
         excess = {one: n - own.get(one, 0) for one, n in self._excess(team, hold.vector).items()}
         if all(count <= 0 for count in excess.values()):
-            return self._stoppable.least(short, preemptor)
+            return self._least(self._stoppable, short, preemptor)
         both = {one: min(n, max(short.get(one, 0), excess.get(one, 0))) for one, n in missing.items()}
         lacking = {one: count for one, count in both.items() if count > 0}
-        return self._stoppable.of_team(team).least(lacking, preemptor)
+        return self._least(self._stoppable.of_team(team), lacking, preemptor)
+
+    def _least(self, stoppable: Victims, short: Vector, preemptor: Preemptor) -> Chosen:
+        """The lowest priority where that is worth it, else the cheapest: some were asked, so it goes on."""
+        chosen = stoppable.least(short, preemptor)
+        if self.prices is None or not chosen.victims:
+            return chosen
+        reclaims = self._reclaims(preemptor, chosen)
+        if self.prices.refusal(preemptor, chosen, reclaims=reclaims) is None:
+            return chosen
+        return stoppable.least(short, preemptor, cheapest=True)
 
     def _excess(self, team: str, vector: Vector) -> Vector:
         """Above its borrowing limit; only its own jobs bring a team back below it."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from trainmaster.core.jobs.instances import Shape, Vector
+from trainmaster.core.jobs.instances import Capacity, Shape, Vector
 from trainmaster.core.planning.actions import Action, KeepWarm, ReleaseWarm, SettleWarm
 from trainmaster.core.planning.capacity import lacking
 from trainmaster.core.planning.snapshot import WaitingJob, WarmPool
@@ -65,6 +65,8 @@ class Upkeep:
     """By training-job name; as ``reused``."""
     wanted: frozenset[str]
     """Warm keys of jobs that wait."""
+    limited: frozenset[Capacity]
+    """Types of which the account has refused to start more: what is warm counts towards its limit."""
     now: datetime
 
     def actions(self, pools: Iterable[WarmPool]) -> list[Action]:
@@ -81,8 +83,9 @@ class Upkeep:
             return ReleaseWarm(warm_pool=pool, because="it has been idle for too long")
         if pool.warm_key in self.wanted:
             return self._extended(pool, upto=pool.since + self.rules.max_idle)
-        if idle < self.rules.retain:
-            return self._extended(pool, upto=pool.since + self.rules.retain)
+        retain = min(self.rules.retain, self.rules.max_idle)
+        if idle < retain and self.limited.isdisjoint(pool.vector):
+            return self._extended(pool, upto=pool.since + retain)
         return ReleaseWarm(warm_pool=pool, because="no waiting job can use it")
 
     def _extended(self, pool: WarmPool, *, upto: datetime) -> Action | None:

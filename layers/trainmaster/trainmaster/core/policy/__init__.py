@@ -1,9 +1,9 @@
 """The policy document as typed data: pools, teams and admins, and who matches a principal."""
 
+from trainmaster.core.policy.changed_defaults import DEFAULTS_RULE
 from trainmaster.core.policy.document import (
     DEFAULT_TEAM,
     DEFAULTS,
-    DEFAULTS_RULE,
     EARLIER_DEFAULTS,
     UNMANAGED_TEAM,
     AtLimit,

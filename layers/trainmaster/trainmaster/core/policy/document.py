@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from trainmaster.core.errors import FieldError, PolicyViolationError
+from trainmaster.core.policy.changed_defaults import DEFAULTS_RULE, changed_in_pools
 from trainmaster.core.policy.findings import Findings, Location, nearest, shown
 from trainmaster.core.policy.governance import Governing
 from trainmaster.core.policy.image_names import Image
@@ -29,10 +30,10 @@ UNMANAGED_TEAM = "unmanaged"
 MAX_POOLS = 500
 EARLIER_DEFAULTS = 1
 """Of a revision that does not say: a team may use any role, remote debug and session chaining are allowed."""
-DEFAULTS = 2
-"""With teams: none but the team's roles, neither remote debug nor session chaining."""
-DEFAULTS_RULE = "defaults"
-"""Named by the warnings about what the next put of a policy changes that nobody wrote."""
+GUARDED_DEFAULTS = 2
+"""From these on, with teams: none but the team's roles, neither remote debug nor session chaining."""
+DEFAULTS = 3
+"""And a preemption has its price, and instances are kept warm (ADR 60)."""
 # Wider than any price or budget there is: they only catch a slip of the finger.
 _PRICE = Usd(least=Decimal("0.0001"), most=Decimal(1_000_000))
 _BUDGET = Usd(least=Decimal("0.01"), most=Decimal(1_000_000_000))
@@ -137,6 +138,11 @@ class Policy(Section):
     """As written: people read back what they wrote, with the keys that only later versions act on."""
 
     @property
+    def is_guarded(self) -> bool:
+        """Whether what teams may do has to be written."""
+        return self.defaults >= GUARDED_DEFAULTS
+
+    @property
     def spot_max_wait(self) -> timedelta:
         return self.governing.spot.max_wait
 
@@ -187,7 +193,7 @@ def parse_policy(document: object, *, is_stored: bool = False, defaults: int = D
     """
     if not isinstance(document, dict):
         raise PolicyViolationError("the policy document must be a mapping", errors=[_not_a_mapping(document)])
-    findings = Findings(is_lenient=is_stored)
+    findings = Findings(is_lenient=is_stored, defaults=defaults if defaults < DEFAULTS else None)
     root = Location(findings=findings)
     policy = Policy(**read_keys(Policy, document, root), defaults=defaults, warnings=(), source=document)
     root.refuse_unknown(document, keys_of(Policy))
@@ -198,17 +204,23 @@ def parse_policy(document: object, *, is_stored: bool = False, defaults: int = D
 
 
 def defaults_that_change(replaced: Policy, new: Policy) -> tuple[FieldError, ...]:
-    """What ``new`` denies that was allowed until now, though neither says so; beside its own warnings."""
-    if replaced.defaults >= DEFAULTS:
-        return ()
-    return tuple(
-        _guards(new, "refused from this revision on; the one before was written under other defaults")
-    )
+    """What ``new`` denies or does otherwise, though neither says so; beside its own warnings."""
+    found: list[FieldError] = []
+    if not replaced.is_guarded:
+        found += _guards(
+            new, "refused from this revision on; the one before was written under other defaults"
+        )
+    if replaced.defaults < DEFAULTS:
+        before = parse_policy(new.to_document(), is_stored=True, defaults=replaced.defaults)
+        had = {pool.name for pool in replaced.pools}
+        both = zip(new.pools, before.pools, strict=True)
+        found += changed_in_pools((now, then) for now, then in both if now.name in had)
+    return tuple(found)
 
 
 def _unwritten(policy: Policy) -> Iterator[FieldError]:
     """What teams are denied, or will be, because nothing is written."""
-    is_earlier = policy.defaults < DEFAULTS
+    is_earlier = not policy.is_guarded
     for index, team in enumerate(policy.teams):
         if team.roles is None:
             later = "any role is allowed until a policy is applied again, and none from then on"

@@ -18,6 +18,8 @@ _PLAIN_KEY = re.compile(r"[A-Za-z0-9_.*-]{1,64}")
 class Findings:
     is_lenient: bool = False
     """What another version wrote may have keys that this one does not know: they are warnings."""
+    defaults: int | None = None
+    """Those that stand for what is not written, where they have changed since; None: today's."""
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[FieldError] = field(default_factory=list)
 

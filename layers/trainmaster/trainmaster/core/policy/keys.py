@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import Any, Generic, TypeVar
 
-from trainmaster.core.policy.findings import Location
+from trainmaster.core.policy.findings import Findings, Location
 from trainmaster.core.policy.kinds import Kind, T
 
 _DECLARED = "declared"  # in the metadata of a field
@@ -25,6 +25,8 @@ class Key:
     """One line of Markdown; what documents show adds the bounds of the kind."""
     default: object = None
     """As an author would write it; None: none."""
+    earlier: Mapping[int, object] = field(default_factory=dict)
+    """What it was, by the last number of the defaults (``document.DEFAULTS``) that had it so."""
     example: str | None = None
     """YAML, where the default does not show what a value looks like."""
     is_needed: bool = False
@@ -34,6 +36,11 @@ class Key:
     """Of a needed key that is missing or refused, so that the rest is looked at, too."""
     missing: str = ""
     """The hint where a needed key is missing."""
+
+    def default_of(self, defaults: int) -> object:
+        """As an author would have written it under these defaults."""
+        until = [number for number in self.earlier if number >= defaults]
+        return self.earlier[min(until)] if until else self.default
 
 
 class Section:
@@ -48,14 +55,20 @@ class Section:
 S = TypeVar("S", bound=Section)
 
 
-def key(
-    kind: Kind[T], default: object, says: str, *, value: T | None = None, example: str | None = None
+def key(  # noqa: PLR0913  each says another thing of a key
+    kind: Kind[T],
+    default: object,
+    says: str,
+    *,
+    value: T | None = None,
+    example: str | None = None,
+    earlier: Mapping[int, object] | None = None,
 ) -> T:
     """A key that may be left out: then it has its default, which is read like any other value.
 
     ``value`` is for a default that cannot be written.
     """
-    declared = Key(kind=kind, default=default, says=says, example=example)
+    declared = Key(kind=kind, default=default, says=says, example=example, earlier=earlier or {})
     return _field(_default(kind, default) if value is None else value, declared)
 
 
@@ -132,9 +145,21 @@ def read_keys(section: type[Section], written: Mapping[str, object], at: Locatio
     for name, declared in _declarations(section):
         if not isinstance(declared, Key):
             values[name] = declared(**read_keys(declared, written, here))
-        elif declared.is_needed or _written(name) in written:
+            continue
+        if declared.is_needed or _written(name) in written:
             values |= _value(name, declared, written, here)
+        if name not in values and at.findings.defaults is not None and declared.default is not None:
+            values |= _earlier(name, declared, here)
     return values
+
+
+def _earlier(field_name: str, declared: Key, at: Location) -> dict[str, Any]:
+    """What stands for a key that is not written, under defaults that have changed since."""
+    defaults = at.findings.defaults
+    assert defaults is not None
+    place = Location(at.path, Findings(defaults=defaults), at.around)
+    value = declared.kind.read(declared.default_of(defaults), place)
+    return {} if value is None else {field_name: value}
 
 
 def _value(field_name: str, declared: Key, written: Mapping[str, object], at: Location) -> dict[str, Any]:

@@ -25,6 +25,8 @@ _WARM_POOL_LIFE = Duration(most=timedelta(days=28))
 # Shorter than an hour, or longer than a year, nobody's share of the recent past is meant.
 _HALF_LIFE = Duration(least=timedelta(hours=1), most=timedelta(days=365))
 _SHARE = Number(least=0.001, most=1_000_000)
+_USUAL_IDLE = timedelta(minutes=10)
+"""Default of ``keep_alive`` and ``retain``."""
 _PRIORITY_POINTS = Whole(least=1, most=MAX_PRIORITY)
 _NO_TYPES_HINT = "write capacity: {TYPE: COUNT}, 0 while it drains; or remove the pool"
 _QUOTA_HINT = "write {nominal: {TYPE: COUNT}}, with borrowing_limit beside it where there is one"
@@ -86,7 +88,9 @@ class Order(Section):
 class PreemptionCost(Section):
     """A preemption has to spare the waiting job more than it costs the stopped ones."""
 
-    enabled: bool = key(Flag(), False, "Whether a preemption has to be worth what it costs.")
+    enabled: bool = key(
+        Flag(), True, "Whether a preemption has to be worth what it costs.", earlier={2: False}
+    )
     double_every: int = key(
         Whole(least=10, most=MAX_PRIORITY),
         100,
@@ -94,7 +98,7 @@ class PreemptionCost(Section):
     )
     lost_work: int = key(
         Whole(least=1, most=100),
-        3,
+        5,
         "Hours of waiting that an hour of lost work counts as: it is done again while others wait.",
     )
     restart: timedelta = key(
@@ -102,6 +106,11 @@ class PreemptionCost(Section):
         "5m",
         "What a stopped job needs until it trains again, start-up and loading its checkpoint; or what its "
         "attempt took to start, if that is longer.",
+    )
+    small_loss: timedelta = key(
+        Duration(),
+        "5m",
+        "Jobs that would lose no more work than this are stopped without asking what it costs.",
     )
     unsaved: timedelta = key(
         Duration(least=timedelta(minutes=1)),
@@ -193,15 +202,19 @@ class TeamQuota:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmPool(Section):
+    """What is not written needs no advice: a shorter ``max_idle`` cuts the defaults."""
+
     keep_alive: timedelta = key(
         _KEEP_ALIVE,
-        "0s",
+        "10m",
         "How long SageMaker keeps the instances of an ended on-demand job ready; `0s`: not at all.",
+        earlier={2: "0s"},
     )
     retain: timedelta = key(
         _WARM_POOL_LIFE,
-        "0s",
+        "10m",
         "Idle instances are kept this long although no waiting job can use them; at most `max_idle`.",
+        earlier={2: "0s"},
     )
     max_idle: timedelta = key(
         _WARM_POOL_LIFE,
@@ -211,13 +224,13 @@ class WarmPool(Section):
 
     def check(self, at: Location) -> None:
         most = duration_text(self.max_idle)
-        if self.retain > self.max_idle:
+        if self.retain > self.max_idle and self.retain != _USUAL_IDLE:
             message = f"is longer than max_idle, {most}: {duration_text(self.retain)}"
             at.below("retain").refuse(message, "lower it or raise max_idle")
-        if self.keep_alive > self.max_idle:
+        if self.keep_alive > self.max_idle and self.keep_alive != _USUAL_IDLE:
             message = f"is longer than max_idle: after {most} idle instances are released anyway"
             at.below("keep_alive").warn(message, "lower it or raise max_idle")
-        if self.retain and not self.keep_alive:
+        if self.retain not in {timedelta(), _USUAL_IDLE} and not self.keep_alive:
             message = "has no effect: without keep_alive there are no warm pools"
             at.below("retain").warn(message, "write a keep_alive, e.g. 10m")
 
@@ -332,5 +345,10 @@ class PoolPolicy(Section):
                 )
 
 
-UNMANAGED_POOL = PoolPolicy(name=UNMANAGED, capacity={}, preemption=Preemption(enabled=False))
+UNMANAGED_POOL = PoolPolicy(
+    name=UNMANAGED,
+    capacity={},
+    preemption=Preemption(enabled=False),
+    warm_pool=WarmPool(keep_alive=timedelta(), retain=timedelta()),
+)
 """Rules for adopted jobs whose types no pool has; room is theirs as far as they ask for it."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainmaster.core.costs.prices import PriceTable
-from trainmaster.core.policy.document import DEFAULTS, Policy, TeamPolicy
+from trainmaster.core.policy.document import Policy, TeamPolicy
 from trainmaster.core.policy.job_rules import Allowed, GuardMode, Rules
 from trainmaster.core.request.validation.sections import Section
 from trainmaster.core.rules.places import check_places
@@ -55,7 +55,7 @@ def check(
     for prefix, rules in _in_force(policy, policy.team(team), is_submission=is_submission):
         for one in _violations(body, rules, prices):
             found[replace(one, rule=prefix + one.rule)] = None
-    if is_submission and policy.defaults >= DEFAULTS:
+    if is_submission and policy.is_guarded:
         found |= dict.fromkeys(_without_roles(policy, team))
     return tuple(found)
 
@@ -77,7 +77,7 @@ def rules_of_submissions(policy: Policy) -> Rules:
     """
     rules = policy.rules
     rules = replace(rules, secrets=rules.secrets or GuardMode.ENFORCE)
-    if not policy.teams or policy.defaults < DEFAULTS:
+    if not policy.teams or not policy.is_guarded:
         return rules
     return replace(
         rules,

@@ -11,7 +11,14 @@ from trainmaster_client.simulate.past_jobs import Pace
 
 from tests.unit.client.simulate.sources.test_exported_lines import at, attempt, history, line
 
-POLICY = parse_policy({"version": 1, "pools": [{"name": "p5", "capacity": {"ml.p5.48xlarge": 1}}]})
+POLICY = parse_policy(
+    {
+        "version": 1,
+        "pools": [
+            {"name": "p5", "capacity": {"ml.p5.48xlarge": 1}, "warm_pool": {"keep_alive": "0s"}},
+        ],
+    }
+)
 MINUTE = timedelta(minutes=1)
 
 

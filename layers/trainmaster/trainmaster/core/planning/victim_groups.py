@@ -1,0 +1,114 @@
+"""Jobs of one tier and priority that hold the same, and those of them whom one preemptor may stop."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import merge
+from typing import TypeAlias
+
+from trainmaster.core.jobs.instances import Capacity, Vector
+from trainmaster.core.planning.snapshot import RunningJob
+
+_Entry: TypeAlias = tuple[float, int, str, RunningJob]
+"""What its stop costs, its score negated, its name."""
+Turn: TypeAlias = tuple[float, bool, int, str, RunningJob]
+"""Who of equal tier and priority goes first: cost for each useful instance, another warm key, as above."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Alike:
+    """Jobs of one tier and priority that hold the same instances."""
+
+    vector: Vector
+    tier: int
+    priority: int
+    cost: Callable[[RunningJob], float]
+    """Of the stop of one."""
+    jobs: list[RunningJob] = field(default_factory=list)
+    """Until somebody has to choose among them."""
+    sorted: list[_Entry] | None = None
+    by_warm_key: dict[str, list[_Entry]] = field(default_factory=dict)
+    teams: Counter[str] | None = None
+    """How many of each team; once somebody asked."""
+    first: tuple[int, str] | None = None
+    """A rank that none of them is before; once somebody asked."""
+
+    def count(self, *, but: str | None) -> int:
+        """How many there are, but those of one team."""
+        if self.teams is None:
+            self.teams = Counter(job.team for job in self._all())
+        return self.teams.total() - (self.teams[but] if but is not None else 0)
+
+    def is_behind(self, rank: tuple[int, str]) -> bool:
+        """Whether all of them rank behind."""
+        if self.first is None:
+            self.first = min((job.rank for job in self._all()), default=rank)
+        return self.first > rank
+
+    def _all(self) -> Iterable[RunningJob]:
+        return self.jobs if self.sorted is None else (entry[-1] for entry in self.sorted)
+
+    def entries(self) -> list[_Entry]:
+        """The cheapest to stop first."""
+        if self.sorted is None:
+            self.sorted = sorted((self.cost(one), -one.rank[0], one.name, one) for one in self.jobs)
+            for entry in self.sorted:
+                if entry[-1].warm_key is not None:
+                    self.by_warm_key.setdefault(entry[-1].warm_key, []).append(entry)
+            self.jobs = []
+        return self.sorted
+
+    def remove(self, job: RunningJob) -> None:
+        entry = (self.cost(job), -job.rank[0], job.name, job)
+        _drop(self.entries(), entry)
+        if job.warm_key is not None:
+            _drop(self.by_warm_key[job.warm_key], entry)
+        if self.teams is not None:
+            self.teams[job.team] -= 1
+
+
+Held: TypeAlias = tuple[tuple[Capacity, int], ...]
+Group: TypeAlias = dict[Held, Alike]
+"""By what they hold."""
+
+
+def _drop(entries: list[_Entry], entry: _Entry) -> None:
+    del entries[bisect_left(entries, entry[:3], key=lambda one: one[:3])]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Those of some that are alike whom one preemptor may stop."""
+
+    alike: Alike
+    spared_team: str | None
+    """It may take back its quota from others, and not from its own team."""
+    behind: tuple[int, str] | None
+    """None: all are."""
+    cost_of_wait: float
+    """Of each instance that is taken: the wait for another."""
+
+    def count(self) -> int:
+        if self.behind is None:
+            return self.alike.count(but=self.spared_team)
+        jobs = self.alike.jobs or [entry[-1] for entry in self.alike.entries()]
+        return sum(map(self._may_stop, jobs))
+
+    def turns(self, short: Vector, warm_key: str | None) -> Iterator[Turn]:
+        """In the order in which they would be stopped."""
+        useful = sum(min(count, self.alike.vector.get(capacity, 0)) for capacity, count in short.items())
+        entries = self.alike.entries()
+        same = self.alike.by_warm_key.get(warm_key) if warm_key is not None else None
+        if not same:
+            return self._turns(entries, useful, is_other=True)
+        others = (one for one in entries if one[-1].warm_key != warm_key)
+        return merge(self._turns(same, useful, is_other=False), self._turns(others, useful, is_other=True))
+
+    def _turns(self, entries: Iterable[_Entry], useful: int, *, is_other: bool) -> Iterator[Turn]:
+        for cost, score, name, job in entries:
+            if self._may_stop(job):
+                yield (cost / useful + self.cost_of_wait, is_other, score, name, job)
+
+    def _may_stop(self, job: RunningJob) -> bool:
+        return job.team != self.spared_team and (self.behind is None or job.rank > self.behind)

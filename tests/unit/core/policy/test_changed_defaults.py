@@ -1,0 +1,180 @@
+"""Defaults that changed: what was stored keeps what it meant, and the next put says what changes."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from trainmaster.core.policy import (
+    DEFAULTS,
+    DEFAULTS_RULE,
+    EARLIER_DEFAULTS,
+    Policy,
+    PreemptionCost,
+    WarmPool,
+    defaults_that_change,
+    parse_policy,
+)
+
+MINUTE = timedelta(minutes=1)
+OLD_COST = PreemptionCost(enabled=False)
+OLD_WARM = WarmPool(keep_alive=timedelta(), retain=timedelta(), max_idle=30 * MINUTE)
+EARLIER = [EARLIER_DEFAULTS, 2]
+
+
+def document(*pools: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    named = [{"name": f"p{n}", "capacity": {"ml.p5.48xlarge": 1}} | one for n, one in enumerate(pools, 1)]
+    for index, one in enumerate(named):
+        one["capacity"] = {f"ml.p5.{index}xlarge": 1}
+    return {"pools": named} | keys
+
+
+def stored(written: dict[str, Any], defaults: int) -> Policy:
+    return parse_policy(written, is_stored=True, defaults=defaults)
+
+
+# ---- what was stored
+
+
+@pytest.mark.parametrize("defaults", EARLIER)
+@pytest.mark.parametrize(
+    "pool",
+    [
+        pytest.param({}, id="no section"),
+        pytest.param({"preemption": {}, "warm_pool": {}}, id="empty sections"),
+        pytest.param({"preemption": None, "warm_pool": None}, id="sections without a value"),
+        pytest.param({"preemption": {"cost": {}}}, id="an empty section in a section"),
+    ],
+)
+def test_a_revision_written_before_keeps_every_default(pool: dict[str, Any], defaults: int) -> None:
+    (found,) = stored(document(pool), defaults).pools
+    assert (found.preemption.cost, found.warm_pool) == (OLD_COST, OLD_WARM)
+
+
+@pytest.mark.parametrize("defaults", EARLIER)
+@pytest.mark.parametrize(
+    ("preemption", "expected"),
+    [
+        pytest.param(
+            {"cost": {"enabled": True}},
+            PreemptionCost(enabled=True),
+            id="the price alone",
+        ),
+        pytest.param(
+            {"cost": {"lost_work": 7}},
+            PreemptionCost(enabled=False, lost_work=7),
+            id="what lost work counts alone",
+        ),
+        pytest.param({"max_per_job": 5}, OLD_COST, id="a key beside the price"),
+    ],
+)
+def test_what_is_not_written_of_a_price_is_what_it_was(
+    preemption: dict[str, Any], expected: PreemptionCost, defaults: int
+) -> None:
+    (found,) = stored(document({"preemption": preemption}), defaults).pools
+    assert found.preemption.cost == expected
+
+
+@pytest.mark.parametrize("defaults", EARLIER)
+@pytest.mark.parametrize(
+    ("warm_pool", "expected"),
+    [
+        pytest.param({"keep_alive": "20m"}, (20, 0, 30), id="instances are kept, for waiting jobs alone"),
+        pytest.param({"retain": "5m"}, (0, 5, 30), id="none are kept"),
+        pytest.param({"max_idle": "5m"}, (0, 0, 5), id="a bound alone"),
+    ],
+)
+def test_what_is_not_written_of_warm_pools_is_what_it_was(
+    warm_pool: dict[str, Any], expected: tuple[int, int, int], defaults: int
+) -> None:
+    (found,) = stored(document({"warm_pool": warm_pool}), defaults).pools
+    rules = found.warm_pool
+    assert tuple(one / MINUTE for one in (rules.keep_alive, rules.retain, rules.max_idle)) == expected
+
+
+def test_a_default_that_did_not_change_is_the_same_under_all() -> None:
+    then, now = (stored(document({}), defaults).pools[0] for defaults in (EARLIER_DEFAULTS, DEFAULTS))
+    assert (then.order, then.limits, then.capacity_wait) == (now.order, now.limits, now.capacity_wait)
+    assert then.preemption.cost.restart == now.preemption.cost.restart == 5 * MINUTE
+
+
+def test_a_revision_written_today_has_a_price_and_warm_pools() -> None:
+    (found,) = stored(document({}), DEFAULTS).pools
+    assert found.preemption.cost.enabled
+    assert found.warm_pool.keep_alive == 10 * MINUTE
+
+
+# ---- what the next put says
+
+
+def warned(old: dict[str, Any], new: dict[str, Any], *, defaults: int = 2) -> dict[str, str]:
+    found = defaults_that_change(stored(old, defaults), parse_policy(new))
+    assert all(one.rule == DEFAULTS_RULE and one.hint for one in found)
+    assert len({one.field for one in found}) == len(found)
+    return {one.field.removeprefix("pools[]."): one.message for one in found}
+
+
+BOTH = {"preemption.cost.enabled", "warm_pool.keep_alive"}
+
+
+@pytest.mark.parametrize("defaults", EARLIER)
+@pytest.mark.parametrize(
+    ("pool", "expected"),
+    [
+        pytest.param({}, BOTH, id="nothing is written"),
+        pytest.param({"preemption": {"cost": {"enabled": False}}}, {"warm_pool.keep_alive"}, id="no price"),
+        pytest.param({"warm_pool": {"keep_alive": "0s"}}, {"preemption.cost.enabled"}, id="nothing warm"),
+        pytest.param({"preemption": {"enabled": False}}, {"warm_pool.keep_alive"}, id="nobody is preempted"),
+        pytest.param(
+            {"preemption": {"cost": {"enabled": True}}, "warm_pool": {"keep_alive": "1m"}},
+            {"warm_pool.retain"},
+            id="a price, and warm pools of which one key is not written",
+        ),
+        pytest.param(
+            {
+                "preemption": {"cost": {"enabled": True}},
+                "warm_pool": {"keep_alive": "0s", "retain": "0s"},
+            },
+            set(),
+            id="all is written",
+        ),
+    ],
+)
+def test_a_put_names_the_keys_that_stand_for_something_else(
+    pool: dict[str, Any], expected: set[str], defaults: int
+) -> None:
+    assert set(warned(document(pool), document(pool), defaults=defaults)) == expected
+
+
+def test_pools_are_named_once_for_each_key() -> None:
+    pools: tuple[dict[str, Any], ...] = ({}, {"warm_pool": {"keep_alive": "0s"}}, {})
+    messages = warned(document(*pools), document(*pools))
+    assert messages["preemption.cost.enabled"].startswith("is missing in pool p1 and 2 more: a preemption")
+    assert messages["warm_pool.keep_alive"].startswith("is missing in pool p1 and 1 more: instances are kept")
+
+
+def test_only_pools_that_both_have_can_change() -> None:
+    assert warned(document({}), document({"name": "new"})) == {}
+    messages = warned(document({}), document({"name": "new"}, {"name": "p1"}))
+    assert messages["warm_pool.keep_alive"].startswith("is missing in pool p1: ")
+
+
+def test_a_revision_written_today_changes_nothing_any_more() -> None:
+    assert warned(document({}), document({}), defaults=DEFAULTS) == {}
+
+
+def test_rules_of_teams_change_only_for_revisions_from_before_them() -> None:
+    teams = [{"name": "vision", "principals": ["arn:aws:iam::111122223333:role/vision"], "roles": "any"}]
+    old = document({}, teams=teams)
+    assert set(warned(old, old, defaults=2)) == BOTH
+    guards = {"rules.remote_debug", "rules.session_chaining"}
+    assert set(warned(old, old, defaults=EARLIER_DEFAULTS)) == BOTH | guards
+
+
+# ---- a shorter bound cuts the defaults
+
+
+@pytest.mark.parametrize(
+    "warm_pool", [{"max_idle": "5m"}, {"keep_alive": "0s"}, {"keep_alive": "0s", "max_idle": "1m"}]
+)
+def test_defaults_of_warm_pools_need_no_advice(warm_pool: dict[str, Any]) -> None:
+    assert parse_policy(document({"warm_pool": warm_pool})).warnings == ()
