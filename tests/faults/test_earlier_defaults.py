@@ -11,7 +11,7 @@ from tests.faults.spoiling import lacks, spoil
 from tests.integration.world import World
 
 ADA = "arn:aws:iam::123456789012:user/ada"
-UNWRITTEN = {
+UNWRITTEN: dict[str, Any] = {
     "pools": [{"name": "main", "capacity": {A: 1}}],
     "teams": [{"name": "red", "principals": [ADA]}],
 }
