@@ -169,14 +169,24 @@ def test_where_the_account_gives_no_more_nothing_is_retained_for_nobody(
         assert found == ReleaseWarm(warm_pool=one, because="no waiting job can use it")
 
 
-@pytest.mark.parametrize("known", [False, True])
-def test_a_plan_reads_the_limits_off_what_the_account_refused(*, known: bool) -> None:
+@pytest.mark.parametrize(
+    ("refused", "asks", "expected"),
+    [
+        pytest.param(False, True, KeepWarm, id="the account allows as many"),
+        pytest.param(True, True, ReleaseWarm, id="somebody waits for more than it allows"),
+        pytest.param(True, False, KeepWarm, id="nobody waits for the type"),
+    ],
+)
+def test_a_plan_reads_the_limits_off_what_the_account_refused(
+    *, refused: bool, asks: bool, expected: type[Action]
+) -> None:
     idle = warm("w", left=1)
     (capacity,) = of(1)
-    refused = {capacity: AccountLimit(limit=1, until=NOON + minutes(5), refusals=1)} if known else {}
-    world = snapshot(warm=of(1), warm_pools=(idle,), account_limits=refused)
-    (action,) = plan(world, replace(pool(2), warm_pool=RETAINING), now=NOON).actions
-    assert isinstance(action, ReleaseWarm if known else KeepWarm)
+    limits = {capacity: AccountLimit(limit=1, until=NOON + minutes(5), refusals=1)} if refused else {}
+    jobs = [waiting("other", n=1)] if asks else []
+    world = snapshot(*jobs, warm=of(1), warm_pools=(idle,), account_limits=limits)
+    found = plan(world, replace(pool(2), warm_pool=RETAINING), now=NOON).actions
+    assert [type(one) for one in found if isinstance(one, KeepWarm | ReleaseWarm)] == [expected]
 
 
 @pytest.mark.parametrize(
