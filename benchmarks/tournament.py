@@ -90,7 +90,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _at_least_one(text: str) -> int:
     if (number := int(text)) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number of windows: give 1 or more")
+        raise argparse.ArgumentTypeError(f"{text} is not a valid number of windows; write 1 or more, e.g. 4")
     return number
 
 

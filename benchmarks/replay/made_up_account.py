@@ -33,7 +33,7 @@ NIGHT_SHARE = 0.35
 """Of the submissions of the busiest hour, in the quietest."""
 FAILED_SHARE, BROKEN_SHARE = 0.06, 0.03
 REQUESTS = (2, 4, 10)
-"""Users ask for so many times what a project usually takes, in whole hours."""
+"""Users ask for this many times what a project usually takes, in whole hours."""
 ACCOUNT_SHARE = 0.97
 """Of the single-GPU instances that the policy promises."""
 START_GAP_S = 1

@@ -81,7 +81,7 @@ def _team_line(team: Part, rules: Part) -> str:
 def _share_text(share: Part, half_life: str) -> str:
     """What it has used of its share; one without jobs in the pool has none now."""
     if share.get("times") is None:
-        return f"{float(share['instance_hours']):.1f} instance-hours used lately"
+        return f"{float(share['instance_hours']):.1f} instance-hours used recently"
     part, points = f"{float(share['share']):.0%}", float(share["points"])
     used = f"used {float(share['times']):.1f} times its share of {part} (half-life {printable(half_life)})"
     return f"{used}: {points:+.1f} points"

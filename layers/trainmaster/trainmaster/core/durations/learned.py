@@ -13,7 +13,7 @@ BORROWED_JOBS = 3.0
 run on. Source: measured; between 1 and 8 it makes no difference to who seems the shorter one."""
 SHARES = tuple((2 * number + 1) / 20 for number in range(10))
 SHORTEST = timedelta(minutes=1)
-"""A job that has not trained yet and has outlasted every length trains for so long at least."""
+"""A job that has not trained yet and has outlasted every length trains this long at least."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class LikelyLengths:
         return sum(one <= length for one in self.lengths) / len(self.lengths)
 
     def remaining(self, trained: timedelta, *, at_most: timedelta) -> timedelta:
-        """What is expected to be left of a job that has trained for so long; never negative.
+        """What is expected to be left of a job that has trained this long; never negative.
 
         The mean over the lengths that it may still have. Who has outlasted all of them is expected to go on
         for as long again.

@@ -13,7 +13,7 @@ from trainmaster.core.planning.snapshot import RunningJob
 UNKNOWN_RUN = timedelta(hours=4)
 """How long a job is expected to train about which nothing is known."""
 SPREAD = (1 / 5, 1, 5)
-"""Of six jobs one, three and five end within so many times their likely remaining time.
+"""Of six jobs one, three and five end within this many times their likely remaining time.
 
 It is P(end within x) = x / (x + likely): run times have long tails.
 """

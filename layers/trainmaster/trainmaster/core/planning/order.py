@@ -47,5 +47,5 @@ def _left(job: Job) -> timedelta:
 
 
 def behind_ms(left: timedelta) -> int:
-    """How much later a job goes that trains for so long: each hour more counts less than the one before."""
+    """How much later a job goes that trains this long: each hour more counts less than the one before."""
     return int(MOST_BEHIND * (left / (left + HALF_BEHIND)) / timedelta(milliseconds=1))

@@ -24,7 +24,7 @@ from trainmaster.core.policy import PreemptionCost
 OUTRANKS = 3.0
 """How much more an hour of the one that may preempt counts than an hour of an equal."""
 GRACE = timedelta(minutes=2)
-"""Its instances do nothing useful for so long while it stops.
+"""Its instances do nothing useful this long while it stops.
 
 Source: SageMaker API reference, StopTrainingJob: 120 seconds to save.
 """

@@ -44,7 +44,7 @@ class Aging(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FairShare(Section):
-    """What a team has used of a pool lately, against its share, moves its jobs in the order."""
+    """What a team has used of a pool recently, against its share, moves its jobs in the order."""
 
     half_life: timedelta = key(
         _HALF_LIFE, "7d", "After this long what a team has used counts half: the memory of the order."
