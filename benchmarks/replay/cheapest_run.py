@@ -44,8 +44,8 @@ class Prices:
 def cheapest_run(job: Demand, prices: Prices, held: list[float]) -> float:
     """What the job pays at least, with its weight for each second of delay.
 
-    It begins with the first seconds that it can have, looks further slot by slot, and gives the most expensive that
-    it has for cheaper ones: at each instant it has the cheapest seconds up to then.
+    It begins with the first seconds that it can have, looks further slot by slot, and gives the most
+    expensive that it has for cheaper ones: at each instant it has the cheapest seconds up to then.
 
     Args:
         job: Runs on all its instances or not at all, at any seconds from its release on.
