@@ -17,8 +17,12 @@ UNWRITTEN: dict[str, Any] = {
 }
 TRUSTING: dict[str, Any] = {"SessionChainingConfig": {"EnableSessionTagChaining": True}}
 LATER = ["teams[0].roles", "rules.remote_debug", "rules.session_chaining"]
-IN_POOLS = ["pools[].preemption.cost.enabled", "pools[].warm_pool.keep_alive"]
-AS_BEFORE = {"preemption": {"cost": {"enabled": False}}, "warm_pool": {"keep_alive": "0s"}}
+IN_POOLS = [
+    "pools[].preemption.cost.enabled",
+    "pools[].preemption.max_per_job",
+    "pools[].warm_pool.keep_alive",
+]
+AS_BEFORE = {"preemption": {"cost": {"enabled": False}, "max_per_job": 3}, "warm_pool": {"keep_alive": "0s"}}
 
 
 @pytest.fixture
@@ -163,11 +167,11 @@ def test_instances_are_kept_from_the_next_put_of_a_policy_on(new_world: NewWorld
     ("written", "told"),
     [
         pytest.param({}, IN_POOLS, id="nothing is written"),
-        pytest.param({"warm_pool": {"keep_alive": "0s"}}, IN_POOLS[:1], id="none are kept"),
+        pytest.param({"warm_pool": {"keep_alive": "0s"}}, IN_POOLS[:2], id="none are kept"),
         pytest.param(
-            {"warm_pool": {"keep_alive": "20m"}}, [IN_POOLS[0], "pools[].warm_pool.retain"], id="some were"
+            {"warm_pool": {"keep_alive": "20m"}}, [*IN_POOLS[:2], "pools[].warm_pool.retain"], id="some were"
         ),
-        pytest.param({"warm_pool": {"keep_alive": "20m", "retain": "0s"}}, IN_POOLS[:1], id="as before"),
+        pytest.param({"warm_pool": {"keep_alive": "20m", "retain": "0s"}}, IN_POOLS[:2], id="as before"),
         pytest.param({"preemption": {"cost": {"enabled": True}}}, IN_POOLS[1:], id="it has a price"),
     ],
 )

@@ -17,6 +17,8 @@ from trainmaster.core.policy import Preemption, Quota
 from tests.builders import NOON, B, minutes, of, running, waiting
 from tests.properties.pools import TEAMS, always, shape
 
+MOST = 3
+RULES = Preemption(max_per_job=MOST)
 VECTORS = st.sampled_from([of(1), of(1), of(2), of(3), of(5), of(1, B), {**of(1), **of(1, B)}])
 
 
@@ -32,7 +34,7 @@ class Need:
     @property
     def victims(self) -> tuple[RunningJob, ...]:
         quotas = Quotas(quotas={"vision": Quota()} if self.tiers else {}, tiers=self.tiers)
-        index = Victims.of(self.running, quotas, rules=Preemption(), now=NOON)
+        index = Victims.of(self.running, quotas, rules=RULES, now=NOON)
         return index.chosen_for(self.preemptor, free=self.free).victims
 
     def is_enough(self, victims: tuple[RunningJob, ...]) -> bool:
@@ -52,7 +54,7 @@ def needs(draw: st.DrawFn) -> Need:
             last_checkpoint=draw(st.sampled_from([None, NOON - minutes(5), NOON - minutes(20)])),
             preemptible=draw(st.integers(0, 6)) > 0,
             state=draw(st.sampled_from([*[JobState.RUNNING] * 6, JobState.STARTING])),
-            preemptions=draw(st.sampled_from([0, 0, 0, 3])),
+            preemptions=draw(st.sampled_from([0, 0, 0, MOST])),
             cents_per_hour=draw(st.sampled_from([None, 100, 900])),
             warm_key=draw(st.sampled_from([None, "k"])),
         )
@@ -113,12 +115,12 @@ def sufficient(need: Need) -> Iterator[tuple[RunningJob, ...]]:
 
 
 def may_stop(one: RunningJob, need: Need) -> bool:
-    """The rules, stated apart from the planner; all knobs are at their defaults."""
+    """The rules, stated apart from the planner; all other knobs are at their defaults."""
     job, mine, theirs = need.preemptor.job, need.preemptor.tier, need.tiers.get(one.name, 0)
     by_priority = job.priority > one.priority and (mine == theirs or one.team == job.team)
     by_quota = mine == 0 and theirs == 1 and one.team != job.team
     behind = (theirs, one.score, one.name) > (mine, job.score, job.name)
-    allowed = one.state is JobState.RUNNING and one.preemptible and one.preemptions < 3
+    allowed = one.state is JobState.RUNNING and one.preemptible and one.preemptions < MOST
     return allowed and behind and (by_priority or by_quota)
 
 

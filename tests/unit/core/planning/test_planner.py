@@ -130,7 +130,7 @@ def test_plan(world: Snapshot, expected: list[tuple[str, ...]]) -> None:
             [("preempt for", "new", "r")],
             id="not yet in Training: at once",
         ),
-        pytest.param({}, {"preemptions": 3}, [], id="stopped often enough"),
+        pytest.param({"max_per_job": 3}, {"preemptions": 3}, [], id="stopped often enough"),
         pytest.param({"needs_checkpoint": True}, {"has_checkpoint": False}, [], id="would lose everything"),
         pytest.param({}, {"preemptible": False}, [], id="asked not to be"),
         pytest.param(

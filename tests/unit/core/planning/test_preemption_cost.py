@@ -209,7 +209,7 @@ def test_the_bounds_hold_whatever_it_would_be_worth() -> None:
     assert stopped(known("r", priority=900), by=by) == ()
     assert stopped(known("r", preemptible=False), by=by) == ()
     assert stopped(known("r", has_checkpoint=False), by=by, needs_checkpoint=True) == ()
-    assert stopped(known("r", preemptions=3), by=by) == ()
+    assert stopped(known("r", preemptions=3), by=by, max_per_job=3) == ()
     assert stopped(known("r", minutes_ago=5), by=by, min_runtime=minutes(10)) == ()
 
 

@@ -113,25 +113,27 @@ def warned(old: dict[str, Any], new: dict[str, Any], *, defaults: int = 2) -> di
     return {one.field.removeprefix("pools[]."): one.message for one in found}
 
 
-BOTH = {"preemption.cost.enabled", "warm_pool.keep_alive"}
+PRICE, COUNT, WARM = "preemption.cost.enabled", "preemption.max_per_job", "warm_pool.keep_alive"
+ALL = {PRICE, COUNT, WARM}
 
 
 @pytest.mark.parametrize("defaults", EARLIER)
 @pytest.mark.parametrize(
     ("pool", "expected"),
     [
-        pytest.param({}, BOTH, id="nothing is written"),
-        pytest.param({"preemption": {"cost": {"enabled": False}}}, {"warm_pool.keep_alive"}, id="no price"),
-        pytest.param({"warm_pool": {"keep_alive": "0s"}}, {"preemption.cost.enabled"}, id="nothing warm"),
-        pytest.param({"preemption": {"enabled": False}}, {"warm_pool.keep_alive"}, id="nobody is preempted"),
+        pytest.param({}, ALL, id="nothing is written"),
+        pytest.param({"preemption": {"cost": {"enabled": False}}}, {COUNT, WARM}, id="no price"),
+        pytest.param({"preemption": {"max_per_job": 3}}, {PRICE, WARM}, id="three times"),
+        pytest.param({"warm_pool": {"keep_alive": "0s"}}, {PRICE, COUNT}, id="nothing warm"),
+        pytest.param({"preemption": {"enabled": False}}, {WARM}, id="nobody is preempted"),
         pytest.param(
             {"preemption": {"cost": {"enabled": True}}, "warm_pool": {"keep_alive": "1m"}},
-            {"warm_pool.retain"},
+            {COUNT, "warm_pool.retain"},
             id="a price, and warm pools of which one key is not written",
         ),
         pytest.param(
             {
-                "preemption": {"cost": {"enabled": True}},
+                "preemption": {"cost": {"enabled": True}, "max_per_job": 3},
                 "warm_pool": {"keep_alive": "0s", "retain": "0s"},
             },
             set(),
@@ -165,9 +167,9 @@ def test_a_revision_written_today_changes_nothing_any_more() -> None:
 def test_rules_of_teams_change_only_for_revisions_from_before_them() -> None:
     teams = [{"name": "vision", "principals": ["arn:aws:iam::111122223333:role/vision"], "roles": "any"}]
     old = document({}, teams=teams)
-    assert set(warned(old, old, defaults=2)) == BOTH
+    assert set(warned(old, old, defaults=2)) == ALL
     guards = {"rules.remote_debug", "rules.session_chaining"}
-    assert set(warned(old, old, defaults=EARLIER_DEFAULTS)) == BOTH | guards
+    assert set(warned(old, old, defaults=EARLIER_DEFAULTS)) == ALL | guards
 
 
 # ---- a shorter bound cuts the defaults

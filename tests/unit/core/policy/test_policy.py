@@ -54,7 +54,7 @@ def test_a_pool_with_capacity_alone_has_the_defaults() -> None:
             min_priority_gap=1,
             min_runtime=timedelta(),
             preempt_delay=timedelta(),
-            max_per_job=3,
+            max_per_job=100,
             needs_checkpoint=False,
             cost=PreemptionCost(
                 enabled=True,

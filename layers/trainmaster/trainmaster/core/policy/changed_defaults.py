@@ -34,6 +34,14 @@ _CHANGES = (
         hint="write preemption: {cost: {enabled: false}} to preempt whatever it costs",
     ),
     _Change(
+        field="preemption.max_per_job",
+        is_felt=lambda now, then: (
+            now.preemption.enabled and now.preemption.max_per_job != then.preemption.max_per_job
+        ),
+        becomes="a job may be preempted 100 times, not 3",
+        hint="write preemption: {max_per_job: 3} to leave it as it was",
+    ),
+    _Change(
         field="warm_pool.keep_alive",
         is_felt=lambda now, then: now.warm_pool.keep_alive != then.warm_pool.keep_alive,
         becomes="instances are kept for the next job",

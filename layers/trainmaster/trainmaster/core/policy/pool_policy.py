@@ -134,7 +134,9 @@ class Preemption(Section):
     preempt_delay: timedelta = key(
         Duration(), "0s", "No job is stopped if enough instances are certain to be free within this time."
     )
-    max_per_job: int = key(Whole(), 3, "A job preempted this many times is not preempted again.")
+    max_per_job: int = key(
+        Whole(), 100, "A job preempted this many times is not preempted again.", earlier={2: 3}
+    )
     needs_checkpoint: bool = key(Flag(), False, "Whether only jobs with a `CheckpointConfig` may be stopped.")
     cost: PreemptionCost = key(
         Keys(PreemptionCost), {}, "A preemption has to be worth what it costs the jobs that it stops."
