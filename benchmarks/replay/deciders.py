@@ -87,7 +87,10 @@ def with_policy(path: Path) -> Decider:
 
 def unpriced_rules() -> Mapping[str, Any]:
     """The default of earlier releases: whoever is outranked is stopped, and nothing is kept warm."""
-    return {"preemption": {"cost": {"enabled": False}}, "warm_pool": {"keep_alive": "0s", "retain": "0s"}}
+    return {
+        "preemption": {"cost": {"enabled": False}, "max_per_job": 3},
+        "warm_pool": {"keep_alive": "0s", "retain": "0s"},
+    }
 
 
 def fair_rules() -> Mapping[str, Any]:
