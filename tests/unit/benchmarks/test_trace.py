@@ -142,7 +142,8 @@ def test_the_documented_policy_is_the_one_that_is_replayed() -> None:
     documented = {codes(row[0])[0]: row[1] for row in rows}
     preemption, warm = RULES["preemption"], RULES["warm_pool"]
     assert documented == {
-        **{f"preemption.{key}": str(value).lower() for key, value in preemption.items()},
+        **{f"preemption.{key}": str(value).lower() for key, value in preemption.items() if key != "cost"},
+        **{f"preemption.cost.{key}": str(value).lower() for key, value in preemption["cost"].items()},
         "warm_pool": ", ".join(f"{key} {value}" for key, value in warm.items()),
         "order.aging": AGING,
     }
