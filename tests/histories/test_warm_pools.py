@@ -56,7 +56,6 @@ def counts(world: World) -> tuple[dict[Any, int], dict[Any, int]]:
     "error",
     [
         pytest.param(UnavailableError("throttled"), id="put off"),
-        pytest.param(AccountLimitError("no more"), id="refused by the account"),
         pytest.param(TrainingRefusedError("no role"), id="refused for good"),
     ],
 )
@@ -65,6 +64,13 @@ def test_a_warm_pool_whose_taker_was_not_created_is_counted_again(warm: World, e
     run(warm, warm.run_pass)
     assert warm.sagemaker.creates == ["job0"]
     assert counts(warm) == ({}, of(1))
+
+
+def test_a_warm_pool_counts_to_the_limit_that_its_taker_was_refused_at_and_is_given_up(warm: World) -> None:
+    warm.sagemaker.refuse = [AccountLimitError("no more")]
+    run(warm, warm.run_pass)
+    assert warm.sagemaker.creates == ["job0"]
+    assert counts(warm) == ({}, {})
 
 
 def test_a_warm_pool_whose_taker_died_before_the_create_is_counted_again(warm: World) -> None:

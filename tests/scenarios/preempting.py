@@ -8,7 +8,9 @@ from tests.scenarios.stage import A_MOMENT, Stage, StoryError, policy_of
 
 ONE = policy_of(capacity={INSTANCE_TYPE: 1})
 TWO = policy_of(capacity={INSTANCE_TYPE: 2})
-PRICED = policy_of(capacity={INSTANCE_TYPE: 1}, preemption={"cost": {"enabled": True, "unsaved": "1h"}})
+PRICED = policy_of(
+    capacity={INSTANCE_TYPE: 1}, preemption={"cost": {"enabled": True, "lost_work": 3, "unsaved": "1h"}}
+)
 LOOKS_EVERY = 300.0
 """Seconds between two looks for a job's checkpoints, while jobs wait."""
 
@@ -111,6 +113,10 @@ def dry_run_comes_true(stage: Stage) -> None:
 
 def price_of_preemption(stage: Stage) -> None:
     """A job that never saves would lose two hours for a short wait; later the wait is worth that."""
+    stage.submit("taught", priority=0, minutes=150)  # what nobody knows the length of is stopped at once
+    stage.until_state(taught="running")
+    stage.advance(145 * 60)
+    stage.finish("taught")
     stage.submit("long", priority=0, minutes=150)
     stage.until_state(long="running")
     stage.advance(2 * 3600)

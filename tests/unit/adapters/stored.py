@@ -50,6 +50,7 @@ def full_attempt() -> Attempt:
         keep_alive=minutes(9),
         max_pending=minutes(30),
         reuses="train-0",
+        half_life=timedelta(days=3),
         usd_per_hour=Decimal("2.84"),
         reserved_cents=568,
         month="2026-11",

@@ -32,7 +32,7 @@ def team_line(share: dict[str, Any] | None, rules: dict[str, Any] | None) -> str
         pytest.param(
             AWAY,
             {"half_life": "7d", "weight": 10},
-            "  team vision: uses nothing, 1 waiting, 3.0 instance-hours used lately",
+            "  team vision: uses nothing, 1 waiting, 3.0 instance-hours used recently",
             id="a team that has no jobs in the pool has no part in it",
         ),
         pytest.param(

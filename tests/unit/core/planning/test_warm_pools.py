@@ -174,7 +174,7 @@ def test_where_the_account_gives_no_more_nothing_is_retained_for_nobody(
     [
         pytest.param(False, True, KeepWarm, id="the account allows as many"),
         pytest.param(True, True, ReleaseWarm, id="somebody waits for more than it allows"),
-        pytest.param(True, False, KeepWarm, id="nobody waits for the type"),
+        pytest.param(True, False, ReleaseWarm, id="nobody is seen to wait: a refused job backs off"),
     ],
 )
 def test_a_plan_reads_the_limits_off_what_the_account_refused(

@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from trainmaster.core.jobs.instances import Capacity
 from trainmaster.core.planning import wait_reasons
 from trainmaster.core.planning.actions import Action, Plan, Preempt, Stop, Unpark
 from trainmaster.core.planning.budgets import warnings
@@ -10,7 +9,7 @@ from trainmaster.core.planning.capacity import ASKED_TO_STOP
 from trainmaster.core.planning.fair_share import ranked
 from trainmaster.core.planning.queue_walk import QueueWalk
 from trainmaster.core.planning.reservations import ended, limited
-from trainmaster.core.planning.snapshot import Snapshot, WaitingJob
+from trainmaster.core.planning.snapshot import Snapshot
 from trainmaster.core.planning.warm_pools import Upkeep, keys_wanted
 from trainmaster.core.policy import PoolPolicy
 
@@ -64,13 +63,7 @@ def _warm(snapshot: Snapshot, pool: PoolPolicy, walk: QueueWalk, *, now: datetim
         reused=frozenset(walk.capacity.reused),
         released=frozenset(walk.capacity.released),
         wanted=keys_wanted(waits),
-        limited=_limited(snapshot, waits),
+        limited=frozenset(snapshot.account_limits),
         now=now,
     )
     return upkeep.actions(snapshot.warm_pools)
-
-
-def _limited(snapshot: Snapshot, waits: list[WaitingJob]) -> frozenset[Capacity]:
-    """Types of which the account allows no more, and somebody waits for."""
-    asked = {one for job in waits for shape in job.shapes for one in shape.vector}
-    return frozenset(asked & snapshot.account_limits.keys())

@@ -66,7 +66,7 @@ class Upkeep:
     wanted: frozenset[str]
     """Warm keys of jobs that wait."""
     limited: frozenset[Capacity]
-    """Types that somebody waits for and the account has refused more of: what is warm counts to its limit."""
+    """Types of which the account has refused to start more: what is warm counts towards its limit."""
     now: datetime
 
     def actions(self, pools: Iterable[WarmPool]) -> list[Action]:
