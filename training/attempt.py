@@ -9,7 +9,9 @@ from torch.optim import Optimizer
 
 from training.checkpoint import Checkpointer, JobState
 from training.config import TrainConfig
-from training.data import Batches, BatchSource, Corpus, prefetched
+from training.data.batches import Batches
+from training.data.corpus import Corpus
+from training.data.prefetch import BatchSource, prefetched
 from training.loop import LoopEnd, LoopParts, LoopPlan, StepEnd, run_steps
 from training.meter import Meter
 from training.metrics import Event, event_line

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from training.choices import Precision, Strategy
 from training.config import TrainConfig
 from training.errors import DoesNotFitError
-from training.optim.gradients import local_part
+from training.optimizers import local_part
 from training.world import World
 
 USABLE = 0.92

@@ -13,7 +13,7 @@ from training.checkpoint import Checkpointer, Retention
 from training.checkpoint.opening import open_store
 from training.choices import Precision
 from training.config import TrainConfig
-from training.data import Corpus, open_corpus
+from training.data.corpus import Corpus, open_corpus
 from training.errors import ConfigError
 from training.fitting import refuse_unless_it_fits
 from training.metrics import Event, event_line

@@ -16,11 +16,11 @@ if not __package__:  # started as a script: train.py beside it names this folder
     importlib.import_module("train")
 
 from training.channels import directory_of
+from training.data.index import TokenDtype
+from training.data.inputs import Texts, TokenFiles, TokenSource, files_under
+from training.data.writer import ShardWriter, empty_corpus
 from training.errors import ConfigError, DataError, TrainingError
 from training.failure import report_failure
-from training.shards.index import TokenDtype
-from training.shards.inputs import Texts, TokenFiles, TokenSource, files_under
-from training.shards.writer import ShardWriter, empty_corpus
 
 _SHARD_TOKENS = 2**27
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from training.config import TrainConfig
-from training.data import BatchSource
+from training.data.prefetch import BatchSource
 from training.errors import NotFiniteError
 from training.loop import StepEnd
 from training.models.llama import Transformer

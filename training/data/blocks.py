@@ -1,19 +1,25 @@
-"""Ranges of shards by way of whole blocks: fetched ahead, checked, kept while they may be needed again."""
+"""Ranges of files by way of whole blocks: fetched ahead, checked, kept while they may be needed again."""
 
+import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import TypeAlias
+from weakref import finalize
 
-from training.data.fetchers import BlockKey, Fetchers
+from training.data.index import ShardIndex, checksum
 from training.data.places import Place
 from training.errors import DataError
-from training.shards.index import ShardIndex, checksum
 
 CACHE_BYTES = 192 * 2**20
 """Of one rank. A window of the order is 64 chunks of 2**19 tokens, not aligned to blocks: at most 128 blocks
 of 1 MiB for uint16 and 192 for uint32."""
 _THREADS = 8
+BlockKey: TypeAlias = tuple[int, int]
+"""Number of the shard, number of the block in it."""
+_Orders: TypeAlias = "SimpleQueue[tuple[BlockKey, Future[bytes]] | None]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,3 +91,44 @@ class _Fetch:
                 remedy="copy this shard again from where it was prepared",
             )
         return block
+
+
+class Fetchers:
+    """A few threads that fetch blocks. They start with the first order and end when this object is gone.
+
+    Daemons: a read that hangs must not keep a stopped attempt from ending.
+    """
+
+    def __init__(self, fetch: Callable[[BlockKey], bytes], *, threads: int) -> None:
+        self._fetch, self._threads = fetch, threads
+        self._orders: _Orders = SimpleQueue()
+        self._started = False
+
+    def order(self, key: BlockKey) -> "Future[bytes]":
+        if not self._started:
+            self._start()
+        future: Future[bytes] = Future()
+        self._orders.put((key, future))
+        return future
+
+    def _start(self) -> None:
+        self._started = True
+        for _ in range(self._threads):
+            threading.Thread(
+                target=_work, args=(self._orders, self._fetch), name="fetch", daemon=True
+            ).start()
+        finalize(self, _dismiss, self._orders, self._threads)
+
+
+def _work(orders: _Orders, fetch: Callable[[BlockKey], bytes]) -> None:
+    while (order := orders.get()) is not None:
+        key, future = order
+        try:
+            future.set_result(fetch(key))
+        except BaseException as error:  # noqa: BLE001  raised where the block is asked for
+            future.set_exception(error)
+
+
+def _dismiss(orders: _Orders, threads: int) -> None:
+    for _ in range(threads):
+        orders.put(None)

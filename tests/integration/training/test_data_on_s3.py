@@ -9,9 +9,11 @@ import torch
 from tests.integration.training.buckets import CREDENTIALS, Fault, S3Server, s3_server
 from tests.unit.training.data.corpora import spoil, written
 from training.config import TrainConfig
-from training.data import Batches, Corpus, open_corpus, prefetched
-from training.data.opening import open_shards
+from training.data.batches import Batches
+from training.data.corpus import Corpus, open_corpus
+from training.data.prefetch import prefetched
 from training.data.s3 import S3Place, s3_client
+from training.data.shards import open_shards
 from training.errors import ConfigError, DataError
 
 PREFIX = "corpora/one"
@@ -155,6 +157,6 @@ def test_an_address_without_a_bucket_is_refused() -> None:
 
 
 def test_without_boto3_the_message_says_what_to_add(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("training.data.opening.find_spec", lambda _: None)
+    monkeypatch.setattr("training.data.corpus.find_spec", lambda _: None)
     with pytest.raises(ConfigError, match=r"needs boto3: add it to requirements.txt beside train.py"):
         open_corpus(_config("s3://bucket/x"), env={})

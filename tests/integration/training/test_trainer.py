@@ -1,7 +1,8 @@
 import torch
 
 from training.config import TrainConfig
-from training.data import Batches, SyntheticLanguage
+from training.data.batches import Batches
+from training.data.corpus import SyntheticLanguage
 from training.job import make_model
 from training.optim import make_optimizer
 from training.preempt import StopRequest

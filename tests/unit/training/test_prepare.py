@@ -12,7 +12,7 @@ import training
 from tests.markdown import blocks, text_of
 from tests.unit.training.data.corpora import written
 from training.config import TrainConfig
-from training.data import open_corpus
+from training.data.corpus import open_corpus
 from training.prepare import main
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from torch import Tensor
 
 from training import train
-from training.data import Batches
+from training.data.batches import Batches
 
 at = Batches.at
 is_resumed = (Path(os.environ["SM_CHECKPOINT_DIR"]) / "status.json").exists()

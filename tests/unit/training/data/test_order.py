@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.data.order import WINDOW_CHUNKS, Order, permuted
+from training.data.batches import WINDOW_CHUNKS, Order, permuted
 
 KEYS = st.integers(0, 2**63 - 1)
 

@@ -102,7 +102,7 @@ def test_leaving_does_not_wait_for_a_read_that_hangs(monkeypatch: pytest.MonkeyP
 def test_the_process_ends_though_reads_hang() -> None:
     code = (
         "import threading\n"
-        "from training.data.fetchers import Fetchers\n"
+        "from training.data.blocks import Fetchers\n"
         "from training.data.prefetch import prefetched\n"
         "class Hanging:\n"
         "    def at(self, step):\n"

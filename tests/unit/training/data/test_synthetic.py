@@ -1,6 +1,7 @@
 import torch
 
-from training.data import Batches, SyntheticLanguage
+from training.data.batches import Batches
+from training.data.corpus import SyntheticLanguage
 
 
 def _batches(*, rank: int = 0, ranks: int = 1, seed: int = 1, size: int = 4) -> Batches:

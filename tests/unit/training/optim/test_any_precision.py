@@ -3,7 +3,8 @@ import torch
 from torch import Tensor
 from torch.optim import AdamW
 
-from training.optim import AnyPrecisionAdamW, any_precision
+from training import optimizers
+from training.optim import AnyPrecisionAdamW
 
 
 def _parameter(value: float, number: int = 8) -> Tensor:
@@ -70,7 +71,7 @@ def test_a_step_that_is_not_made_does_not_add_the_rest_of_the_last_one_again() -
 
 
 def test_large_parameters_are_added_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(any_precision, "_CHUNK", 20)
+    monkeypatch.setattr(optimizers, "_CHUNK", 20)
     parameters = [_parameter(0.0, number) for number in (8, 8, 30, 8, 12, 1)]
-    chunks = [[one.numel() for one in chunk] for chunk in any_precision._chunks(parameters)]
+    chunks = [[one.numel() for one in chunk] for chunk in optimizers._chunks(parameters)]
     assert chunks == [[8, 8], [30], [8, 12], [1]]

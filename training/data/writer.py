@@ -7,8 +7,8 @@ import os
 from hashlib import sha256
 from pathlib import Path
 
+from training.data.index import BLOCK_BYTES, INDEX, Shard, ShardIndex, TokenDtype, checksum
 from training.errors import DataError
-from training.shards.index import BLOCK_BYTES, INDEX, Shard, ShardIndex, TokenDtype, checksum
 
 _NAME = "shard-{:05d}.bin"
 _OURS = "shard-*.bin"

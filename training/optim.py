@@ -1,24 +1,53 @@
-"""The norm of all gradients: clipped by it, and no step is made where it is not finite.
+"""The optimizer, its learning rate, and what guards it against a bad gradient.
 
-Nothing here waits for the device. Each rank works on its own parts of the gradients, one kernel for all of
-them; the ranks then add one number.
+The norm of all gradients clips them, and no step is made where it is not finite. Nothing of it waits for the
+device: each rank works on its own parts of the gradients, one kernel for all of them; the ranks then add one
+number.
 """
 
+import math
 from collections.abc import Iterable
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
-from torch.optim import Optimizer
+from torch.optim import AdamW, Optimizer
 
+from training.choices import Precision
+from training.config import TrainConfig
+from training.optimizers import AnyPrecisionAdamW, local_part
+
+__all__ = ["AnyPrecisionAdamW", "clip", "learning_rate", "make_optimizer", "step_if_finite"]
+
+_BETAS = (0.9, 0.95)
 _EPSILON = 1e-6
 """As in torch.nn.utils.clip_grad_norm_."""
+_FLOOR = 0.1
+"""The learning rate falls to this share of its peak."""
 
 
-def local_part(tensor: Tensor) -> Tensor:
-    """What this rank holds of it; the same memory."""
-    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+def make_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
+    """AdamW with decay on matrices only, fused into one kernel for all parameters.
+
+    Where even the weights are bf16, one that keeps what bf16 would lose.
+    """
+    parameters = list(model.parameters())
+    groups = [
+        {"params": [one for one in parameters if one.ndim > 1], "weight_decay": config.weight_decay},
+        {"params": [one for one in parameters if one.ndim == 1], "weight_decay": 0.0},
+    ]
+    if config.precision is Precision.BF16_PURE:
+        return AnyPrecisionAdamW(groups, lr=config.lr, betas=_BETAS)
+    return AdamW(groups, lr=config.lr, betas=_BETAS, fused=True)
+
+
+def learning_rate(step: int, *, peak: float, warmup_steps: int, steps: int) -> float:
+    """Of step 1..steps: linear warm-up to the peak, then a cosine down to a tenth of it."""
+    if step <= warmup_steps:
+        return peak * step / warmup_steps
+    progress = (step - warmup_steps) / (steps - warmup_steps)
+    return peak * (_FLOOR + (1 - _FLOOR) * (1 + math.cos(math.pi * progress)) / 2)
 
 
 @torch.no_grad()

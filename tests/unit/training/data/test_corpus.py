@@ -5,7 +5,7 @@ import pytest
 
 from tests.unit.training.data.corpora import written
 from training.config import TrainConfig
-from training.data import SyntheticLanguage, open_corpus
+from training.data.corpus import SyntheticLanguage, open_corpus
 from training.errors import ConfigError, DataError
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from tests.unit.training.data.corpora import spoil, written
 from training.data.blocks import BlockReader, Range
+from training.data.index import ShardIndex, TokenDtype
 from training.data.places import DirectoryPlace
-from training.data.token_shards import TokenShards
+from training.data.shards import TokenShards
 from training.errors import DataError
-from training.shards.index import ShardIndex, TokenDtype
 
 
 @dataclass(frozen=True)

@@ -1,35 +1,24 @@
-"""From the option ``data`` to a corpus that can feed this training, or one clear refusal."""
+"""Token shards as a corpus: opened and checked without reading tokens, then read by sequence."""
 
-from collections.abc import Mapping
-from importlib.util import find_spec
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
-from training.channels import PREFIX, directory_of
-from training.config import SYNTHETIC, TrainConfig
-from training.data.batches import Corpus
+import torch
+from torch import Tensor
+
+from training.config import TrainConfig
+from training.data.blocks import BlockReader, Range
+from training.data.index import INDEX, ShardIndex, TokenDtype, parse_index
 from training.data.places import DirectoryPlace, Place
-from training.data.synthetic import SyntheticLanguage
-from training.data.token_shards import TokenShards
-from training.errors import ConfigError, DataError
-from training.shards.index import INDEX, ShardIndex, parse_index
+from training.errors import DataError
 
-_S3 = "s3://"
 _SHOWN = 3
 """Names in a message; a failure file has room for 1,024 characters."""
+_DTYPES = {TokenDtype.UINT16: torch.uint16, TokenDtype.UINT32: torch.uint32}
 
 
-def open_corpus(config: TrainConfig, *, env: Mapping[str, str]) -> Corpus:
-    """Open what ``data`` names and check all that can be checked without reading the tokens.
-
-    Raises:
-        ConfigError: The option names what this job does not have.
-        DataError: The shards are missing, cut short, out of reach or do not fit the model.
-    """
-    if config.data == SYNTHETIC:
-        return SyntheticLanguage(vocabulary=config.shape.vocabulary, seed=config.seed)
-    return open_shards(_place(config.data, env), config)
-
-
-def open_shards(place: Place, config: TrainConfig) -> TokenShards:
+def open_shards(place: Place, config: TrainConfig) -> "TokenShards":
     sizes = place.sizes()
     if INDEX not in sizes:
         raise DataError(place=place.told, problem=f"there is no {INDEX}", remedy=_remedy(place))
@@ -45,17 +34,6 @@ def open_shards(place: Place, config: TrainConfig) -> TokenShards:
             remedy="lower batch_size or sequence_length, or prepare more data",
         )
     return corpus
-
-
-def _place(data: str, env: Mapping[str, str]) -> Place:
-    if not data.startswith(_S3):
-        told = data.replace(PREFIX, "channel ", 1) if data.startswith(PREFIX) else data
-        return DirectoryPlace(directory_of(data, env, option="data"), told=told)
-    if find_spec("boto3") is None:
-        raise ConfigError([f"data {data} needs boto3: add it to requirements.txt beside train.py"])
-    from training.data.s3 import s3_place  # noqa: PLC0415  only here is boto3 needed
-
-    return s3_place(data)
 
 
 def _check_files(place: Place, index: ShardIndex, sizes: Mapping[str, int]) -> None:
@@ -109,3 +87,55 @@ def _remedy(place: Place) -> str:
 def _some(names: list[str]) -> str:
     rest = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+
+
+class TokenShards:
+    """Sequence i of a shard begins at its token ``i * sequence_length``.
+
+    It has one token more than ``sequence_length``, the target of its last input, so neighbours share a
+    token. What is left at the end of a shard is never seen: less than one sequence.
+    """
+
+    def __init__(self, place: Place, index: ShardIndex, *, sequence_length: int) -> None:
+        self._place, self._index, self._length = place, index, sequence_length
+        counts = (max(0, shard.tokens - 1) // sequence_length for shard in index.shards)
+        self._ends = list(accumulate(counts))
+        self._blocks = BlockReader(place, index)
+
+    @property
+    def vocabulary(self) -> int:
+        return self._index.vocabulary
+
+    @property
+    def sequences(self) -> int:
+        return self._ends[-1]
+
+    @property
+    def identity(self) -> str:
+        return self._index.identity
+
+    def rows(self, numbers: Sequence[int], length: int) -> Tensor:
+        assert length <= self._length + 1
+        ranges = [self._range(number, length) for number in numbers]
+        self._blocks.expect(ranges)
+        return torch.stack([self._tokens(one) for one in ranges])
+
+    def _range(self, number: int, length: int) -> Range:
+        shard = bisect_right(self._ends, number)
+        first = (number - (self._ends[shard - 1] if shard else 0)) * self._length
+        size = self._index.dtype.bytes
+        return Range(shard=shard, offset=first * size, size=length * size)
+
+    def _tokens(self, one: Range) -> Tensor:
+        data = bytearray(self._blocks.read(one))
+        tokens = torch.frombuffer(data, dtype=_DTYPES[self._index.dtype]).to(torch.int64)
+        largest = int(tokens.max())
+        if largest >= self._index.vocabulary:
+            name = self._index.shards[one.shard].name
+            raise DataError(
+                place=self._place.told,
+                problem=f"{name} has token {largest} behind byte {one.offset}, "
+                f"its vocabulary ends at {self._index.vocabulary - 1}",
+                remedy="prepare the shards again with the --vocabulary of their tokenizer",
+            )
+        return tokens

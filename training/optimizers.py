@@ -1,32 +1,37 @@
-"""AdamW for weights that are bf16 themselves, without an fp32 copy of them.
-
-A bf16 number has 8 bits: an update below a 256th of a weight would be rounded away, and most are. Kahan's
-compensated sum keeps, beside each weight, what the last addition lost, and adds it next time; the pair has
-about 16 bits. (W. Kahan, Further remarks on reducing truncation errors, 1965. For AdamW: AnyPrecision of
-pytorch/torchdistx; Zamirai et al., Revisiting BFloat16 Training, arXiv 2010.06192.)
-
-A parameter takes 10 bytes: weight, gradient, two moments and the rest of the sum. AdamW in mixed precision
-takes 16.
-"""
+"""Optimizers that torch does not have."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 from torch.optim.adamw import adamw
 from torch.optim.optimizer import ParamsT
-
-from training.optim.gradients import local_part
 
 _CHUNK = 2**26
 """Elements that are added at once; bounds the temporary copy, which would be as large as the model."""
 _STATE = ("exp_avg", "exp_avg_sq", "compensation")
 
 
+def local_part(tensor: Tensor) -> Tensor:
+    """What this rank holds of it; the same memory."""
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+
+
 class AnyPrecisionAdamW(Optimizer):
-    """State as AdamW's, plus ``compensation``, all in the precision of the weight.
+    """AdamW for weights that are bf16 themselves, without an fp32 copy of them.
+
+    A bf16 number has 8 bits: an update below a 256th of a weight would be rounded away, and most are. Kahan's
+    compensated sum keeps, beside each weight, what the last addition lost, and adds it next time; the pair
+    has about 16 bits. (W. Kahan, Further remarks on reducing truncation errors, 1965. For AdamW: AnyPrecision
+    of pytorch/torchdistx; Zamirai et al., Revisiting BFloat16 Training, arXiv 2010.06192.)
+
+    A parameter takes 10 bytes: weight, gradient, two moments and the rest of the sum. AdamW in mixed
+    precision takes 16.
+
+    State as AdamW's, plus ``compensation``, all in the precision of the weight.
 
     The attribute ``found_inf``, where set to a tensor of 1, makes a step change nothing.
     """

@@ -6,8 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from training.data.index import TokenDtype
 from training.errors import ConfigError, DataError
-from training.shards.index import TokenDtype
 
 if TYPE_CHECKING:
     from numpy import integer

@@ -1,0 +1,110 @@
+"""What is trained on: sequences of tokens by number, made up or read from shards."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from training.channels import PREFIX, directory_of
+from training.config import SYNTHETIC, TrainConfig
+from training.data.places import DirectoryPlace, Place
+from training.data.shards import open_shards
+from training.errors import ConfigError
+from training.seeds import seed_of
+
+_S3 = "s3://"
+_SUCCESSORS = (0.55, 0.25, 0.15, 0.05)
+"""A token is followed by one of four, with these odds: a model that has learned them all reaches the
+language's entropy, 1.11 nats a token, from ln(256) = 5.55."""
+
+
+class Corpus(Protocol):
+    """Sequences of tokens by number. Read by one thread at a time."""
+
+    @property
+    def vocabulary(self) -> int:
+        """Its tokens are below this."""
+
+    @property
+    def sequences(self) -> int | None:
+        """How many there are; None: without end."""
+
+    @property
+    def identity(self) -> str:
+        """The same wherever it lies, another for other tokens."""
+
+    def rows(self, numbers: Sequence[int], length: int) -> Tensor:
+        """The first ``length`` tokens of these sequences, int64, of shape (numbers, length).
+
+        Raises:
+            DataError: They cannot be read, or are not what was written.
+        """
+
+
+def open_corpus(config: TrainConfig, *, env: Mapping[str, str]) -> Corpus:
+    """Open what ``data`` names and check all that can be checked without reading the tokens.
+
+    Raises:
+        ConfigError: The option names what this job does not have.
+        DataError: The shards are missing, cut short, out of reach or do not fit the model.
+    """
+    if config.data == SYNTHETIC:
+        return SyntheticLanguage(vocabulary=config.shape.vocabulary, seed=config.seed)
+    return open_shards(_place(config.data, env), config)
+
+
+def _place(data: str, env: Mapping[str, str]) -> Place:
+    if not data.startswith(_S3):
+        told = data.replace(PREFIX, "channel ", 1) if data.startswith(PREFIX) else data
+        return DirectoryPlace(directory_of(data, env, option="data"), told=told)
+    if find_spec("boto3") is None:
+        raise ConfigError([f"data {data} needs boto3: add it to requirements.txt beside train.py"])
+    from training.data.s3 import s3_place  # noqa: PLC0415  only here is boto3 needed
+
+    return s3_place(data)
+
+
+@dataclass(frozen=True, kw_only=True)  # no slots: cached_property needs the dictionary
+class SyntheticLanguage:
+    """A made-up language of the first order: the next token depends on the one before it."""
+
+    vocabulary: int
+    seed: int
+
+    @property
+    def sequences(self) -> None:
+        """It has no end."""
+        return
+
+    @property
+    def identity(self) -> str:
+        return "synthetic"
+
+    def rows(self, numbers: Sequence[int], length: int) -> Tensor:
+        return torch.stack([self.sequence(number, length) for number in numbers])
+
+    def sequence(self, number: int, length: int) -> Tensor:
+        """Sequence ``number`` of the endless corpus."""
+        source = torch.Generator().manual_seed(seed_of(self.seed, "sequence", number))
+        bounds = torch.tensor(_SUCCESSORS).cumsum(0)[:-1]
+        choices = torch.bucketize(torch.rand(length, generator=source), bounds).tolist()
+        token = int(torch.randint(self.vocabulary, (), generator=source))
+        followers = self._followers
+        tokens = []
+        for choice in choices:
+            tokens.append(token)
+            token = followers[token][choice]
+        return torch.tensor(tokens)
+
+    @cached_property
+    def _followers(self) -> list[list[int]]:
+        """Row t: the tokens that may follow t, likeliest first."""
+        source = torch.Generator().manual_seed(seed_of(self.seed, "language"))
+        drawn: list[list[int]] = torch.randint(
+            self.vocabulary, (self.vocabulary, len(_SUCCESSORS)), generator=source
+        ).tolist()
+        return drawn
