@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 from trainmaster.api.jobs import show_job
-from trainmaster.core.errors import AccountLimitError, TrainingRefusedError, UnavailableError
+from trainmaster.core.errors import (
+    AccountLimitError,
+    InstanceLimitError,
+    TrainingRefusedError,
+    UnavailableError,
+)
 from trainmaster.core.jobs.instances import Capacity
 
 from tests.bodies import body
@@ -133,6 +138,15 @@ def test_N4_a_refusal_of_the_rest_is_the_job_s_own() -> None:
     minutes_pass(world, 1)
     assert world.sagemaker.tried == ["job1"] * 3, "only the first refusal may be about what we add"
     assert warnings(world) == []
+
+
+def test_N4_a_refusal_for_the_quota_of_the_instances_is_not_about_what_we_add() -> None:
+    world = plane(FOUR)
+    world.sagemaker.objections.append(lambda _: InstanceLimitError("no more"))
+    submit(world, "job1")
+    run(world, world.run_pass)
+    assert world.sagemaker.tried == ["job1"], "a call that can change nothing is not made"
+    assert view(world, "job1")["waiting"]["code"] == "account-limit"
 
 
 def test_N4_what_was_really_sent_is_kept(started: World) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from trainmaster.core.errors import (
-    AccountLimitError,
+    InstanceLimitError,
     LauncherRefusedError,
     NameTakenError,
     OutcomeUnknownError,
@@ -259,7 +259,7 @@ class MemorySageMaker:
         for capacity, count in job.vector.items():
             limit = self.limits.get(capacity)
             if limit is not None and taken[capacity] + count > limit:
-                raise AccountLimitError(f"The account-level service limit '{capacity}' is {limit} Instances")
+                raise InstanceLimitError(f"The account-level service limit '{capacity}' is {limit} Instances")
 
     def _land_in_warm_pool(self, job: TrainingJob) -> None:
         """The first that matches; SageMaker asks nobody which."""

@@ -57,10 +57,12 @@ class _Answering:
 
 
 def product_reading(operation: str, answer: Answer) -> str:
-    """Name of the error that the adapter raises, or what it continues with instead."""
+    """Name of the error that the adapter raises, any limit as ``LIMIT``, or what it continues with."""
     if answer["code"] is None:
         return TAKEN
     error = _raised(operation, SageMakerTraining(_Answering(answer)))
+    if isinstance(error, AccountLimitError):
+        return LIMIT
     return NOTHING_THERE if error is None else type(error).__name__
 
 

@@ -1,10 +1,13 @@
-"""What DescribeTrainingJob answers, as an observation."""
+"""What SageMaker answers: DescribeTrainingJob as an observation, refusals of CreateTrainingJob as errors."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+import pytest
+from botocore.exceptions import ClientError
 from trainmaster.adapters.sagemaker import SageMakerTraining
+from trainmaster.core.errors import AccountLimitError, InstanceLimitError, TrainmasterError
 from trainmaster.core.jobs.observations import Observation, TrainingInterval
 
 from tests.builders import NOON, minutes
@@ -117,3 +120,29 @@ def test_a_secret_is_hidden_before_the_reason_is_cut() -> None:
     assert reason.endswith("x ***")
     cut = described(FailureReason="x " * 507 + "AKIAIOSFODNN7EXAMPLE").failure_reason
     assert cut == "x " * 507 + "***"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusing:
+    message: str
+
+    def create_training_job(self, **_: Any) -> dict[str, Any]:
+        said = {"Code": "ResourceLimitExceeded", "Message": self.message}
+        response: Any = {"Error": said, "ResponseMetadata": {"HTTPStatusCode": 400}}
+        raise ClientError(response, "CreateTrainingJob")
+
+
+@pytest.mark.parametrize(
+    ("quota", "error"),
+    [
+        pytest.param("ml.g5.xlarge for training job usage", InstanceLimitError, id="instances"),
+        pytest.param("ml.g5.xlarge for spot training job usage", InstanceLimitError, id="spot instances"),
+        pytest.param("ml.g5.xlarge for training warm pool usage", AccountLimitError, id="warm pools"),
+        pytest.param("Longest run time for a training job", AccountLimitError, id="run time"),
+    ],
+)
+def test_a_quota_of_instances_is_told_from_the_others(quota: str, error: type[TrainmasterError]) -> None:
+    message = f"The account-level service limit '{quota}' is 0 Instances, with current utilization of 0"
+    with pytest.raises(AccountLimitError) as raised:
+        SageMakerTraining(Refusing(message)).create({"TrainingJobName": "job1"}, launcher=None)
+    assert type(raised.value) is error

@@ -18,6 +18,7 @@ from trainmaster.adapters.sagemaker_answers import in_milliseconds, observation_
 from trainmaster.adapters.turn_taking import THROTTLES, TurnTaking
 from trainmaster.core.errors import (
     AccountLimitError,
+    InstanceLimitError,
     LauncherRefusedError,
     NameTakenError,
     OutcomeUnknownError,
@@ -54,7 +55,12 @@ _UNKNOWN_JOB = _NO_SUCH_JOB | {"ValidationException"}
 _NOT_FOUND = "Requested resource not found"
 """The words of the ValidationException by which Describe says that there is no such training job.
 
-The one text that is read: the same code also says that a request is malformed, and then the job may well run.
+Read because the same code also says that a request is malformed, and then the job may well run.
+"""
+_INSTANCES = " training job usage'"
+"""Ends the name of a type's quota of instances in ResourceLimitExceeded; that of warm pools ends otherwise.
+
+Read because one code stands for every quota. Where AWS words it otherwise, a start is sent again, bare.
 """
 LEAN = ("create_training_job", "stop_training_job")
 """Of our client those methods whose requests and answers hold texts and numbers alone."""
@@ -232,7 +238,7 @@ def _create_error(error: ClientError, request: Mapping[str, Any]) -> Trainmaster
     if code == _NAME_IN_USE:
         return NameTakenError(text)
     if code == _ACCOUNT_LIMIT:
-        return AccountLimitError(text)
+        return (InstanceLimitError if _INSTANCES in text else AccountLimitError)(text)
     if code in THROTTLES:
         return ThrottledError(f"{code}: {text}")
     if code in _FOR_NOW:

@@ -14,7 +14,8 @@
   + WriteRefusedError             500  the table will never take a write as it is: nothing is stored
   + UnavailableError              503  AWS refused for now (retryable)
     + LostRaceError               503  somebody else changed the item first
-    + AccountLimitError           503  the account allows no more instances of the type for now
+    + AccountLimitError           503  a quota of the account forbids it for now
+      + InstanceLimitError        503  the account allows no more instances of the type for now
     + ThrottledError              503  the account calls an operation too often: nothing happened
     + UnreachableError            503  no connection to AWS: nothing was sent
     + AlarmQuotaError             503  the account has as many alarms as it may
@@ -162,6 +163,10 @@ class LostRaceError(UnavailableError):
 
 class AccountLimitError(UnavailableError):
     """ResourceLimitExceeded: a quota of the account, whatever the policy says."""
+
+
+class InstanceLimitError(AccountLimitError):
+    """It is the quota of the instances themselves: no request for as many of them is taken."""
 
 
 class ThrottledError(UnavailableError):

@@ -7,6 +7,7 @@ from typing import Any
 
 from trainmaster.core.errors import (
     AccountLimitError,
+    InstanceLimitError,
     NameTakenError,
     OutcomeUnknownError,
     ServerFaultError,
@@ -52,7 +53,7 @@ def created(job: Job, body: Mapping[str, Any], context: PassContext) -> Created:
 
 def _may_go_without(job: Job, error: TrainmasterError) -> bool:
     """Not where it counts on a warm pool, which it gets only with a keep-alive period of its own."""
-    if job.live_attempt.claim.reuses is not None:
+    if job.live_attempt.claim.reuses is not None or isinstance(error, InstanceLimitError):
         return False
     return job.starts.by_account is None or not isinstance(error, AccountLimitError)
 
