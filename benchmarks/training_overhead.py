@@ -22,16 +22,16 @@ from typing import Any
 import torch
 from trainmaster_client.report import Report
 
+from training.agreement import Agreement, Decision
 from training.bench import OneBatch
 from training.choices import Precision
 from training.config import TrainConfig
+from training.goodput import Meter
 from training.job import make_model
-from training.meter import Meter
+from training.loop import Trainer
 from training.optim import make_optimizer
 from training.preempt import StopRequest
-from training.preempt.agreement import Agreement, Decision
-from training.report import Reporter
-from training.trainer import Trainer
+from training.report import Reporter, Trace
 from training.world import World, joined_world
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -135,17 +135,17 @@ def _rank(path: Path, steps: int) -> int:
 
 def _steps(world: World, steps: int) -> Seconds:
     agreement = SometimesAgreed(StopRequest())
-    trainer = _trainer(world, agreement)
-    reporter = Reporter(CONFIG, world=world, trainer=trainer, meter=Meter(None), newest_checkpoint=lambda: 0)
-    train_step = reporter.counted(trainer.step)
+    meter = Meter(None)
+    trainer = _trainer(world, agreement, meter)
+    reporter = Reporter(CONFIG, world=world, meter=meter, checkpointer=None)
     seconds = Seconds()
     for step in range(1, WARM_UP + 2 * steps + 1):
         agreement.on, agreement.seconds = step % 2 == 0, 0.0
         began = time.perf_counter()
-        train_step(step)
+        trainer.run(range(step, step + 1))
         trained = time.perf_counter()
         if agreement.on:
-            reporter.report(step)
+            trainer.report(step, reporter)
         ended = time.perf_counter()
         if step > WARM_UP:
             (seconds.full if agreement.on else seconds.bare).append(ended - began)
@@ -155,7 +155,7 @@ def _steps(world: World, steps: int) -> Seconds:
     return seconds
 
 
-def _trainer(world: World, agreement: Agreement) -> Trainer:
+def _trainer(world: World, agreement: Agreement, meter: Meter) -> Trainer:
     model = make_model(CONFIG, world)
     share, length = CONFIG.batch_size // world.size, CONFIG.shape.sequence_length
     tokens = torch.randint(
@@ -168,6 +168,8 @@ def _trainer(world: World, agreement: Agreement) -> Trainer:
         optimizer=make_optimizer(model, CONFIG),
         batches=OneBatch(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()),
         agreement=agreement,
+        meter=meter,
+        trace=Trace(at=0, world=world, env={}),
     )
 
 

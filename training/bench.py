@@ -20,18 +20,19 @@ import torch
 from torch import Tensor
 from trainmaster_client.report import Report
 
+from training.agreement import Agreement
 from training.choices import Compile, Precision
 from training.config import TrainConfig
 from training.errors import ConfigError, TrainingError
+from training.goodput import Meter
 from training.job import make_model
+from training.loop import Trainer
+from training.metrics import Speed
 from training.optim import make_optimizer
 from training.options import described, option, paired, read
 from training.preempt import StopRequest
-from training.preempt.agreement import Agreement
-from training.rates import Speed
-from training.report import peak_memory_bytes, yardstick
+from training.report import Trace, peak_memory_bytes, yardstick
 from training.seeds import seed_of
-from training.trainer import Trainer
 from training.world import World, joined_world
 
 _GIB = 2**30
@@ -128,11 +129,10 @@ def _read(arguments: Sequence[str]) -> tuple[TrainConfig, BenchOptions]:
 
 def measured(config: TrainConfig, options: BenchOptions, world: World, mode: Mode) -> Measured:
     trainer = _trainer(replace(config, compile=_COMPILE[mode]), world)
-    first_loss, warm_up = 0.0, range(1, options.warm_up + 1)
     began = time.perf_counter()
-    for step in warm_up:
-        trainer.step(step)
-        first_loss = first_loss or trainer.loss()  # waits for the device, once
+    trainer.run(range(1, 2))
+    first_loss = trainer.loss()  # waits for the device
+    trainer.run(range(2, options.warm_up + 1))
     trainer.loss()
     first_seconds = time.perf_counter() - began
     laps = [_lap(trainer, options, number) for number in range(options.laps)]
@@ -165,6 +165,8 @@ def _trainer(config: TrainConfig, world: World) -> Trainer:
         optimizer=make_optimizer(model, config),
         batches=OneBatch(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()),
         agreement=Agreement(StopRequest()),
+        meter=Meter(None),
+        trace=Trace(at=0, world=world, env={}),
     )
 
 
@@ -172,8 +174,7 @@ def _lap(trainer: Trainer, options: BenchOptions, number: int) -> tuple[float, f
     """Seconds and CPU seconds of a step; the host waits for the device at the end alone."""
     first = options.warm_up + number * options.lap + 1
     began, cpu_began = time.perf_counter(), time.process_time()
-    for step in range(first, first + options.lap):
-        trainer.step(step)
+    trainer.run(range(first, first + options.lap))
     trainer.loss()
     seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu_began
     return seconds / options.lap, cpu_seconds / options.lap

@@ -1,4 +1,6 @@
-"""Every error this program raises on purpose.
+"""Every error this program raises on purpose, and how it is reported.
+
+No torch here: bad options fail in no time.
 
 * TrainingError
   + ConfigError              the hyperparameters are wrong; all that is wrong with them at once
@@ -15,11 +17,17 @@
   + MeetingError             the first rank cannot serve the place where ranks meet
 """
 
+import sys
+import traceback
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 _SHOWN = 5
 """Differences that a message lists; it has to fit into 1,024 characters."""
 _GIB = 2**30
+_FAILURE_CHARACTERS = 1024
+"""SageMaker takes that many of the failure file as FailureReason (DescribeTrainingJob)."""
+_DEFAULT_OUTPUT_DIR = "/opt/ml/output"
 
 
 class TrainingError(Exception):
@@ -121,3 +129,18 @@ class MeetingError(TrainingError):
         super().__init__(
             f"rank 0 cannot listen at {where} for the others: {reason}; choose another MASTER_PORT"
         )
+
+
+def report_failure(error: Exception, env: Mapping[str, str]) -> None:
+    """One clear message, to stderr and into the failure file where there is a place for it."""
+    message = str(error) if isinstance(error, TrainingError) else f"{type(error).__name__}: {error}"
+    if not isinstance(error, TrainingError):
+        traceback.print_exception(error)
+    print(f"error: {message}", file=sys.stderr, flush=True)
+    directory = Path(env.get("SM_OUTPUT_DIR", _DEFAULT_OUTPUT_DIR))
+    if directory.is_dir():
+        try:
+            with (directory / "failure").open("x") as file:  # of several ranks the first one tells
+                file.write(message[:_FAILURE_CHARACTERS])
+        except FileExistsError:
+            pass

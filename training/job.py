@@ -2,27 +2,34 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 import torch
+from torch.optim import Optimizer
 
-from training.attempt import Attempt
-from training.checkpoint import Checkpointer, Retention
+from training.agreement import Agreement
+from training.checkpoint import Checkpointer, JobState, Retention
 from training.checkpoint.opening import open_store
 from training.choices import Precision
 from training.config import TrainConfig
+from training.data.batches import Batches
 from training.data.corpus import Corpus, open_corpus
+from training.data.prefetch import BatchSource, prefetched
 from training.errors import ConfigError
-from training.fitting import refuse_unless_it_fits
-from training.metrics import Event, event_line
+from training.goodput import Meter
+from training.loop import Trainer
+from training.memory import refuse_unless_it_fits
+from training.metrics import Event
 from training.models.init import initialise
 from training.models.llama import Transformer
 from training.optim import make_optimizer
 from training.parallel import shard, weights_device
 from training.preempt import EXIT_PREEMPTED, StopRequest
-from training.preempt.agreement import Agreement
+from training.report import Reporter, Trace, tell
+from training.weights import export_weights, load_weights
 from training.world import World, joined_world, together
 
 
@@ -43,27 +50,46 @@ def run_in(world: World, config: TrainConfig, env: Mapping[str, str], stop: Stop
     together(partial(_make_directories, config))
     corpus = together(partial(open_corpus, config, env=env))
     model = make_model(config, world)
-    _tell(config, world, model)
+    _tell_what_runs(config, world, model)
     optimizer = make_optimizer(model, config)
-    checkpointer = Checkpointer(
-        open_store(config.checkpoint_dir, env, cache_dir=config.cache_dir),
-        model=model,
-        optimizer=optimizer,
-        guard=_guard(config, corpus),
-        keep=Retention(newest=config.checkpoint_keep, every=config.checkpoint_keep_every),
-        asynchronous=config.checkpoint_async,
-        total_steps=config.steps,
-    )
-    return Attempt(
-        config=config,
-        env=env,
-        world=world,
-        model=model,
-        optimizer=optimizer,
-        corpus=corpus,
-        checkpointer=checkpointer,
-        agreement=agreement,
-    ).run()
+    checkpointer = _checkpointer(config, env, model, optimizer, corpus)
+    resumed = checkpointer.load_newest()
+    if resumed:
+        tell(world, Event.RESUME, step=resumed.step)
+    elif config.init_from:
+        load_weights(model, config.init_from, env)
+    meter = Meter(resumed.carried if resumed else None)
+    steps = range(resumed.step + 1 if resumed else 1, config.steps + 1)
+    with _batches(config, world, corpus, steps) as batches:
+        trainer = Trainer(
+            config,
+            world=world,
+            model=model,
+            optimizer=optimizer,
+            batches=batches,
+            agreement=agreement,
+            meter=meter,
+            checkpointer=checkpointer,
+            reporter=Reporter(config, world=world, meter=meter, checkpointer=checkpointer),
+            trace=Trace(at=config.profile_step, world=world, env=env),
+        )
+        return _train(trainer, checkpointer, steps)
+
+
+def _train(trainer: Trainer, checkpointer: Checkpointer, steps: range) -> int:
+    try:
+        if trainer.run(steps).stopped:
+            return EXIT_PREEMPTED
+        checkpointer.wait()
+        _complete(trainer)
+    except Exception as error:
+        checkpointer.end(JobState.FAILED, step=trainer.reached, reason=str(error))
+        raise
+    checkpointer.end(JobState.COMPLETED, step=trainer.reached)
+    tell(trainer.world, Event.DONE, step=trainer.reached, loss=trainer.reported_loss)
+    if trainer.world.is_first:
+        print(f"completed step={trainer.reached}", flush=True)
+    return 0
 
 
 def make_model(config: TrainConfig, world: World) -> Transformer:
@@ -75,6 +101,51 @@ def make_model(config: TrainConfig, world: World) -> Transformer:
     model.to_empty(device=weights_device(config, world))
     initialise(model, seed=config.seed, layers=config.shape.layers)
     return model
+
+
+def _checkpointer(
+    config: TrainConfig, env: Mapping[str, str], model: Transformer, optimizer: Optimizer, corpus: Corpus
+) -> Checkpointer:
+    return Checkpointer(
+        open_store(config.checkpoint_dir, env, cache_dir=config.cache_dir),
+        model=model,
+        optimizer=optimizer,
+        guard=_guard(config, corpus),
+        keep=Retention(newest=config.checkpoint_keep, every=config.checkpoint_keep_every),
+        asynchronous=config.checkpoint_async,
+        total_steps=config.steps,
+    )
+
+
+def _batches(
+    config: TrainConfig, world: World, corpus: Corpus, steps: range
+) -> AbstractContextManager[BatchSource]:
+    """Read ahead while it is entered."""
+    batches = Batches(
+        corpus=corpus,
+        sequence_length=config.shape.sequence_length,
+        size=config.batch_size,
+        rank=world.rank,
+        ranks=world.size,
+        seed=config.seed,
+    )
+    pin = world.device if world.device.type == "cuda" else None
+    return prefetched(batches, depth=config.prefetch_batches, steps=steps, pin=pin)
+
+
+def _complete(trainer: Trainer) -> None:
+    """Leave the result in the model directory, which SageMaker packs as model.tar.gz."""
+    config = trainer.config
+    if config.export:
+        export_weights(trainer.model, config.model_dir, config.shape)
+    if trainer.world.is_first:
+        told = {
+            "preset": config.preset,
+            "seed": config.seed,
+            "steps": config.steps,
+            "loss": trainer.reported_loss,
+        }
+        (config.model_dir / "metrics.json").write_text(json.dumps(told, indent=1) + "\n")
 
 
 def _make_directories(config: TrainConfig) -> None:
@@ -114,21 +185,21 @@ def _guard(config: TrainConfig, corpus: Corpus) -> dict[str, str]:
     }
 
 
-def _tell(config: TrainConfig, world: World, model: Transformer) -> None:
+def _tell_what_runs(config: TrainConfig, world: World, model: Transformer) -> None:
     if not world.is_first:
         return
     options = {name: value for name, value in asdict(config).items() if name != "said"}
     print("config " + json.dumps(options, default=_as_text), flush=True)
     for line in config.said:
         print(f"fsdp1: {line}", flush=True)
-    world_event = event_line(
+    tell(
+        world,
         Event.WORLD,
         ranks=world.size,
         ranks_per_host=world.ranks_per_host,
         device=world.device.type,
         parameters=sum(one.numel() for one in model.parameters()),
     )
-    print(world_event, flush=True)
 
 
 def _as_text(value: object) -> str:

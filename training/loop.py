@@ -1,64 +1,211 @@
-"""The steps of one attempt: train, report, save, and leave when asked."""
+"""The steps of an attempt, from top to bottom: what a step is, what is reported, what a SIGTERM costs.
+
+What is hard has its own module: sharding (parallel.py), the vote of the ranks (agreement.py), checkpoints.
+"""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 
-from training.preempt.agreement import Decision
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.nn import functional as F
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoopPlan:
-    steps: int
-    log_every: int
-    checkpoint_every: int
-    """0: saved when the decision of a step says so."""
-    min_step_seconds: float
-    """Only to pace a demonstration."""
-
-    def saves_at(self, step: int) -> bool:
-        return step == self.steps or (self.checkpoint_every > 0 and step % self.checkpoint_every == 0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepEnd:
-    decision: Decision
-    trained: bool
-    """False: the stop came before the last part of the step, whose gradients were dropped."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoopParts:
-    """What the loop calls, with the number of the step."""
-
-    agree: Callable[[], Decision]
-    train_step: Callable[[int], StepEnd]
-    report: Callable[[int], None]
-    save: Callable[[int], None]
+from training.agreement import Agreement, Decision
+from training.checkpoint import Checkpointer, JobState, SaveTimer
+from training.config import TrainConfig
+from training.data.prefetch import BatchSource
+from training.errors import NotFiniteError
+from training.goodput import Meter
+from training.metrics import Event
+from training.models.llama import Transformer
+from training.optim import clip, learning_rate, step_if_finite
+from training.parallel import begin_part
+from training.report import Reporter, Trace, tell
+from training.seeds import seed_of
+from training.world import World, expect_steady_steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopEnd:
     step: int
-    """The last one trained."""
+    """The last one trained, by this attempt or one before."""
     stopped: bool
-    """Asked to stop: the step may have no checkpoint yet."""
-    seconds_left: float
+    """All ranks agreed to leave before the last step."""
 
 
-def run_steps(plan: LoopPlan, parts: LoopParts, *, done: int) -> LoopEnd:
-    """Go on after step ``done``, until the last one or until all ranks agree to stop."""
-    step, decision = done, parts.agree()
-    while not decision.stop and step < plan.steps:
-        ends_at = time.monotonic() + plan.min_step_seconds
-        end = parts.train_step(step + 1)
-        decision = end.decision
-        if not end.trained:
-            break
-        step += 1
-        time.sleep(max(0.0, ends_at - time.monotonic()))
-        if decision.stop or step == plan.steps or step % plan.log_every == 0:
-            parts.report(step)
-        if not decision.stop and (decision.save or plan.saves_at(step)):
-            parts.save(step)
-    return LoopEnd(step=step, stopped=decision.stop, seconds_left=decision.seconds_left)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What a rank computes at once: its share of a step, or a part of that."""
+
+    inputs: Tensor
+    targets: Tensor
+    is_last: bool
+
+
+@dataclass(eq=False, repr=False)
+class Trainer:
+    """Every rank has one and calls alike."""
+
+    config: TrainConfig
+    _: KW_ONLY
+    world: World
+    model: Transformer
+    optimizer: torch.optim.Optimizer
+    batches: BatchSource
+    agreement: Agreement
+    meter: Meter
+    checkpointer: Checkpointer | None = None
+    """It has loaded what there was. None: nothing is saved."""
+    reporter: Reporter | None = None
+    """None: nothing is printed."""
+    trace: Trace
+
+    def __post_init__(self) -> None:
+        self.reached = 0
+        """The last step trained."""
+        self.reported_loss: float | None = None
+        """The newest; None when the checkpoint was already of the last step."""
+        self._loss = torch.zeros((), dtype=torch.float64, device=self.world.device)
+        self._grad_norm = torch.zeros((), device=self.world.device)
+        self._first_bad = torch.zeros((), dtype=torch.int64, device=self.world.device)
+        # One rank watches the clock for all: clocks differ.
+        watches = self.world.is_first and not self.config.checkpoint_every
+        self._timer = SaveTimer(time.monotonic()) if watches else None
+
+    def run(self, steps: range) -> LoopEnd:  # noqa: C901  a reader sees a whole step here
+        """Train these steps, or until all ranks agree to stop.
+
+        Nothing in a step waits for the device but a report and a save. The ranks' votes travel while a part
+        is computed. A stop that is agreed on before the last part drops the step, which the next attempt
+        repeats.
+        """
+        config, self.reached = self.config, steps.start - 1
+        if (decision := self.agreement.now()).stop:
+            return self._leave(decision, is_saved=True)
+        for step in steps:
+            ends_at = time.monotonic() + config.min_step_seconds
+            self.trace.begin(step)
+            # Whatever draws random numbers draws the same after a resume.
+            torch.manual_seed(seed_of(config.seed, "step", step, self.world.rank))
+            losses = []
+            for part in self._parts(step):
+                self.agreement.begin(save=self._save_is_due())
+                begin_part(self.model, is_last=part.is_last, strategy=config.strategy)
+                loss = self._local_loss(part)
+                loss.backward()  # type: ignore[no-untyped-call]
+                losses.append(loss.detach())
+                decision = self.agreement.settled()
+                if decision.stop and not part.is_last:
+                    self.optimizer.zero_grad()
+                    return self._leave(decision, is_saved=step == steps.start)
+            self._update(step, losses)
+            self.trace.end(step)
+            time.sleep(max(0.0, ends_at - time.monotonic()))
+            self.meter.step_done()
+            self.reached = step
+            if step == steps.start:
+                expect_steady_steps()
+            if self.reporter and (decision.stop or self._reports_at(step)):
+                self.report(step, self.reporter)
+            if decision.stop:
+                return self._leave(decision)
+            if decision.save or self._saves_at(step):
+                self._save(step)
+        return LoopEnd(step=self.reached, stopped=False)
+
+    def lr(self, step: int) -> float:
+        config = self.config
+        return learning_rate(step, peak=config.lr, warmup_steps=config.warmup_steps, steps=config.steps)
+
+    def loss(self) -> float:
+        """Of the last step, over all ranks; waits for the device."""
+        total = self._loss.clone()
+        dist.all_reduce(total)
+        return total.item()
+
+    def check(self) -> None:
+        """Raises NotFiniteError when a step so far was not made; waits for the device."""
+        if step := int(self._first_bad.item()):
+            raise NotFiniteError(step=step, loss=self.loss(), lr=self.lr(step))
+
+    def _parts(self, step: int) -> Iterator[Part]:
+        """Of this rank's share, on its device."""
+        parts = self.config.gradient_accumulation_steps
+        batch = self.batches.at(step)
+        self.meter.data_arrived()
+        inputs, targets = (one.to(self.world.device, non_blocking=True).chunk(parts) for one in batch)
+        for number, (some_inputs, some_targets) in enumerate(zip(inputs, targets, strict=True), 1):
+            yield Part(inputs=some_inputs, targets=some_targets, is_last=number == parts)
+
+    def _local_loss(self, part: Part) -> Tensor:
+        """This rank's part of the mean over the tokens of all ranks, so parts and gradients just add up."""
+        logits = self.model(part.inputs).float().flatten(0, 1)
+        losses = F.cross_entropy(logits, part.targets.flatten(), reduction="none")
+        # In fp64, or the sum of a batch would hide what a change of the number of ranks does.
+        return losses.sum(dtype=torch.float64) / self.config.tokens_per_step
+
+    def _update(self, step: int, losses: list[Tensor]) -> None:
+        """A step whose gradients are not finite is not made, and noted; the host hears of it in ``check``."""
+        self._loss = torch.stack(losses).sum()
+        self._grad_norm = clip(self.model, self.config.grad_clip)
+        is_first_bad = ~self._grad_norm.isfinite() & (self._first_bad == 0)
+        self._first_bad = torch.where(is_first_bad, step, self._first_bad)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.lr(step)
+        step_if_finite(self.optimizer, self._grad_norm)
+        self.optimizer.zero_grad()
+
+    def report(self, step: int, reporter: Reporter) -> None:
+        """Raises NotFiniteError after the metric line of the step that shows it."""
+        self.reported_loss, grad_norm = self.loss(), self._grad_norm.item()  # waits for the device
+        reporter.report(step, loss=self.reported_loss, grad_norm=grad_norm, lr=self.lr(step))
+        self.check()
+
+    def _reports_at(self, step: int) -> bool:
+        return step == self.config.steps or step % self.config.log_every == 0
+
+    def _saves_at(self, step: int) -> bool:
+        every = self.config.checkpoint_every
+        return step == self.config.steps or (every > 0 and step % every == 0)
+
+    def _save_is_due(self) -> bool:
+        """By time."""
+        return self._timer is not None and self._timer.due(time.monotonic())
+
+    def _save(self, step: int) -> None:
+        if self.checkpointer is None:
+            return
+        self.check()
+        stall = self.checkpointer.save(step, carried=self.meter.carried())
+        self.meter.held_up(stall)
+        tell(self.world, Event.CHECKPOINT, step=step, stall_ms=round(1000 * stall, 1))
+        if self._timer is not None:
+            self._timer.saved(time.monotonic(), stall_seconds=stall)
+
+    def _leave(self, decision: Decision, *, is_saved: bool = False) -> LoopEnd:
+        """Save the last whole step if there is time for it, and say what is saved and what is lost.
+
+        ``is_saved``: this attempt has trained no step yet.
+        """
+        step, checkpointer = self.reached, self.checkpointer
+        if checkpointer is None:
+            return LoopEnd(step=step, stopped=True)
+        if not is_saved:
+            self.check()
+            checkpointer.save_within(step, decision.seconds_left, carried=self.meter.carried())
+        newest = checkpointer.newest_step
+        lost = step - newest
+        saved = (
+            f"saving would take longer than the {decision.seconds_left:.0f} s that are left: "
+            f"the {lost} steps after the checkpoint of step {newest} will be trained again"
+            if lost
+            else "its checkpoint is saved"
+        )
+        reason = f"stopped on SIGTERM {f'after step={step}; {saved}' if step else 'before the first step'}"
+        checkpointer.end(JobState.PREEMPTED, step=step, reason=reason)
+        tell(self.world, Event.PREEMPT, step=step, checkpoint_step=newest, lost_steps=lost)
+        if self.world.is_first:
+            print(reason, flush=True)
+        return LoopEnd(step=step, stopped=True)

@@ -15,12 +15,11 @@ from pathlib import Path
 if not __package__:  # started as a script: train.py beside it names this folder `training`
     importlib.import_module("train")
 
-from training.channels import directory_of
+from training.config import directory_of
 from training.data.index import TokenDtype
 from training.data.inputs import Texts, TokenFiles, TokenSource, files_under
 from training.data.writer import ShardWriter, empty_corpus
-from training.errors import ConfigError, DataError, TrainingError
-from training.failure import report_failure
+from training.errors import ConfigError, DataError, TrainingError, report_failure
 
 _SHARD_TOKENS = 2**27
 

@@ -1,76 +1,56 @@
-"""Prints the metric lines of an attempt, from the first rank alone."""
+"""What an attempt prints, from the first rank alone: metric lines, events, and the trace of a step."""
 
 import resource
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
+from torch.profiler import ProfilerActivity, profile
 
-from training.config import TrainConfig
-from training.loop import StepEnd
-from training.meter import Meter
-from training.metrics import StepMetrics
-from training.metrics_file import MetricsFile
+from training.checkpoint import Checkpointer
+from training.config import TrainConfig, output_data_dir
+from training.goodput import Meter
+from training.metrics import Event, MetricsFile, StepMetrics, Yardstick, event_line, peak_of
 from training.models.llama import flops_per_token
-from training.rates import Yardstick, peak_of
-from training.trainer import Trainer
 from training.world import World
 
 _GIB = 2**30
 
 
+def tell(world: World, event: Event, **details: float | str | None) -> None:
+    """Every rank may call."""
+    if world.is_first:
+        print(event_line(event, **details), flush=True)
+
+
 class Reporter:
+    """Prints the metric lines, and writes them into the metrics file."""
+
     def __init__(
-        self,
-        config: TrainConfig,
-        *,
-        world: World,
-        trainer: Trainer,
-        meter: Meter,
-        newest_checkpoint: Callable[[], int],
+        self, config: TrainConfig, *, world: World, meter: Meter, checkpointer: Checkpointer | None
     ) -> None:
-        self._config, self._world, self._trainer, self._meter = config, world, trainer, meter
-        self._newest_checkpoint = newest_checkpoint
+        self._config, self._world, self._meter = config, world, meter
+        self._checkpointer = checkpointer
         self._yardstick = yardstick(config, world)
         self._file = (
             MetricsFile(Path(config.metrics_file)) if config.metrics_file and world.is_first else None
         )
-        self.loss: float | None = None
-        """The newest one reported; None when the checkpoint was already of the last step."""
 
-    def counted(self, train_step: Callable[[int], StepEnd]) -> Callable[[int], StepEnd]:
-        """The same, and the meter hears of it."""
-
-        def counted_step(step: int) -> StepEnd:
-            end = train_step(step)
-            if end.trained:
-                self._meter.step_done()
-            return end
-
-        return counted_step
-
-    def report(self, step: int) -> None:
-        """Every rank calls. Beside saving the one place where the host waits for the device.
-
-        Raises:
-            NotFiniteError: After the metric line of the step that shows it.
-        """
-        self.loss = self._trainer.loss()
-        metrics = self._metrics(step, self.loss)
+    def report(self, step: int, *, loss: float, grad_norm: float, lr: float) -> None:
+        """When the device has done the step: the steps since the last call share its time."""
+        metrics = self._metrics(step, loss, grad_norm, lr)
         if self._file is not None:
             self._file.add(metrics)  # first: who kills the program for its line finds the record
         if self._world.is_first:
             print(metrics.line(), flush=True)
-        self._trainer.check()
 
-    def _metrics(self, step: int, loss: float) -> StepMetrics:
-        grad_norm = self._trainer.grad_norm()
+    def _metrics(self, step: int, loss: float, grad_norm: float, lr: float) -> StepMetrics:
         lap = self._meter.lap()
         speed = self._yardstick.speed(lap.step_seconds)
         return StepMetrics(
             step=step,
             loss=loss,
-            lr=self._trainer.lr(step),
+            lr=lr,
             grad_norm=grad_norm,
             tokens=step * self._config.tokens_per_step,
             tok_s=speed.tok_s,
@@ -80,7 +60,7 @@ class Reporter:
             step_ms=1000 * lap.step_seconds,
             data_ms=1000 * lap.data_seconds,
             mem_gib=peak_memory_bytes(self._world.device) / _GIB,
-            ckpt_step=self._newest_checkpoint(),
+            ckpt_step=self._checkpointer.newest_step if self._checkpointer else 0,
             ckpt_stall_ms=1000 * self._meter.checkpoint_stall,
             goodput=self._meter.goodput(),
         )
@@ -101,3 +81,37 @@ def peak_memory_bytes(device: torch.device) -> int:
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # Linux counts in KiB
+
+
+class Trace:
+    """The first rank's trace of step ``at``, for chrome://tracing and Perfetto; 0: of no step."""
+
+    def __init__(self, *, at: int, world: World, env: Mapping[str, str]) -> None:
+        self._at = at if world.is_first else 0
+        self._world, self._directory = world, output_data_dir(env)
+        self._profile: profile | None = None
+
+    def begin(self, step: int) -> None:
+        if step != self._at:
+            return
+        activities = [ProfilerActivity.CPU]
+        if self._world.device.type == "cuda":
+            activities.append(ProfilerActivity.CUDA)
+        self._profile = profile(activities=activities, record_shapes=True)
+        self._profile.start()
+
+    def end(self, step: int) -> None:
+        if self._profile is None:
+            return
+        if self._world.device.type == "cuda":
+            torch.cuda.synchronize(self._world.device)  # the trace is of this step's kernels, too
+        self._profile.stop()
+        path = self._directory / f"trace-step-{step:08d}.json"
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._profile.export_chrome_trace(str(path))
+        except (OSError, RuntimeError) as error:  # a full disk must not end the training
+            tell(self._world, Event.PROFILE, step=step, error=str(error))
+        else:
+            tell(self._world, Event.PROFILE, step=step, path=str(path))
+        self._profile = None

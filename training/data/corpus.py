@@ -9,8 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from training.channels import PREFIX, directory_of
-from training.config import SYNTHETIC, TrainConfig
+from training.config import CHANNEL, SYNTHETIC, TrainConfig, directory_of
 from training.data.places import DirectoryPlace, Place
 from training.data.shards import open_shards
 from training.errors import ConfigError
@@ -59,7 +58,7 @@ def open_corpus(config: TrainConfig, *, env: Mapping[str, str]) -> Corpus:
 
 def _place(data: str, env: Mapping[str, str]) -> Place:
     if not data.startswith(_S3):
-        told = data.replace(PREFIX, "channel ", 1) if data.startswith(PREFIX) else data
+        told = data.replace(CHANNEL, "channel ", 1) if data.startswith(CHANNEL) else data
         return DirectoryPlace(directory_of(data, env, option="data"), told=told)
     if find_spec("boto3") is None:
         raise ConfigError([f"data {data} needs boto3: add it to requirements.txt beside train.py"])

@@ -10,7 +10,7 @@ from torch import nn
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
-from training.channels import directory_of
+from training.config import directory_of
 from training.errors import WeightsError
 from training.models.hf_names import differences, hf_name, is_weight
 from training.models.llama import Transformer

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from training.checkpoint import Checkpointer, open_store
 from training.preempt import EXIT_PREEMPTED, StopRequest
-from training.preempt.agreement import Agreement
+from training.agreement import Agreement
 
 STEPS = 200
 

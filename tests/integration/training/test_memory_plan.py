@@ -21,7 +21,7 @@ from trainmaster.core.memory import footprint
 
 from training.choices import ActivationCheckpointing, Precision, Strategy
 from training.config import TrainConfig
-from training.fitting import held_bytes
+from training.memory import held_bytes
 from training.models.llama import Transformer
 from training.optim import make_optimizer
 from training.parallel import shard

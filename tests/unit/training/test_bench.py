@@ -7,7 +7,7 @@ from tests.markdown import codes, text_of
 from tests.markdown import table as rows_of
 from training.bench import Measured, Mode, _read, check, table
 from training.config import TrainConfig
-from training.rates import Speed
+from training.metrics import Speed
 
 _TUNED = rows_of(
     text_of("docs/training/cpu.md"), "options", "variables", "tokens/s", "compared with the first", "runs"

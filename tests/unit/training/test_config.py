@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from training.choices import Precision
-from training.config import TrainConfig, describe_options
+from training.choices import DebugLevel, Precision
+from training.config import TrainConfig, debug_variables, describe_options, directory_of
 from training.errors import ConfigError
 
 
@@ -152,3 +152,44 @@ def test_the_sequence_may_be_shorter_than_the_presets() -> None:
     config = TrainConfig(sequence_length=64, batch_size=4)
     assert (config.shape.sequence_length, config.tokens_per_step) == (64, 256)
     assert TrainConfig().shape.sequence_length == 128
+
+
+def test_a_channel_is_where_the_environment_says() -> None:
+    env = {"SM_CHANNEL_WEIGHTS": "/opt/ml/input/data/weights"}
+    assert directory_of("channel:weights", env, option="init_from") == Path("/opt/ml/input/data/weights")
+
+
+def test_anything_else_is_a_directory() -> None:
+    assert directory_of("/data/weights", {}, option="init_from") == Path("/data/weights")
+
+
+@pytest.mark.parametrize(
+    ("env", "there"),
+    [({}, "no channels"), ({"SM_CHANNEL_TRAIN": "/a", "SM_CHANNEL_EVAL": "/b"}, "eval, train")],
+)
+def test_a_channel_the_job_does_not_have_is_named_with_those_it_has(env: dict[str, str], there: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        directory_of("channel:weights", env, option="init_from")
+    assert refused.value.problems == (f"init_from names channel 'weights', but the job has {there}",)
+
+
+def test_off_sets_nothing() -> None:
+    assert debug_variables(DebugLevel.OFF, {}) == {}
+
+
+def test_the_flight_recorder_lands_in_the_jobs_output() -> None:
+    found = debug_variables(DebugLevel.INFO, {"SM_OUTPUT_DATA_DIR": "/out"})
+    assert found["TORCH_DISTRIBUTED_DEBUG"] == "INFO"
+    assert found["TORCH_SHOW_CPP_STACKTRACES"] == "1"
+    assert (
+        found["TORCH_FR_DUMP_TEMP_FILE"]
+        == found["TORCH_NCCL_DEBUG_INFO_TEMP_FILE"]
+        == "/out/flight-recorder-"
+    )
+    assert debug_variables(DebugLevel.INFO, {})["TORCH_FR_DUMP_TEMP_FILE"].startswith("/opt/ml/output/data/")
+
+
+def test_what_the_job_sets_itself_is_left_alone() -> None:
+    found = debug_variables(DebugLevel.DETAIL, {"TORCH_CPP_LOG_LEVEL": "WARNING"})
+    assert found["TORCH_DISTRIBUTED_DEBUG"] == "DETAIL"
+    assert "TORCH_CPP_LOG_LEVEL" not in found

@@ -4,7 +4,6 @@ import signal
 import pytest
 
 from training.preempt import EXIT_PREEMPTED, StopRequest
-from training.preempt.agreement import Agreement, Decision
 
 
 class Clock:
@@ -47,25 +46,6 @@ def test_the_handler_before_it_comes_back() -> None:
 
 def test_a_preempted_attempt_looks_as_if_sigterm_had_ended_it() -> None:
     assert EXIT_PREEMPTED == 143
-
-
-def test_a_script_without_a_process_group_decides_alone() -> None:
-    clock = Clock()
-    with StopRequest(seconds=100.0, clock=clock) as stop:
-        agreement = Agreement(stop)
-        assert agreement.now(save=True) == Decision(stop=False, save=True, seconds_left=100.0)
-        _ask()
-        clock.seconds += 1.0
-        assert agreement.now() == Decision(stop=True, save=False, seconds_left=99.0)
-
-
-def test_what_comes_after_the_vote_counts_in_the_next_one() -> None:
-    with StopRequest() as stop:
-        agreement = Agreement(stop)
-        agreement.begin()
-        _ask()
-        assert not agreement.settled().stop
-        assert agreement.now().stop
 
 
 def test_while_nothing_is_at_stake_the_signal_ends_the_process() -> None:

@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from tests.integration.training.worlds import in_world
-from training import fitting
+from training import memory
 from training.choices import Precision
 from training.config import TrainConfig
 from training.errors import DoesNotFitError
-from training.fitting import Memory, State, refuse_unless_it_fits
+from training.memory import Memory, State, refuse_unless_it_fits
 from training.models.llama import Transformer
 from training.parallel import shard
 from training.world import World
@@ -25,7 +25,7 @@ def on_meta(config: TrainConfig, world: World) -> Transformer:
 
 def refused(world: World, rooms: list[int | None]) -> str | None:
     """The message on each rank, where rank i has rooms[i] bytes."""
-    fitting.memory_of = lambda world: Memory(device=rooms[world.rank], host=None)
+    memory.memory_of = lambda world: Memory(device=rooms[world.rank], host=None)
     config = TrainConfig()
     try:
         refuse_unless_it_fits(on_meta(config, world), config, world)
@@ -61,7 +61,7 @@ def test_the_state_is_counted_on_the_meta_device(world: World) -> None:
 def test_70b_is_refused_on_this_machine_before_it_is_made(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fitting, "host_memory", lambda: 64 * 2**30)
+    monkeypatch.setattr(memory, "host_memory", lambda: 64 * 2**30)
     config = TrainConfig(preset="llama2-70b")
     with pytest.raises(DoesNotFitError) as caught:
         refuse_unless_it_fits(on_meta(config, world), config, world)

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from training.errors import ConfigError
-from training.failure import report_failure
+from training.errors import ConfigError, report_failure
 
 
 def test_our_own_error_is_its_message_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

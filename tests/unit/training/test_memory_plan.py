@@ -1,0 +1,97 @@
+"""The plane's arithmetic of memory, against the training program itself."""
+
+import dataclasses
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+from trainmaster.core.memory import footprint, training_runs
+
+from training.choices import ActivationCheckpointing, Compile, Precision, ReduceDtype, Strategy
+from training.config import TrainConfig
+from training.models.llama import Transformer, rotary_angles
+from training.parallel import prepare
+from training.presets import PRESETS, ModelShape
+
+
+def test_every_preset_of_the_training_program_is_known_and_the_same() -> None:
+    for name, shape in PRESETS.items():
+        assert dataclasses.asdict(training_runs.PRESETS[name]) == dataclasses.asdict(shape)
+        with torch.device("meta"):
+            built = Transformer(shape)
+        assert training_runs.PRESETS[name].params == sum(one.numel() for one in built.parameters())
+    assert TrainConfig().batch_size == training_runs.DEFAULT_BATCH_SIZE
+
+
+@pytest.mark.parametrize("words", [Precision, ReduceDtype, Strategy, ActivationCheckpointing])
+def test_the_words_of_the_training_program_are_the_planes(words: type[StrEnum]) -> None:
+    assert list(words) == list(getattr(training_runs, words.__name__))
+
+
+class Living(TorchDispatchMode):
+    """Every storage that an operation makes, for as long as somebody holds it; weights are not made."""
+
+    def __init__(self, weights: Iterable[Tensor]) -> None:
+        super().__init__()
+        self._weights = {StorageWeakRef(one.untyped_storage()) for one in weights}
+        self._made: dict[StorageWeakRef, int] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        for one in made if isinstance(made, tuple) else (made,):
+            if isinstance(one, Tensor):
+                self._made[StorageWeakRef(one.untyped_storage())] = one.untyped_storage().nbytes()
+        return made
+
+    def bytes(self) -> int:
+        made = self._made.items()
+        return sum(size for storage, size in made if not storage.expired() and storage not in self._weights)
+
+
+LAYERS, SEQUENCES, LENGTH, WIDTH = 4, 3, 128, 256
+
+
+def kept(kind: torch.dtype, kv_heads: int, mode: ActivationCheckpointing) -> tuple[int, training_runs.Run]:
+    """Bytes that four blocks keep for the backward pass, as they are and as the plane sees them."""
+    shape = ModelShape(
+        layers=LAYERS,
+        width=WIDTH,
+        heads=8,
+        kv_heads=kv_heads,
+        hidden=704,
+        vocabulary=64,
+        sequence_length=LENGTH,
+    )
+    model = Transformer(shape).to(kind)
+    prepare(model.blocks.values(), recomputed=mode, compiled=Compile.NONE)
+    with torch.no_grad():
+        x = model.embedding(torch.zeros(SEQUENCES, LENGTH, dtype=torch.long))
+        angles = rotary_angles(LENGTH, shape.head_width, x.device)
+    living = Living(model.parameters())
+    with living:
+        x = x.requires_grad_() * 1  # the first block's input counts too
+        for block in model.blocks.values():
+            x = block(x, *angles)
+    run = training_runs.Run(
+        shape=training_runs.ModelShape(**dataclasses.asdict(shape)),
+        activation_checkpointing=training_runs.ActivationCheckpointing(mode),
+    )
+    return living.bytes(), run
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("kv_heads", [2, 8])
+@pytest.mark.parametrize("mode", ActivationCheckpointing)
+def test_blocks_keep_for_the_backward_pass_what_is_counted(
+    kind: torch.dtype, kv_heads: int, mode: ActivationCheckpointing
+) -> None:
+    found, run = kept(kind, kv_heads, mode)
+    tokens = SEQUENCES * LENGTH
+    counted = tokens * footprint.kept_per_token(run, kind.itemsize)
+    output = tokens * WIDTH * kind.itemsize  # of the last block: the next one's input
+    assert found == pytest.approx(counted + output, rel=0.01)
