@@ -11,8 +11,7 @@ import torch
 from torch.optim import Optimizer
 
 from training.agreement import Agreement
-from training.checkpoint import Checkpointer, JobState, Retention
-from training.checkpoint.opening import open_store
+from training.checkpoint import Checkpointer, JobState, Retention, open_store
 from training.choices import Precision
 from training.config import TrainConfig
 from training.data.batches import Batches

@@ -3,13 +3,11 @@
 Of the rest of the program only its errors are needed here.
 """
 
-from training.checkpoint.checkpointer import Checkpointer, Resumed
-from training.checkpoint.interval import SaveTimer, next_interval
+from training.checkpoint.checkpointer import Checkpointer, Resumed, SaveTimer, next_interval
 from training.checkpoint.local_store import LocalStore
-from training.checkpoint.opening import open_store
-from training.checkpoint.retention import Retention
+from training.checkpoint.saver import Retention
 from training.checkpoint.status import JobState
-from training.checkpoint.store import CheckpointStore
+from training.checkpoint.store import CheckpointStore, open_store
 
 __all__ = [
     "CheckpointStore",

@@ -11,14 +11,10 @@ from torch import nn
 from torch.optim import Optimizer
 
 from training.checkpoint import shards
-from training.checkpoint.background import Background
-from training.checkpoint.budget import seconds_needed
 from training.checkpoint.loader import Loader
 from training.checkpoint.manifest import Manifest
-from training.checkpoint.places import found_places
-from training.checkpoint.ranks import Ranks
-from training.checkpoint.retention import Retention
-from training.checkpoint.saver import Saver, judged
+from training.checkpoint.ranks import Background, Ranks, found_places
+from training.checkpoint.saver import Retention, Saver, judged
 from training.checkpoint.status import JobState, Status, StatusFile
 from training.checkpoint.store import CheckpointStore
 
@@ -30,6 +26,15 @@ _SECONDS_AFTER_END = {
     JobState.RUNNING: 0.0,
 }
 """For a save in flight: what it saves is not trained again. A stop has used up its time by then."""
+_SAFETY = 1.5
+"""The last save may be slower than the one that was measured."""
+_FIXED_SECONDS = 5.0
+"""Agreeing, copying to the CPU, the manifest."""
+_UNKNOWN_BYTES_PER_SECOND = 100e6
+"""Where nothing was measured yet. A gp2 volume writes 128 to 250 MB/s (Amazon EBS user guide)."""
+_SHORTEST_SECONDS = 60.0
+_STALLS = 20
+"""An interval is at least this many times what a save holds training up, which then costs 5 % at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +42,8 @@ class Resumed:
     step: int
     carried: Mapping[str, float]
     """As it was given to the save."""
+    seconds: Mapping[str, float]
+    """Of this rank, by phase: look, plan, read, verify (waited for hashes), apply."""
 
 
 @dataclass(eq=False, repr=False)
@@ -87,9 +94,12 @@ class Checkpointer:
             CheckpointReadError: It should be usable, and is not.
         """
         loader = Loader(store=self.store, places=self._places, ranks=self._ranks, guard=self.guard)
-        whole = loader.load(self.model, self.optimizer)
+        loaded = loader.load(self.model, self.optimizer)
+        whole = loaded.whole
         newest = whole[max(whole)] if whole else None
-        status = Status(step=newest.step if newest else 0, steps=self.total_steps, newest=newest)
+        status = Status(
+            step=newest.step if newest else 0, steps=self.total_steps, newest=newest, skipped=loaded.skipped
+        )
         self._saver = Saver(
             store=self.store,
             places=self._places,
@@ -100,7 +110,11 @@ class Checkpointer:
             clock=self.clock,
             whole=whole,
         )
-        return Resumed(step=newest.step, carried=dict(newest.carried)) if newest else None
+        if self._ranks.rank == 0:
+            _try("the status could not be written", self._saver.status.resumed)
+        if newest is None:
+            return None
+        return Resumed(step=newest.step, carried=dict(newest.carried), seconds=loaded.seconds)
 
     def save(self, step: int, *, carried: Mapping[str, float] | None = None) -> float:
         """Save this step; the seconds for which the caller was held up.
@@ -184,3 +198,28 @@ def _try(otherwise: str, work: Callable[[], object]) -> None:
         work()
     except Exception as error:  # noqa: BLE001  it must not take the place of why the attempt ended
         print(f"{otherwise}: {error}", flush=True)
+
+
+def seconds_needed(bytes_on_host: float, *, bytes_per_second: float | None) -> float:
+    """For one blocking save, by the speed that a host wrote an earlier one with."""
+    speed = bytes_per_second or _UNKNOWN_BYTES_PER_SECOND
+    return bytes_on_host / speed * _SAFETY + _FIXED_SECONDS
+
+
+def next_interval(stall_seconds: float) -> float:
+    """Seconds from one save to the next: seldom enough to be cheap, often enough to lose little."""
+    return max(_SHORTEST_SECONDS, _STALLS * stall_seconds)
+
+
+class SaveTimer:
+    """Seconds of one clock go in. Ask it on one rank and let the others know: clocks differ."""
+
+    def __init__(self, now: float) -> None:
+        self._saved_at, self._stall = now, 0.0
+
+    def due(self, now: float) -> bool:
+        return now - self._saved_at >= next_interval(self._stall)
+
+    def saved(self, now: float, *, stall_seconds: float) -> None:
+        """A save returned just now, after it held training up for this long."""
+        self._saved_at, self._stall = now, stall_seconds

@@ -2,23 +2,42 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 
 from torch import nn
 from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.metadata import Metadata
 from torch.optim import Optimizer
 
 from training.checkpoint import shards
-from training.checkpoint.manifest import MANIFEST, Manifest
-from training.checkpoint.places import Places
-from training.checkpoint.ranks import Ranks, RanksFailedError
+from training.checkpoint.hashes import (
+    ALGORITHM,
+    DamagedError,
+    Seconds,
+    VerifyingReader,
+    digest_of,
+    has_hashes,
+    read_index,
+    timed,
+)
+from training.checkpoint.manifest import INDEX_COPY, MANIFEST, Manifest
+from training.checkpoint.ranks import Failure, Places, Ranks, RanksFailedError
 from training.checkpoint.saver import described, failures_of
 from training.checkpoint.store import CheckpointStore
-from training.checkpoint.survey import Finding, Refused, Sight, Torn, View, Whole, findings
+from training.checkpoint.survey import Finding, Refused, Sight, Torn, View, Whole, findings, is_work_lost
 from training.errors import CheckpointMismatchError, CheckpointReadError
 
-_HASHED_BYTES = 256 * 2**20
-"""Of a larger first shard the manifest is hashed instead: an attempt must not wait a minute for a line."""
+_HASHED_BYTES = 16 * 2**20
+"""Of a larger first shard the manifest is hashed instead: nothing large is read twice for a line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    whole: Mapping[int, Manifest]
+    """By step: the checkpoint that was loaded, and those before it. Empty: there was none."""
+    skipped: Mapping[str, str]
+    """By name, what is wrong with those that were passed over."""
+    seconds: Seconds
+    """Of this rank, by phase: look, plan, read, verify, apply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,39 +47,44 @@ class Loader:
     ranks: Ranks
     guard: Mapping[str, str]
 
-    def load(self, model: nn.Module, optimizer: Optimizer) -> dict[int, Manifest]:
-        """Fill both from the newest checkpoint that can be used; it and those before it, by step.
+    def load(self, model: nn.Module, optimizer: Optimizer) -> Loaded:
+        """Fill both from the newest checkpoint that can be used.
 
-        Nothing when there is none, and nothing is written or removed here.
+        Nothing is written or removed here.
 
         Raises:
             CheckpointMismatchError: It is of another training.
             CheckpointReadError: It should be usable, and is not.
         """
-        found = self._survey()
-        damaged: list[Torn] = []
+        seconds: Seconds = {}
+        with timed(seconds, "look"):
+            found = self._survey()
+        torn: list[Torn] = []
         for number, one in enumerate(found):
             match one:
                 case Torn():
-                    self._tell(f"skipping torn checkpoint {one.name}: {one.reason}")
+                    torn.append(one)
                 case Refused():
                     raise CheckpointReadError(f"checkpoint {one.name} cannot be used: {one.reason}")
                 case Whole():
-                    broken = self._load_one(one, model, optimizer)
-                    if broken is None:
+                    read = self._load_one(one, model, optimizer)
+                    if not isinstance(read, Torn):
                         self._tell(f"resumed from step={one.manifest.step} {self._evidence(one)}")
-                        return dict(_whole(found[number:]))
-                    self._tell(f"skipping damaged checkpoint {one.name}: {broken.reason}")
-                    damaged.append(broken)
-        if damaged:
+                        skipped = {one.name: one.reason for one in torn}
+                        return Loaded(
+                            whole=dict(_whole(found[number:])), skipped=skipped, seconds=seconds | read
+                        )
+                    torn.append(read)
+            self._tell(f"skipping torn checkpoint {one.name}: {torn[-1].reason}")
+        if is_work_lost(torn):
             # Weights may be half loaded by now, and the work of days is not thrown away by itself.
-            told = "; ".join(f"{one.name}: {one.reason}" for one in damaged)
+            told = "; ".join(f"{one.name}: {one.reason}" for one in torn)
             raise CheckpointReadError(
                 f"no checkpoint can be read: {told}; "
                 "bring one back, or start again with another checkpoint directory"
             )
         self._tell("starting from scratch")
-        return {}
+        return Loaded(whole={}, skipped={}, seconds=seconds)
 
     def _survey(self) -> list[Finding]:
         """The same on every rank: what the first rank of each host saw. Raises CheckpointReadError."""
@@ -79,22 +103,62 @@ class Loader:
             for name in self.store.checkpoints()
         }
 
-    def _load_one(self, one: Whole, model: nn.Module, optimizer: Optimizer) -> Torn | None:
-        """None when it is loaded; what is wrong with its content else."""
+    def _load_one(self, one: Whole, model: nn.Module, optimizer: Optimizer) -> Seconds | Torn:
+        """What is wrong with its content, where that cannot be loaded."""
         _check(self.guard, one)
+        seconds: Seconds = {}
+        with timed(seconds, "plan"):
+            index = self._index(one)
+        if isinstance(index, Torn):
+            return index
+        if not has_hashes(index):
+            self._tell(
+                f"checkpoint {one.name} has no hashes, so its content is not verified; the next one has"
+            )
+        read = self._read(one, self.store.reader(one.name, index), model, optimizer)
+        if isinstance(read, Torn) and (original := self.store.original):
+            self._tell(f"checkpoint {one.name} is read again, without the hosts' copies: {read.reason}")
+            read = self._read(one, original.reader(one.name, index), model, optimizer)
+        if not isinstance(read, Torn):
+            read["plan"] += seconds["plan"]
+        return read
+
+    def _index(self, one: Whole) -> Metadata | Torn:
+        """Torch's index, verified before a byte of it is decoded."""
+        read: list[Metadata] = []  # it stays on this rank; the others only hear that it is there
         try:
-            shards.read(model, optimizer, self.store.reader(one.name), self.ranks.group)
+            self.ranks.agreed(lambda: read.append(self._read_index(one)))
+        except RanksFailedError as error:
+            return self._torn(one, error, error.failures)
+        return read[0]
+
+    def _read_index(self, one: Whole) -> Metadata:
+        content = self.store.read(f"{one.name}/{INDEX_COPY}") or b""
+        hashes = one.manifest.hashes
+        if hashes is not None and digest_of(content) != hashes.get(INDEX_COPY):
+            raise DamagedError(f"{INDEX_COPY} is damaged: it has another {ALGORITHM} than {MANIFEST} says")
+        index = read_index(content)
+        if hashes is not None and not has_hashes(index):
+            raise DamagedError(f"{INDEX_COPY} has no hashes, and {MANIFEST} has")
+        return index
+
+    def _read(
+        self, one: Whole, reader: VerifyingReader, model: nn.Module, optimizer: Optimizer
+    ) -> Seconds | Torn:
+        try:
+            return shards.read(model, optimizer, reader, self.ranks.group)
         except shards.OtherTensorsError as error:
             raise CheckpointMismatchError(path=one.name, differences=error.differences) from error
         except CheckpointException as error:
-            failures = failures_of(error, self.store)
-            if any(failure.is_of_store for failure in failures.values()):
-                # Tried again it may well be read; an older one would lose work for good.
-                raise CheckpointReadError(
-                    f"checkpoint {one.name} could not be read: {described(failures)}"
-                ) from error
-            return Torn(name=one.name, reason=described(failures))
-        return None
+            return self._torn(one, error, failures_of(error, self.store))
+
+    def _torn(self, one: Whole, error: BaseException, failures: Mapping[int, Failure]) -> Torn:
+        if any(failure.is_of_store for failure in failures.values()):
+            # Tried again it may well be read; an older one would lose work for good.
+            raise CheckpointReadError(
+                f"checkpoint {one.name} could not be read: {described(failures)}"
+            ) from error
+        return Torn(name=one.name, reason=described(failures))
 
     def _evidence(self, one: Whole) -> str:
         """A file by its place in the store, and its hash, for whoever compares it with a copy."""
@@ -102,7 +166,7 @@ class Loader:
             return ""
         file, size = next(iter(one.manifest.files.items()))
         name = f"{one.name}/{file if size <= _HASHED_BYTES else MANIFEST}"
-        return f"file={name} sha256={sha256(self.store.read(name) or b'').hexdigest()}"
+        return f"file={name} sha256={digest_of(self.store.read(name) or b'')}"
 
     def _tell(self, line: str) -> None:
         if self.ranks.rank == 0:

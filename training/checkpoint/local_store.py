@@ -2,18 +2,17 @@
 
 import errno
 import os
-import pickle
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from io import IOBase
 from pathlib import Path
-from typing import Any
 
-from torch.distributed.checkpoint.filesystem import FileSystem, FileSystemReader, FileSystemWriter
+from torch.distributed.checkpoint.filesystem import FileSystem
 from torch.distributed.checkpoint.metadata import Metadata
-from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
+from torch.distributed.checkpoint.storage import StorageWriter
 
-from training.checkpoint.manifest import INDEX_COPY, MANIFEST
+from training.checkpoint.hashes import HashingWriter, VerifyingReader
+from training.checkpoint.manifest import MANIFEST
 from training.checkpoint.store import is_checkpoint
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -22,6 +21,7 @@ _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 class LocalStore:
     is_shared = False
+    original = None
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -68,12 +68,12 @@ class LocalStore:
 
     def writer(self, checkpoint: str) -> StorageWriter:
         # Nothing is copied ahead from a GPU: a thread that did would hold memory on the first one.
-        writer = FileSystemWriter(self._root / checkpoint, per_thread_copy_ahead=0)
+        writer = HashingWriter(self._root / checkpoint, per_thread_copy_ahead=0)
         writer.fs = _Files()
         return writer
 
-    def reader(self, checkpoint: str) -> StorageReader:
-        return _Reader(self._root / checkpoint)
+    def reader(self, checkpoint: str, index: Metadata) -> VerifyingReader:
+        return VerifyingReader(self._root / checkpoint, index=index)
 
     def explained(self, error: BaseException) -> str | None:
         if not isinstance(error, OSError):
@@ -100,15 +100,6 @@ class _Files(FileSystem):
             if isinstance(error.__context__, OSError):
                 raise error.__context__ from error
             raise
-
-
-class _Reader(FileSystemReader):
-    """Reads the copy of the index: a mirror may have left the original out."""
-
-    def read_metadata(self, *_: Any, **__: Any) -> Metadata:  # noqa: ANN401  torch's signature
-        with (Path(self.path) / INDEX_COPY).open("rb") as file:
-            index: Metadata = pickle.load(file)  # noqa: S301  torch's format; only from stores of our own
-        return index
 
 
 def _sync(directory: Path) -> None:

@@ -1,6 +1,7 @@
 """What a checkpoint says about itself: ``manifest.json``, written last.
 
-It lists the files of all hosts with their sizes, so a copy that lost one on the way is found out.
+It lists the files of all hosts with their sizes, so a copy that lost one on the way is found out, and it has
+the hash of the index, which has those of all else.
 """
 
 import json
@@ -29,6 +30,8 @@ class Manifest:
     """From the first file to this one."""
     saved_at: str
     """ISO 8601, UTC."""
+    hashes: Mapping[str, str] | None = None
+    """``algorithm``, and by it the hash of ``metadata``; None: written before hashes were taken."""
 
     @property
     def size(self) -> int:
@@ -49,7 +52,8 @@ class Manifest:
         found = json.loads(text)
         if not isinstance(found, dict):
             raise KeyError("step")
-        return cls(**{name: found[name] for name in cls.__slots__})
+        known = {"hashes": None, **found}
+        return cls(**{name: known[name] for name in cls.__slots__})
 
 
 def sizes_of(storage_data: Mapping[Any, Any]) -> dict[str, int]:

@@ -1,12 +1,20 @@
-"""The ranks that save and load together; one alone where torch.distributed is not initialised."""
+"""The ranks that save and load together, the machines they are on, and the thread that saves."""
 
+import os
+import socket
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Generic, TypeVar
 
 import torch.distributed as dist
 
+from training.checkpoint.store import CheckpointStore
+
 T = TypeVar("T")
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +42,8 @@ class _Answer(Generic[T]):
 
 class Ranks:
     """A process group of its own on the CPUs, so that nothing waits for a GPU; every rank makes one.
+
+    One rank alone where torch.distributed is not initialised.
 
     Two threads need two of them: their messages must not mix.
     """
@@ -68,3 +78,66 @@ class Ranks:
         if failures:
             raise RanksFailedError(failures)
         return [one.value for one in answers]  # type: ignore[misc]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    machines: tuple[tuple[int, ...], ...]
+    """Their ranks."""
+    lookouts: Mapping[int, str]
+    """By rank, the hosts whose files it sees and removes: the first rank of each, of a shared store one."""
+
+    def ranks_beside(self, rank: int) -> int:
+        """On its machine, itself included."""
+        return next(len(ranks) for ranks in self.machines if rank in ranks)
+
+
+def found_places(ranks: Ranks, store: CheckpointStore) -> Places:
+    """Every rank calls.
+
+    The host name alone would not do: containers may all be called ``localhost``. Two directories on one
+    machine count as two hosts.
+    """
+    boot = _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else ""
+    by_machine: dict[tuple[str, str, str], list[int]] = {}
+    for rank, machine in enumerate(ranks.gathered((socket.gethostname(), boot, os.fspath(store.location)))):
+        by_machine.setdefault(machine, []).append(rank)
+    machines = tuple(tuple(found) for found in by_machine.values())
+    if store.is_shared:
+        return Places(machines=machines, lookouts={0: store.location})
+    names = {found[0]: f"{host}:{location}" for (host, _, location), found in by_machine.items()}
+    return Places(machines=machines, lookouts=names)
+
+
+class Background:
+    """One piece of work at a time in a thread of its own; its error is kept for whoever asks next."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+
+    def start(self, work: Callable[[], None]) -> None:
+        """The one before must have been waited for."""
+        assert self._thread is None
+
+        def run() -> None:
+            try:
+                work()
+            except BaseException as error:  # noqa: BLE001  raised in the thread that asks
+                self._error = error
+
+        # A daemon: a rank that fails leaves, even if the others never answer its last save.
+        self._thread = threading.Thread(target=run, name="checkpoint", daemon=True)
+        self._thread.start()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Whether it is done; at most so long. Raises, once, what the work raised."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+            if self._thread.is_alive():
+                return False
+        self._thread = None
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        return True

@@ -1,13 +1,12 @@
 """The shards of a checkpoint in S3: s3torchconnector's writer and reader for torch.distributed.checkpoint.
 
-Added to them: errors that say what was asked for, and a copy on this host's disk.
+Added to them: hashes, errors that say what was asked for, and a copy on this host's disk.
 """
 
 import atexit
 import gc
-import pickle
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
@@ -24,6 +23,7 @@ from torch.distributed.checkpoint.planner import SavePlan, SavePlanner
 from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
+from training.checkpoint.hashes import HashingWriter, VerifyingReader
 from training.checkpoint.host_copy import HostCopies, HostCopy
 from training.checkpoint.manifest import sizes_of
 from training.checkpoint.s3_errors import Place, S3RequestError
@@ -69,7 +69,7 @@ def released(client: "weakref.ref[S3Client]") -> None:
         join_all_managed_threads(_JOIN_SECONDS)
 
 
-class S3Writer(S3StorageWriter):
+class S3Writer(HashingWriter, S3StorageWriter):
     def __init__(self, connection: Connection, checkpoint: str, copies: HostCopies | None) -> None:
         # Nothing is copied ahead: the tensors are on the CPU.
         super().__init__(connection.region, f"{connection.place.uri}/{checkpoint}", per_thread_copy_ahead=0)
@@ -102,28 +102,18 @@ class _Share(StorageMetadata):
     save: str
 
 
-class S3Reader(S3StorageReader):
+class S3Reader(VerifyingReader, S3StorageReader):
     def __init__(
-        self,
-        connection: Connection,
-        checkpoint: str,
-        *,
-        index: Callable[[], bytes],
-        copies: HostCopies | None,
+        self, connection: Connection, checkpoint: str, index: Metadata, copies: HostCopies | None
     ) -> None:
         constructor = S3ReaderConstructor.dcp_optimized()
         path = f"{connection.place.uri}/{checkpoint}"
-        super().__init__(connection.region, path, reader_constructor=constructor)
+        super().__init__(connection.region, path, reader_constructor=constructor, index=index)
         self._objects = _Objects(connection, constructor)
         self.fs = self._objects
-        self._checkpoint, self._index, self._copies = checkpoint, index, copies
-
-    def read_metadata(self, *_: Any, **__: Any) -> Metadata:  # noqa: ANN401  torch's signature
-        metadata: Metadata = pickle.loads(self._index())  # noqa: S301  torch's format; from our own store
-        if self._copies is not None and metadata.storage_meta is not None:
-            save, sizes = metadata.storage_meta.save_id, sizes_of(metadata.storage_data)
-            self._objects.copy = self._copies.found(self._checkpoint, str(save), sizes)
-        return metadata
+        if copies is not None and index.storage_meta is not None:
+            save, sizes = index.storage_meta.save_id, sizes_of(index.storage_data)
+            self._objects.copy = copies.found(checkpoint, str(save), sizes)
 
 
 class _Objects(S3FileSystem):

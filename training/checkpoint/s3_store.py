@@ -5,7 +5,7 @@ model), so every host sees what any host wrote, and a manifest that is there is 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -13,14 +13,16 @@ from urllib.parse import urlsplit
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
+from torch.distributed.checkpoint.metadata import Metadata
+from torch.distributed.checkpoint.storage import StorageWriter
 
+from training.checkpoint.hashes import VerifyingReader
 from training.checkpoint.host_copy import HostCopies
 from training.checkpoint.local_store import LocalStore
-from training.checkpoint.manifest import INDEX_COPY, MANIFEST
+from training.checkpoint.manifest import MANIFEST
 from training.checkpoint.s3_errors import Place, S3RequestError, explained
 from training.checkpoint.s3_shards import Connection, S3Reader, S3Writer, connected
-from training.checkpoint.store import STATUS, is_checkpoint
+from training.checkpoint.store import STATUS, CheckpointStore, is_checkpoint
 
 _ATTEMPTS = 10
 """Of each request; the waits between them double, up to 20 s."""
@@ -72,6 +74,12 @@ class S3Store:
         return cls(place, endpoint=endpoint, copies=copies, mirrored=mirrored)
 
     @property
+    def original(self) -> CheckpointStore | None:
+        if self._copies is None:
+            return None
+        return S3Store(self._place, endpoint=self._endpoint, attempts=self._attempts)
+
+    @property
     def location(self) -> str:
         return self._place.uri
 
@@ -116,9 +124,8 @@ class S3Store:
     def writer(self, checkpoint: str) -> StorageWriter:
         return S3Writer(self._connection, checkpoint, self._copies)
 
-    def reader(self, checkpoint: str) -> StorageReader:
-        index = partial(self._content, f"{checkpoint}/{INDEX_COPY}")
-        return S3Reader(self._connection, checkpoint, index=index, copies=self._copies)
+    def reader(self, checkpoint: str, index: Metadata) -> VerifyingReader:
+        return S3Reader(self._connection, checkpoint, index, self._copies)
 
     def explained(self, error: BaseException) -> str | None:
         if isinstance(error, S3RequestError):

@@ -4,7 +4,7 @@ A crash at any point leaves whole checkpoints and at most one without a manifest
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,16 +12,35 @@ from typing import Any
 from torch.distributed.checkpoint.api import CheckpointException
 
 from training.checkpoint import shards
+from training.checkpoint.hashes import ALGORITHM, digest_of
 from training.checkpoint.manifest import INDEX, INDEX_COPY, MANIFEST, Manifest, sizes_of
-from training.checkpoint.places import Places
-from training.checkpoint.ranks import Failure, Ranks, RanksFailedError
-from training.checkpoint.retention import Retention, kept
+from training.checkpoint.ranks import Failure, Places, Ranks, RanksFailedError
 from training.checkpoint.status import StatusFile, instant
 from training.checkpoint.store import CheckpointStore, name_of
 from training.errors import CheckpointSaveError
 
 _SHOWN = 3
 """Ranks with the same message, and messages: hundreds of ranks may fail, and a message is short."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """Which checkpoints are kept."""
+
+    newest: int = 2
+    """So many of the newest; two, so that a newest one that is lost on its way leaves one to go back to."""
+    every: int = 0
+    """And those whose step divides by it; 0: no others."""
+
+    def __post_init__(self) -> None:
+        if self.newest < 1 or self.every < 0:
+            raise ValueError(f"keep at least one checkpoint, and every 0 or more: {self}")
+
+
+def kept(steps: Collection[int], keep: Retention) -> set[int]:
+    """Of these whole checkpoints."""
+    newest = sorted(steps, reverse=True)[: keep.newest]
+    return {*newest, *(step for step in steps if keep.every and step % keep.every == 0)}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,6 +101,7 @@ class Saver:
             files=sizes_of(shard_places) | {INDEX_COPY: len(index)},
             seconds=round(time.monotonic() - began, 3),
             saved_at=instant(self.clock()),
+            hashes={"algorithm": ALGORITHM, INDEX_COPY: digest_of(index)},
         )
         self.store.write(f"{name}/{MANIFEST}", manifest.text())
         self.status.published(manifest)

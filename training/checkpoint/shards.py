@@ -3,6 +3,9 @@
 Every rank calls, and each writes and reads only its own part, whatever the number of ranks was before.
 """
 
+import io
+import pickle
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,14 +15,16 @@ from torch import nn
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.default_planner import DefaultLoadPlanner
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
-from torch.distributed.checkpoint.planner import LoadPlan
+from torch.distributed.checkpoint.planner import LoadPlan, ReadItem
 from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
-from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
+from torch.distributed.checkpoint.storage import StorageWriter
 from torch.optim import Optimizer
 from torch.utils._pytree import tree_leaves
+
+from training.checkpoint.hashes import DamagedError, Seconds, VerifyingReader, timed
 
 State = dict[str, Any]
 Differences = Mapping[str, tuple[str, str]]
@@ -73,14 +78,15 @@ def write(state: State, writer: StorageWriter, group: dist.ProcessGroup | None) 
 
 
 def read(
-    model: nn.Module, optimizer: Optimizer, reader: StorageReader, group: dist.ProcessGroup | None
-) -> None:
-    """Fill model and optimizer.
+    model: nn.Module, optimizer: Optimizer, reader: VerifyingReader, group: dist.ProcessGroup | None
+) -> Seconds:
+    """Fill model and optimizer; the seconds by phase.
 
     Raises:
         CheckpointException: On all ranks; model and optimizer may be half filled.
         OtherTensorsError: On all ranks; they are untouched.
     """
+    began = time.perf_counter()
     state = state_of(model, optimizer)
     try:
         load(
@@ -95,7 +101,11 @@ def read(
             if isinstance(cause, OtherTensorsError):
                 raise cause from error
         raise
-    set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
+    seconds = reader.seconds
+    seconds["plan"] = time.perf_counter() - began - sum(seconds.values())
+    with timed(seconds, "apply"):
+        set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
+    return seconds
 
 
 class Staging:
@@ -149,6 +159,15 @@ class _ExactPlanner(DefaultLoadPlanner):
         if differences:
             raise OtherTensorsError(differences)
         return super().create_local_plan()
+
+    def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
+        """An option of the optimizer. Torch would run what code it holds, so that is looked for first."""
+        try:
+            torch.load(value, weights_only=True)
+        except pickle.UnpicklingError as error:
+            raise DamagedError(f"{read_item.dest_index.fqn} is no plain value, and is not run") from error
+        value.seek(0)
+        super().load_bytes(read_item, value)
 
 
 def _described(size: torch.Size, dtype: torch.dtype) -> str:

@@ -1,8 +1,8 @@
 """``status.json``: how far the job is, for whoever asks without asking the job."""
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from threading import Lock
@@ -25,6 +25,8 @@ class Status:
     steps: int
     newest: Manifest | None
     reason: str = ""
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    """Checkpoints that this attempt passed over when it resumed, by name, and what is wrong with them."""
 
     @property
     def lost_steps(self) -> int:
@@ -42,6 +44,7 @@ class Status:
             "updated_at": instant(now),
             "lost_steps": self.lost_steps,
             "reason": self.reason,
+            "skipped": [{"checkpoint": name, "reason": told} for name, told in self.skipped.items()],
         }
         return json.dumps(document, indent=1).encode()
 
@@ -52,6 +55,12 @@ class StatusFile:
     def __init__(self, store: CheckpointStore, status: Status, *, clock: Callable[[], datetime]) -> None:
         self._store, self._status, self._clock = store, status, clock
         self._lock = Lock()
+
+    def resumed(self) -> None:
+        """Not all that was there was used; else the first save is soon enough."""
+        if self._status.skipped:
+            with self._lock:
+                self._write()
 
     def published(self, newest: Manifest) -> None:
         """The end of a job stays its end, also when a last save was done after it was reported."""

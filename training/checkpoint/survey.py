@@ -5,10 +5,11 @@ When some hosts have it and others do not, nothing is lost, so going back would 
 hosts must get the same view first: that is refused.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from training.checkpoint.hashes import ALGORITHM
 from training.checkpoint.manifest import MANIFEST, Manifest
 from training.checkpoint.store import name_of
 
@@ -31,6 +32,10 @@ class Whole:
 class Torn:
     name: str
     reason: str
+    was_published: bool = True
+    """It has a manifest, which is written when all else is durable."""
+    lacks_files: bool = False
+    """And that is all that is wrong: an upload that was interrupted leaves it so, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +62,16 @@ def findings(views: Mapping[str, View]) -> list[Finding]:
     ]
 
 
+def is_work_lost(torn: Sequence[Torn]) -> bool:
+    """Whether there was a whole checkpoint, where only torn ones are left.
+
+    The only one that was ever published may lack files because its upload was interrupted: it was never
+    whole where it is now, and what it held is as little as can be lost.
+    """
+    published = [one for one in torn if one.was_published]
+    return len(published) > 1 or any(not one.lacks_files for one in published)
+
+
 def _by_step(name: str) -> tuple[int, str]:
     return len(name), name
 
@@ -65,13 +80,13 @@ def _finding(name: str, sights: Mapping[str, Sight]) -> Finding:
     try:
         text, manifest = _manifest(sights)
     except FileNotFoundError:
-        return Torn(name=name, reason=f"{MANIFEST} is missing")
+        return Torn(name=name, reason=f"{MANIFEST} is missing", was_published=False)
     except ValueError:
         return Torn(name=name, reason=f"{MANIFEST} cannot be read")
     except KeyError:
         return Refused(name=name, reason=f"its {MANIFEST} is not one of this program")
-    if name_of(manifest.step) != name:
-        return Refused(name=name, reason=f"its {MANIFEST} is that of {name_of(manifest.step)}")
+    if (foreign := _foreign(name, manifest)) is not None:
+        return Refused(name=name, reason=foreign)
     problems = {
         host: dict(_problems(manifest, sight, is_same=sight.manifest == text))
         for host, sight in sights.items()
@@ -79,7 +94,10 @@ def _finding(name: str, sights: Mapping[str, Sight]) -> Finding:
     for file in (MANIFEST, *manifest.files):
         bad = {host: found[file] for host, found in problems.items() if file in found}
         if len(bad) == len(sights):
-            return Torn(name=name, reason=f"{file} {next(iter(bad.values()))}")
+            every = {what for found in problems.values() for what in found.values()}
+            return Torn(
+                name=name, reason=f"{file} {next(iter(bad.values()))}", lacks_files=every == {_MISSING}
+            )
     lacking = [f"on {host} {file} {what}" for host, found in problems.items() for file, what in found.items()]
     if lacking:
         return Refused(name=name, reason="; ".join(lacking[:_SHOWN]) + _more(len(lacking) - _SHOWN))
@@ -87,10 +105,21 @@ def _finding(name: str, sights: Mapping[str, Sight]) -> Finding:
 
 
 _SHOWN = 3
+_MISSING = "is missing"
 
 
 def _more(count: int) -> str:
     return f"; and {count} more" if count > 0 else ""
+
+
+def _foreign(name: str, manifest: Manifest) -> str | None:
+    """Why this manifest is not to be used here."""
+    if name_of(manifest.step) != name:
+        return f"its {MANIFEST} is that of {name_of(manifest.step)}"
+    algorithm = manifest.hashes["algorithm"] if manifest.hashes else ALGORITHM
+    if algorithm != ALGORITHM:
+        return f"its hashes are by {algorithm}, and this program knows {ALGORITHM}"
+    return None
 
 
 def _manifest(sights: Mapping[str, Sight]) -> tuple[bytes, Manifest]:
@@ -109,10 +138,10 @@ def _manifest(sights: Mapping[str, Sight]) -> tuple[bytes, Manifest]:
 def _problems(manifest: Manifest, sight: Sight, *, is_same: bool) -> Iterator[tuple[str, str]]:
     """(file, what is wrong with it) on one host."""
     if not is_same:
-        yield MANIFEST, "is missing" if sight.manifest is None else "is another one"
+        yield MANIFEST, _MISSING if sight.manifest is None else "is another one"
     for file, size in manifest.files.items():
         found = sight.sizes.get(file)
         if found is None:
-            yield file, "is missing"
+            yield file, _MISSING
         elif found != size:
             yield file, f"has {found} bytes of {size}"

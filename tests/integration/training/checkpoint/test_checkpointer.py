@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch.distributed.checkpoint.storage import StorageReader
+from torch.distributed.checkpoint.metadata import Metadata
 
 from tests.integration.training.checkpoint.learner import HeldStore, Learner, names_in, saved_at
 from training.checkpoint import LocalStore, Retention
+from training.checkpoint.hashes import VerifyingReader
 from training.errors import CheckpointMismatchError, CheckpointReadError
 
 
@@ -147,7 +148,7 @@ def test_one_with_the_right_sizes_that_cannot_be_read_is_skipped_too(
     learner = Learner(tmp_path)
     assert learner.load() == 5
     assert learner.sha256() == at_five
-    assert "skipping damaged checkpoint step-00000010: rank 0: " in capsys.readouterr().out
+    assert "skipping torn checkpoint step-00000010: rank 0: " in capsys.readouterr().out
 
 
 def _spoil(checkpoint: Path) -> None:
@@ -169,9 +170,9 @@ def test_when_none_can_be_read_the_job_does_not_start_over(tmp_path: Path) -> No
 class _Failing(LocalStore):
     """A shard goes after the look at what is there."""
 
-    def reader(self, checkpoint: str) -> StorageReader:
+    def reader(self, checkpoint: str, index: Metadata) -> VerifyingReader:
         (Path(self.location) / checkpoint / "__0_0.distcp").unlink()
-        return super().reader(checkpoint)
+        return super().reader(checkpoint, index)
 
 
 def test_a_disk_that_refuses_to_be_read_is_no_reason_to_go_back(tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def test_the_status_tells_how_far_the_job_is_and_how_it_ended(tmp_path: Path) ->
         "updated_at": "2026-11-21T12:00:00.000+00:00",
         "lost_steps": 0,
         "reason": "",
+        "skipped": [],
     }
     assert _status(tmp_path) == running
     learner.checkpointer.end("failed", step=8, reason="loss is nan")

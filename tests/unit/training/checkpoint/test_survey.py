@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.training.checkpoint.builders import manifest, sight
-from training.checkpoint.survey import Finding, Refused, Sight, Torn, Whole, findings
+from training.checkpoint.survey import Finding, Refused, Sight, Torn, Whole, findings, is_work_lost
 
 _TEN = "step-00000010"
 
@@ -25,7 +25,7 @@ def test_the_newest_comes_first_whatever_the_number_of_its_digits() -> None:
         pytest.param([sight()], Whole(name=_TEN, manifest=manifest()), id="all is there: whole"),
         pytest.param(
             [sight(without="__1_0.distcp")],
-            Torn(name=_TEN, reason="__1_0.distcp is missing"),
+            Torn(name=_TEN, reason="__1_0.distcp is missing", lacks_files=True),
             id="a file is lost: torn",
         ),
         pytest.param(
@@ -35,7 +35,7 @@ def test_the_newest_comes_first_whatever_the_number_of_its_digits() -> None:
         ),
         pytest.param(
             [replace(sight(), manifest=None)],
-            Torn(name=_TEN, reason="manifest.json is missing"),
+            Torn(name=_TEN, reason="manifest.json is missing", was_published=False),
             id="no manifest: torn",
         ),
         pytest.param(
@@ -47,6 +47,16 @@ def test_the_newest_comes_first_whatever_the_number_of_its_digits() -> None:
             [replace(sight(), manifest=b'{"step": 10}')],
             Refused(name=_TEN, reason="its manifest.json is not one of this program"),
             id="somebody else's manifest: hands off",
+        ),
+        pytest.param(
+            [sight(without="__1_0.distcp", cut="metadata")],
+            Torn(name=_TEN, reason="__1_0.distcp is missing"),
+            id="a file is lost, another cut: more than an upload that was interrupted",
+        ),
+        pytest.param(
+            [replace(sight(), manifest=manifest(hashes={"algorithm": "blake3", "metadata": "1"}).text())],
+            Refused(name=_TEN, reason="its hashes are by blake3, and this program knows sha256"),
+            id="hashes of a later program: hands off",
         ),
         pytest.param(
             [sight(4)],
@@ -100,3 +110,23 @@ def test_a_checkpoint_is_judged_by_what_all_hosts_see(seen: list[Sight], expecte
 def test_a_host_without_the_folder_lacks_all_of_it() -> None:
     (found,) = findings({"a": {_TEN: sight()}, "b": {}})
     assert isinstance(found, Refused)
+
+
+_UNFINISHED = Torn(name="step-00000005", reason="manifest.json is missing", was_published=False)
+_UPLOADING = Torn(name=_TEN, reason="__1_0.distcp is missing", lacks_files=True)
+
+
+@pytest.mark.parametrize(
+    ("torn", "lost"),
+    [
+        pytest.param([], False, id="there never was one"),
+        pytest.param([_UNFINISHED], False, id="the first save was never finished"),
+        pytest.param([_UPLOADING, _UNFINISHED], False, id="the upload of the first was interrupted"),
+        pytest.param([_UPLOADING, replace(_UPLOADING, name="step-00000005")], True, id="two lack files"),
+        pytest.param([replace(_UPLOADING, lacks_files=False)], True, id="the only one is damaged"),
+    ],
+)
+def test_a_start_from_scratch_loses_work_where_a_checkpoint_was_whole(
+    torn: list[Torn], *, lost: bool
+) -> None:
+    assert is_work_lost(torn) is lost

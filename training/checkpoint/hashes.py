@@ -1,0 +1,270 @@
+"""Hashes of a checkpoint: taken while it is written, verified while it is read.
+
+    manifest.json     names the algorithm, and has the hash of
+    metadata          torch's index: with the place of each item it has the hash of
+    __0_0.distcp ...  the item's bytes: one tensor, or the part of one that a rank wrote
+
+So a rank that reads some items verifies those and no others, and an item that stands where another belongs
+is found out too. An index without hashes is that of a checkpoint written before they were taken.
+"""
+
+import io
+import pickle
+import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future as Running
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import PurePosixPath
+from typing import IO, Any, Self, TypeAlias
+
+import torch
+from torch.distributed.checkpoint import metadata as torch_index
+from torch.distributed.checkpoint.filesystem import (
+    FileSystemReader,
+    FileSystemWriter,
+    _StorageInfo,
+    _StorageReaderTransforms,
+    _StorageWriterTransforms,
+)
+from torch.distributed.checkpoint.metadata import Metadata, MetadataIndex
+from torch.distributed.checkpoint.planner import (
+    LoadPlan,
+    LoadPlanner,
+    ReadItem,
+    SavePlan,
+    SavePlanner,
+    WriteItem,
+)
+from torch.distributed.checkpoint.storage import WriteResult
+from torch.futures import Future
+
+Seconds: TypeAlias = dict[str, float]
+"""By phase, where the time of a load goes; added to."""
+
+ALGORITHM = "sha256"
+"""In hardware on the CPUs of SageMaker's GPU instances, and it lets other threads run."""
+_FIELD = ALGORITHM
+"""Of an item's place in torch's index; whoever reads the index without this module passes over it."""
+_BESIDE_BYTES = 2**20
+"""From this size on, hashing is worth a thread of its own."""
+_THREADS = 4
+"""That verify, on each rank; one verifies about 1 GB/s."""
+_AHEAD_BYTES = 2**30
+"""Read and not yet verified, at most; one item may be larger."""
+
+
+class DamagedError(Exception):
+    """What is read is not what was written, or is nothing that is read here."""
+
+
+def digest_of(content: bytes) -> str:
+    return sha256(content).hexdigest()
+
+
+class HashingWriter(FileSystemWriter):
+    """Takes the hash of each item while it is written, and leaves it in the index."""
+
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
+        with ThreadPoolExecutor(1, thread_name_prefix="hash") as beside:
+            self.transforms = taken = _HashingTransforms(beside)
+            written = super().write_data(plan, planner)
+        for one in written.value():
+            setattr(one.storage_data, _FIELD, taken.streams[one.index].hexdigest())
+        return written
+
+
+class _HashingTransforms(_StorageWriterTransforms):
+    def __init__(self, beside: ThreadPoolExecutor) -> None:
+        super().__init__()
+        self._beside = beside
+        self.streams: dict[MetadataIndex, _HashedStream] = {}
+
+    def transform_save_stream(
+        self, write_item: WriteItem, raw_stream: io.IOBase
+    ) -> tuple[IO[bytes], list[str]]:
+        stream = self.streams[write_item.index] = _HashedStream(raw_stream, self._beside)
+        return stream, []  # type: ignore[return-value]  # torch only writes, flushes and closes it
+
+
+class _HashedStream(io.IOBase):
+    """One item on its way into a file. A large part is hashed while it is written."""
+
+    def __init__(self, file: io.IOBase, beside: ThreadPoolExecutor) -> None:
+        self._file, self._beside, self._hash = file, beside, sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: bytes | memoryview, /) -> int:
+        if len(data) < _BESIDE_BYTES:
+            self._hash.update(data)
+            return self._file.write(data)  # type: ignore[no-any-return]
+        hashed = self._beside.submit(self._hash.update, data)
+        try:
+            return self._file.write(data)  # type: ignore[no-any-return]
+        finally:
+            hashed.result()  # the caller may reuse the memory
+
+    def close(self) -> None:
+        """The file stays open for the next item."""
+        self._file.flush()
+
+    def hexdigest(self) -> str:
+        return self._hash.hexdigest()
+
+
+class VerifyingReader(FileSystemReader):
+    """Verifies each item that it reads, beside the reading; the index was verified before.
+
+    ``path`` is a local directory; a reader of another store passes its own arguments on.
+    """
+
+    def __init__(self, *arguments: Any, index: Metadata, **keywords: Any) -> None:  # noqa: ANN401  torch's
+        super().__init__(*arguments, **keywords)
+        self._index = index
+        self.seconds: Seconds = {}
+        """Of ``read``, ``apply``, and ``verify``: what the load waits for hashes."""
+
+    def read_metadata(self, *_: Any, **__: Any) -> Metadata:  # noqa: ANN401  torch's signature
+        return self._index
+
+    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
+        """Raises DamagedError, whatever else the damage led to."""
+        began = time.perf_counter()
+        with _Verification(self.seconds) as verification:
+            self.transforms = _VerifyingTransforms(self.storage_data, verification, self.seconds)
+            try:
+                done = super().read_data(plan, planner)
+            finally:
+                self.seconds["apply"] = time.perf_counter() - began - sum(self.seconds.values())
+                verification.finish()
+        return done
+
+
+class _VerifyingTransforms(_StorageReaderTransforms):
+    def __init__(
+        self, places: dict[Any, _StorageInfo], verification: "_Verification", seconds: Seconds
+    ) -> None:
+        super().__init__()
+        self._places, self._verification, self._seconds = places, verification, seconds
+
+    def transform_load_stream(
+        self, read_item: ReadItem, _transform_descriptors: object, raw_stream: IO[bytes]
+    ) -> IO[bytes]:
+        place = self._places[read_item.storage_index]
+        with timed(self._seconds, "read"):
+            content = raw_stream.read(-1)
+        if len(content) < place.length:
+            raise DamagedError(f"{place.relative_path} ends within {read_item.storage_index.fqn}")
+        self._verification.begin(content, place, read_item.storage_index.fqn)
+        return io.BytesIO(content)
+
+
+class _Verification:
+    """Hashes what was read in threads, while more is read."""
+
+    def __init__(self, seconds: Seconds) -> None:
+        self._seconds = seconds
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="verify")
+        self._begun: deque[tuple[Running[None], int]] = deque()
+        self._ahead = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def begin(self, content: bytes, place: _StorageInfo, name: str) -> None:
+        wanted = getattr(place, _FIELD, None)
+        if wanted is None:
+            return
+        while self._begun and self._ahead + len(content) > _AHEAD_BYTES:
+            self._finish_oldest()
+        self._begun.append((self._pool.submit(_verify, content, wanted, place, name), len(content)))
+        self._ahead += len(content)
+
+    def finish(self) -> None:
+        """Raises DamagedError."""
+        while self._begun:
+            self._finish_oldest()
+
+    def _finish_oldest(self) -> None:
+        verified, size = self._begun.popleft()
+        with timed(self._seconds, "verify"):
+            verified.result()
+        self._ahead -= size
+
+
+def _verify(content: bytes, wanted: str, place: _StorageInfo, name: str) -> None:
+    if digest_of(content) != wanted:
+        raise DamagedError(
+            f"{place.relative_path} is damaged: {name}, {place.length} bytes from {place.offset} on, "
+            f"has another {ALGORITHM}"
+        )
+
+
+@contextmanager
+def timed(seconds: Seconds, phase: str) -> Iterator[None]:
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[phase] = seconds.get(phase, 0.0) + time.perf_counter() - began
+
+
+def has_hashes(index: Metadata) -> bool:
+    """Whether every item of it can be verified."""
+    places = index.storage_data or {}
+    return bool(places) and all(hasattr(one, _FIELD) for one in places.values())
+
+
+def read_index(content: bytes) -> Metadata:
+    """Torch's index of a checkpoint, a pickle, from which no code is run.
+
+    Raises:
+        DamagedError: It holds something else than an index, which may be code.
+    """
+    try:
+        index = _IndexReader(io.BytesIO(content)).load()
+    except DamagedError:
+        raise
+    except Exception as error:  # a damaged pickle raises whatever it likes
+        raise DamagedError(f"the index cannot be read: {type(error).__name__}: {error}") from error
+    if not isinstance(index, Metadata):
+        raise DamagedError(f"the index is a {type(index).__name__}")
+    return index
+
+
+class _IndexReader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401  pickle's
+        if module.partition(".")[0] == "pathlib" and name.endswith("Path"):
+            return PurePosixPath
+        if module == "torch" and isinstance(found := getattr(torch, name, None), torch.dtype):
+            return found
+        if (found := _KNOWN.get((module, name))) is None:
+            raise DamagedError(f"the index names {module}.{name}, which is not run")
+        return found
+
+
+_KNOWN: dict[tuple[str, str], Any] = {
+    ("torch", "Size"): torch.Size,
+    ("torch.serialization", "_get_layout"): torch.serialization._get_layout,  # noqa: SLF001  the index has it
+    ("torch.distributed.checkpoint.filesystem", "_StorageInfo"): _StorageInfo,
+} | {
+    (torch_index.__name__, one.__name__): one
+    for one in (
+        torch_index.BytesStorageMetadata,
+        torch_index.ChunkStorageMetadata,
+        torch_index.Metadata,
+        torch_index.MetadataIndex,
+        torch_index.StorageMeta,
+        torch_index.TensorProperties,
+        torch_index.TensorStorageMetadata,
+        torch_index._MEM_FORMAT_ENCODING,  # noqa: SLF001  the index has it
+    )
+}
+"""All that torch's index is made of."""
