@@ -3,11 +3,12 @@
 Of the rest of the program only its errors are needed here.
 """
 
-from training.checkpoint.checkpointer import Checkpointer, Resumed, SaveTimer, next_interval
+from training.checkpoint.checkpointer import Checkpointer, Resumed
 from training.checkpoint.local_store import LocalStore
-from training.checkpoint.saver import Retention
+from training.checkpoint.opening import open_store
+from training.checkpoint.schedule import Retention, SaveTimer, next_interval
 from training.checkpoint.status import JobState
-from training.checkpoint.store import CheckpointStore, open_store
+from training.checkpoint.store import CheckpointStore
 
 __all__ = [
     "CheckpointStore",

@@ -14,7 +14,8 @@ from training.checkpoint import shards
 from training.checkpoint.loader import Loader
 from training.checkpoint.manifest import Manifest
 from training.checkpoint.ranks import Background, Ranks, found_places
-from training.checkpoint.saver import Retention, Saver, judged
+from training.checkpoint.saver import Saver, judged
+from training.checkpoint.schedule import Retention, seconds_needed
 from training.checkpoint.status import JobState, Status, StatusFile
 from training.checkpoint.store import CheckpointStore
 
@@ -26,15 +27,6 @@ _SECONDS_AFTER_END = {
     JobState.RUNNING: 0.0,
 }
 """For a save in flight: what it saves is not trained again. A stop has used up its time by then."""
-_SAFETY = 1.5
-"""The last save may be slower than the one that was measured."""
-_FIXED_SECONDS = 5.0
-"""Agreeing, copying to the CPU, the manifest."""
-_UNKNOWN_BYTES_PER_SECOND = 100e6
-"""Where nothing was measured yet. A gp2 volume writes 128 to 250 MB/s (Amazon EBS user guide)."""
-_SHORTEST_SECONDS = 60.0
-_STALLS = 20
-"""An interval is at least this many times what a save holds training up, which then costs 5 % at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,28 +190,3 @@ def _try(otherwise: str, work: Callable[[], object]) -> None:
         work()
     except Exception as error:  # noqa: BLE001  it must not take the place of why the attempt ended
         print(f"{otherwise}: {error}", flush=True)
-
-
-def seconds_needed(bytes_on_host: float, *, bytes_per_second: float | None) -> float:
-    """For one blocking save, by the speed that a host wrote an earlier one with."""
-    speed = bytes_per_second or _UNKNOWN_BYTES_PER_SECOND
-    return bytes_on_host / speed * _SAFETY + _FIXED_SECONDS
-
-
-def next_interval(stall_seconds: float) -> float:
-    """Seconds from one save to the next: seldom enough to be cheap, often enough to lose little."""
-    return max(_SHORTEST_SECONDS, _STALLS * stall_seconds)
-
-
-class SaveTimer:
-    """Seconds of one clock go in. Ask it on one rank and let the others know: clocks differ."""
-
-    def __init__(self, now: float) -> None:
-        self._saved_at, self._stall = now, 0.0
-
-    def due(self, now: float) -> bool:
-        return now - self._saved_at >= next_interval(self._stall)
-
-    def saved(self, now: float, *, stall_seconds: float) -> None:
-        """A save returned just now, after it held training up for this long."""
-        self._saved_at, self._stall = now, stall_seconds

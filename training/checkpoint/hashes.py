@@ -17,7 +17,7 @@ from concurrent.futures import Future as Running
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from hashlib import sha256
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import IO, Any, Self, TypeAlias
 
 import torch
@@ -41,11 +41,11 @@ from torch.distributed.checkpoint.planner import (
 from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
+from training.checkpoint.manifest import ALGORITHM, INDEX_COPY, MANIFEST, Manifest
+
 Seconds: TypeAlias = dict[str, float]
 """By phase, where the time of a load goes; added to."""
 
-ALGORITHM = "sha256"
-"""In hardware on the CPUs of SageMaker's GPU instances, and it lets other threads run."""
 _FIELD = ALGORITHM
 """Of an item's place in torch's index; whoever reads the index without this module passes over it."""
 _BESIDE_BYTES = 2**20
@@ -119,14 +119,13 @@ class _HashedStream(io.IOBase):
 class VerifyingReader(FileSystemReader):
     """Verifies each item that it reads, beside the reading; the index was verified before.
 
-    ``path`` is a local directory; a reader of another store passes its own arguments on.
+    ``path`` is a local directory; a reader of another store passes its own arguments on. ``seconds`` gets
+    those of ``read``, ``apply``, and ``verify``: what the load waits for hashes.
     """
 
-    def __init__(self, *arguments: Any, index: Metadata, **keywords: Any) -> None:  # noqa: ANN401  torch's
+    def __init__(self, *arguments: Any, index: Metadata, seconds: Seconds, **keywords: Any) -> None:  # noqa: ANN401  torch's
         super().__init__(*arguments, **keywords)
-        self._index = index
-        self.seconds: Seconds = {}
-        """Of ``read``, ``apply``, and ``verify``: what the load waits for hashes."""
+        self._index, self._seconds = index, seconds
 
     def read_metadata(self, *_: Any, **__: Any) -> Metadata:  # noqa: ANN401  torch's signature
         return self._index
@@ -134,12 +133,12 @@ class VerifyingReader(FileSystemReader):
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
         """Raises DamagedError, whatever else the damage led to."""
         began = time.perf_counter()
-        with _Verification(self.seconds) as verification:
-            self.transforms = _VerifyingTransforms(self.storage_data, verification, self.seconds)
+        with _Verification(self._seconds) as verification:
+            self.transforms = _VerifyingTransforms(self.storage_data, verification, self._seconds)
             try:
                 done = super().read_data(plan, planner)
             finally:
-                self.seconds["apply"] = time.perf_counter() - began - sum(self.seconds.values())
+                self._seconds["apply"] = time.perf_counter() - began - sum(self._seconds.values())
                 verification.finish()
         return done
 
@@ -199,6 +198,14 @@ class _Verification:
         self._ahead -= size
 
 
+def verify_items(folder: Path, index: Metadata) -> None:
+    """All of them, one after the other. Raises DamagedError."""
+    for item, place in (index.storage_data or {}).items():
+        with (folder / place.relative_path).open("rb") as file:
+            file.seek(place.offset)
+            _verify(file.read(place.length), getattr(place, _FIELD), place, item.fqn)
+
+
 def _verify(content: bytes, wanted: str, place: _StorageInfo, name: str) -> None:
     if digest_of(content) != wanted:
         raise DamagedError(
@@ -220,6 +227,21 @@ def has_hashes(index: Metadata) -> bool:
     """Whether every item of it can be verified."""
     places = index.storage_data or {}
     return bool(places) and all(hasattr(one, _FIELD) for one in places.values())
+
+
+def verified_index(content: bytes, manifest: Manifest) -> Metadata:
+    """Torch's index, its hash looked at before a byte of it is decoded.
+
+    Raises:
+        DamagedError: It is not the one that was written.
+    """
+    hashes = manifest.hashes
+    if hashes is not None and digest_of(content) != hashes.get(INDEX_COPY):
+        raise DamagedError(f"{INDEX_COPY} is damaged: it has another {ALGORITHM} than {MANIFEST} says")
+    index = read_index(content)
+    if hashes is not None and not has_hashes(index):
+        raise DamagedError(f"{INDEX_COPY} has no hashes, and {MANIFEST} has")
+    return index
 
 
 def read_index(content: bytes) -> Metadata:

@@ -9,21 +9,12 @@ from torch.distributed.checkpoint.metadata import Metadata
 from torch.optim import Optimizer
 
 from training.checkpoint import shards
-from training.checkpoint.hashes import (
-    ALGORITHM,
-    DamagedError,
-    Seconds,
-    VerifyingReader,
-    digest_of,
-    has_hashes,
-    read_index,
-    timed,
-)
+from training.checkpoint.hashes import Seconds, digest_of, has_hashes, timed, verified_index
 from training.checkpoint.manifest import INDEX_COPY, MANIFEST, Manifest
 from training.checkpoint.ranks import Failure, Places, Ranks, RanksFailedError
 from training.checkpoint.saver import described, failures_of
 from training.checkpoint.store import CheckpointStore
-from training.checkpoint.survey import Finding, Refused, Sight, Torn, View, Whole, findings, is_work_lost
+from training.checkpoint.survey import Finding, Refused, Torn, Whole, findings, is_work_lost, view_of
 from training.errors import CheckpointMismatchError, CheckpointReadError
 
 _HASHED_BYTES = 16 * 2**20
@@ -90,18 +81,12 @@ class Loader:
         """The same on every rank: what the first rank of each host saw. Raises CheckpointReadError."""
         is_lookout = self.ranks.rank in self.places.lookouts
         try:
-            seen = self.ranks.agreed(lambda: self._seen() if is_lookout else {})
+            seen = self.ranks.agreed(lambda: view_of(self.store) if is_lookout else {})
         except RanksFailedError as error:
             raise CheckpointReadError(
                 f"the checkpoints cannot be listed: {described(error.failures)}"
             ) from error
         return findings({self.places.lookouts[rank]: seen[rank] for rank in self.places.lookouts})
-
-    def _seen(self) -> View:
-        return {
-            name: Sight(manifest=self.store.read(f"{name}/{MANIFEST}"), sizes=dict(self.store.sizes(name)))
-            for name in self.store.checkpoints()
-        }
 
     def _load_one(self, one: Whole, model: nn.Module, optimizer: Optimizer) -> Seconds | Torn:
         """What is wrong with its content, where that cannot be loaded."""
@@ -115,10 +100,10 @@ class Loader:
             self._tell(
                 f"checkpoint {one.name} has no hashes, so its content is not verified; the next one has"
             )
-        read = self._read(one, self.store.reader(one.name, index), model, optimizer)
+        read = self._read(one, self.store, index, model, optimizer)
         if isinstance(read, Torn) and (original := self.store.original):
             self._tell(f"checkpoint {one.name} is read again, without the hosts' copies: {read.reason}")
-            read = self._read(one, original.reader(one.name, index), model, optimizer)
+            read = self._read(one, original, index, model, optimizer)
         if not isinstance(read, Torn):
             read["plan"] += seconds["plan"]
         return read
@@ -133,24 +118,20 @@ class Loader:
         return read[0]
 
     def _read_index(self, one: Whole) -> Metadata:
-        content = self.store.read(f"{one.name}/{INDEX_COPY}") or b""
-        hashes = one.manifest.hashes
-        if hashes is not None and digest_of(content) != hashes.get(INDEX_COPY):
-            raise DamagedError(f"{INDEX_COPY} is damaged: it has another {ALGORITHM} than {MANIFEST} says")
-        index = read_index(content)
-        if hashes is not None and not has_hashes(index):
-            raise DamagedError(f"{INDEX_COPY} has no hashes, and {MANIFEST} has")
-        return index
+        return verified_index(self.store.read(f"{one.name}/{INDEX_COPY}") or b"", one.manifest)
 
     def _read(
-        self, one: Whole, reader: VerifyingReader, model: nn.Module, optimizer: Optimizer
+        self, one: Whole, store: CheckpointStore, index: Metadata, model: nn.Module, optimizer: Optimizer
     ) -> Seconds | Torn:
+        seconds: Seconds = {}
         try:
-            return shards.read(model, optimizer, reader, self.ranks.group)
+            reader = store.reader(one.name, index, seconds)
+            shards.read(model, optimizer, reader, self.ranks.group, seconds)
         except shards.OtherTensorsError as error:
             raise CheckpointMismatchError(path=one.name, differences=error.differences) from error
         except CheckpointException as error:
             return self._torn(one, error, failures_of(error, self.store))
+        return seconds
 
     def _torn(self, one: Whole, error: BaseException, failures: Mapping[int, Failure]) -> Torn:
         if any(failure.is_of_store for failure in failures.values()):

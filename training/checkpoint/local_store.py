@@ -9,7 +9,7 @@ from pathlib import Path
 
 from torch.distributed.checkpoint.filesystem import FileSystem
 from torch.distributed.checkpoint.metadata import Metadata
-from torch.distributed.checkpoint.storage import StorageWriter
+from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
 
 from training.checkpoint.hashes import HashingWriter, VerifyingReader
 from training.checkpoint.manifest import MANIFEST
@@ -72,8 +72,8 @@ class LocalStore:
         writer.fs = _Files()
         return writer
 
-    def reader(self, checkpoint: str, index: Metadata) -> VerifyingReader:
-        return VerifyingReader(self._root / checkpoint, index=index)
+    def reader(self, checkpoint: str, index: Metadata, seconds: dict[str, float]) -> StorageReader:
+        return VerifyingReader(self._root / checkpoint, index=index, seconds=seconds)
 
     def explained(self, error: BaseException) -> str | None:
         if not isinstance(error, OSError):

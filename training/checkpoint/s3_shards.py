@@ -23,7 +23,7 @@ from torch.distributed.checkpoint.planner import SavePlan, SavePlanner
 from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
-from training.checkpoint.hashes import HashingWriter, VerifyingReader
+from training.checkpoint.hashes import HashingWriter, Seconds, VerifyingReader
 from training.checkpoint.host_copy import HostCopies, HostCopy
 from training.checkpoint.manifest import sizes_of
 from training.checkpoint.s3_errors import Place, S3RequestError
@@ -104,11 +104,19 @@ class _Share(StorageMetadata):
 
 class S3Reader(VerifyingReader, S3StorageReader):
     def __init__(
-        self, connection: Connection, checkpoint: str, index: Metadata, copies: HostCopies | None
+        self,
+        connection: Connection,
+        checkpoint: str,
+        copies: HostCopies | None,
+        *,
+        index: Metadata,
+        seconds: Seconds,
     ) -> None:
         constructor = S3ReaderConstructor.dcp_optimized()
         path = f"{connection.place.uri}/{checkpoint}"
-        super().__init__(connection.region, path, reader_constructor=constructor, index=index)
+        super().__init__(
+            connection.region, path, reader_constructor=constructor, index=index, seconds=seconds
+        )
         self._objects = _Objects(connection, constructor)
         self.fs = self._objects
         if copies is not None and index.storage_meta is not None:

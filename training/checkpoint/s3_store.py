@@ -14,9 +14,8 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from torch.distributed.checkpoint.metadata import Metadata
-from torch.distributed.checkpoint.storage import StorageWriter
+from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
 
-from training.checkpoint.hashes import VerifyingReader
 from training.checkpoint.host_copy import HostCopies
 from training.checkpoint.local_store import LocalStore
 from training.checkpoint.manifest import MANIFEST
@@ -124,8 +123,8 @@ class S3Store:
     def writer(self, checkpoint: str) -> StorageWriter:
         return S3Writer(self._connection, checkpoint, self._copies)
 
-    def reader(self, checkpoint: str, index: Metadata) -> VerifyingReader:
-        return S3Reader(self._connection, checkpoint, index, self._copies)
+    def reader(self, checkpoint: str, index: Metadata, seconds: dict[str, float]) -> StorageReader:
+        return S3Reader(self._connection, checkpoint, self._copies, index=index, seconds=seconds)
 
     def explained(self, error: BaseException) -> str | None:
         if isinstance(error, S3RequestError):

@@ -4,7 +4,7 @@ A crash at any point leaves whole checkpoints and at most one without a manifest
 """
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,35 +12,16 @@ from typing import Any
 from torch.distributed.checkpoint.api import CheckpointException
 
 from training.checkpoint import shards
-from training.checkpoint.hashes import ALGORITHM, digest_of
-from training.checkpoint.manifest import INDEX, INDEX_COPY, MANIFEST, Manifest, sizes_of
+from training.checkpoint.hashes import digest_of
+from training.checkpoint.manifest import ALGORITHM, INDEX, INDEX_COPY, MANIFEST, Manifest, sizes_of
 from training.checkpoint.ranks import Failure, Places, Ranks, RanksFailedError
+from training.checkpoint.schedule import Retention, kept
 from training.checkpoint.status import StatusFile, instant
 from training.checkpoint.store import CheckpointStore, name_of
 from training.errors import CheckpointSaveError
 
 _SHOWN = 3
 """Ranks with the same message, and messages: hundreds of ranks may fail, and a message is short."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retention:
-    """Which checkpoints are kept."""
-
-    newest: int = 2
-    """So many of the newest; two, so that a newest one that is lost on its way leaves one to go back to."""
-    every: int = 0
-    """And those whose step divides by it; 0: no others."""
-
-    def __post_init__(self) -> None:
-        if self.newest < 1 or self.every < 0:
-            raise ValueError(f"keep at least one checkpoint, and every 0 or more: {self}")
-
-
-def kept(steps: Collection[int], keep: Retention) -> set[int]:
-    """Of these whole checkpoints."""
-    newest = sorted(steps, reverse=True)[: keep.newest]
-    return {*newest, *(step for step in steps if keep.every and step % keep.every == 0)}
 
 
 @dataclass(slots=True, kw_only=True)

@@ -20,11 +20,11 @@ from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
-from torch.distributed.checkpoint.storage import StorageWriter
+from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
 from torch.optim import Optimizer
 from torch.utils._pytree import tree_leaves
 
-from training.checkpoint.hashes import DamagedError, Seconds, VerifyingReader, timed
+from training.checkpoint.hashes import DamagedError, Seconds, timed
 
 State = dict[str, Any]
 Differences = Mapping[str, tuple[str, str]]
@@ -78,9 +78,13 @@ def write(state: State, writer: StorageWriter, group: dist.ProcessGroup | None) 
 
 
 def read(
-    model: nn.Module, optimizer: Optimizer, reader: VerifyingReader, group: dist.ProcessGroup | None
-) -> Seconds:
-    """Fill model and optimizer; the seconds by phase.
+    model: nn.Module,
+    optimizer: Optimizer,
+    reader: StorageReader,
+    group: dist.ProcessGroup | None,
+    seconds: Seconds,
+) -> None:
+    """Fill model and optimizer; ``seconds``, to which the reader adds its own, gets where the time goes.
 
     Raises:
         CheckpointException: On all ranks; model and optimizer may be half filled.
@@ -101,11 +105,9 @@ def read(
             if isinstance(cause, OtherTensorsError):
                 raise cause from error
         raise
-    seconds = reader.seconds
     seconds["plan"] = time.perf_counter() - began - sum(seconds.values())
     with timed(seconds, "apply"):
         set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
-    return seconds
 
 
 class Staging:

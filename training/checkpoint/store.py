@@ -11,26 +11,14 @@ Names are relative to the store, with slashes. Checkpoints are written in place 
 """
 
 from collections.abc import Mapping
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Protocol
 
 from torch.distributed.checkpoint.metadata import Metadata
-from torch.distributed.checkpoint.storage import StorageWriter
-
-from training.checkpoint.hashes import VerifyingReader
-from training.errors import ConfigError, MissingPackageError
+from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
 
 STATUS = "status.json"
 _PREFIX = "step-"
 _DIGITS = 8
-_S3 = "s3://"
-_PACKAGES = {
-    "boto3": "boto3",
-    "s3torchconnector": "s3torchconnector[dcp]",
-    "tenacity": "s3torchconnector[dcp]",
-}
-"""What has to be installed for each package that is imported."""
 
 
 class CheckpointStore(Protocol):
@@ -69,8 +57,8 @@ class CheckpointStore(Protocol):
     def writer(self, checkpoint: str) -> StorageWriter:
         """For torch to write the shards with, hashes taken, from tensors that are on the CPU."""
 
-    def reader(self, checkpoint: str, index: Metadata) -> VerifyingReader:
-        """For torch to read the shards with."""
+    def reader(self, checkpoint: str, index: Metadata, seconds: dict[str, float]) -> StorageReader:
+        """For torch to read the shards with, hashes verified; ``seconds`` gets where the time goes."""
 
     def explained(self, error: BaseException) -> str | None:
         """What is wrong with the store and what to do, in words for the user.
@@ -88,29 +76,3 @@ def is_checkpoint(name: str) -> bool:
     """Whether a folder of a store is one: ``step-`` and digits."""
     digits = name.removeprefix(_PREFIX)
     return name.startswith(_PREFIX) and digits.isascii() and digits.isdigit()
-
-
-def open_store(location: str, env: Mapping[str, str], *, cache_dir: str = "") -> CheckpointStore:
-    """A directory, or ``s3://BUCKET/PREFIX``; nothing is read or written yet.
-
-    Args:
-        location: As ``checkpoint_dir`` has it.
-        env: For S3: where AWS's own variables name an endpoint.
-        cache_dir: A directory that outlives the job: a copy of the newest checkpoint from S3 stays there.
-
-    Raises:
-        ConfigError: It is no location.
-        MissingPackageError: S3 needs packages that are not installed.
-    """
-    from training.checkpoint.local_store import LocalStore  # noqa: PLC0415  it needs the names in here
-
-    if not location.startswith(_S3):
-        return LocalStore(Path(location))
-    if not location.removeprefix(_S3).partition("/")[0]:
-        raise ConfigError([f"checkpoint_dir {location!r} names no bucket: s3://BUCKET/PREFIX"])
-    missing = sorted({needed for module, needed in _PACKAGES.items() if find_spec(module) is None})
-    if missing:
-        raise MissingPackageError(what=f"checkpoints in {location}", packages=missing)
-    from training.checkpoint.s3_store import S3Store  # noqa: PLC0415  needs the packages
-
-    return S3Store.at(location, env, cache_dir=cache_dir)

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from training.checkpoint.hashes import ALGORITHM
-from training.checkpoint.manifest import MANIFEST, Manifest
-from training.checkpoint.store import name_of
+from training.checkpoint.manifest import ALGORITHM, MANIFEST, Manifest
+from training.checkpoint.store import CheckpointStore, name_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +50,14 @@ View: TypeAlias = Mapping[str, Sight]
 """By the name of the checkpoint."""
 
 _NOTHING = Sight(manifest=None, sizes={})
+
+
+def view_of(store: CheckpointStore) -> View:
+    """What this host sees."""
+    return {
+        name: Sight(manifest=store.read(f"{name}/{MANIFEST}"), sizes=dict(store.sizes(name)))
+        for name in store.checkpoints()
+    }
 
 
 def findings(views: Mapping[str, View]) -> list[Finding]:

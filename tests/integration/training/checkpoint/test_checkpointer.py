@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import torch
 from torch.distributed.checkpoint.metadata import Metadata
+from torch.distributed.checkpoint.storage import StorageReader
 
 from tests.integration.training.checkpoint.learner import HeldStore, Learner, names_in, saved_at
 from training.checkpoint import LocalStore, Retention
-from training.checkpoint.hashes import VerifyingReader
 from training.errors import CheckpointMismatchError, CheckpointReadError
 
 
@@ -170,9 +170,9 @@ def test_when_none_can_be_read_the_job_does_not_start_over(tmp_path: Path) -> No
 class _Failing(LocalStore):
     """A shard goes after the look at what is there."""
 
-    def reader(self, checkpoint: str, index: Metadata) -> VerifyingReader:
+    def reader(self, checkpoint: str, index: Metadata, seconds: dict[str, float]) -> StorageReader:
         (Path(self.location) / checkpoint / "__0_0.distcp").unlink()
-        return super().reader(checkpoint, index)
+        return super().reader(checkpoint, index, seconds)
 
 
 def test_a_disk_that_refuses_to_be_read_is_no_reason_to_go_back(tmp_path: Path) -> None:

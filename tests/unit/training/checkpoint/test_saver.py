@@ -1,7 +1,5 @@
-import pytest
-
 from training.checkpoint.ranks import Failure
-from training.checkpoint.saver import Retention, described, kept
+from training.checkpoint.saver import described
 
 
 def test_ranks_that_say_the_same_are_named_together() -> None:
@@ -18,22 +16,3 @@ def test_of_many_ranks_and_messages_a_few_are_shown() -> None:
         "rank 0: __0_0.distcp was denied; rank 1: __1_0.distcp was denied; rank 2: __2_0.distcp was denied "
         "and 125 more"
     )
-
-
-@pytest.mark.parametrize(
-    ("steps", "keep", "expected"),
-    [
-        pytest.param([5, 10, 15], Retention(), {10, 15}, id="two, when nothing else is asked for"),
-        pytest.param([5], Retention(newest=3), {5}, id="fewer than may stay"),
-        pytest.param([10, 15, 20, 25], Retention(newest=1, every=10), {10, 20, 25}, id="every tenth too"),
-        pytest.param([], Retention(), set(), id="none"),
-    ],
-)
-def test_what_is_kept(steps: list[int], keep: Retention, expected: set[int]) -> None:
-    assert kept(steps, keep) == expected
-
-
-@pytest.mark.parametrize("values", [{"newest": 0}, {"every": -1}])
-def test_keeping_none_is_refused(values: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="keep at least one"):
-        Retention(**values)
